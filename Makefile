@@ -1,0 +1,34 @@
+# Everything sets itself up: only Python >= 3.11 and make are needed.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help demo test lint types clean
+
+help:
+	@echo "make demo   set up, explain a model of the cancer network, write demo/"
+	@echo "make test   set up, then run tests, ruff and mypy"
+	@echo "make clean  remove the virtual environment and what was generated"
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("shap_asv needs Python >= 3.11, this is " + sys.version.split()[0] + "; set PYTHON=python3.11") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@touch $(READY)
+
+demo: $(READY)
+	$(BIN)/python -m shap_asv --network cancer --out demo
+
+test: $(READY) lint types
+	$(BIN)/python -m pytest -n auto
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+clean:
+	rm -rf $(VENV) demo build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

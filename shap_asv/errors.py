@@ -1,0 +1,77 @@
+"""Every error and warning that shap_asv raises by itself, named after the condition.
+
+All errors are subclasses of :class:`ValueError`, so code written for shap keeps catching them. A message names
+the thing, the value that was met and the way out.
+"""
+
+
+class ShapAsvError(ValueError):
+    """Root of all errors of this package."""
+
+
+# --- the causal graph ---------------------------------------------------------------------------------------
+
+
+class CausalGraphError(ShapAsvError):
+    """The causal graph is no usable DAG: a cycle, a self-loop, undirected, empty, a repeated feature."""
+
+
+class UnknownFeatureError(ShapAsvError):
+    """A feature was named that does not exist where it was looked up."""
+
+
+class UnknownMethodError(ShapAsvError):
+    """An option that takes one of a few words got another word."""
+
+
+class MethodNotApplicableError(ShapAsvError):
+    """A method asked for by name cannot treat this problem (it never silently becomes another one)."""
+
+
+class BudgetExceededError(ShapAsvError):
+    """The work would pass a stated limit; it was stopped before it ate the machine."""
+
+
+# --- the background distribution ----------------------------------------------------------------------------
+
+
+class NetworkError(ShapAsvError):
+    """The Bayesian network cannot be read: missing or wrong CPTs, continuous nodes, no nodes."""
+
+
+class UnknownStateError(ShapAsvError):
+    """A row holds a value that is no state of its feature in the network."""
+
+
+class ImpossibleEvidenceError(ShapAsvError):
+    """A row has probability 0 under the network, so conditioning on it is undefined."""
+
+
+# --- the model and the rows ---------------------------------------------------------------------------------
+
+
+class ModelError(ShapAsvError):
+    """The model raised, or returned NaN, infinities or an array of the wrong shape."""
+
+
+class EncodingError(ShapAsvError):
+    """States of the network cannot be turned into what the model eats."""
+
+
+class RowsError(ShapAsvError):
+    """The rows to explain do not fit the features: columns missing or surplus, NaN, no rows."""
+
+
+# --- warnings -----------------------------------------------------------------------------------------------
+
+
+class ShapAsvWarning(UserWarning):
+    """Root of all warnings of this package."""
+
+
+class CausalGraphWarning(ShapAsvWarning):
+    """The causal graph and the features differ; the message says what was done about it."""
+
+
+class ApproximationWarning(ShapAsvWarning):
+    """The result is approximate where one might have expected an exact one; the message says why."""

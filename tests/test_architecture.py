@@ -1,0 +1,76 @@
+"""Imports go one way through the house; pgmpy and shap's private trees are each touched in one file only."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import shap_asv
+
+ROOT = Path(shap_asv.__file__).parent
+FILES = sorted(ROOT.rglob("*.py"))
+
+# room -> rooms it may import from (itself and errors always)
+ALLOWED = {
+    "errors": set(),
+    "orders": set(),
+    "backgrounds": set(),
+    "models": set(),
+    "values": {"backgrounds", "models"},
+    "backends": {"orders", "backgrounds", "models", "values"},
+    "planning": {"orders", "backgrounds", "models", "values", "backends"},
+    "explanation": set(),
+    "explainer": {"orders", "backgrounds", "models", "values", "backends", "planning", "explanation"},
+    "plots": {"orders", "explanation"},
+    "comparison": {"orders", "backgrounds", "explanation", "explainer"},
+    "datasets": {"backgrounds"},
+}
+TOP = {"__init__", "__main__", "demo"}  # may import anything
+
+
+def room_of(path: Path) -> str:
+    first = path.relative_to(ROOT).parts[0]
+    return first.removesuffix(".py")
+
+
+def imported_modules(path: Path) -> set[str]:
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: write absolute imports, so that rooms are visible"
+            names.add(node.module)
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_go_one_way(path):
+    room = room_of(path)
+    if room in TOP:
+        return
+    assert room in ALLOWED, f"a new room {room!r}: give it a row in ALLOWED and in docs/architecture.md"
+    inside = {name.split(".")[1] for name in imported_modules(path) if name.startswith("shap_asv.")}
+    surplus = inside - ALLOWED[room] - {room, "errors"}
+    assert not surplus, f"{room} may not import {surplus}"
+
+
+@pytest.mark.parametrize(
+    ("module", "home"),
+    [("pgmpy", "backgrounds/pgmpy_networks.py"), ("shap.explainers._tree", "models/shap_trees.py")],
+)
+def test_foreign_module_has_one_home(module, home):
+    users = {
+        str(path.relative_to(ROOT))
+        for path in FILES
+        if any(name == module or name.startswith(module + ".") for name in imported_modules(path))
+    }
+    assert users <= {home}
+
+
+@pytest.mark.parametrize("room", ["orders", "backgrounds", "values", "backends"])
+def test_rooms_do_not_know_shap(room):
+    for path in FILES:
+        if room_of(path) == room and path.name != "marginal.py":
+            assert not any(name.split(".")[0] == "shap" for name in imported_modules(path)), path
