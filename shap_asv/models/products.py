@@ -3,7 +3,7 @@
     M(x) = offset + sum over terms t of  coefficients[t] * prod over features v of  g_tv(x_v)
 
 A leaf of a decision tree is such a term (each ``g`` is the indicator of a set of states), and so is each
-summand of a linear model (a single ``g`` that is not constant). The expectation of a term under a Bayesian network is one
+summand of a linear model (a single ``g`` that is not constant). The expectation of a term under a network is one
 query, whatever the model it came from.
 """
 

@@ -53,9 +53,7 @@ def topological_orders(n, edges):
 def asv_from_orders(p_features, m_table, row, orders, weights=None):
     """phi by the definition: weighted mean over orders of nu(before + i) - nu(before) -> (n, k)."""
     n = p_features.ndim
-    weights = (
-        np.full(len(orders), 1 / len(orders)) if weights is None else np.asarray(weights) / np.sum(weights)
-    )
+    weights = np.full(len(orders), 1 / len(orders)) if weights is None else np.asarray(weights) / np.sum(weights)
     known = {}
 
     def nu(members):
