@@ -1,0 +1,377 @@
+"""The background distribution of discrete features: a Bayesian network, conditioned on anything.
+
+:class:`DiscreteBackground` is what the rest of the house sees of probability. It joins the parts of this room: labels to codes
+(``encoding``), the elimination plan of the network (``elimination``), evidence compiled into conditionals (``circuit``), terms run
+through them (``terms``), draws (``sampling``) and what to do with impossible evidence (``impossible``).
+"""
+
+import math
+from collections.abc import Hashable, Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from shap_asv.backgrounds.circuit import Circuit, compile_evidence
+from shap_asv.backgrounds.elimination import EliminationPlan, plan_elimination
+from shap_asv.backgrounds.encoding import decode_codes, encode_rows
+from shap_asv.backgrounds.impossible import minimal_contradiction, relax_evidence
+from shap_asv.backgrounds.joint import feature_joint
+from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.sampling import draw_backward, draw_forward
+from shap_asv.backgrounds.terms import TermColumns, evaluate_terms, number_terms
+from shap_asv.backgrounds.validation import checked_network
+from shap_asv.errors import (
+    ImpossibleEvidenceError,
+    RowsError,
+    ShapAsvError,
+    UnknownFeatureError,
+    UnknownMethodError,
+    UnknownStateError,
+)
+
+ENTRY_LIMIT = 1 << 22
+"""Entries of one circuit (about 40 bytes each); evidence is split into blocks that stay below."""
+RESULT_LIMIT = 1 << 24
+"""Numbers held between the buckets while terms are evaluated; terms are split into blocks that stay below."""
+EVIDENCE_BLOCK = 1 << 16
+JOINT_LIMIT = 1 << 25
+
+
+class DiscreteBackground:
+    """A discrete Bayesian network as the distribution of the features.
+
+    Parameters
+    ----------
+    network : DiscreteNetwork
+        Checked and renormalised here.
+    features : sequence of str, optional
+        The players, in this order; all nodes in the network's order by default. Other nodes are latent: summed out exactly.
+    impossible : {"raise", "relax"}
+        What happens to evidence of probability 0. ``"raise"``: an :class:`~shap_asv.errors.ImpossibleEvidenceError` that names a minimal
+        set of contradictory values. ``"relax"``: values that contradict those before them (in the topological order of the network)
+        are not conditioned on; the model still sees them, so that ``nu(all features) = M(row)`` and efficiency stay exact.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shap_asv.backgrounds.network import DiscreteNetwork
+    >>> rain_and_grass = DiscreteNetwork(
+    ...     names=("rain", "wet"),
+    ...     states=(("no", "yes"), ("no", "yes")),
+    ...     parents=((), (0,)),
+    ...     tables=(np.array([0.75, 0.25]), np.array([[1.0, 0.0], [0.0, 1.0]])),
+    ... )
+    >>> background = DiscreteBackground(rain_and_grass)
+    >>> background.encode([["yes", "yes"]]).tolist()
+    [[1, 1]]
+    >>> it_rains = (np.array([[1.0, 1.0], [0.0, 1.0]]), np.array([[1.0, 1.0]]))
+    >>> background.expectations(np.array([[-1, -1], [-1, 1]]), it_rains, np.array([[1, 0]])).tolist()
+    [[0.25], [1.0]]
+    """
+
+    def __init__(
+        self, network: DiscreteNetwork, features: Sequence[str] | None = None, impossible: str = "raise"
+    ) -> None:
+        if impossible not in ("raise", "relax"):
+            raise UnknownMethodError(f"impossible={impossible!r} is not known; use 'raise' or 'relax'")
+        self.network = checked_network(network)
+        self.impossible = impossible
+        self.features: tuple[str, ...] = self.network.names if features is None else tuple(features)
+        position = {name: v for v, name in enumerate(self.network.names)}
+        unknown = [str(name) for name in self.features if name not in position]
+        if unknown:
+            raise UnknownFeatureError(
+                f"the network has no node called {', '.join(unknown)}; its nodes are {', '.join(self.network.names)}"
+            )
+        if len(set(self.features)) < len(self.features):
+            repeated = sorted({name for name in self.features if self.features.count(name) > 1})
+            raise UnknownFeatureError(f"feature(s) named more than once: {', '.join(repeated)}")
+        if not self.features:
+            raise UnknownFeatureError("no features are left; name at least one node of the network")
+        self.nodes: np.ndarray = np.array([position[name] for name in self.features], dtype=np.intp)
+        self.latent: tuple[str, ...] = tuple(name for name in self.network.names if name not in set(self.features))
+
+    # --- what there is ----------------------------------------------------------------------------------------
+
+    @property
+    def n_features(self) -> int:
+        return len(self.features)
+
+    @property
+    def n_nodes(self) -> int:
+        """Nodes of the network, latent ones included: the number of uniform numbers a draw needs."""
+        return self.network.n_nodes
+
+    @property
+    def states(self) -> tuple[tuple[Hashable, ...], ...]:
+        """Labels per feature; a code is a position in them."""
+        return tuple(self.network.states[v] for v in self.nodes)
+
+    @property
+    def cardinalities(self) -> tuple[int, ...]:
+        return tuple(len(states) for states in self.states)
+
+    @property
+    def size(self) -> int:
+        """Number of joint states of the features, exactly."""
+        return math.prod(self.cardinalities)
+
+    @cached_property
+    def plan(self) -> EliminationPlan:
+        """How variables are eliminated; made once, on first use."""
+        return plan_elimination(self.network)
+
+    @cached_property
+    def _ancestors(self) -> np.ndarray:
+        """bool (nodes, nodes): [u, v] = u is a strict ancestor of v."""
+        above = np.zeros((self.n_nodes, self.n_nodes), dtype=bool)
+        for v, parents in enumerate(self.network.parents):
+            for p in parents:
+                above[:, v] |= above[:, p]
+                above[p, v] = True
+        return above
+
+    def __repr__(self) -> str:
+        unseen = f", {len(self.latent)} latent" if self.latent else ""
+        return f"DiscreteBackground({self.n_features} features{unseen}, {self.size} joint states)"
+
+    # --- labels and codes -------------------------------------------------------------------------------------
+
+    def encode(self, rows: Any) -> np.ndarray:
+        """State codes int32 (r, n) of rows of labels: a DataFrame (columns by name, any order), a Series, or an array in feature order.
+
+        Raises
+        ------
+        RowsError
+            A column is missing or surplus, or a value is missing.
+        UnknownStateError
+            A value is no state of its feature; the message names row, feature, value and known states.
+        """
+        return encode_rows(rows, self.features, self.states, self.latent)
+
+    def decode(self, codes: np.ndarray) -> np.ndarray:
+        """Labels of codes (..., n), as an object array of the same shape."""
+        return decode_codes(codes, self.states)
+
+    # --- conditioning -----------------------------------------------------------------------------------------
+
+    def is_ancestral(self, coalitions: np.ndarray) -> np.ndarray:
+        """bool (m,): every network ancestor of each member is a member, so that conditioning is clamping. O(m n^2)."""
+        coalitions = np.asarray(coalitions, dtype=bool)
+        members = np.zeros((len(coalitions), self.n_nodes), dtype=bool)
+        members[:, self.nodes] = coalitions
+        needed = (members.astype(np.float32) @ self._ancestors.T.astype(np.float32)) > 0
+        return ~(needed & ~members).any(axis=1)
+
+    def log_probability(self, evidence: np.ndarray) -> np.ndarray:
+        """``log P(X_S = e_S)`` for evidence (E, n), -1 = free -> float64 (E,); ``-inf`` where it is impossible."""
+        return self._log_probability(self._checked_evidence(evidence))
+
+    def expectations(self, evidence: np.ndarray, vectors: Sequence[np.ndarray], terms: np.ndarray) -> np.ndarray:
+        """``E[prod over v of g_tv(X_v) | X_S = e_S]`` for every evidence row and term, exactly.
+
+        Parameters
+        ----------
+        evidence : int array (E, n)
+            Codes, -1 where the feature is free.
+        vectors : sequence of n float arrays (V_v, card(v))
+            The functions ``g`` of each feature, tabulated over its states.
+        terms : int array (T, n)
+            Which row of ``vectors[v]`` each term uses.
+
+        Returns
+        -------
+        float64 array (E, T)
+            Dense. Temporaries stay bounded whatever E and T are.
+        """
+        evidence = self._checked_evidence(evidence)
+        by_node, node_terms = self._checked_terms(vectors, terms)
+        result = np.empty((len(evidence), len(node_terms)))
+        numbered: dict[int, list[tuple[slice, TermColumns]]] = {}
+        impossible = []
+        for where, circuit in self._circuits(evidence):
+            for block, columns in self._term_blocks(circuit, by_node, node_terms, numbered):
+                evaluate_terms(circuit, columns, result[where, block])
+            impossible.append(np.flatnonzero(np.isneginf(circuit.log_probability)) + where.start)
+        rows = np.concatenate(impossible) if impossible else np.empty(0, dtype=np.intp)
+        if len(rows):
+            result[rows] = self._relaxed_expectations(evidence[rows], rows, vectors, terms)
+        return result
+
+    def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+        """Exact draws of ``X | X_S = e_S`` -> int32 codes (E, D, n), with ``X_S = e_S`` in every draw.
+
+        Parameters
+        ----------
+        evidence : int array (E, n)
+            Codes, -1 where the feature is free.
+        uniforms : float array (D, n_nodes) in [0, 1)
+            One number per draw and node of the network (:attr:`n_nodes`), used by every evidence row alike.
+        """
+        evidence = self._checked_evidence(evidence)
+        uniforms = np.asarray(uniforms, dtype=np.float64)
+        if uniforms.ndim != 2 or uniforms.shape[1] != self.n_nodes:
+            raise ShapAsvError(
+                f"uniforms of shape {uniforms.shape} do not fit; one column per node is needed: (D, {self.n_nodes})"
+            )
+        ancestral = self.is_ancestral(evidence >= 0)
+        result = np.empty((len(evidence), len(uniforms), self.n_features), dtype=np.int32)
+        conditions = self._possible_evidence(evidence)
+        forward = np.flatnonzero(ancestral & (conditions == evidence).all(axis=1))
+        if len(forward):
+            needed = self._ancestors[:, self.nodes].any(axis=1)
+            needed[self.nodes] = True
+            result[forward] = draw_forward(self.network, needed, self._on_nodes(evidence[forward]), uniforms)[
+                ..., self.nodes
+            ]
+        backward = np.setdiff1d(np.arange(len(evidence)), forward)
+        for where, circuit in self._circuits(conditions[backward]):
+            result[backward[where]] = draw_backward(circuit, uniforms)[..., self.nodes]
+        seen = evidence >= 0
+        np.copyto(result, evidence[:, None, :], where=seen[:, None, :])
+        return result
+
+    def feature_joint(self, limit: int = JOINT_LIMIT) -> np.ndarray:
+        """``P(x_features)``, one axis per feature, latent nodes summed out; BudgetExceededError past ``limit`` entries."""
+        return feature_joint(self.network, [int(v) for v in self.nodes], limit)
+
+    # --- impossible evidence ----------------------------------------------------------------------------------
+
+    def check_rows(self, codes: np.ndarray, row_labels: Sequence[Any] | None = None) -> None:
+        """Raise if a row (r, n) has probability 0, naming the row and a minimal set of contradictory values.
+
+        Where a whole row is possible, so is every coalition of it. Nothing is raised with ``impossible="relax"``.
+        """
+        codes = self._checked_evidence(codes)
+        if self.impossible == "relax":
+            return
+        rows = np.flatnonzero(np.isneginf(self._log_probability(codes)))
+        if len(rows):
+            first = int(rows[0])
+            label = first if row_labels is None else row_labels[first]
+            raise ImpossibleEvidenceError(self._contradiction(codes[first], f"row {label}", len(rows)))
+
+    def _contradiction(self, evidence: np.ndarray, what: str, count: int) -> str:
+        culprits = minimal_contradiction(self._log_probability, evidence)
+        values = ", ".join(f"{self.features[v]}={self.states[v][evidence[v]]!r}" for v in culprits)
+        more = f" ({count - 1} more like it)" if count > 1 else ""
+        return (
+            f"{what} is impossible under the network{more}: it has probability 0 because of {values}. Correct the row, give the "
+            "network a positive probability there, or go on with impossible='relax'"
+        )
+
+    def _relaxed_expectations(
+        self, evidence: np.ndarray, rows: np.ndarray, vectors: Sequence[np.ndarray], terms: np.ndarray
+    ) -> np.ndarray:
+        """Expectations for evidence that is impossible as it stands (or the error that says so)."""
+        if self.impossible == "raise":
+            raise ImpossibleEvidenceError(self._contradiction(evidence[0], f"evidence row {rows[0]}", len(rows)))
+        kept = relax_evidence(self._log_probability, evidence, np.argsort(self.nodes))
+        dropped = (evidence >= 0) & (kept < 0)
+        result = np.empty((len(evidence), len(terms)))
+        for pattern in np.unique(dropped, axis=0):
+            members = np.flatnonzero((dropped == pattern).all(axis=1))
+            # a dropped feature is not conditioned on, but the model sees its value: g(e_v) is a constant factor
+            unseen = np.where(pattern, -1, terms)
+            outer = np.ones((len(members), len(terms)))
+            for v in np.flatnonzero(pattern):
+                outer *= np.asarray(vectors[v], dtype=np.float64)[terms[:, v]][:, evidence[members, v]].T
+            with_ones = [np.vstack([vectors[v], np.ones(self.cardinalities[v])]) for v in range(self.n_features)]
+            unseen = np.where(unseen < 0, [len(table) - 1 for table in with_ones], unseen)
+            result[members] = outer * self.expectations(kept[members], with_ones, unseen)
+        return result
+
+    def _possible_evidence(self, evidence: np.ndarray) -> np.ndarray:
+        """Evidence with impossible rows relaxed, or the error that names the first."""
+        rows = np.flatnonzero(np.isneginf(self._log_probability(evidence)))
+        if not len(rows):
+            return evidence
+        if self.impossible == "raise":
+            raise ImpossibleEvidenceError(self._contradiction(evidence[rows[0]], f"evidence row {rows[0]}", len(rows)))
+        possible = evidence.copy()
+        possible[rows] = relax_evidence(self._log_probability, evidence[rows], np.argsort(self.nodes))
+        return possible
+
+    # --- the machinery ----------------------------------------------------------------------------------------
+
+    def _checked_evidence(self, evidence: np.ndarray) -> np.ndarray:
+        evidence = np.asarray(evidence)
+        if evidence.ndim != 2 or evidence.shape[1] != self.n_features or evidence.dtype.kind not in "iu":
+            raise RowsError(
+                f"codes must be an integer array (rows, {self.n_features}), not {evidence.dtype} of shape {evidence.shape}"
+            )
+        evidence = evidence.astype(np.int32, copy=False)
+        wrong = (evidence < -1) | (evidence >= np.array(self.cardinalities))
+        if wrong.any():
+            row, v = (int(i) for i in np.argwhere(wrong)[0])
+            raise UnknownStateError(
+                f"row {row}: {evidence[row, v]} is no state code of feature {self.features[v]!r}, which has "
+                f"{self.cardinalities[v]} states"
+            )
+        return evidence
+
+    def _checked_terms(
+        self, vectors: Sequence[np.ndarray], terms: np.ndarray
+    ) -> tuple[list[np.ndarray | None], np.ndarray]:
+        """Vectors per node (None where no term looks) and terms (T, nodes)."""
+        terms = np.asarray(terms)
+        if terms.ndim != 2 or terms.shape[1] != self.n_features or len(vectors) != self.n_features:
+            raise ShapAsvError(
+                f"terms of shape {terms.shape} with {len(vectors)} vectors do not fit {self.n_features} features"
+            )
+        by_node: list[np.ndarray | None] = [None] * self.n_nodes
+        node_terms = np.zeros((len(terms), self.n_nodes), dtype=np.int64)
+        for v, node in enumerate(self.nodes):
+            table = np.asarray(vectors[v], dtype=np.float64)
+            if table.ndim != 2 or table.shape[1] != self.cardinalities[v]:
+                raise ShapAsvError(
+                    f"vectors of feature {self.features[v]!r} have shape {table.shape}; its {self.cardinalities[v]} states ask for "
+                    f"(number, {self.cardinalities[v]})"
+                )
+            used = terms[:, v].astype(np.int64)
+            if len(used) and not (0 <= used.min() and used.max() < len(table)):
+                raise ShapAsvError(f"terms name vectors of feature {self.features[v]!r} outside of 0..{len(table) - 1}")
+            constant = (table == 1).all(axis=1)
+            if not constant[used].all():
+                by_node[node] = table
+                node_terms[:, node] = np.where(constant[used], np.argmax(constant), used)
+        return by_node, node_terms
+
+    def _on_nodes(self, evidence: np.ndarray) -> np.ndarray:
+        codes = np.full((len(evidence), self.n_nodes), -1, dtype=np.int32)
+        codes[:, self.nodes] = evidence
+        return codes
+
+    def _circuits(self, evidence: np.ndarray) -> Iterator[tuple[slice, Circuit]]:
+        """Circuits of consecutive blocks of evidence, each within :data:`ENTRY_LIMIT`."""
+        first, step = 0, EVIDENCE_BLOCK
+        while first < len(evidence):
+            where = slice(first, min(first + step, len(evidence)))
+            circuit = compile_evidence(self.plan, self._on_nodes(evidence[where]), ENTRY_LIMIT)
+            if circuit is None:
+                step = max(1, step // 2)
+                continue
+            yield where, circuit
+            first = where.stop
+
+    def _log_probability(self, evidence: np.ndarray) -> np.ndarray:
+        result = np.empty(len(evidence))
+        for where, circuit in self._circuits(evidence):
+            result[where] = circuit.log_probability
+        return result
+
+    def _term_blocks(
+        self,
+        circuit: Circuit,
+        vectors: Sequence[np.ndarray | None],
+        terms: np.ndarray,
+        numbered: dict[int, list[tuple[slice, TermColumns]]],
+    ) -> list[tuple[slice, TermColumns]]:
+        """Blocks of terms within :data:`RESULT_LIMIT`; numbered once per block size, which is a power of two."""
+        step = 1 << max(0, int(math.log2(max(1, RESULT_LIMIT // max(1, circuit.n_rows)))))
+        step = min(step, 1 << max(0, (len(terms) - 1).bit_length()))
+        if step not in numbered:
+            blocks = [slice(first, min(first + step, len(terms))) for first in range(0, len(terms), step)]
+            numbered[step] = [(block, number_terms(self.plan, vectors, terms[block])) for block in blocks]
+        return numbered[step]

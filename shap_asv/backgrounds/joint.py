@@ -1,0 +1,62 @@
+"""The joint distribution of the features as one table, for networks small enough to hold it."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.errors import BudgetExceededError
+
+_MOST_AXES = 64  # numpy's own limit
+
+
+def feature_joint(network: DiscreteNetwork, feature_nodes: Sequence[int], limit: int) -> np.ndarray:
+    """``P(x_F) = sum over latent x of prod of CPTs``, one axis per feature in the given order.
+
+    Latent nodes are eliminated one by one (smallest product first) before the table is filled, so that only the result, not
+    the joint of all nodes, is ever held. O(features * result).
+
+    Raises
+    ------
+    BudgetExceededError
+        The table, or a product on the way to it, would have more than ``limit`` entries.
+    """
+    cards = network.cardinalities
+    _check_size([cards[v] for v in feature_nodes], limit)
+    factors = [((v, *network.parents[v]), network.tables[v]) for v in range(network.n_nodes)]
+    latent = set(range(network.n_nodes)) - set(feature_nodes)
+    while latent:
+        scopes = {v: {u for variables, _ in factors if v in variables for u in variables} for v in latent}
+        v = min(latent, key=lambda u: (math.prod(cards[w] for w in scopes[u]), -u))
+        latent.remove(v)
+        _check_size([cards[u] for u in scopes[v]], limit)
+        axes = (v, *sorted(scopes[v] - {v}))
+        product = np.ones(tuple(cards[u] for u in axes))
+        for variables, table in factors:
+            if v in variables:
+                product = product * _aligned(table, variables, axes)
+        factors = [factor for factor in factors if v not in factor[0]]
+        factors.append((axes[1:], product.sum(axis=0)))
+    joint = np.ones(tuple(cards[v] for v in feature_nodes))
+    for variables, table in factors:
+        joint *= _aligned(table, variables, tuple(feature_nodes))
+    return joint
+
+
+def _check_size(cards: list[int], limit: int) -> None:
+    size = math.prod(cards)
+    if size > limit or len(cards) > _MOST_AXES:
+        raise BudgetExceededError(
+            f"the joint table of the features needs {size} entries over {len(cards)} variables; the limit is {limit} entries "
+            f"and {_MOST_AXES} variables"
+        )
+
+
+def _aligned(table: np.ndarray, variables: tuple[int, ...], axes: tuple[int, ...]) -> np.ndarray:
+    """A table over ``variables`` with axes ordered as ``axes``, length 1 where it does not depend."""
+    places = [axes.index(u) for u in variables]
+    shape = [1] * len(axes)
+    for place, size in zip(places, table.shape, strict=True):
+        shape[place] = size
+    return table.transpose(np.argsort(places)).reshape(shape)

@@ -1,0 +1,164 @@
+"""pgmpy's networks to plain arrays and back. The only file that imports pgmpy, and only inside its functions.
+
+What to beware of: state orders are a property of each CPD, so a parent's states are always looked up by name; CPDs may
+miss a sum of one by 0.01; the names of classes differ between versions, so networks are recognised by their module.
+"""
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.validation import checked_network
+from shap_asv.errors import NetworkError
+
+
+def is_network(thing: object) -> bool:
+    """Whether something is a graph of pgmpy (a Bayesian network of any kind, or a bare DAG), without importing pgmpy."""
+    return any(
+        cls.__module__.partition(".")[0] == "pgmpy"
+        and (cls.__name__ == "DAG" or cls.__name__.endswith("BayesianNetwork"))
+        for cls in type(thing).__mro__
+    )
+
+
+def read_network(network: Any) -> DiscreteNetwork:
+    """A pgmpy ``DiscreteBayesianNetwork`` as arrays: checked, renormalised, in a topological order.
+
+    Raises
+    ------
+    NetworkError
+        No nodes, continuous nodes, missing CPDs, CPDs that contradict the graph, the states or the laws of probability.
+    """
+    if isinstance(network, DiscreteNetwork):
+        return checked_network(network)
+    kind = type(network).__name__
+    if not is_network(network):
+        raise NetworkError(f"a discrete Bayesian network of pgmpy is needed, not {kind}")
+    if "Gaussian" in kind or "Functional" in kind:
+        raise NetworkError(
+            f"{kind} has continuous nodes; a DiscreteBayesianNetwork is needed (discretise the variables)"
+        )
+    if not hasattr(network, "get_cpds"):
+        raise NetworkError(f"{kind} has no CPTs; give a DiscreteBayesianNetwork with one CPT per node")
+    if len(network) == 0:
+        raise NetworkError("the network has no nodes; give it at least one")
+    place = {node: i for i, node in enumerate(network.nodes())}
+    try:
+        nodes = list(nx.lexicographical_topological_sort(network, key=place.__getitem__))
+    except nx.NetworkXUnfeasible:
+        raise NetworkError("the network has a cycle; it must be a directed acyclic graph") from None
+    index = {node: v for v, node in enumerate(nodes)}
+    cpds = {node: _table_of(network, node) for node in nodes}
+    states = {node: tuple(cpds[node].state_names[node]) for node in nodes}
+    tables = []
+    parents = []
+    for node in nodes:
+        cpd = cpds[node]
+        causes = sorted(network.predecessors(node), key=index.__getitem__)
+        tables.append(_aligned_values(cpd, node, causes, states))
+        parents.append(tuple(index[cause] for cause in causes))
+    return checked_network(
+        DiscreteNetwork(tuple(map(str, nodes)), tuple(states[node] for node in nodes), tuple(parents), tuple(tables))
+    )
+
+
+def _table_of(network: Any, node: Any) -> Any:
+    cpd = network.get_cpds(node)
+    if cpd is None:
+        raise NetworkError(f"node {node!r} has no CPT; add one with add_cpds")
+    if not hasattr(cpd, "state_names") or not hasattr(cpd, "cardinality"):
+        raise NetworkError(f"the CPD of {node!r} is a {type(cpd).__name__}; a table (TabularCPD) is needed")
+    causes = set(network.predecessors(node))
+    if set(cpd.variables[1:]) != causes or cpd.variables[0] != node:
+        raise NetworkError(
+            f"the CPT of {node!r} is about {cpd.variables[0]!r} given {sorted(map(str, cpd.variables[1:]))}, but in the graph its "
+            f"parents are {sorted(map(str, causes))}; make them agree"
+        )
+    nameless = [variable for variable in cpd.variables if variable not in cpd.state_names]
+    if nameless:
+        raise NetworkError(f"the CPT of {node!r} has no state names for {', '.join(map(str, nameless))}")
+    return cpd
+
+
+def _aligned_values(cpd: Any, node: Any, causes: list[Any], states: dict[Any, tuple]) -> np.ndarray:
+    """Values with parents in the given order and every axis in the state order of the variable's own CPD."""
+    values = np.asarray(cpd.values)
+    for axis, variable in enumerate(cpd.variables):
+        named = list(cpd.state_names[variable])
+        if (
+            len(named) != values.shape[axis]
+            or set(named) != set(states[variable])
+            or len(named) != len(states[variable])
+        ):
+            raise NetworkError(
+                f"the CPT of {node!r} has states {named} ({values.shape[axis]} entries) for {variable!r}, whose own states are "
+                f"{list(states[variable])}"
+            )
+        values = np.take(values, [named.index(state) for state in states[variable]], axis=axis)
+    return np.transpose(values, [cpd.variables.index(variable) for variable in (node, *causes)])
+
+
+def load_network(name_or_path: str | Path) -> Any:
+    """A ``DiscreteBayesianNetwork`` from the files inside pgmpy's wheel ("child"), or from a ``.bif`` / ``.bif.gz`` path. Offline.
+
+    Examples
+    --------
+    >>> sorted(load_network("cancer").nodes())
+    ['Cancer', 'Dyspnoea', 'Pollution', 'Smoker', 'Xray']
+    """
+    from pgmpy.readwrite import BIFReader
+
+    path = Path(name_or_path)
+    if path.suffix not in (".bif", ".gz"):
+        shelf = _example_folder()
+        path = shelf / f"{name_or_path}.bif.gz"
+        if not path.is_file():
+            known = sorted(file.name.removesuffix(".bif.gz") for file in shelf.glob("*.bif.gz"))
+            raise NetworkError(
+                f"no network is called {str(name_or_path)!r}; known: {', '.join(known)}; or give a .bif path"
+            )
+    elif not path.is_file():
+        raise NetworkError(f"there is no file {str(path)!r}")
+    try:
+        opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
+        with opened as stream:
+            text = stream.read()
+        return BIFReader(string=text).get_model()
+    except Exception as error:  # pgmpy's parser lets anything through, from KeyError to IndexError
+        raise NetworkError(
+            f"{str(path)!r} cannot be read as a network in BIF: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _example_folder() -> Path:
+    import pgmpy
+
+    return Path(pgmpy.__file__).parent / "utils" / "example_models"
+
+
+def to_pgmpy(network: DiscreteNetwork) -> Any:
+    """The network as a ``DiscreteBayesianNetwork`` with the same names, states and tables."""
+    from pgmpy.factors.discrete import TabularCPD
+    from pgmpy.models import DiscreteBayesianNetwork
+
+    result = DiscreteBayesianNetwork()
+    result.add_nodes_from(network.names)
+    for v, name in enumerate(network.names):
+        result.add_edges_from((network.names[p], name) for p in network.parents[v])
+    for v, name in enumerate(network.names):
+        family = (v, *network.parents[v])
+        result.add_cpds(
+            TabularCPD(
+                name,
+                len(network.states[v]),
+                network.tables[v].reshape(len(network.states[v]), -1),
+                evidence=[network.names[p] for p in network.parents[v]] or None,
+                evidence_card=[len(network.states[p]) for p in network.parents[v]] or None,
+                state_names={network.names[u]: list(network.states[u]) for u in family},
+            )
+        )
+    return result
