@@ -1,21 +1,21 @@
 """Evidence turned into a circuit of conditional distributions that any term, and any draw, can run through.
 
-For evidence ``e`` let ``D_b(s | e)`` be the message of bucket ``b`` at separator state ``s``: the probability of all evidence
-at or below the bucket, given ``s``. What inference needs of the evidence is only the conditional distribution
+For evidence ``e`` let ``D_b(s | e)`` be the message of bucket ``b`` at separator state ``s``: the probability of all
+evidence at or below the bucket, given ``s``. What inference needs of the evidence is only the conditional distribution
 
     w_b(x | s, e) = table_b[s, x] * prod over children c of D_c(s_c(s, x) | e) / D_b(s | e)
 
 of the bucket's variable given its separator. With it,
 
 - ``P(e) = prod over roots of D_root``;
-- the expectation of a product of one-feature functions is ``R_b(s) = sum over x of w_b(x | s) g(x) prod of R_c(s_c(s, x))``, read at the
-  roots: a mean of means, which neither underflows nor cancels, however improbable the evidence is;
+- the expectation of a product of one-feature functions is ``R_b(s) = sum over x of w_b(x | s) g(x) prod of R_c(s_c(s,
+  x))``, read at the roots: a mean of means, which neither underflows nor cancels, however improbable the evidence is;
 - a draw from ``P(x | e)`` walks from the roots to the leaves and draws each ``x`` from ``w_b(. | s, e)``.
 
-A *row* of bucket ``b`` is a pair (evidence at or below ``b``, separator state). Rows that agree are one row, and only rows that
-the root can reach under the evidence exist: where a separator variable is observed, its other states are never
-looked at. An *entry* is one state ``x`` of one row; it knows its weight and its row in each child. Rows and entries are
-flat arrays over the whole batch of evidence.
+A *row* of bucket ``b`` is a pair (evidence at or below ``b``, separator state). Rows that agree are one row, and only
+rows that the root can reach under the evidence exist: where a separator variable is observed, its other states are
+never looked at. An *entry* is one state ``x`` of one row; it knows its weight and its row in each child. Rows and
+entries are flat arrays over the whole batch of evidence.
 """
 
 from dataclasses import dataclass

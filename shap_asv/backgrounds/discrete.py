@@ -1,8 +1,9 @@
 """The background distribution of discrete features: a Bayesian network, conditioned on anything.
 
-:class:`DiscreteBackground` is what the rest of the house sees of probability. It joins the parts of this room: labels to codes
-(``encoding``), the elimination plan of the network (``elimination``), evidence compiled into conditionals (``circuit``), terms run
-through them (``terms``), draws (``sampling``) and what to do with impossible evidence (``impossible``).
+:class:`DiscreteBackground` is what the rest of the house sees of probability. It joins the parts of this room: labels
+to codes (``encoding``), the elimination plan of the network (``elimination``), evidence compiled into conditionals
+(``circuit``), terms run through them (``terms``), draws (``sampling``) and what to do with impossible evidence
+(``impossible``).
 """
 
 import math
@@ -46,11 +47,13 @@ class DiscreteBackground:
     network : DiscreteNetwork
         Checked and renormalised here.
     features : sequence of str, optional
-        The players, in this order; all nodes in the network's order by default. Other nodes are latent: summed out exactly.
+        The players, in this order; all nodes in the network's order by default. Other nodes are latent: summed out
+        exactly.
     impossible : {"raise", "relax"}
-        What happens to evidence of probability 0. ``"raise"``: an :class:`~shap_asv.errors.ImpossibleEvidenceError` that names a minimal
-        set of contradictory values. ``"relax"``: values that contradict those before them (in the topological order of the network)
-        are not conditioned on; the model still sees them, so that ``nu(all features) = M(row)`` and efficiency stay exact.
+        What happens to evidence of probability 0. ``"raise"``: an :class:`~shap_asv.errors.ImpossibleEvidenceError`
+        that names a minimal set of contradictory values. ``"relax"``: values that contradict those before them (in the
+        topological order of the network) are not conditioned on; the model still sees them, so that ``nu(all features)
+        = M(row)`` and efficiency stay exact.
 
     Examples
     --------
@@ -139,7 +142,8 @@ class DiscreteBackground:
     # --- labels and codes -------------------------------------------------------------------------------------
 
     def encode(self, rows: Any) -> np.ndarray:
-        """State codes int32 (r, n) of rows of labels: a DataFrame (columns by name, any order), a Series, or an array in feature order.
+        """State codes int32 (r, n) of rows of labels: a DataFrame (columns by name, any order), a Series, or an array
+        in feature order.
 
         Raises
         ------
@@ -162,7 +166,7 @@ class DiscreteBackground:
         members = np.zeros((len(coalitions), self.n_nodes), dtype=bool)
         members[:, self.nodes] = coalitions
         needed = (members.astype(np.float32) @ self._ancestors.T.astype(np.float32)) > 0
-        return ~(needed & ~members).any(axis=1)
+        return np.asarray(~(needed & ~members).any(axis=1))
 
     def log_probability(self, evidence: np.ndarray) -> np.ndarray:
         """``log P(X_S = e_S)`` for evidence (E, n), -1 = free -> float64 (E,); ``-inf`` where it is impossible."""
@@ -220,7 +224,7 @@ class DiscreteBackground:
         conditions = self._possible_evidence(evidence)
         forward = np.flatnonzero(ancestral & (conditions == evidence).all(axis=1))
         if len(forward):
-            needed = self._ancestors[:, self.nodes].any(axis=1)
+            needed = np.asarray(self._ancestors[:, self.nodes].any(axis=1))
             needed[self.nodes] = True
             result[forward] = draw_forward(self.network, needed, self._on_nodes(evidence[forward]), uniforms)[
                 ..., self.nodes
@@ -233,7 +237,7 @@ class DiscreteBackground:
         return result
 
     def feature_joint(self, limit: int = JOINT_LIMIT) -> np.ndarray:
-        """``P(x_features)``, one axis per feature, latent nodes summed out; BudgetExceededError past ``limit`` entries."""
+        """``P(x_features)``, one axis per feature, latent nodes summed out; an error past ``limit`` entries."""
         return feature_joint(self.network, [int(v) for v in self.nodes], limit)
 
     # --- impossible evidence ----------------------------------------------------------------------------------
@@ -257,8 +261,8 @@ class DiscreteBackground:
         values = ", ".join(f"{self.features[v]}={self.states[v][evidence[v]]!r}" for v in culprits)
         more = f" ({count - 1} more like it)" if count > 1 else ""
         return (
-            f"{what} is impossible under the network{more}: it has probability 0 because of {values}. Correct the row, give the "
-            "network a positive probability there, or go on with impossible='relax'"
+            f"{what} is impossible under the network{more}: it has probability 0 because of {values}. Correct the row, give "
+            "the network a positive probability there, or go on with impossible='relax'"
         )
 
     def _relaxed_expectations(
@@ -275,7 +279,7 @@ class DiscreteBackground:
             # a dropped feature is not conditioned on, but the model sees its value: g(e_v) is a constant factor
             unseen = np.where(pattern, -1, terms)
             outer = np.ones((len(members), len(terms)))
-            for v in np.flatnonzero(pattern):
+            for v in np.flatnonzero(pattern).tolist():
                 outer *= np.asarray(vectors[v], dtype=np.float64)[terms[:, v]][:, evidence[members, v]].T
             with_ones = [np.vstack([vectors[v], np.ones(self.cardinalities[v])]) for v in range(self.n_features)]
             unseen = np.where(unseen < 0, [len(table) - 1 for table in with_ones], unseen)
@@ -299,7 +303,7 @@ class DiscreteBackground:
         evidence = np.asarray(evidence)
         if evidence.ndim != 2 or evidence.shape[1] != self.n_features or evidence.dtype.kind not in "iu":
             raise RowsError(
-                f"codes must be an integer array (rows, {self.n_features}), not {evidence.dtype} of shape {evidence.shape}"
+                f"codes must be integers of shape (rows, {self.n_features}), not {evidence.dtype} {evidence.shape}"
             )
         evidence = evidence.astype(np.int32, copy=False)
         wrong = (evidence < -1) | (evidence >= np.array(self.cardinalities))
@@ -326,11 +330,11 @@ class DiscreteBackground:
             table = np.asarray(vectors[v], dtype=np.float64)
             if table.ndim != 2 or table.shape[1] != self.cardinalities[v]:
                 raise ShapAsvError(
-                    f"vectors of feature {self.features[v]!r} have shape {table.shape}; its {self.cardinalities[v]} states ask for "
-                    f"(number, {self.cardinalities[v]})"
+                    f"vectors of feature {self.features[v]!r} have shape {table.shape}; its {self.cardinalities[v]} states "
+                    f"ask for (number, {self.cardinalities[v]})"
                 )
             used = terms[:, v].astype(np.int64)
-            if len(used) and not (0 <= used.min() and used.max() < len(table)):
+            if len(used) and not (used.min() >= 0 and used.max() < len(table)):
                 raise ShapAsvError(f"terms name vectors of feature {self.features[v]!r} outside of 0..{len(table) - 1}")
             constant = (table == 1).all(axis=1)
             if not constant[used].all():

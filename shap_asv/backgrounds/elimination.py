@@ -1,9 +1,10 @@
 """Variable elimination planned once per network: which variable goes when, and through which tables.
 
-Eliminating the variables one by one from ``P(x) = prod of CPTs`` leaves one *bucket* per variable: the CPTs that are used up
-when it is summed out, times the messages of the buckets that were waiting for it, as a function of the variables that
-are still there and occur in it (the *separator*). A bucket has one parent, the bucket of the first separator variable to be
-eliminated next, so buckets form a forest with one tree per connected component of the network.
+Eliminating the variables one by one from ``P(x) = prod of CPTs`` leaves one *bucket* per variable: the CPTs that are
+used up when it is summed out, times the messages of the buckets that were waiting for it, as a function of the
+variables that are still there and occur in it (the *separator*). A bucket has one parent, the bucket of the first
+separator variable to be eliminated next, so buckets form a forest with one tree per connected component of the
+network.
 
 The order is greedy min-fill on the moral graph: always the variable whose neighbours miss the fewest edges, ties by the
 size of the table, then later nodes first (effects before causes, so that barren effects vanish early).
@@ -24,7 +25,8 @@ TABLE_LIMIT = 1 << 26
 
 @dataclass(frozen=True, eq=False)
 class Bucket:
-    """One elimination step: ``message(sep) = sum over x of table[sep, x] * prod over children c of message_c(child_maps[c][sep, x])``.
+    """One elimination step: ``message(sep) = sum over x of table[sep, x] * prod over children c of
+    message_c(child_maps[c][sep, x])``.
 
     Attributes
     ----------
@@ -167,8 +169,8 @@ def plan_elimination(network: DiscreteNetwork) -> EliminationPlan:
         entries = math.prod(cards[u] for u in separator) * cards[v]
         if entries > TABLE_LIMIT:
             raise BudgetExceededError(
-                f"exact inference on this network needs a table of {entries} entries over {len(separator) + 1} variables "
-                f"(around {network.names[v]!r}); the limit is {TABLE_LIMIT}. Use a sparser network, or merge states"
+                f"exact inference on this network needs a table of {entries} entries over {len(separator) + 1} "
+                f"variables (around {network.names[v]!r}); the limit is {TABLE_LIMIT}. Use a sparser network, or merge states"
             )
         separators.append(separator)
         if separator:

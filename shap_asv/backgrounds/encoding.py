@@ -1,8 +1,8 @@
 """Rows as users hold them (state labels) to rows as the house holds them (codes), and back.
 
-A value stands for the state whose label it equals. Where no label equals it, a value that *reads* the same as exactly one label
-does: ``1``, ``1.0`` and ``"1"`` are each other's match, and ``True`` matches ``"True"``. Nothing is ever guessed between two
-candidates.
+A value stands for the state whose label it equals. Where no label equals it, a value that *reads* the same as exactly
+one label does: ``1``, ``1.0`` and ``"1"`` are each other's match, and ``True`` matches ``"True"``. Nothing is ever
+guessed between two candidates.
 """
 
 from collections.abc import Hashable, Sequence
@@ -65,9 +65,9 @@ def _object_array(rows: Any) -> np.ndarray:
         for i, row in enumerate(nested):
             array[i] = row
         return array
-    array = np.empty(len(listed), dtype=object)
-    array[:] = listed
-    return array
+    flat = np.empty(len(listed), dtype=object)
+    flat[:] = listed
+    return flat
 
 
 def _frame_columns(frame: Any, features: Sequence[str], latent: Sequence[str]) -> list[Any]:

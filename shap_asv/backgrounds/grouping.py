@@ -14,8 +14,8 @@ _SMALL_RANGE = 1 << 16
 def number_keys(keys: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
     """Number the distinct values of ``keys`` (all in ``range(size)``).
 
-    Returns ``ids`` (rows,) with ``ids[i] == ids[j]`` iff ``keys[i] == keys[j]``, numbered in increasing order of the key,
-    and ``chosen`` (distinct,), one row of each. O(rows) when ``size`` is at most a few times the rows.
+    Returns ``ids`` (rows,) with ``ids[i] == ids[j]`` iff ``keys[i] == keys[j]``, numbered in increasing order of the
+    key, and ``chosen`` (distinct,), one row of each. O(rows) when ``size`` is at most a few times the rows.
 
     Examples
     --------

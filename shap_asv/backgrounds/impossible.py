@@ -4,8 +4,9 @@ Conditioning on an event of probability 0 is undefined. Two answers are offered:
 
 - *raise*: name the row and a minimal set of features whose values contradict one another (no proper subset of it is
   impossible), so that the user sees what to repair;
-- *relax*: walk through the evidence in the topological order of the network and leave out each value that is impossible given
-  what was kept before it. What is kept depends on the evidence alone, so that nu is still a function of the coalition.
+- *relax*: walk through the evidence in the topological order of the network and leave out each value that is
+  impossible given what was kept before it. What is kept depends on the evidence alone, so that nu is still a function
+  of the coalition.
 """
 
 from collections.abc import Callable
@@ -16,7 +17,7 @@ LogProbability = Callable[[np.ndarray], np.ndarray]
 
 
 def minimal_contradiction(log_probability: LogProbability, evidence: np.ndarray) -> list[int]:
-    """Features of an impossible evidence row (n,) that form a minimal impossible set. One query per observed feature."""
+    """Features of an impossible evidence row (n,) that form a minimal impossible set. One query per feature."""
     kept = evidence.copy()
     for v in np.flatnonzero(evidence >= 0):
         trial = kept.copy()
@@ -27,7 +28,7 @@ def minimal_contradiction(log_probability: LogProbability, evidence: np.ndarray)
 
 
 def relax_evidence(log_probability: LogProbability, evidence: np.ndarray, topological: np.ndarray) -> np.ndarray:
-    """Evidence (E, n) without the values that contradict those kept before them, in ``topological`` order of features."""
+    """Evidence (E, n) without the values that contradict those kept before them in ``topological`` order."""
     kept = np.full_like(evidence, -1)
     for v in topological:
         holders = np.flatnonzero(evidence[:, v] >= 0)

@@ -14,8 +14,8 @@ _MOST_AXES = 64  # numpy's own limit
 def feature_joint(network: DiscreteNetwork, feature_nodes: Sequence[int], limit: int) -> np.ndarray:
     """``P(x_F) = sum over latent x of prod of CPTs``, one axis per feature in the given order.
 
-    Latent nodes are eliminated one by one (smallest product first) before the table is filled, so that only the result, not
-    the joint of all nodes, is ever held. O(features * result).
+    Latent nodes are eliminated one by one (smallest product first) before the table is filled, so that only the
+    result, not the joint of all nodes, is ever held. O(features * result).
 
     Raises
     ------
@@ -48,8 +48,8 @@ def _check_size(cards: list[int], limit: int) -> None:
     size = math.prod(cards)
     if size > limit or len(cards) > _MOST_AXES:
         raise BudgetExceededError(
-            f"the joint table of the features needs {size} entries over {len(cards)} variables; the limit is {limit} entries "
-            f"and {_MOST_AXES} variables"
+            f"the joint table of the features needs {size} entries over {len(cards)} variables; the limit is {limit} "
+            f"entries and {_MOST_AXES} variables"
         )
 
 

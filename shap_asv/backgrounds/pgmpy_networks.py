@@ -17,7 +17,7 @@ from shap_asv.errors import NetworkError
 
 
 def is_network(thing: object) -> bool:
-    """Whether something is a graph of pgmpy (a Bayesian network of any kind, or a bare DAG), without importing pgmpy."""
+    """Whether something is a graph of pgmpy (any Bayesian network, or a bare DAG), without importing pgmpy."""
     return any(
         cls.__module__.partition(".")[0] == "pgmpy"
         and (cls.__name__ == "DAG" or cls.__name__.endswith("BayesianNetwork"))
@@ -75,8 +75,8 @@ def _table_of(network: Any, node: Any) -> Any:
     causes = set(network.predecessors(node))
     if set(cpd.variables[1:]) != causes or cpd.variables[0] != node:
         raise NetworkError(
-            f"the CPT of {node!r} is about {cpd.variables[0]!r} given {sorted(map(str, cpd.variables[1:]))}, but in the graph its "
-            f"parents are {sorted(map(str, causes))}; make them agree"
+            f"the CPT of {node!r} is about {cpd.variables[0]!r} given {sorted(map(str, cpd.variables[1:]))}, but in the graph "
+            f"its parents are {sorted(map(str, causes))}; make them agree"
         )
     nameless = [variable for variable in cpd.variables if variable not in cpd.state_names]
     if nameless:
@@ -95,15 +95,16 @@ def _aligned_values(cpd: Any, node: Any, causes: list[Any], states: dict[Any, tu
             or len(named) != len(states[variable])
         ):
             raise NetworkError(
-                f"the CPT of {node!r} has states {named} ({values.shape[axis]} entries) for {variable!r}, whose own states are "
-                f"{list(states[variable])}"
+                f"the CPT of {node!r} has states {named} ({values.shape[axis]} entries) for {variable!r}, whose own "
+                f"states are {list(states[variable])}"
             )
         values = np.take(values, [named.index(state) for state in states[variable]], axis=axis)
     return np.transpose(values, [cpd.variables.index(variable) for variable in (node, *causes)])
 
 
 def load_network(name_or_path: str | Path) -> Any:
-    """A ``DiscreteBayesianNetwork`` from the files inside pgmpy's wheel ("child"), or from a ``.bif`` / ``.bif.gz`` path. Offline.
+    """A ``DiscreteBayesianNetwork`` from the files inside pgmpy's wheel ("child"), or from a ``.bif`` / ``.bif.gz``
+    path. Offline.
 
     Examples
     --------
@@ -124,9 +125,8 @@ def load_network(name_or_path: str | Path) -> Any:
     elif not path.is_file():
         raise NetworkError(f"there is no file {str(path)!r}")
     try:
-        opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
-        with opened as stream:
-            text = stream.read()
+        raw = path.read_bytes()
+        text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8")
         return BIFReader(string=text).get_model()
     except Exception as error:  # pgmpy's parser lets anything through, from KeyError to IndexError
         raise NetworkError(

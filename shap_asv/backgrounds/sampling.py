@@ -1,13 +1,13 @@
 """Exact draws from ``P(x | e)`` by inverse distribution functions, with common random numbers.
 
-Every node has one uniform number per draw, shared by all evidence rows, and turns it into a state through the distribution
-function of its conditional. Two evidence rows that agree on a conditional get the same state from the same number, so
-differences between coalitions are estimated with far less noise than from independent draws.
+Every node has one uniform number per draw, shared by all evidence rows, and turns it into a state through the
+distribution function of its conditional. Two evidence rows that agree on a conditional get the same state from the
+same number, so differences between coalitions are estimated with far less noise than from independent draws.
 
-- *Forward*: when every cause of an observed feature is observed (an ancestral coalition), conditioning is clamping, and nodes
-  are drawn causes first from their CPTs.
-- *Backward*: otherwise nodes are drawn in the reverse of the elimination order, each from its conditional given what was drawn
-  before it and all evidence, which is what a compiled :class:`~shap_asv.backgrounds.circuit.Circuit` holds.
+- *Forward*: when every cause of an observed feature is observed (an ancestral coalition), conditioning is clamping,
+  and nodes are drawn causes first from their CPTs.
+- *Backward*: otherwise nodes are drawn in the reverse of the elimination order, each from its conditional given what
+  was drawn before it and all evidence, which is what a compiled :class:`~shap_asv.backgrounds.circuit.Circuit` holds.
 """
 
 import numpy as np

@@ -2,9 +2,9 @@
 
     R_b[row, term] = sum over entries (w, x) of the row:  w * g_term(x) * prod over children c of R_c[child row, term]
 
-and ``E[prod of g | e] = prod over roots of R_root``. Terms that agree on everything at or below a bucket are one column of ``R_b``,
-so a bucket costs (distinct evidence below it) x (distinct terms below it), and a bucket below which no term looks at
-anything costs nothing: its ``R`` is 1.
+and ``E[prod of g | e] = prod over roots of R_root``. Terms that agree on everything at or below a bucket are one
+column of ``R_b``, so a bucket costs (distinct evidence below it) x (distinct terms below it), and a bucket below which
+no term looks at anything costs nothing: its ``R`` is 1.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ class BucketTerms:
 
 @dataclass(frozen=True, eq=False)
 class TermColumns:
-    """A batch of terms, numbered per bucket; ``buckets[b]`` is None where no term looks at anything at or below ``b``."""
+    """Terms numbered per bucket; ``buckets[b]`` is None where no term looks at anything at or below ``b``."""
 
     buckets: tuple[BucketTerms | None, ...]
     root_columns: tuple[np.ndarray | None, ...]

@@ -13,7 +13,7 @@ SUM_TOLERANCE = 0.01
 
 
 def checked_network(network: DiscreteNetwork) -> DiscreteNetwork:
-    """The same network with tables that sum to one exactly (to rounding), or a :class:`NetworkError`. O(table sizes)."""
+    """The same network with tables that sum to one (to rounding), or a :class:`NetworkError`. O(table sizes)."""
     if network.n_nodes == 0:
         raise NetworkError("the network has no nodes; give it at least one")
     if len(set(network.names)) < network.n_nodes:
@@ -21,8 +21,8 @@ def checked_network(network: DiscreteNetwork) -> DiscreteNetwork:
         raise NetworkError(f"the network names nodes more than once: {', '.join(repeated)}; names must be unique")
     if not network.n_nodes == len(network.states) == len(network.parents) == len(network.tables):
         raise NetworkError(
-            f"the network has {network.n_nodes} names, {len(network.states)} state tuples, {len(network.parents)} parent "
-            f"tuples and {len(network.tables)} tables; there must be one of each per node"
+            f"the network has {network.n_nodes} names, {len(network.states)} state tuples, {len(network.parents)} "
+            f"parent tuples and {len(network.tables)} tables; there must be one of each per node"
         )
     for v, name in enumerate(network.names):
         if not network.states[v]:
