@@ -1,0 +1,272 @@
+"""Which form of the states a model takes: found out by asking it, at construction.
+
+Networks have named states; models eat names, numbers or categories, in a DataFrame or an ndarray. The candidates are
+tried on a few rows that hold every state (see :mod:`~shap_asv.models.probes`), in an order that depends on the model:
+
+- a Pipeline, or a model behind ``encoder=``: labels first, then numbers; fitted encoders are asked for states that they
+  never saw, so that ``handle_unknown="ignore"`` does not let a wrong form through;
+- any other estimator: numbers first, then labels, then pandas categories for libraries that split on categories. State
+  names are never turned into their codes behind the user's back: without an encoder that is an error;
+- a callable: labels and numbers are both tried. When both work and disagree, a form to which the model does not
+  react at all loses; otherwise the input is ambiguous and the user is asked to say what is meant.
+"""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shap_asv.errors import EncodingError, ModelError
+from shap_asv.models.inputs import (
+    States,
+    TableInputs,
+    numbers_of,
+    same_tables,
+    show,
+    suggest,
+    table_inputs,
+    tables_of_form,
+    tables_of_mapping,
+)
+from shap_asv.models.outputs import ModelCall, check_finite, describe, is_a, shorten
+from shap_asv.models.pipelines import (
+    EncoderStep,
+    apply_transformers,
+    encoder_step,
+    known_width,
+    match_columns,
+    split_stages,
+    unknown_states,
+)
+from shap_asv.models.probes import SEED, cover_rows, random_rows
+
+CATEGORICAL = (("sklearn", "BaseHistGradientBoosting"), ("xgboost", "XGBModel"), ("lightgbm", "LGBMModel"))
+
+
+@dataclass(frozen=True)
+class Path:
+    """How codes become outputs: ``call(transformers(inputs(codes)))``."""
+
+    inputs: TableInputs
+    transformers: tuple[Any, ...]
+    call: ModelCall
+
+    def prepare(self, codes: np.ndarray) -> Any:
+        return apply_transformers(self.transformers, self.inputs(codes))
+
+    def __call__(self, codes: np.ndarray) -> np.ndarray:
+        return self.call(self.prepare(codes))
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What happened when a path was tried: outputs, or the error."""
+
+    path: Path
+    outputs: np.ndarray | None
+    error: Exception | None
+    warned: bool
+
+
+def find_path(call: ModelCall, features: Sequence[str], states: States, encoder: Any = None) -> Path:
+    """The form and container that the model takes; EncodingError or ModelError, saying why, when there is none."""
+    owner = None if call.method is None else call.target
+    if isinstance(encoder, Mapping):
+        tables = tables_of_mapping(encoder, features, states)
+        trials = [try_path(path, features, states) for path in _paths(call, owner, features, [("encoder", tables)])]
+        return _first_good(trials) or _fail(trials, call, owner, features, states, encoder)
+    if encoder is not None and not hasattr(encoder, "transform"):
+        raise EncodingError(
+            f"encoder= must be a fitted transformer or a mapping such as {{{features[0]!r}: {suggest(states[0])}}}; "
+            f"got "
+            f"{type(encoder).__name__}"
+        )
+    if encoder is not None:
+        return _path_with_encoder(call, owner, features, states, encoder)
+    forms = _forms(owner, states)
+    if owner is None:
+        trials = [try_path(path, features, states) for path in _paths(call, owner, features, forms)]
+        return _of_callable(trials, states) or _fail(trials, call, owner, features, states, None)
+    trials = []
+    first = split_stages(owner).transformers[:1]
+    for path in _paths(call, owner, features, forms):
+        trials.append(try_path(path, features, states, first))
+        if trials[-1].outputs is not None and not trials[-1].warned:
+            return path
+    return _first_good(trials) or _fail(trials, call, owner, features, states, None)
+
+
+def _forms(owner: Any, states: States) -> list[tuple[str, list[Any]]]:
+    """Candidate forms with their tables, best first, without repetitions."""
+    names = ["labels", "numbers"]
+    if owner is not None and not split_stages(owner).transformers:
+        names.reverse()
+        if takes_categories(owner):
+            names += ["categories", "all categories"]
+    forms: list[tuple[str, list[Any]]] = []
+    for name in names:
+        tables = tables_of_form(name, states)
+        if not any(same_tables(tables, other) for _, other in forms):
+            forms.append((name, tables))
+    return forms
+
+
+def takes_categories(model: Any) -> bool:
+    """Can this model have been trained on pandas categories, and does it remember them?"""
+    if not any(is_a(model, package, name) for package, name in CATEGORICAL):
+        return False
+    if is_a(model, "xgboost", "XGBModel"):
+        booster = model.get_booster()
+        # without stored categories XGBoost would take the codes of whatever categories it is given
+        return "c" in (booster.feature_types or []) and hasattr(booster, "get_categories")
+    return True
+
+
+def _paths(call: ModelCall, owner: Any, features: Sequence[str], forms: list[tuple[str, list[Any]]]) -> list[Path]:
+    """Every form in every container that the model may take."""
+    columns = None if owner is None else match_columns(owner, features)
+    if columns is not None:
+        containers = [True]
+    elif owner is not None and known_width(owner) is not None:
+        containers = [False, True]
+    else:
+        containers = [True, False]
+    return [
+        Path(table_inputs(tables, features, columns, as_frame, form), (), call)
+        for form, tables in forms
+        for as_frame in containers
+        if as_frame or "categories" not in form
+    ]
+
+
+def try_path(path: Path, features: Sequence[str], states: States, encoders: Sequence[Any] = ()) -> Trial:
+    """Call the model on rows that hold every state; remember whether it warned."""
+    rows = cover_rows([len(labels) for labels in states])
+    try:
+        for encoder in encoders:
+            check_categories(encoder, path.inputs, features)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            outputs = path(rows)
+        check_finite(outputs, path.call.name, lambda row: show_row(rows[row], features, states))
+    except (ModelError, EncodingError) as error:
+        return Trial(path, None, error, False)
+    except Exception as error:  # raised by encoder= itself
+        return Trial(path, None, error, False)
+    return Trial(path, outputs, None, any(issubclass(w.category, UserWarning) for w in caught))
+
+
+def check_categories(encoder: Any, inputs: TableInputs, features: Sequence[str]) -> None:
+    """EncodingError when an encoder knows none of the states of a feature in this form."""
+    columns = [features[v] for v in inputs.source.tolist()]
+    labels = {name: list(table) for name, table in zip(columns, inputs.tables, strict=True)}
+    for name, unseen in unknown_states(encoder, columns, labels).items():
+        if len(unseen) == len(labels[name]):
+            raise EncodingError(
+                f"{describe(encoder)} was fitted on other values of {name!r}: it knows none of the states "
+                f"{show(unseen)}"
+            )
+
+
+def show_row(codes: np.ndarray, features: Sequence[str], states: States) -> str:
+    """A row of codes for a message: ``Pollution='low', Smoker='True'``, cut after eight features."""
+    pairs = [f"{features[v]}={states[v][code]!r}" for v, code in enumerate(codes[:8].tolist())]
+    return ", ".join(pairs) + (", ..." if len(codes) > 8 else "")
+
+
+def _path_with_encoder(call: ModelCall, owner: Any, features: Sequence[str], states: States, encoder: Any) -> Path:
+    """``encoder=`` in front: it is tried on labels, then on numbers, and the model on what comes out of it."""
+    rows = cover_rows([len(labels) for labels in states])
+    forms = [(name, tables_of_form(name, states)) for name in ("labels", "numbers")]
+    if same_tables(forms[0][1], forms[1][1]):
+        forms = forms[:1]
+    trials = []
+    for path in _paths(call, encoder, features, forms):
+
+        def make_input(inputs: TableInputs = path.inputs) -> Any:
+            return inputs(rows)
+
+        try:
+            check_categories(encoder, path.inputs, features)
+            step: EncoderStep = encoder_step(encoder, owner, features, make_input)
+        except EncodingError as error:
+            trials.append(Trial(path, None, error, False))
+            continue
+        trials.append(try_path(Path(path.inputs, (step,), call), features, states))
+        if trials[-1].outputs is not None and not trials[-1].warned:
+            break
+    return _first_good(trials) or _fail(trials, call, owner, features, states, encoder)
+
+
+def _first_good(trials: Sequence[Trial]) -> Path | None:
+    good = [trial for trial in trials if trial.outputs is not None]
+    return min(good, key=lambda trial: trial.warned).path if good else None
+
+
+def _of_callable(trials: Sequence[Trial], states: States) -> Path | None:
+    """The form that a callable means, when it accepts several."""
+    by_form = {form: [t for t in trials if t.path.inputs.form == form] for form in ("labels", "numbers")}
+    labels, numbers = (_first_good(by_form[form]) for form in ("labels", "numbers"))
+    if labels is None or numbers is None:
+        return labels or numbers
+    cards = [len(s) for s in states]
+    rows = np.concatenate([cover_rows(cards), random_rows(cards, 64, np.random.default_rng(SEED))])
+    try:
+        first, second = labels(rows), numbers(rows)
+    except ModelError:
+        return labels
+    if first.shape == second.shape and np.array_equal(first, second):
+        return labels if _constant(first) else numbers  # numbers are quicker to hand over
+    if _constant(first) or _constant(second):
+        return numbers if _constant(first) else labels
+    feature = next(v for v, s in enumerate(states) if isinstance(s[0], str) and numbers_of(s) is not None)
+    raise EncodingError(
+        f"the model accepts states both as text and as numbers and answers differently (for example "
+        f"{states[feature][0]!r} "
+        f"and {numbers_of(states[feature])[0]:g}); say what is meant with encoder=, a mapping "  # type: ignore[index]
+        f"{{feature: {{state: value}}}} whose values are what the model takes"
+    )
+
+
+def _constant(outputs: np.ndarray) -> bool:
+    return bool((outputs == outputs[0]).all())
+
+
+def _fail(
+    trials: Sequence[Trial], call: ModelCall, owner: Any, features: Sequence[str], states: States, encoder: Any
+) -> Path:
+    """Raise the error that helps most."""
+    errors = [trial.error for trial in trials if trial.error is not None]
+    for error in errors:
+        if isinstance(error, ModelError) and error.__cause__ is None:
+            raise error  # the model did answer, but with labels, NaN or a wrong shape
+    named = [v for v, labels in enumerate(states) if numbers_of(labels) is None]
+    for error in errors:
+        if isinstance(error, EncodingError):
+            raise error
+    cause = errors[-1].__cause__ or errors[-1]
+    said = f"{type(cause).__name__}: {shorten(cause)}"
+    if encoder is None and named and (owner is None or not split_stages(owner).transformers):
+        feature, labels = features[named[0]], states[named[0]]
+        more = f" (and {len(named) - 1} more features)" if len(named) > 1 else ""
+        wants = (
+            f"{describe(split_stages(owner).final)} does not take state names"
+            if owner is not None
+            else f"{call.name} raised on state names as well as on numbers"
+        )
+        raise EncodingError(
+            f"feature {feature!r}{more} has the states {show(labels)}, but {wants} ({said}); pass encoder= the "
+            f"fitted encoder "
+            f"that the model was trained with, or a mapping such as encoder={{{feature!r}: {suggest(labels)}}}, or "
+            f"explain a "
+            f"Pipeline that includes the encoder"
+        ) from cause
+    if owner is not None and split_stages(owner).transformers:
+        raise EncodingError(
+            f"{describe(owner)} does not take the states of the network ({said}); fit its encoder on all states, for "
+            f"example "
+            f"with categories=[...], or set handle_unknown"
+        ) from cause
+    raise ModelError(f"{call.name} raised on rows of states ({said})") from cause

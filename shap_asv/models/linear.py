@@ -1,0 +1,72 @@
+"""Linear models over states.
+
+    M_k(x) = intercept_k + sum over columns j of  coef_kj * table_j(x_source(j))
+
+Columns of one feature are added up, so a linear model over one-hot or ordinal columns is a sum of one function per
+feature, ``G_v(x_v)`` in R^k. The value in state 0 goes to the offset. A feature of one output is one term; with k
+outputs it is either k terms (one function per output) or card - 1 terms (one indicator per state, a coefficient
+vector each), whichever is fewer.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from shap_asv.models.inputs import TableInputs
+from shap_asv.models.outputs import ModelCall, describe
+from shap_asv.models.products import NotSumOfProducts, SumOfProducts
+
+
+def is_linear(estimator: Any) -> bool:
+    """Has the attributes of a fitted linear model. Whether it is one is left to the verification on probe rows."""
+    return hasattr(estimator, "coef_") and hasattr(estimator, "intercept_")
+
+
+def read_linear(estimator: Any, columns: TableInputs, cardinalities: tuple[int, ...], call: ModelCall) -> SumOfProducts:
+    """The linear predictor as a sum of products; probabilities and predictions behind a link are none."""
+    if call.quantity == "probability":
+        raise NotSumOfProducts(
+            f"the probabilities of {describe(estimator)} are no sum over features; model_output='raw' (log-odds) is one"
+        )
+    weights = estimator.coef_
+    weights = weights.toarray() if hasattr(weights, "toarray") else np.asarray(weights, dtype=np.float64)
+    weights = np.atleast_2d(weights)
+    if weights.ndim != 2 or weights.shape[1] != columns.n_columns:
+        raise NotSumOfProducts(f"coef_ of {describe(estimator)} does not have one weight per column")
+    offset = np.zeros(len(weights)) + np.ravel(estimator.intercept_)
+    return sum_of_functions(feature_functions(weights, columns, cardinalities), offset)
+
+
+def feature_functions(weights: np.ndarray, columns: TableInputs, cardinalities: tuple[int, ...]) -> list[np.ndarray]:
+    """``G_v``: for each feature an array (card(v), k), the summed contributions of its columns."""
+    functions = [np.zeros((card, len(weights))) for card in cardinalities]
+    for j, v in enumerate(columns.source.tolist()):
+        table = np.asarray(columns.tables[j], dtype=np.float64)
+        if np.isnan(table).any():
+            raise NotSumOfProducts("a linear model cannot take the NaN that a state is encoded as")
+        functions[v] += np.outer(table, weights[:, j])
+    return functions
+
+
+def sum_of_functions(functions: list[np.ndarray], offset: np.ndarray) -> SumOfProducts:
+    """``offset + sum over v of G_v(x_v)`` with ``G_v`` of shape (card(v), k)."""
+    k = len(offset)
+    vectors, features, rows, coefficients = [], [], [], []
+    for v, values in enumerate(functions):
+        offset = offset + values[0]
+        steps = values - values[0]
+        mine = [np.ones(len(values))]
+        if (len(values) - 1) < k:
+            parts = [(np.eye(len(values))[s], steps[s]) for s in range(1, len(values))]
+        else:
+            parts = [(steps[:, o], np.eye(k)[o]) for o in range(k)]
+        for vector, coefficient in parts:
+            if vector.any() and coefficient.any():
+                features.append(v)
+                rows.append(len(mine))
+                mine.append(vector)
+                coefficients.append(coefficient)
+        vectors.append(np.array(mine))
+    terms = np.zeros((len(features), len(functions)), dtype=np.int32)
+    terms[np.arange(len(features)), features] = rows
+    return SumOfProducts(tuple(vectors), terms, np.array(coefficients).reshape(-1, k), offset)

@@ -1,0 +1,120 @@
+"""Models over a data matrix: no states, the rows are what the model eats.
+
+This is the shap way of using a model: the background is an ndarray or a DataFrame, and so are the rows. Answers are
+normalised as everywhere in this room: float64 (q, k), finite.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from shap_asv.errors import ModelError
+from shap_asv.models.outputs import ModelCall, check_finite, choose_call, name_outputs
+from shap_asv.models.pipelines import known_columns
+from shap_asv.models.predictor import CELLS
+
+
+@dataclass(frozen=True, eq=False)
+class PlainPredictor:
+    """A model over the rows of a matrix; picklable when the user's model is.
+
+    Attributes
+    ----------
+    call : ModelCall
+    columns : tuple of str or None
+        The model's own column names: rows are handed over as a DataFrame in that order.
+    feature_names : tuple of str or None
+        Names of the columns of an ndarray of rows.
+    n_outputs : int or None
+        Known when rows to try were given, see :func:`read_plain_model`.
+    output_names : list of str or None
+    batch_size : int or None
+    """
+
+    call: ModelCall
+    columns: tuple[str, ...] | None
+    feature_names: tuple[str, ...] | None
+    n_outputs: int | None
+    output_names: list[str] | None
+    batch_size: int | None
+
+    def predict(self, rows: Any) -> np.ndarray:
+        """M at the rows of an ndarray or DataFrame (q, n) -> float64 (q, k), in blocks of at most ``batch_size`` "
+        "rows."""
+        frame = self._dress(rows)
+        if len(frame) == 0:
+            return np.empty((0, self.n_outputs or 1))
+        size = self.batch_size or max(1, CELLS // max(1, frame.shape[1]))
+        blocks = []
+        for start in range(0, len(frame), size):
+            part = frame.iloc[start : start + size] if hasattr(frame, "iloc") else frame[start : start + size]
+            outputs = self.call(part)
+            check_finite(outputs, self.call.name, partial(_number, start))
+            blocks.append(outputs)
+        widths = {block.shape[1] for block in blocks} | ({self.n_outputs} if self.n_outputs else set())
+        if len(widths) > 1:
+            raise ModelError(f"{self.call.name} returned {sorted(widths)} outputs in different calls")
+        return np.concatenate(blocks)
+
+    def _dress(self, rows: Any) -> Any:
+        """Hand rows over under the names that the model knows, when it knows names."""
+        if hasattr(rows, "columns"):
+            if self.columns is not None and tuple(rows.columns) != self.columns:
+                missing = [name for name in self.columns if name not in rows.columns]
+                if missing:
+                    raise ModelError(f"the rows lack the column {missing[0]!r} that {self.call.name} was fitted on")
+                return rows[list(self.columns)]
+            return rows
+        rows = np.asarray(rows)
+        if rows.ndim != 2:
+            raise ModelError(f"rows must be a matrix (rows, features); got shape {rows.shape}")
+        if self.columns is None:
+            return rows
+        import pandas as pd
+
+        names = self.feature_names or self.columns
+        if len(names) != rows.shape[1] or set(names) != set(self.columns):
+            raise ModelError(
+                f"{self.call.name} was fitted on the {len(self.columns)} columns {list(self.columns)[:6]}; the rows "
+                f"have "
+                f"{rows.shape[1]} columns {list(names)[:6]}"
+            )
+        return pd.DataFrame(rows, columns=list(names))[list(self.columns)]
+
+
+def _number(start: int, row: int) -> str:
+    return f"number {start + row}"
+
+
+def read_plain_model(
+    model: Any,
+    model_output: str = "auto",
+    feature_names: Sequence[str] | None = None,
+    output_names: Sequence[str] | None = None,
+    batch_size: int | None = None,
+    probe: Any = None,
+) -> PlainPredictor:
+    """A model for rows of a data matrix.
+
+    ``model`` and ``model_output`` mean the same as in :func:`~shap_asv.models.predictor.read_model`.
+    ``feature_names`` name the columns of ndarrays of rows. ``probe``, a few rows of the background, is what the
+    model is tried on: then a model that cannot work is an error here, and ``n_outputs`` and ``output_names`` are known.
+
+    >>> predictor = read_plain_model(lambda X: X.sum(axis=1), probe=np.zeros((2, 3)))
+    >>> predictor.n_outputs, predictor.predict(np.ones((2, 3)))
+    (1, array([[3.],
+           [3.]]))
+    """
+    call = choose_call(model, model_output)
+    columns = None if call.method is None else known_columns(call.target)
+    names = None if feature_names is None else tuple(str(name) for name in feature_names)
+    if batch_size is not None and (not isinstance(batch_size, int | np.integer) or batch_size < 1):
+        raise ModelError(f"batch_size must be a positive integer or None; got {batch_size!r}")
+    predictor = PlainPredictor(call, columns, names, None, None, batch_size)
+    if probe is None:
+        return predictor
+    k = predictor.predict(probe).shape[1]
+    return PlainPredictor(call, columns, names, k, name_outputs(call, k, output_names), batch_size)

@@ -1,0 +1,196 @@
+"""A model as the rest of the package sees it: state codes in, a float64 matrix out, and its sum of products if it
+has one.
+
+``read_model`` finds out, once, at construction: which function of the model is called
+(:mod:`~shap_asv.models.outputs`), in which form it takes the states (:mod:`~shap_asv.models.forms`), whether the
+steps before the final estimator are functions of one feature each (:mod:`~shap_asv.models.columns`), and whether the
+final estimator is a sum of products (:mod:`~shap_asv.models.readers`). Everything that cannot work is an error there.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from shap_asv.errors import EncodingError, ModelError
+from shap_asv.models.columns import discover_columns
+from shap_asv.models.forms import Path, find_path, show_row
+from shap_asv.models.inputs import States, TableInputs
+from shap_asv.models.outputs import check_finite, choose_call, describe, name_outputs
+from shap_asv.models.pipelines import apply_transformers, split_stages
+from shap_asv.models.probes import cover_rows, probe_rows
+from shap_asv.models.products import NotSumOfProducts, SumOfProducts
+from shap_asv.models.readers import read_products
+
+#: cells of the model's input per call when no batch_size is given: 32 MiB of float64
+CELLS = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class Predictor:
+    """A model over discrete features; picklable when the user's model is.
+
+    Attributes
+    ----------
+    features : tuple of str
+    states : tuple of tuple
+    n_outputs : int
+    output_names : list of str or None
+        The caller's names, or the classes of a classifier; None when nobody named them.
+    kind : str
+        ``"tree"``, ``"linear"`` or ``"black box"``.
+    products : SumOfProducts or None
+        The model as a sum of products of one-feature functions, verified against the model.
+    reason : str
+        Why ``products`` is None, a sentence for the plan; empty otherwise.
+    batch_size : int
+        Rows per call of the model.
+    """
+
+    features: tuple[str, ...]
+    states: tuple[tuple[Any, ...], ...]
+    n_outputs: int
+    output_names: list[str] | None
+    kind: str
+    products: SumOfProducts | None
+    reason: str
+    batch_size: int
+    path: Path = field(repr=False)
+
+    @property
+    def cardinalities(self) -> tuple[int, ...]:
+        return tuple(len(labels) for labels in self.states)
+
+    def predict(self, codes: np.ndarray) -> np.ndarray:
+        """M at rows of state codes (q, n) -> float64 (q, k), in calls of at most ``batch_size`` rows.
+
+        ModelError when the model raises, returns NaN or infinities, or an array of another shape than before.
+        """
+        codes = np.asarray(codes)
+        if codes.ndim != 2 or codes.shape[1] != len(self.features) or codes.dtype.kind not in "iu":
+            raise ModelError(
+                f"codes must be an integer array (rows, {len(self.features)}); got {codes.dtype} of shape {codes.shape}"
+            )
+        if len(codes) and (codes.min() < 0 or (codes.max(axis=0) >= self.cardinalities).any()):
+            raise ModelError("codes hold a number that is no position in its feature's states")
+        outputs = np.empty((len(codes), self.n_outputs))
+        for start in range(0, len(codes), self.batch_size):
+            block = codes[start : start + self.batch_size]
+            answer = self.path(block)
+            if answer.shape[1] != self.n_outputs:
+                raise ModelError(
+                    f"{self.path.call.name} returned {answer.shape[1]} outputs, but {self.n_outputs} when it was "
+                    f"first called"
+                )
+            check_finite(answer, self.path.call.name, partial(self._show, block))
+            outputs[start : start + self.batch_size] = answer
+        return outputs
+
+    def _show(self, codes: np.ndarray, row: int) -> str:
+        return show_row(codes[row], self.features, self.states)
+
+
+def read_model(
+    model: Any,
+    features: Sequence[str],
+    states: States,
+    encoder: Any = None,
+    model_output: str = "auto",
+    output_names: Sequence[str] | None = None,
+    batch_size: int | None = None,
+) -> Predictor:
+    """Find out how ``model`` is to be called on states, and write it as a sum of products if it is one.
+
+    Parameters
+    ----------
+    model : estimator or callable
+        Anything with ``predict_proba`` / ``predict`` (scikit-learn, Pipeline, XGBoost, LightGBM, CatBoost), a bound
+        method, or any callable that takes a DataFrame or an ndarray of q rows and returns q numbers or vectors.
+    features : sequence of str
+        The features, in the order of the columns of codes. A model that knows column names gets them by name.
+    states : sequence of sequences
+        ``states[v]`` are the labels of feature v.
+    encoder : fitted transformer or mapping, optional
+        How states become what the model takes: an OrdinalEncoder, OneHotEncoder, ColumnTransformer, ..., or
+        ``{feature: {label: number}}``, or ``{label: number}`` for all features.
+    model_output : {"auto", "raw", "probability"}
+        ``"auto"``: predict_proba for classifiers, else predict. ``"probability"``: predict_proba. ``"raw"``: what
+        the model adds up, i.e. the margin of boosted classifiers, the log-odds of logistic regression, the
+        decision_function of other classifiers, the averaged probabilities of forests. A callable is called as it is.
+    output_names : sequence of str, optional
+    batch_size : int, optional
+        Rows per call of the model; by default as many as make 32 MiB of input.
+
+    Returns
+    -------
+    Predictor
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> tree = DecisionTreeClassifier().fit([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1])
+    >>> predictor = read_model(tree, ["a", "b"], [["no", "yes"], ["no", "yes"]], encoder={"no": 0, "yes": 1})
+    >>> predictor.kind, predictor.products.n_terms, predictor.output_names
+    ('tree', 3, ['0', '1'])
+    >>> predictor.predict(np.array([[1, 1], [0, 1]]))
+    array([[0., 1.],
+           [1., 0.]])
+    """
+    names, labels = check_states(features, states)
+    if batch_size is not None and (not isinstance(batch_size, int | np.integer) or batch_size < 1):
+        raise ModelError(f"batch_size must be a positive integer or None; got {batch_size!r}")
+    call = choose_call(model, model_output)
+    path = find_path(call, names, labels, encoder)
+    cards = tuple(len(s) for s in labels)
+    kind, products, reason = "black box", None, f"{call.name} is a callable that cannot be looked into"
+    if call.method is not None:
+        try:
+            path, final = shortcut(path, cards)
+            kind, products = read_products(final, path.inputs, cards, path.call, path)
+            reason = ""
+        except NotSumOfProducts as why:
+            reason = str(why)
+    n_outputs = path(cover_rows(cards)).shape[1]
+    size = batch_size or max(1, CELLS // max(1, path.inputs.n_columns))
+    return Predictor(
+        names, labels, n_outputs, name_outputs(call, n_outputs, output_names), kind, products, reason, int(size), path
+    )
+
+
+def shortcut(path: Path, cardinalities: tuple[int, ...]) -> tuple[Path, Any]:
+    """Past the transformers: tables from states straight to the columns of the final estimator.
+
+    Returns the shorter path, checked against the long one, and the final estimator. NotSumOfProducts when the
+    transformers mix features or the states do not become numbers.
+    """
+    stages = split_stages(path.call.target)
+    transformers = path.transformers + stages.transformers
+    if not transformers:
+        if not path.inputs.numeric:
+            raise NotSumOfProducts(f"{describe(stages.final)} takes the states as {path.inputs.form}, not as numbers")
+        return Path(path.inputs, (), path.call.on(stages.final)), stages.final
+    columns: TableInputs = discover_columns(
+        lambda codes: apply_transformers(transformers, path.inputs(codes)), cardinalities
+    )
+    short = Path(columns, (), path.call.on(stages.final))
+    rows = probe_rows(cardinalities)
+    expected, found = path(rows), short(rows)
+    if expected.shape != found.shape or not np.allclose(found, expected, rtol=1e-6, atol=1e-9, equal_nan=True):
+        raise NotSumOfProducts(f"the final step {describe(stages.final)} alone does not give the output of the model")
+    return short, stages.final
+
+
+def check_states(features: Sequence[str], states: States) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
+    """Features and states as tuples; EncodingError when they do not fit each other."""
+    names, labels = tuple(features), tuple(tuple(s) for s in states)
+    if not names or len(names) != len(labels):
+        raise EncodingError(f"{len(names)} features need as many tuples of states; got {len(labels)}")
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise EncodingError(f"feature {repeated[0]!r} occurs twice")
+    for name, own in zip(names, labels, strict=True):
+        if not own:
+            raise EncodingError(f"feature {name!r} has no states")
+    return names, labels

@@ -1,0 +1,203 @@
+"""Leaves of decision trees as products of state sets.
+
+A split on a column is a split of the states of one feature: those that go left and those that go right. The region
+of a leaf is the intersection of the splits on its path, i.e. one state set per feature, and the ensemble is
+
+    M(x) = offset + sum over leaves of  value[leaf] * prod over v of [x_v in R_leaf,v]
+
+The trees of an ensemble are walked together, level by level, in arrays: per open node one row of state-set ids, one per
+feature (0 = all states). State sets are interned as integers whose bits are states, so that an intersection is computed
+once per distinct (set, split) pair. Children whose set is empty are never opened: no combination of states reaches
+them. Leaves with the same region, in whatever trees, are added up.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shap_asv.models.inputs import TableInputs
+from shap_asv.models.products import SumOfProducts
+
+
+@dataclass(frozen=True, eq=False)
+class Splits:
+    """Distinct splits: ``goes_left[s]`` is a bool vector over the states of ``feature[s]``."""
+
+    feature: np.ndarray
+    goes_left: tuple[np.ndarray, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class FlatTrees:
+    """All trees of an ensemble end to end (N nodes).
+
+    Attributes
+    ----------
+    left, right : int64 arrays (N,)
+        Children as positions in these arrays; -1 marks a leaf.
+    split : int64 array (N,)
+        Which of the splits an inner node makes (anything at leaves).
+    values : float64 array (N, k)
+        What a leaf adds to each output.
+    roots : int64 array (trees,)
+    """
+
+    left: np.ndarray
+    right: np.ndarray
+    split: np.ndarray
+    values: np.ndarray
+    roots: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Thresholds:
+    """Numeric splits of N nodes as libraries store them: ``x[column] <= threshold`` goes left, NaN as ``nan_left``."""
+
+    column: np.ndarray
+    threshold: np.ndarray
+    nan_left: np.ndarray
+
+
+def threshold_splits(
+    nodes: Thresholds, inner: np.ndarray, columns: TableInputs, dtype: type = np.float64
+) -> tuple[Splits, np.ndarray]:
+    """Splits over states from thresholds over columns, and for each node which split it makes.
+
+    Column values are rounded to ``dtype`` first when a library does so (float32 in sklearn's trees): a value that is
+    equal to a threshold only after rounding goes left there, and must go left here.
+    """
+    keys = np.empty(int(inner.sum()), dtype=[("column", np.int64), ("threshold", np.float64), ("nan_left", np.bool_)])
+    for name, values in (("column", nodes.column), ("threshold", nodes.threshold), ("nan_left", nodes.nan_left)):
+        keys[name] = values[inner]
+    distinct, which = np.unique(keys, return_inverse=True)
+    split = np.zeros(len(inner), dtype=np.int64)
+    split[inner] = which.ravel()
+    with np.errstate(over="ignore"):
+        rounded = {
+            column: np.asarray(columns.tables[column]).astype(dtype).astype(np.float64)
+            for column in np.unique(distinct["column"]).tolist()
+        }
+    goes_left = [
+        np.where(np.isnan(rounded[column]), nan_left, rounded[column] <= threshold)
+        for column, threshold, nan_left in distinct.tolist()
+    ]
+    return Splits(columns.source[distinct["column"]], tuple(goes_left)), split
+
+
+class StateSets:
+    """State sets of each feature, interned: set 0 of a feature is all its states."""
+
+    def __init__(self, cardinalities: Sequence[int]) -> None:
+        self.full = [(1 << int(card)) - 1 for card in cardinalities]
+        self.members = [[full] for full in self.full]
+        self.ids = [{full: 0} for full in self.full]
+
+    def intern(self, feature: int, members: int) -> int:
+        """The id of a state set, -1 for the empty one."""
+        if not members:
+            return -1
+        known = self.ids[feature]
+        if members not in known:
+            known[members] = len(self.members[feature])
+            self.members[feature].append(members)
+        return known[members]
+
+    def indicator(self, feature: int, ids: Sequence[int]) -> np.ndarray:
+        """0/1 rows over the states of ``feature``, one per id."""
+        card = self.full[feature].bit_length()
+        size = (card + 7) // 8
+        packed = b"".join(self.members[feature][i].to_bytes(size, "little") for i in ids)
+        bits = np.unpackbits(np.frombuffer(packed, dtype=np.uint8).reshape(len(ids), size), axis=1, bitorder="little")
+        return bits[:, :card].astype(np.float64)
+
+
+def leaf_regions(trees: FlatTrees, splits: Splits, cardinalities: Sequence[int], offset: np.ndarray) -> SumOfProducts:
+    """The ensemble as a sum of products over states. About O(leaves x features) array work plus O(distinct splits)."""
+    sets = StateSets(cardinalities)
+    left_sets = [int(sum(1 << s for s in np.flatnonzero(mask).tolist())) for mask in splits.goes_left]
+    nodes = trees.roots
+    region = np.zeros((len(nodes), len(cardinalities)), dtype=np.int32)
+    done_regions, done_values = [region[:0]], [trees.values[:0]]
+    while len(nodes):
+        at_leaf = trees.left[nodes] < 0
+        done_regions.append(region[at_leaf])
+        done_values.append(trees.values[nodes[at_leaf]])
+        nodes, region = nodes[~at_leaf], region[~at_leaf]
+        if not len(nodes):
+            break
+        split = trees.split[nodes]
+        feature = splits.feature[split]
+        here = np.arange(len(nodes))
+        to_left, to_right = _intersect(sets, splits.feature, left_sets, split, region[here, feature])
+        children, regions = [], []
+        for child, ids in ((trees.left, to_left), (trees.right, to_right)):
+            open_ = ids >= 0
+            below = region[open_]
+            below[np.arange(len(below)), feature[open_]] = ids[open_]
+            children.append(child[nodes[open_]])
+            regions.append(below)
+        nodes, region = np.concatenate(children), np.concatenate(regions)
+    return _collect(sets, np.concatenate(done_regions), np.concatenate(done_values), np.asarray(offset, dtype=float))
+
+
+def _intersect(
+    sets: StateSets, features: np.ndarray, left_sets: list[int], split: np.ndarray, current: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Ids of (current set & goes left) and (current set - goes left) for each open node."""
+    width = int(current.max(initial=0)) + 1
+    pairs, which = np.unique(split * width + current, return_inverse=True)
+    left = np.empty(len(pairs), dtype=np.int32)
+    right = np.empty(len(pairs), dtype=np.int32)
+    for p, pair in enumerate(pairs.tolist()):
+        s, held = divmod(pair, width)
+        v = int(features[s])
+        members = sets.members[v][held]
+        left[p] = sets.intern(v, members & left_sets[s])
+        right[p] = sets.intern(v, members & ~left_sets[s])
+    return left[which], right[which]
+
+
+def _collect(sets: StateSets, regions: np.ndarray, values: np.ndarray, offset: np.ndarray) -> SumOfProducts:
+    """Add up equal regions, move the unconstrained one to the offset, drop zeros and state sets that nobody uses."""
+    regions, values = merge_terms(regions, values)
+    free = ~regions.any(axis=1)
+    offset = offset + values[free].sum(axis=0)
+    keep = ~free & (values != 0).any(axis=1)
+    regions, values = regions[keep], values[keep]
+    vectors = []
+    terms = np.zeros_like(regions)
+    for v in range(regions.shape[1]):
+        if len(sets.members[v]) == 1:
+            vectors.append(sets.indicator(v, [0]))
+            continue
+        used = np.bincount(regions[:, v], minlength=len(sets.members[v])) > 0
+        used[0] = True
+        terms[:, v] = (np.cumsum(used) - 1)[regions[:, v]]
+        vectors.append(sets.indicator(v, np.flatnonzero(used).tolist()))
+    return SumOfProducts(tuple(vectors), terms, values, offset)
+
+
+def merge_terms(terms: np.ndarray, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Add the coefficients of equal rows of ``terms``; the order of first occurrence is kept. O(T n + T log T).
+
+    >>> merge_terms(np.array([[0, 1], [2, 0], [0, 1]]), np.array([[1.0], [2.0], [3.0]]))
+    (array([[0, 1],
+           [2, 0]]), array([[4.],
+           [2.]]))
+    """
+    if not len(terms):
+        return terms, coefficients
+    rng = np.random.default_rng(0)
+    factors = rng.integers(1, 2**63, size=terms.shape[1], dtype=np.uint64) | np.uint64(1)
+    hashes = terms.astype(np.uint64) @ factors
+    _, first, which = np.unique(hashes, return_index=True, return_inverse=True)
+    which = which.ravel()
+    if not np.array_equal(terms[first[which]], terms):  # two different rows with one hash
+        _, first, which = np.unique(terms, axis=0, return_index=True, return_inverse=True)
+        which = which.ravel()
+    order = np.argsort(which, kind="stable")
+    starts = np.searchsorted(which[order], np.arange(len(first)))
+    sums = np.add.reduceat(coefficients[order], starts, axis=0)
+    by_occurrence = np.argsort(first)
+    return terms[first[by_occurrence]], sums[by_occurrence]
