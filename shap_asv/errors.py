@@ -62,6 +62,17 @@ class RowsError(ShapAsvError):
     """The rows to explain do not fit the features: columns missing or surplus, NaN, no rows."""
 
 
+# --- explanations -------------------------------------------------------------------------------------------
+
+
+class ExplanationError(ShapAsvError):
+    """Explanations cannot be drawn or compared: several outputs at once, other features, other rows, no rows."""
+
+
+class PersistenceError(ShapAsvError):
+    """A saved explainer cannot be read: truncated, foreign, or from a newer version."""
+
+
 # --- warnings -----------------------------------------------------------------------------------------------
 
 

@@ -221,7 +221,7 @@ class DiscreteBackground:
             )
         ancestral = self.is_ancestral(evidence >= 0)
         result = np.empty((len(evidence), len(uniforms), self.n_features), dtype=np.int32)
-        conditions = self._possible_evidence(evidence)
+        conditions = self.possible_evidence(evidence)
         forward = np.flatnonzero(ancestral & (conditions == evidence).all(axis=1))
         if len(forward):
             needed = np.asarray(self._ancestors[:, self.nodes].any(axis=1))
@@ -286,7 +286,7 @@ class DiscreteBackground:
             result[members] = outer * self.expectations(kept[members], with_ones, unseen)
         return result
 
-    def _possible_evidence(self, evidence: np.ndarray) -> np.ndarray:
+    def possible_evidence(self, evidence: np.ndarray) -> np.ndarray:
         """Evidence with impossible rows relaxed, or the error that names the first."""
         rows = np.flatnonzero(np.isneginf(self._log_probability(evidence)))
         if not len(rows):

@@ -1,0 +1,129 @@
+"""shap's own marginal expectation: hidden features are replaced by the rows of a background matrix.
+
+    nu(S) = link( mean over background rows b of M(e_S, b_rest) )
+
+Nothing here is causal or conditional; it is what ``shap.ExactExplainer`` computes, so that a matrix background
+without a causal graph gives shap's own numbers. With a nonlinear link and ``linearize_link`` shap averages ``w_b *
+link(M)`` instead, with weights chosen such that the empty coalition still gives ``link(mean M)``; so do we.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from shap_asv.errors import ModelError
+from shap_asv.models.predictor import Predictor
+from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, blocks
+
+_SECONDS_PER_CALL = 3e-6
+
+
+class MatrixBackground:
+    """A shap masker as a background: a matrix of rows, or any callable masker of shap's protocol."""
+
+    def __init__(self, masker: Any) -> None:
+        self.masker = masker
+        data = getattr(masker, "data", None)
+        self.data = None if data is None or not type(masker).__module__.startswith("shap.maskers._tabular") else data
+        self.n_samples = len(self.data) if self.data is not None else 1
+        self.dataframe_columns: list[str] | None = (
+            [str(name) for name in masker.feature_names] if getattr(masker, "output_dataframe", False) else None
+        )
+
+    @property
+    def n_features(self) -> int | None:
+        shape = getattr(self.masker, "shape", None)
+        return None if shape is None or callable(shape) else int(shape[1])
+
+    def masked_inputs(self, coalitions: np.ndarray, row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Model inputs for each coalition, stacked, and the number of inputs that belong to each."""
+        if self.data is not None:
+            inputs = np.where(coalitions[:, None, :], row, self.data[None])
+            return inputs.reshape(-1, inputs.shape[-1]), np.full(len(coalitions), len(self.data))
+        stacked, counts = [], []
+        for members in coalitions:
+            masked = self.masker(members, row)
+            masked = np.array(masked[0] if isinstance(masked, tuple) else masked)
+            stacked.append(masked)
+            counts.append(len(masked))
+        return np.concatenate(stacked), np.array(counts)
+
+
+class MarginalValues:
+    """nu by shap's masking, exactly as shap averages it."""
+
+    exact = True
+
+    def __init__(
+        self,
+        background: MatrixBackground,
+        predictor: Predictor,
+        link: Callable[[np.ndarray], np.ndarray] | None = None,
+        linearize_link: bool = True,
+        batch_size: int = 65_536,
+    ) -> None:
+        self.background = background
+        self.predictor = predictor
+        self.n_outputs = predictor.n_outputs
+        self.batch_size = batch_size
+        self._link = link
+        self._linearize = linearize_link and link is not None
+
+    def values(self, coalitions: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """bool (m, n) and rows (r, n) of the model's own inputs -> float64 (r, m, k), the link already applied."""
+        result = np.empty((len(rows), len(coalitions), self.n_outputs))
+        per_call = max(1, self.batch_size // self.background.n_samples)
+        for i, row in enumerate(rows):
+            sample_weights = self._sample_weights(row)
+            for block in blocks(len(coalitions), per_call):
+                inputs, counts = self.background.masked_inputs(coalitions[block], row)
+                outputs = self.predictor.predict(inputs)
+                ends = np.cumsum(counts)
+                for position, (start, end) in enumerate(zip(ends - counts, ends, strict=True)):
+                    result[i, block.start + position] = self._average(outputs[start:end], sample_weights)
+        if not np.isfinite(result).all():
+            raise ModelError(
+                "the link function is not finite at the model's output (the logit of exactly 0 or 1?); "
+                "use the identity link, or a model whose output stays inside the link's domain"
+            )
+        return result
+
+    def _average(self, outputs: np.ndarray, sample_weights: np.ndarray | None) -> np.ndarray:
+        if self._link is None:
+            return outputs.mean(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if sample_weights is not None:
+                return (sample_weights * self._link(outputs)).mean(axis=0)
+            return self._link(outputs.mean(axis=0))
+
+    def _sample_weights(self, row: np.ndarray) -> np.ndarray | None:
+        """Weights w_b with mean(w * link(M)) = link(mean(M)) over the background; the link is linearised at mean(M)."""
+        if not self._linearize or self._link is None:
+            return None
+        inputs, _ = self.background.masked_inputs(np.zeros((1, len(row)), dtype=bool), row)
+        outputs = self.predictor.predict(inputs)
+        mean = outputs.mean(axis=0)
+        step = 1e-4  # shap's own difference quotient: its numbers are what we have to meet
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slope = (self._link(mean + step) - self._link(mean)) / step
+            weights = slope * (outputs - mean) / (self._link(outputs) - self._link(mean))
+            weights = np.where(outputs == mean, 1.0, weights)  # the limit; shap divides 0 by 0 here
+            return weights * (len(weights) / weights.sum(axis=0))
+
+
+def _obstacle(background: object, predictor: Predictor) -> str | None:
+    return None if isinstance(background, MatrixBackground) else "needs a matrix or a shap masker as background"
+
+
+def _cost(background: MatrixBackground, predictor: Predictor, work: Workload) -> Cost:
+    calls = work.n_rows * work.n_coalitions * background.n_samples
+    memory = 8 * (65_536 * work.n_features + work.n_rows * work.n_coalitions * predictor.n_outputs)
+    return Cost(model_calls=calls, queries=0, seconds=calls * _SECONDS_PER_CALL, memory=memory)
+
+
+def _build(background: MatrixBackground, predictor: Predictor, options: ValueOptions) -> MarginalValues:
+    return MarginalValues(background, predictor, options.link, options.linearize_link, options.batch_size)
+
+
+MARGINAL = ValueMethod("marginal", True, _obstacle, _cost, _build)

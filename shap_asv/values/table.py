@@ -1,0 +1,137 @@
+"""Exact values of any model on a small state space: tabulate it once, then sum variables out.
+
+With T(x) = P(x) M(x) over all joint states of the features (latent nodes already summed out of P),
+
+    nu(S) = A_S(e_S) / B_S(e_S),     A_S = sum over x_rest of T,     B_S = sum over x_rest of P,
+
+and ``A_S = sum over x_v of A_{S+v}``: the tables of smaller coalitions come from those of larger ones. This needs no
+property of the causal order or of the network. A table is kept only while a smaller coalition still waits for it.
+"""
+
+import numpy as np
+
+from shap_asv.backgrounds.discrete import DiscreteBackground
+from shap_asv.errors import BudgetExceededError
+from shap_asv.models.predictor import Predictor
+from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, blocks
+
+#: Joint states of the features that may be tabulated.
+STATE_LIMIT = 2_000_000
+_SECONDS_PER_CALL = 5e-6
+_SECONDS_PER_CELL = 2e-9
+
+
+class TabulatedModel:
+    """nu of any model under a discrete network, exactly, by tabulating the model over all joint states.
+
+    With ``impossible="relax"`` evidence that contradicts itself is not conditioned on, so a row of probability zero
+    cannot be read off the tables; its coalitions are summed one by one, with
+    :meth:`DiscreteBackground.possible_evidence` as the condition.
+    """
+
+    exact = True
+
+    def __init__(self, background: DiscreteBackground, predictor: Predictor, batch_size: int = 65_536) -> None:
+        if background.size > STATE_LIMIT:
+            raise BudgetExceededError(
+                f"the features have {background.size:.3g} joint states, more than the {STATE_LIMIT:,} that may be "
+                "tabulated; use algorithm='sampling', or fewer features"
+            )
+        self.background = background
+        self.n_outputs = predictor.n_outputs
+        cards = background.cardinalities
+        self._p = background.feature_joint()
+        table = np.empty((background.size, self.n_outputs))
+        for block in blocks(background.size, batch_size):
+            states = np.stack(np.unravel_index(np.arange(block.start, block.stop), cards), axis=1)
+            table[block] = predictor.predict(states)
+        self._m = table.reshape(*cards, self.n_outputs)
+
+    def values(self, coalitions: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """bool (m, n) and codes (r, n) -> float64 (r, m, k)."""
+        result = np.empty((len(rows), len(coalitions), self.n_outputs))
+        impossible = self._p[tuple(rows.T)] == 0
+        if impossible.any():
+            result[impossible] = self._relaxed_values(coalitions, rows[impossible])
+        possible = np.flatnonzero(~impossible)
+        if len(possible):
+            self._fill(result, coalitions, rows, possible)
+        return result
+
+    def _fill(self, result: np.ndarray, coalitions: np.ndarray, rows: np.ndarray, possible: np.ndarray) -> None:
+        """Walk the coalitions from large to small; each takes its table from the smallest one at hand that holds it."""
+        n = rows.shape[1]
+        full = (1 << n) - 1
+        weights = [1 << v for v in range(n)]
+        keys = [sum(w for w, inside in zip(weights, members, strict=True) if inside) for members in coalitions.tolist()]
+        tables: dict[int, tuple[np.ndarray, np.ndarray]] = {full: (self._p[..., None] * self._m, self._p)}
+        by_size: dict[int, list[int]] = {}
+        for position, key in enumerate(keys):
+            by_size.setdefault(key.bit_count(), []).append(position)
+        for size in sorted(by_size, reverse=True):
+            fresh: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+            for position in by_size[size]:
+                key = keys[position]
+                if key in tables:
+                    fresh[key] = tables[key]
+                elif key not in fresh:
+                    source = self._superset_at_hand(key, n, tables)
+                    a, b = tables[source]
+                    gone = tuple(v for v in range(n) if (source >> v) & 1 and not (key >> v) & 1)
+                    fresh[key] = (a.sum(axis=gone, keepdims=True), b.sum(axis=gone, keepdims=True))
+                a, b = fresh[key]
+                index = tuple(rows[possible, v] if (key >> v) & 1 else 0 for v in range(n))
+                result[possible, position] = (
+                    (a[index] / b[index][..., None]) if key else (a.reshape(-1) / b.reshape(-1))[None, :]
+                )
+            # what is to come needs this level, and the full table as a last resort
+            tables = {full: tables[full], **fresh}
+
+    @staticmethod
+    def _superset_at_hand(key: int, n: int, tables: dict[int, tuple[np.ndarray, np.ndarray]]) -> int:
+        """The coalition with one feature more that has the smallest table;
+
+        in a lattice of ideals there always is one.
+        """
+        above = [key | (1 << v) for v in range(n) if not (key >> v) & 1]
+        return min((c for c in above if c in tables), key=lambda c: tables[c][1].size, default=(1 << n) - 1)
+
+    def _relaxed_values(self, coalitions: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Rows of probability zero: the model sees e_S, the rest follows the part of e_S that is possible."""
+        out = np.empty((len(rows), len(coalitions), self.n_outputs))
+        for i, row in enumerate(rows):
+            for j, members in enumerate(coalitions):
+                evidence = np.where(members, row, -1)
+                given = self.background.possible_evidence(evidence[None])[0]
+                p = self._p[tuple(slice(None) if code < 0 else slice(code, code + 1) for code in given)]
+                dropped = tuple(v for v in range(len(row)) if members[v] and given[v] < 0)
+                p = p.sum(axis=dropped, keepdims=True)
+                m = self._m[
+                    tuple(slice(e, e + 1) if inside else slice(None) for e, inside in zip(row, members, strict=True))
+                ]
+                out[i, j] = (p[..., None] * m).reshape(-1, self.n_outputs).sum(axis=0) / p.sum()
+        return out
+
+
+def _obstacle(background: object, predictor: Predictor) -> str | None:
+    if not isinstance(background, DiscreteBackground):
+        return "needs a discrete Bayesian network as background"
+    if background.size > STATE_LIMIT:
+        return f"{background.size:.3g} joint states, more than {STATE_LIMIT:,}"
+    return None
+
+
+def _cost(background: DiscreteBackground, predictor: Predictor, work: Workload) -> Cost:
+    size = background.size
+    # half the features are summed out of a typical coalition's superset
+    cells = work.n_coalitions * (size**0.5 * 4 + work.n_rows) * (predictor.n_outputs + 1)
+    memory = int(8 * (size * (3 * predictor.n_outputs + 2) + work.n_rows * work.n_coalitions * predictor.n_outputs))
+    seconds = size * _SECONDS_PER_CALL + cells * _SECONDS_PER_CELL + work.n_coalitions * 2e-5
+    return Cost(model_calls=size, queries=work.n_coalitions, seconds=seconds, memory=memory)
+
+
+def _build(background: DiscreteBackground, predictor: Predictor, options: ValueOptions) -> TabulatedModel:
+    return TabulatedModel(background, predictor, options.batch_size)
+
+
+TABLE = ValueMethod("table", True, _obstacle, _cost, _build)

@@ -1,0 +1,152 @@
+"""Every exact value method against the full joint, for all coalitions; Monte Carlo within its own standard errors."""
+
+import itertools
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.tree import DecisionTreeClassifier
+
+from shap_asv.backgrounds.discrete import DiscreteBackground
+from shap_asv.models.predictor import read_model
+from shap_asv.values.contract import ValueOptions, Workload
+from shap_asv.values.monte_carlo import MonteCarlo
+from shap_asv.values.registry import VALUE_METHODS
+from tests.oracles import brute_force
+from tests.problems import make_problem, to_codes
+
+EXACT = [method for method in VALUE_METHODS if method.exact and method.name != "marginal"]
+
+
+def fitted_model(kind, problem, rng):
+    """A model of codes, and the encoder that turns the labels into codes."""
+    codes = np.array(list(itertools.product(*(range(c) for c in problem.feature_cards))))
+    y = rng.normal(size=len(codes))
+    if kind == "linear":
+        model = LinearRegression().fit(codes, y)
+    elif kind == "tree":
+        model = DecisionTreeClassifier(max_depth=4, random_state=0).fit(codes, rng.integers(3, size=len(codes)))
+    else:
+        model = RandomForestRegressor(5, max_depth=3, random_state=0).fit(codes, y)
+    encoder = {
+        name: {f"s{i}": i for i in range(card)}
+        for name, card in zip(problem.features, problem.feature_cards, strict=True)
+    }
+    return model, encoder
+
+
+def black_box(table):
+    codes = to_codes(table)
+    return np.stack([np.sin(codes @ np.arange(1, codes.shape[1] + 1)), (codes**2).sum(axis=1)], axis=1)
+
+
+def predictor_for(method, problem, background, rng):
+    if method.name == "table":
+        return read_model(black_box, problem.features, background.states)
+    kind = {"trees": rng.choice(["tree", "forest"]), "linear": "linear"}[method.name]
+    model, encoder = fitted_model(kind, problem, rng)
+    return read_model(model, problem.features, background.states, encoder=encoder)
+
+
+@pytest.mark.parametrize("method", EXACT, ids=lambda m: m.name)
+@pytest.mark.parametrize("seed", range(8))
+def test_exact_methods_match_the_full_joint(method, seed):
+    rng = np.random.default_rng(seed)
+    problem = make_problem(seed, n=5, latent=seed % 3, zeros=0.2 * (seed % 2))
+    background = DiscreteBackground(problem.network(), problem.features)
+    predictor = predictor_for(method, problem, background, rng)
+    assert method.obstacle(background, predictor) is None
+    values = method.build(background, predictor, ValueOptions())
+    n = len(problem.features)
+    coalitions = np.array(list(itertools.product([False, True], repeat=n)))
+    rows = problem.rows(rng, 4)
+    found = values.values(coalitions, rows)
+    joint, table = problem.joint(), brute_force.model_table(predictor.predict, problem.feature_cards)
+    for r, row in enumerate(rows):
+        for m, members in enumerate(coalitions):
+            expected = brute_force.conditional_expectation(joint, table, row, set(np.flatnonzero(members)))
+            np.testing.assert_allclose(found[r, m], expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", EXACT, ids=lambda m: m.name)
+def test_relaxed_evidence_keeps_the_row_itself(method):
+    """A row of probability zero: nu(all) is still the prediction, and nothing is NaN."""
+    rng = np.random.default_rng(1)
+    problem = make_problem(3, n=4, zeros=0.6)
+    background = DiscreteBackground(problem.network(), problem.features, impossible="relax")
+    joint = problem.joint()
+    impossible = np.argwhere(joint == 0)[:5]
+    assert len(impossible)
+    predictor = predictor_for(method, problem, background, rng)
+    values = method.build(background, predictor, ValueOptions())
+    coalitions = np.array(list(itertools.product([False, True], repeat=4)))
+    found = values.values(coalitions, impossible)
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found[:, -1], predictor.predict(impossible), atol=1e-9)
+    np.testing.assert_allclose(found[:, 0], found[:1, 0].repeat(len(found), axis=0), atol=1e-9)
+
+
+def test_relaxed_methods_agree():
+    """Trees and the table handle rows of probability zero by different code: they must give the same numbers."""
+    rng = np.random.default_rng(2)
+    problem = make_problem(3, n=4, zeros=0.6)
+    background = DiscreteBackground(problem.network(), problem.features, impossible="relax")
+    rows = np.argwhere(problem.joint() == 0)[:6]
+    model, encoder = fitted_model("tree", problem, rng)
+    predictor = read_model(model, problem.features, background.states, encoder=encoder)
+    coalitions = np.array(list(itertools.product([False, True], repeat=4)))
+    by_name = {
+        method.name: method.build(background, predictor, ValueOptions()) for method in EXACT if method.name != "linear"
+    }
+    np.testing.assert_allclose(
+        by_name["trees"].values(coalitions, rows), by_name["table"].values(coalitions, rows), atol=1e-9
+    )
+
+
+def test_monte_carlo_covers_the_exact_values():
+    """Standard errors are honest:
+
+    about 95% of |estimate - exact| / error below 1.96 (a normal's false alarm, 400 values).
+    """
+    problem = make_problem(5, n=5, latent=1)
+    background = DiscreteBackground(problem.network(), problem.features)
+    predictor = read_model(black_box, problem.features, background.states)
+    coalitions = np.array(list(itertools.product([False, True], repeat=4)))[1:-1]
+    rows = problem.rows(np.random.default_rng(0), 1)
+    exact = {m.name: m for m in EXACT}["table"].build(background, predictor, ValueOptions()).values(coalitions, rows)
+    inside, seen = 0, 0
+    for seed in range(60):
+        mean, error = MonteCarlo(background, predictor, n_draws=1000, seed=seed).estimate(coalitions, rows)
+        assert (error > 0).all()
+        inside += int((np.abs(mean - exact) <= 1.96 * error)[0, :, 0].sum())
+        seen += len(coalitions)
+    assert 0.92 <= inside / seen <= 0.975
+
+
+def test_monte_carlo_is_the_same_in_any_batches():
+    problem = make_problem(6, n=5)
+    background = DiscreteBackground(problem.network(), problem.features)
+    predictor = read_model(black_box, problem.features, background.states)
+    coalitions = np.array(list(itertools.product([False, True], repeat=5)))
+    rows = problem.rows(np.random.default_rng(0), 6)
+    whole = MonteCarlo(background, predictor, 100, seed=3).values(coalitions, rows)
+    small = MonteCarlo(background, predictor, 100, seed=3, batch_size=37)
+    parts = np.concatenate([small.values(coalitions, rows[:2]), small.values(coalitions, rows[2:])])
+    np.testing.assert_allclose(whole, parts, rtol=0, atol=1e-12)
+    assert not np.allclose(whole, MonteCarlo(background, predictor, 100, seed=4).values(coalitions, rows))
+
+
+@pytest.mark.parametrize("method", VALUE_METHODS, ids=lambda m: m.name)
+def test_costs_grow_with_the_work(method):
+    problem = make_problem(0, n=4)
+    background = DiscreteBackground(problem.network(), problem.features)
+    if method.name == "marginal":
+        assert "matrix" in method.obstacle(background, None)
+        return
+    name = "table" if method.name == "monte_carlo" else method.name
+    predictor = predictor_for({m.name: m for m in EXACT}[name], problem, background, np.random.default_rng(0))
+    small = method.cost(background, predictor, Workload(10, 10, 4, 100))
+    large = method.cost(background, predictor, Workload(1000, 1000, 4, 100))
+    assert 0 < small.seconds < large.seconds
+    assert 0 < small.memory <= large.memory
