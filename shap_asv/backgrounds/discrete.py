@@ -123,7 +123,7 @@ class DiscreteBackground:
     @cached_property
     def plan(self) -> EliminationPlan:
         """How variables are eliminated; made once, on first use."""
-        return plan_elimination(self.network)
+        return plan_elimination(self.network, frozenset(range(self.n_nodes)) - frozenset(self.nodes.tolist()))
 
     @cached_property
     def _ancestors(self) -> np.ndarray:

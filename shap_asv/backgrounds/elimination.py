@@ -6,17 +6,16 @@ variables that are still there and occur in it (the *separator*). A bucket has o
 separator variable to be eliminated next, so buckets form a forest with one tree per connected component of the
 network.
 
-The order is greedy min-fill on the moral graph: always the variable whose neighbours miss the fewest edges, ties by the
-size of the table, then later nodes first (effects before causes, so that barren effects vanish early).
+The order comes from :mod:`~shap_asv.backgrounds.triangulation`.
 """
 
-import heapq
 import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.triangulation import elimination_order
 from shap_asv.errors import BudgetExceededError
 
 TABLE_LIMIT = 1 << 26
@@ -86,64 +85,8 @@ class EliminationPlan:
         return sum(bucket.table.size for bucket in self.buckets)
 
 
-def min_fill_order(neighbours: list[set[int]], cardinalities: tuple[int, ...]) -> list[int]:
-    """Greedy min-fill elimination order of an undirected graph given by its neighbour sets.
-
-    O(n d^2 log n) for neighbourhoods of size d.
-
-    Examples
-    --------
-    >>> min_fill_order([{1}, {0, 2}, {1}], (2, 2, 2))
-    [2, 1, 0]
-    """
-    adjacent = [set(around) for around in neighbours]
-
-    def price(v: int) -> tuple[int, float, int]:
-        around = adjacent[v]
-        present = sum(len(adjacent[u] & around) for u in around) // 2
-        missing = len(around) * (len(around) - 1) // 2 - present
-        return missing, math.log(cardinalities[v]) + sum(math.log(cardinalities[u]) for u in around), -v
-
-    prices = [price(v) for v in range(len(adjacent))]
-    heap = [(*prices[v], v) for v in range(len(adjacent))]
-    heapq.heapify(heap)
-    gone = [False] * len(adjacent)
-    order: list[int] = []
-    while heap:
-        *met, v = heapq.heappop(heap)
-        if gone[v] or tuple(met) != prices[v]:
-            continue
-        gone[v] = True
-        order.append(v)
-        around = adjacent[v]
-        touched = set(around)
-        for u in around:
-            fresh = around - adjacent[u] - {u}
-            adjacent[u] |= fresh
-            adjacent[u].discard(v)
-            if fresh:
-                touched |= adjacent[u]
-        for u in touched:
-            if not gone[u]:
-                updated = price(u)
-                if updated != prices[u]:
-                    prices[u] = updated
-                    heapq.heappush(heap, (*updated, u))
-    return order
-
-
-def moral_neighbours(network: DiscreteNetwork) -> list[set[int]]:
-    """Neighbours in the moral graph: variables that share a CPT."""
-    neighbours: list[set[int]] = [set() for _ in range(network.n_nodes)]
-    for v, parents in enumerate(network.parents):
-        family = {v, *parents}
-        for u in family:
-            neighbours[u] |= family - {u}
-    return neighbours
-
-
-def plan_elimination(network: DiscreteNetwork) -> EliminationPlan:
-    """Order, buckets and index maps for a network.
+def plan_elimination(network: DiscreteNetwork, latent: frozenset[int] = frozenset()) -> EliminationPlan:
+    """Order, buckets and index maps for a network; ``latent`` nodes never carry evidence or terms.
 
     Raises
     ------
@@ -151,7 +94,7 @@ def plan_elimination(network: DiscreteNetwork) -> EliminationPlan:
         A bucket would need a table of more than :data:`TABLE_LIMIT` entries.
     """
     cards = network.cardinalities
-    order = min_fill_order(moral_neighbours(network), cards)
+    order = elimination_order(network, latent)
     position = {v: b for b, v in enumerate(order)}
     families: list[list[int]] = [[] for _ in order]
     for v, parents in enumerate(network.parents):
@@ -170,7 +113,8 @@ def plan_elimination(network: DiscreteNetwork) -> EliminationPlan:
         if entries > TABLE_LIMIT:
             raise BudgetExceededError(
                 f"exact inference on this network needs a table of {entries} entries over {len(separator) + 1} "
-                f"variables (around {network.names[v]!r}); the limit is {TABLE_LIMIT}. Use a sparser network, or merge states"
+                f"variables (around {network.names[v]!r}); the limit is {TABLE_LIMIT}. Use a sparser "
+                "network, or merge states"
             )
         separators.append(separator)
         if separator:
