@@ -21,8 +21,12 @@ from typing import Any
 import numpy as np
 
 from shap_asv.errors import EncodingError
+from shap_asv.models.products import NotSumOfProducts
 
 States = Sequence[Sequence[Any]]
+
+#: cells of a model's input per call when no batch_size is given: 32 MiB of float64
+CELLS = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +88,12 @@ class TableInputs:
         return pd.DataFrame(columns, copy=False)
 
 
+def require_numbers(inputs: TableInputs, name: str) -> None:
+    """NotSumOfProducts when a model takes the states as something else than numbers."""
+    if not inputs.numeric:
+        raise NotSumOfProducts(f"{name} takes the states as {inputs.form}, not as numbers")
+
+
 def number_of(label: Any) -> float | None:
     """The number that a state is or spells, or None.
 
@@ -128,7 +138,9 @@ def tables_of_form(form: str, states: States) -> list[Any]:
     import pandas as pd
 
     return [
-        pd.Categorical(list(labels), categories=list(labels)) if x is None or form == "all categories" else x
+        pd.Categorical(list(labels), categories=[s for s in labels if s == s and s is not None])
+        if x is None or form == "all categories"
+        else x
         for labels, x in zip(states, numbers, strict=True)
     ]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.models.inputs import TableInputs
+from shap_asv.models.inputs import TableInputs, require_numbers
 from shap_asv.models.outputs import ModelCall, describe
 from shap_asv.models.products import NotSumOfProducts, SumOfProducts
 
@@ -24,10 +24,7 @@ def is_linear(estimator: Any) -> bool:
 
 def read_linear(estimator: Any, columns: TableInputs, cardinalities: tuple[int, ...], call: ModelCall) -> SumOfProducts:
     """The linear predictor as a sum of products; probabilities and predictions behind a link are none."""
-    if call.quantity == "probability":
-        raise NotSumOfProducts(
-            f"the probabilities of {describe(estimator)} are no sum over features; model_output='raw' (log-odds) is one"
-        )
+    require_numbers(columns, describe(estimator))
     weights = estimator.coef_
     weights = weights.toarray() if hasattr(weights, "toarray") else np.asarray(weights, dtype=np.float64)
     weights = np.atleast_2d(weights)

@@ -168,12 +168,17 @@ def choose_call(model: Any, model_output: str = "auto") -> ModelCall:
         return ModelCall(model, "predict_proba", quantity="probability")
     if model_output == "probability":
         raise ModelError(f"{describe(model)} has no predict_proba; use model_output='auto' or 'raw'")
-    if hasattr(model, "classes_"):
+    if is_classifier(model):
         raise ModelError(
             f"{describe(model)} is a classifier without predict_proba; use model_output='raw' for its "
             f"decision_function, or pass a callable such as model.predict"
         )
     return booster_call(model) or ModelCall(model, "predict")
+
+
+def is_classifier(model: Any) -> bool:
+    """Does it have probabilities, or at least classes? (CatBoost's regressors have an empty list of classes)"""
+    return hasattr(model, "predict_proba") or np.size(getattr(model, "classes_", ())) > 0
 
 
 def call_of_callable(function: Callable) -> ModelCall:
@@ -200,7 +205,7 @@ def raw_call(model: Any) -> ModelCall:
         return ModelCall(model, "predict_proba", quantity="raw")
     if hasattr(model, "decision_function"):
         return ModelCall(model, "decision_function", quantity="raw")
-    if hasattr(model, "predict_proba") or hasattr(model, "classes_"):
+    if is_classifier(model):
         raise ModelError(f"{describe(final)} has no raw output (no decision_function); use model_output='probability'")
     boosted_log = is_a(final, "sklearn", "HistGradientBoostingRegressor") and final.loss in ("poisson", "gamma")
     log = boosted_log or is_a(final, "sklearn", "PoissonRegressor") or is_a(final, "sklearn", "GammaRegressor")

@@ -7,14 +7,14 @@ normalised as everywhere in this room: float64 (q, k), finite.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from shap_asv.errors import ModelError
+from shap_asv.models.inputs import CELLS
 from shap_asv.models.outputs import ModelCall, check_finite, choose_call, name_outputs
 from shap_asv.models.pipelines import known_columns
-from shap_asv.models.predictor import CELLS
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +40,10 @@ class PlainPredictor:
     n_outputs: int | None
     output_names: list[str] | None
     batch_size: int | None
+
+    kind: ClassVar[str] = "black box"
+    products: ClassVar[None] = None
+    reason: ClassVar[str] = "over a matrix the model is called as it is, not looked into"
 
     def predict(self, rows: Any) -> np.ndarray:
         """M at the rows of an ndarray or DataFrame (q, n) -> float64 (q, k), in blocks of at most ``batch_size`` "

@@ -17,15 +17,15 @@ import numpy as np
 from shap_asv.errors import EncodingError, ModelError
 from shap_asv.models.columns import discover_columns
 from shap_asv.models.forms import Path, find_path, show_row
-from shap_asv.models.inputs import States, TableInputs
+from shap_asv.models.inputs import CELLS, States, TableInputs
 from shap_asv.models.outputs import check_finite, choose_call, describe, name_outputs
 from shap_asv.models.pipelines import apply_transformers, split_stages
+from shap_asv.models.plain import PlainPredictor, read_plain_model
 from shap_asv.models.probes import cover_rows, probe_rows
 from shap_asv.models.products import NotSumOfProducts, SumOfProducts
 from shap_asv.models.readers import read_products
 
-#: cells of the model's input per call when no batch_size is given: 32 MiB of float64
-CELLS = 1 << 22
+__all__ = ["PlainPredictor", "Predictor", "read_model", "read_plain_model"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,13 +163,11 @@ def shortcut(path: Path, cardinalities: tuple[int, ...]) -> tuple[Path, Any]:
     """Past the transformers: tables from states straight to the columns of the final estimator.
 
     Returns the shorter path, checked against the long one, and the final estimator. NotSumOfProducts when the
-    transformers mix features or the states do not become numbers.
+    transformers mix features or do not end in numbers.
     """
     stages = split_stages(path.call.target)
     transformers = path.transformers + stages.transformers
     if not transformers:
-        if not path.inputs.numeric:
-            raise NotSumOfProducts(f"{describe(stages.final)} takes the states as {path.inputs.form}, not as numbers")
         return Path(path.inputs, (), path.call.on(stages.final)), stages.final
     columns: TableInputs = discover_columns(
         lambda codes: apply_transformers(transformers, path.inputs(codes)), cardinalities

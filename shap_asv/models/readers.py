@@ -14,7 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.models import linear, shap_trees, sklearn_trees
+from shap_asv.errors import ModelError
+from shap_asv.models import (
+    catboost_trees,
+    hist_trees,
+    lightgbm_trees,
+    linear,
+    shap_trees,
+    sklearn_trees,
+    xgboost_trees,
+)
 from shap_asv.models.inputs import TableInputs
 from shap_asv.models.outputs import ModelCall, describe, shorten
 from shap_asv.models.probes import SEED, probe_rows, random_rows
@@ -38,6 +47,8 @@ class Reader:
     tolerance : float
         How far the model's own output may be off, relative to its scale: rounding, and float32 sums where a library
         computes in float32.
+    probabilities : bool
+        Are class probabilities themselves a sum (forests), or only the margin below them?
     """
 
     name: str
@@ -45,12 +56,18 @@ class Reader:
     applies: Callable[[Any], bool]
     read: Callable[[Any, TableInputs, tuple[int, ...], ModelCall], SumOfProducts]
     tolerance: float
+    probabilities: bool = False
 
 
 READERS: tuple[Reader, ...] = (
-    Reader("sklearn trees and forests", "tree", sklearn_trees.is_forest, sklearn_trees.read_forest, 1e-10),
-    Reader("sklearn gradient boosting", "tree", sklearn_trees.is_boosted, sklearn_trees.read_boosted, 1e-10),
-    Reader("boosted trees by shap's loader", "tree", shap_trees.is_known_to_shap, shap_trees.read_with_shap, 3e-6),
+    Reader("sklearn forests", "tree", sklearn_trees.is_forest, sklearn_trees.read_forest, 1e-10, probabilities=True),
+    Reader("sklearn boosting", "tree", sklearn_trees.is_boosted, sklearn_trees.read_boosted, 1e-10),
+    Reader("sklearn histogram boosting", "tree", hist_trees.is_histogram, hist_trees.read_histogram, 1e-10),
+    Reader("XGBoost", "tree", xgboost_trees.is_xgboost, xgboost_trees.read_xgboost, 3e-6),
+    Reader("XGBoost gblinear", "linear", xgboost_trees.is_linear_booster, linear.read_linear, 3e-6),
+    Reader("LightGBM", "tree", lightgbm_trees.is_lightgbm, lightgbm_trees.read_lightgbm, 1e-10),
+    Reader("CatBoost", "tree", catboost_trees.is_catboost, catboost_trees.read_catboost, 1e-10),
+    Reader("shap's loader", "tree", shap_trees.is_known_to_shap, shap_trees.read_with_shap, 3e-6),
     Reader("linear", "linear", linear.is_linear, linear.read_linear, 1e-9),
 )
 
@@ -60,24 +77,33 @@ def read_products(
 ) -> tuple[str, SumOfProducts]:
     """The kind and the sum of products of ``estimator``, verified against ``predict`` (codes (q, n) -> (q, k)).
 
-    Raises NotSumOfProducts, with the reason, when no reader applies or what was read is not what the model computes.
+    The readers that apply are asked in the order of the table until one of them passes the verification. Raises
+    NotSumOfProducts, with the reason of the first, when none does.
     """
+    name = describe(estimator)
+    reasons = []
     for reader in READERS:
-        if reader.applies(estimator):
+        if not reader.applies(estimator):
+            continue
+        if call.quantity == "probability" and not reader.probabilities:
+            reasons.append(
+                f"the probabilities of {name} are no sum over {'trees' if reader.kind == 'tree' else 'features'}; "
+                f"the margin "
+                f"(model_output='raw', log-odds for two classes) is one"
+            )
             break
-    else:
-        raise NotSumOfProducts(f"{describe(estimator)} is neither a tree ensemble nor a linear model that can be read")
-    if call.arguments and call.quantity != "raw":
-        raise NotSumOfProducts(f"{call.name} is called with arguments of its own")
-    try:
-        products = reader.read(estimator, columns, cardinalities, call)
-    except NotSumOfProducts:
-        raise
-    except Exception as error:  # a new version of a library may store its model otherwise: a reason, not a crash
-        raise NotSumOfProducts(
-            f"{describe(estimator)} could not be read ({type(error).__name__}: {shorten(error, 120)})"
-        ) from error
-    return reader.kind, verify(products, cardinalities, predict, reader.tolerance, describe(estimator))
+        try:
+            products = reader.read(estimator, columns, cardinalities, call)
+            return reader.kind, verify(products, cardinalities, predict, reader.tolerance, name)
+        except NotSumOfProducts as why:
+            reasons.append(str(why))
+        except ModelError:
+            raise
+        except Exception as error:  # another version of a library may store its model otherwise: a reason, not a crash
+            reasons.append(f"{name} could not be read ({type(error).__name__}: {shorten(error, 120)})")
+    if not reasons:
+        raise NotSumOfProducts(f"{name} is neither a tree ensemble nor a linear model that can be read")
+    raise NotSumOfProducts(reasons[0])
 
 
 def verify(
@@ -105,7 +131,7 @@ def verify(
     worst = float(np.abs(residual).max())
     raise NotSumOfProducts(
         f"what was read of {name} differs from its own output by up to {worst:.2g} on {len(rows)} probe rows, so it is "
-        f"not used"
+        f"not used (model_output='raw' explains what a model with a link adds up)"
     )
 
 

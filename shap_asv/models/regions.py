@@ -27,6 +27,10 @@ class Splits:
     feature: np.ndarray
     goes_left: tuple[np.ndarray, ...]
 
+    def extend(self, feature: Sequence[int], goes_left: Sequence[np.ndarray]) -> "Splits":
+        """These splits followed by others (sets of categories, which have no threshold)."""
+        return Splits(np.append(self.feature, np.asarray(feature, dtype=np.int64)), (*self.goes_left, *goes_left))
+
 
 @dataclass(frozen=True, eq=False)
 class FlatTrees:

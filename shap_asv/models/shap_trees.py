@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.models.inputs import TableInputs
+from shap_asv.models.inputs import TableInputs, require_numbers
 from shap_asv.models.outputs import ModelCall, describe, is_a, shorten
 from shap_asv.models.products import NotSumOfProducts, SumOfProducts
 from shap_asv.models.regions import FlatTrees, Thresholds, leaf_regions, threshold_splits
@@ -37,12 +37,9 @@ def read_with_shap(
     estimator: Any, columns: TableInputs, cardinalities: tuple[int, ...], call: ModelCall
 ) -> SumOfProducts:
     """The margin of a boosted ensemble as a sum of products."""
-    if call.quantity == "probability":
-        raise NotSumOfProducts(
-            f"{call.name} is no sum over trees; model_output='raw' (the margin, log-odds for two classes) is one"
-        )
     if has_categorical_splits(estimator):
         raise NotSumOfProducts(f"{describe(estimator)} splits on categories, which shap's loader does not read")
+    require_numbers(columns, describe(estimator))
     from shap.explainers._tree import TreeEnsemble
 
     try:
@@ -61,7 +58,9 @@ def read_with_shap(
     nodes = Thresholds(ensemble.features.ravel().astype(np.int64), ensemble.thresholds.ravel(), default == left)
     if inner.any() and nodes.column[inner].max() >= columns.n_columns:
         raise NotSumOfProducts(f"{describe(estimator)} splits on a column that its input does not have")
-    splits, split = threshold_splits(nodes, inner, columns, ensemble.input_dtype)
+    # XGBoost keeps its data in float32, whatever shap's loader says
+    dtype = np.float32 if ensemble.model_type == "xgboost" else ensemble.input_dtype
+    splits, split = threshold_splits(nodes, inner, columns, dtype)
     values = ensemble.values.reshape(n_trees * n_nodes, -1).astype(np.float64)
     flat = FlatTrees(left, right, split, values, (np.arange(n_trees) * n_nodes)[:used])
     return leaf_regions(flat, splits, cardinalities, np.asarray(ensemble.base_offset, dtype=np.float64).ravel())

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.models.inputs import TableInputs
+from shap_asv.models.inputs import TableInputs, require_numbers
 from shap_asv.models.outputs import ModelCall, describe, is_a
 from shap_asv.models.products import NotSumOfProducts, SumOfProducts
 from shap_asv.models.regions import FlatTrees, Thresholds, leaf_regions, threshold_splits
@@ -51,10 +51,6 @@ def read_boosted(
     estimator: Any, columns: TableInputs, cardinalities: tuple[int, ...], call: ModelCall
 ) -> SumOfProducts:
     """Raw output of gradient boosting, one column per class when there are more than two."""
-    if hasattr(estimator, "classes_") and call.method != "decision_function":
-        raise NotSumOfProducts(
-            f"{call.name} is no sum over trees; model_output='raw' (the margin, log-odds for two classes) is one"
-        )
     stages = estimator.estimators_
     trees, values = [], []
     k = stages.shape[1]
@@ -76,6 +72,7 @@ def read_trees(
     offset: np.ndarray,
 ) -> SumOfProducts:
     """sklearn ``Tree`` objects with one value matrix (nodes, k) each -> sum of products."""
+    require_numbers(columns, "the ensemble")
     starts = np.cumsum([0] + [tree.node_count for tree in trees])
     shift = np.repeat(starts[:-1], np.diff(starts))
     left = np.concatenate([tree.children_left for tree in trees]).astype(np.int64)

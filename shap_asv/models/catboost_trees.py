@@ -1,0 +1,106 @@
+"""CatBoost ensembles over numeric columns, read from the JSON that the library itself writes.
+
+``float32(x) > border`` goes right. The trees are usually oblivious (the same split on a whole level: leaf number =
+the bits of the level's answers), but other growth policies give ordinary binary trees. NaN counts as below or above
+all borders of its column. Splits on categories go through hashes and target statistics that mix rows; such models
+stay black boxes.
+"""
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shap_asv.models.inputs import TableInputs, require_numbers
+from shap_asv.models.outputs import ModelCall, describe, is_a
+from shap_asv.models.products import NotSumOfProducts, SumOfProducts
+from shap_asv.models.regions import FlatTrees, Thresholds, leaf_regions, threshold_splits
+
+
+def is_catboost(estimator: Any) -> bool:
+    return is_a(estimator, "catboost", "CatBoost")
+
+
+class NodeList:
+    """Nodes of all trees, appended one by one: border, column, children, leaf value."""
+
+    def __init__(self) -> None:
+        self.left: list[int] = []
+        self.right: list[int] = []
+        self.column: list[int] = []
+        self.border: list[float] = []
+        self.value: list[list[float]] = []
+
+    def add(self, split: dict[str, Any] | None, value: list[float]) -> int:
+        if split is not None and split["split_type"] != "FloatFeature":
+            raise NotSumOfProducts("CatBoost splits on categories, which it reads through hashes and target statistics")
+        self.left.append(-1)
+        self.right.append(-1)
+        self.column.append(-1 if split is None else split["float_feature_index"])
+        self.border.append(0.0 if split is None else split["border"])
+        self.value.append(value)
+        return len(self.left) - 1
+
+    def add_oblivious(self, splits: list[dict[str, Any]], leaves: list[list[float]]) -> int:
+        """A tree with one split per level; bit i of a leaf's number is the answer of split i."""
+        if not splits:
+            return self.add(None, leaves[0])
+        half = len(leaves) // 2
+        at = self.add(splits[-1], [])
+        self.left[at] = self.add_oblivious(splits[:-1], leaves[:half])
+        self.right[at] = self.add_oblivious(splits[:-1], leaves[half:])
+        return at
+
+    def add_binary(self, node: dict[str, Any]) -> int:
+        """An ordinary tree as nested dictionaries."""
+        if "split" not in node:
+            value = node["value"]
+            return self.add(None, list(value) if isinstance(value, list) else [value])
+        at = self.add(node["split"], [])
+        self.left[at] = self.add_binary(node["left"])
+        self.right[at] = self.add_binary(node["right"])
+        return at
+
+
+def read_catboost(
+    estimator: Any, columns: TableInputs, cardinalities: tuple[int, ...], call: ModelCall
+) -> SumOfProducts:
+    """The raw formula value, one column per class or target."""
+    if len(estimator.get_cat_feature_indices()):
+        raise NotSumOfProducts(f"{describe(estimator)} splits on categories, which it encodes by target means")
+    require_numbers(columns, describe(estimator))
+    model = dump_json(estimator)
+    scale, bias = model["scale_and_bias"]
+    bias = np.ravel(bias).astype(np.float64)
+    k = len(bias)
+    nodes = NodeList()
+    if "oblivious_trees" in model:
+        roots = [
+            nodes.add_oblivious(tree["splits"] or [], np.reshape(tree["leaf_values"], (-1, k)).tolist())
+            for tree in model["oblivious_trees"]
+        ]
+    else:
+        roots = [nodes.add_binary(tree) for tree in model["trees"]]
+    floats = {f["feature_index"]: f for f in model["features_info"]["float_features"]}
+    flat_index = np.array([floats[i]["flat_feature_index"] for i in sorted(floats)], dtype=np.int64)
+    nan_left = np.array([floats[i].get("nan_value_treatment") != "AsTrue" for i in sorted(floats)])
+    left, column = np.array(nodes.left), np.array(nodes.column)
+    inner = left >= 0
+    values = np.zeros((len(left), k))
+    values[~inner] = [value for value, is_inner in zip(nodes.value, inner, strict=True) if not is_inner]
+    thresholds = Thresholds(
+        np.where(inner, flat_index[column], 0), np.array(nodes.border), np.where(inner, nan_left[column], False)
+    )
+    splits, split = threshold_splits(thresholds, inner, columns, np.float32)
+    flat = FlatTrees(left, np.array(nodes.right), split, scale * values, np.array(roots))
+    return leaf_regions(flat, splits, cardinalities, bias)
+
+
+def dump_json(estimator: Any) -> dict[str, Any]:
+    """CatBoost writes its JSON to files only."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.json"
+        estimator.save_model(str(path), format="json")
+        return json.loads(path.read_text())

@@ -1,0 +1,137 @@
+"""XGBoost ensembles, read from the JSON that the library itself writes (``Booster.save_raw("json")``).
+
+XGBoost keeps data and thresholds in float32: ``float32(x) < threshold`` goes left, NaN where ``default_left`` says;
+at a categorical node the listed categories go right. ``tree_info`` says which output a tree adds to, ``weight_drop``
+how much a tree of a DART model counts.
+
+What exact means here: XGBoost adds up float32 leaves in float32, so its own answer carries a rounding error of about
+1e-7 of the sum. The sum of products adds the same float32 leaves in float64: it is the ensemble, and differs from
+``predict`` by that rounding error only.
+"""
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from shap_asv.models.inputs import TableInputs, require_numbers
+from shap_asv.models.outputs import ModelCall, describe, is_a
+from shap_asv.models.products import NotSumOfProducts, SumOfProducts
+from shap_asv.models.regions import FlatTrees, Thresholds, leaf_regions, threshold_splits
+
+LOGIT = ("binary:logistic", "reg:logistic", "binary:logitraw")
+LOG = ("count:poisson", "reg:gamma", "reg:tweedie", "survival:cox")
+
+
+def is_xgboost(estimator: Any) -> bool:
+    return is_a(estimator, "xgboost", "XGBModel") or is_a(estimator, "xgboost", "Booster")
+
+
+def is_linear_booster(estimator: Any) -> bool:
+    """``booster="gblinear"``: has weights, in float32."""
+    return is_a(estimator, "xgboost", "XGBModel") and hasattr(estimator, "coef_")
+
+
+def read_xgboost(
+    estimator: Any, columns: TableInputs, cardinalities: tuple[int, ...], call: ModelCall
+) -> SumOfProducts:
+    """The margin, one column per class or target."""
+    booster = estimator.get_booster() if hasattr(estimator, "get_booster") else estimator
+    learner = json.loads(bytes(booster.save_raw("json")))["learner"]
+    gradient = learner["gradient_booster"]
+    model = gradient["gbtree"]["model"] if "gbtree" in gradient else gradient.get("model", {})
+    if "trees" not in model:
+        raise NotSumOfProducts(f"{describe(estimator)} holds no trees (booster {gradient['name']!r})")
+    columns = category_codes(columns, model.get("cats", {}))
+    require_numbers(columns, describe(estimator))
+    n_trees = trees_in_use(estimator, booster, model)
+    trees = model["trees"][:n_trees]
+    drop = np.asarray(gradient.get("weight_drop", np.ones(n_trees)), dtype=np.float32).astype(np.float64)
+    k = max(int(learner["learner_model_param"]["num_class"]), int(learner["learner_model_param"]["num_target"]), 1)
+    starts = np.cumsum([0] + [len(tree["left_children"]) for tree in trees])
+    shift = np.repeat(starts[:-1], np.diff(starts))
+    tree_of = np.repeat(np.arange(n_trees), np.diff(starts))
+
+    def gather(field: str, dtype: type) -> np.ndarray:
+        return np.concatenate([np.asarray(tree[field], dtype=dtype) for tree in trees])
+
+    left, right = gather("left_children", np.int64), gather("right_children", np.int64)
+    inner = left >= 0
+    conditions = gather("split_conditions", np.float32)
+    categorical = inner & (gather("split_type", np.int64) == 1)
+    nodes = Thresholds(
+        gather("split_indices", np.int64),
+        np.nextafter(conditions, np.float32(-np.inf)).astype(np.float64),  # x < t is x <= the float32 before t
+        gather("default_left", np.int64) != 0,
+    )
+    splits, split = threshold_splits(nodes, inner & ~categorical, columns, np.float32)
+    if categorical.any():
+        features: list[int] = []
+        masks: list[np.ndarray] = []
+        for t, tree in enumerate(trees):
+            for node, first, size in zip(
+                tree["categories_nodes"], tree["categories_segments"], tree["categories_sizes"], strict=True
+            ):
+                at = starts[t] + node
+                table = np.asarray(columns.tables[nodes.column[at]])
+                goes_right = np.isin(table, tree["categories"][first : first + size])
+                split[at] = len(splits.goes_left) + len(masks)
+                features.append(columns.source[nodes.column[at]])
+                masks.append(np.where(np.isnan(table), nodes.nan_left[at], ~goes_right))
+        splits = splits.extend(features, masks)
+    values = np.zeros((len(left), k))
+    if all(int(tree["tree_param"]["size_leaf_vector"]) <= 1 for tree in trees):
+        output = np.asarray(model["tree_info"][:n_trees])[tree_of]
+        values[np.arange(len(left)), output] = conditions.astype(np.float64) * drop[tree_of]
+    else:
+        # a leaf vector per leaf, numbered by the right child of the leaf
+        for t, tree in enumerate(trees):
+            weights = np.asarray(tree["leaf_weights"], dtype=np.float32).astype(np.float64).reshape(-1, k)
+            at_leaf = starts[t] + np.flatnonzero(~inner[starts[t] : starts[t + 1]])
+            values[at_leaf] = weights[right[at_leaf]] * drop[t]
+    flat = FlatTrees(np.where(inner, left + shift, -1), np.where(inner, right + shift, -1), split, values, starts[:-1])
+    return leaf_regions(flat, splits, cardinalities, base_margin(learner, k))
+
+
+def trees_in_use(estimator: Any, booster: Any, model: dict[str, Any]) -> int:
+    """The number of trees that ``predict`` uses: estimators that stopped early stop at their best iteration."""
+    n_trees = len(model["trees"])
+    try:
+        best = booster.best_iteration if hasattr(estimator, "get_booster") else None
+    except AttributeError:
+        best = None
+    return n_trees if best is None else int(model["iteration_indptr"][best + 1])
+
+
+def base_margin(learner: dict[str, Any], k: int) -> np.ndarray:
+    """``base_score`` on the scale of the margin. (A constant that is off is found by the verification.)"""
+    text = learner["learner_model_param"]["base_score"].strip("[]")
+    base = np.zeros(k) + np.array([float(part) for part in text.split(",")], dtype=np.float32).astype(np.float64)
+    objective = learner["objective"]["name"]
+    if objective in LOGIT:
+        return np.log(base / (1 - base))
+    return np.log(base) if objective in LOG else base
+
+
+def category_codes(columns: TableInputs, stored: dict[str, Any]) -> TableInputs:
+    """Pandas categories replaced by the codes that the model gave them while it was trained."""
+    encoded = stored.get("enc", [])
+    tables = []
+    for j, table in enumerate(columns.tables):
+        if not hasattr(table, "categories"):
+            tables.append(table)
+            continue
+        known = {label: code for code, label in enumerate(category_labels(encoded[j]))} if encoded else {}
+        tables.append(np.array([known.get(label, np.nan) for label in table], dtype=np.float64))
+    return TableInputs(columns.source, tuple(tables), columns.names, columns.form)
+
+
+def category_labels(stored: dict[str, Any]) -> list[Any]:
+    """Categories of one column: UTF-8 bytes with offsets for text, plain values for numbers."""
+    values = stored["values"]
+    if "offsets" not in stored:
+        return list(values)
+    text = bytes(value % 256 for value in values)
+    bounds = stored["offsets"]
+    return [text[a:b].decode() for a, b in pairwise(bounds)]
