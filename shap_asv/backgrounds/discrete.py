@@ -7,20 +7,18 @@ to codes (``encoding``), the elimination plan of the network (``elimination``), 
 """
 
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from shap_asv.backgrounds.circuit import Circuit, compile_evidence
-from shap_asv.backgrounds.elimination import EliminationPlan, plan_elimination
 from shap_asv.backgrounds.encoding import decode_codes, encode_rows
 from shap_asv.backgrounds.impossible import minimal_contradiction, relax_evidence
+from shap_asv.backgrounds.inference import Inference
 from shap_asv.backgrounds.joint import feature_joint
 from shap_asv.backgrounds.network import DiscreteNetwork
-from shap_asv.backgrounds.sampling import draw_backward, draw_forward
-from shap_asv.backgrounds.terms import TermColumns, evaluate_terms, number_terms
+from shap_asv.backgrounds.sampling import draw_forward
 from shap_asv.backgrounds.validation import checked_network
 from shap_asv.errors import (
     ImpossibleEvidenceError,
@@ -31,11 +29,6 @@ from shap_asv.errors import (
     UnknownStateError,
 )
 
-ENTRY_LIMIT = 1 << 22
-"""Entries of one circuit (about 40 bytes each); evidence is split into blocks that stay below."""
-RESULT_LIMIT = 1 << 24
-"""Numbers held between the buckets while terms are evaluated; terms are split into blocks that stay below."""
-EVIDENCE_BLOCK = 1 << 16
 JOINT_LIMIT = 1 << 25
 
 
@@ -121,19 +114,10 @@ class DiscreteBackground:
         return math.prod(self.cardinalities)
 
     @cached_property
-    def plan(self) -> EliminationPlan:
-        """How variables are eliminated; made once, on first use."""
-        return plan_elimination(self.network, frozenset(range(self.n_nodes)) - frozenset(self.nodes.tolist()))
-
-    @cached_property
-    def _ancestors(self) -> np.ndarray:
-        """bool (nodes, nodes): [u, v] = u is a strict ancestor of v."""
-        above = np.zeros((self.n_nodes, self.n_nodes), dtype=bool)
-        for v, parents in enumerate(self.network.parents):
-            for p in parents:
-                above[:, v] |= above[:, p]
-                above[p, v] = True
-        return above
+    def _inference(self) -> Inference:
+        features = np.zeros(self.n_nodes, dtype=bool)
+        features[self.nodes] = True
+        return Inference(self.network, features)
 
     def __repr__(self) -> str:
         unseen = f", {len(self.latent)} latent" if self.latent else ""
@@ -165,7 +149,7 @@ class DiscreteBackground:
         coalitions = np.asarray(coalitions, dtype=bool)
         members = np.zeros((len(coalitions), self.n_nodes), dtype=bool)
         members[:, self.nodes] = coalitions
-        needed = (members.astype(np.float32) @ self._ancestors.T.astype(np.float32)) > 0
+        needed = (members.astype(np.float32) @ self._inference.ancestors.T.astype(np.float32)) > 0
         return np.asarray(~(needed & ~members).any(axis=1))
 
     def log_probability(self, evidence: np.ndarray) -> np.ndarray:
@@ -191,14 +175,7 @@ class DiscreteBackground:
         """
         evidence = self._checked_evidence(evidence)
         by_node, node_terms = self._checked_terms(vectors, terms)
-        result = np.empty((len(evidence), len(node_terms)))
-        numbered: dict[int, list[tuple[slice, TermColumns]]] = {}
-        impossible = []
-        for where, circuit in self._circuits(evidence):
-            for block, columns in self._term_blocks(circuit, by_node, node_terms, numbered):
-                evaluate_terms(circuit, columns, result[where, block])
-            impossible.append(np.flatnonzero(np.isneginf(circuit.log_probability)) + where.start)
-        rows = np.concatenate(impossible) if impossible else np.empty(0, dtype=np.intp)
+        result, rows = self._inference.expectations(self._on_nodes(evidence), by_node, node_terms)
         if len(rows):
             result[rows] = self._relaxed_expectations(evidence[rows], rows, vectors, terms)
         return result
@@ -219,19 +196,19 @@ class DiscreteBackground:
             raise ShapAsvError(
                 f"uniforms of shape {uniforms.shape} do not fit; one column per node is needed: (D, {self.n_nodes})"
             )
+        wanted = np.zeros(self.n_nodes, dtype=bool)
+        wanted[self.nodes] = True
+        wanted = self._inference.with_ancestors(wanted)
         ancestral = self.is_ancestral(evidence >= 0)
         result = np.empty((len(evidence), len(uniforms), self.n_features), dtype=np.int32)
         conditions = self.possible_evidence(evidence)
         forward = np.flatnonzero(ancestral & (conditions == evidence).all(axis=1))
         if len(forward):
-            needed = np.asarray(self._ancestors[:, self.nodes].any(axis=1))
-            needed[self.nodes] = True
-            result[forward] = draw_forward(self.network, needed, self._on_nodes(evidence[forward]), uniforms)[
-                ..., self.nodes
-            ]
+            draws = draw_forward(self.network, wanted, self._on_nodes(evidence[forward]), uniforms)
+            result[forward] = draws[..., self.nodes]
         backward = np.setdiff1d(np.arange(len(evidence)), forward)
-        for where, circuit in self._circuits(conditions[backward]):
-            result[backward[where]] = draw_backward(circuit, uniforms)[..., self.nodes]
+        for where, draws in self._inference.draw(self._on_nodes(conditions[backward]), uniforms, wanted):
+            result[backward[where]] = draws[..., self.nodes]
         seen = evidence >= 0
         np.copyto(result, evidence[:, None, :], where=seen[:, None, :])
         return result
@@ -261,8 +238,8 @@ class DiscreteBackground:
         values = ", ".join(f"{self.features[v]}={self.states[v][evidence[v]]!r}" for v in culprits)
         more = f" ({count - 1} more like it)" if count > 1 else ""
         return (
-            f"{what} is impossible under the network{more}: it has probability 0 because of {values}. Correct the row, give "
-            "the network a positive probability there, or go on with impossible='relax'"
+            f"{what} is impossible under the network{more}: it has probability 0 because of {values}. Correct the row, "
+            "give the network a positive probability there, or go on with impossible='relax'"
         )
 
     def _relaxed_expectations(
@@ -287,7 +264,8 @@ class DiscreteBackground:
         return result
 
     def possible_evidence(self, evidence: np.ndarray) -> np.ndarray:
-        """Evidence with impossible rows relaxed, or the error that names the first."""
+        """What can be conditioned on: evidence (E, n) with impossible rows relaxed, or an error naming the first."""
+        evidence = self._checked_evidence(evidence)
         rows = np.flatnonzero(np.isneginf(self._log_probability(evidence)))
         if not len(rows):
             return evidence
@@ -330,8 +308,8 @@ class DiscreteBackground:
             table = np.asarray(vectors[v], dtype=np.float64)
             if table.ndim != 2 or table.shape[1] != self.cardinalities[v]:
                 raise ShapAsvError(
-                    f"vectors of feature {self.features[v]!r} have shape {table.shape}; its {self.cardinalities[v]} states "
-                    f"ask for (number, {self.cardinalities[v]})"
+                    f"vectors of feature {self.features[v]!r} have shape {table.shape}; its {self.cardinalities[v]} "
+                    f"states ask for (number, {self.cardinalities[v]})"
                 )
             used = terms[:, v].astype(np.int64)
             if len(used) and not (used.min() >= 0 and used.max() < len(table)):
@@ -347,35 +325,5 @@ class DiscreteBackground:
         codes[:, self.nodes] = evidence
         return codes
 
-    def _circuits(self, evidence: np.ndarray) -> Iterator[tuple[slice, Circuit]]:
-        """Circuits of consecutive blocks of evidence, each within :data:`ENTRY_LIMIT`."""
-        first, step = 0, EVIDENCE_BLOCK
-        while first < len(evidence):
-            where = slice(first, min(first + step, len(evidence)))
-            circuit = compile_evidence(self.plan, self._on_nodes(evidence[where]), ENTRY_LIMIT)
-            if circuit is None:
-                step = max(1, step // 2)
-                continue
-            yield where, circuit
-            first = where.stop
-
     def _log_probability(self, evidence: np.ndarray) -> np.ndarray:
-        result = np.empty(len(evidence))
-        for where, circuit in self._circuits(evidence):
-            result[where] = circuit.log_probability
-        return result
-
-    def _term_blocks(
-        self,
-        circuit: Circuit,
-        vectors: Sequence[np.ndarray | None],
-        terms: np.ndarray,
-        numbered: dict[int, list[tuple[slice, TermColumns]]],
-    ) -> list[tuple[slice, TermColumns]]:
-        """Blocks of terms within :data:`RESULT_LIMIT`; numbered once per block size, which is a power of two."""
-        step = 1 << max(0, int(math.log2(max(1, RESULT_LIMIT // max(1, circuit.n_rows)))))
-        step = min(step, 1 << max(0, (len(terms) - 1).bit_length()))
-        if step not in numbered:
-            blocks = [slice(first, min(first + step, len(terms))) for first in range(0, len(terms), step)]
-            numbered[step] = [(block, number_terms(self.plan, vectors, terms[block])) for block in blocks]
-        return numbered[step]
+        return self._inference.log_probability(self._on_nodes(evidence))

@@ -10,7 +10,7 @@ The order comes from :mod:`~shap_asv.backgrounds.triangulation`.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -85,14 +85,44 @@ class EliminationPlan:
         return sum(bucket.table.size for bucket in self.buckets)
 
 
-def plan_elimination(network: DiscreteNetwork, latent: frozenset[int] = frozenset()) -> EliminationPlan:
-    """Order, buckets and index maps for a network; ``latent`` nodes never carry evidence or terms.
+def plan_elimination(
+    network: DiscreteNetwork, latent: frozenset[int] = frozenset(), relevant: np.ndarray | None = None
+) -> EliminationPlan:
+    """Order, buckets and index maps for a network.
+
+    Parameters
+    ----------
+    network : DiscreteNetwork
+    latent : frozenset of int
+        Nodes that never carry evidence or terms.
+    relevant : bool array (nodes,), optional
+        Plan for these nodes only; they must contain the parents of each of their members. All others are barren:
+        without evidence and terms at or below them, their CPTs sum to 1.
 
     Raises
     ------
     BudgetExceededError
         A bucket would need a table of more than :data:`TABLE_LIMIT` entries.
     """
+    if relevant is None or relevant.all():
+        return _plan(network, latent)
+    nodes = [int(v) for v in np.flatnonzero(relevant)]
+    inside = {v: i for i, v in enumerate(nodes)}
+    part = DiscreteNetwork(
+        tuple(network.names[v] for v in nodes),
+        tuple(network.states[v] for v in nodes),
+        tuple(tuple(inside[p] for p in network.parents[v]) for v in nodes),
+        tuple(network.tables[v] for v in nodes),
+    )
+    plan = _plan(part, frozenset(inside[v] for v in latent if v in inside))
+    buckets = (
+        replace(bucket, node=nodes[bucket.node], separator=tuple(nodes[u] for u in bucket.separator))
+        for bucket in plan.buckets
+    )
+    return replace(plan, buckets=tuple(buckets))
+
+
+def _plan(network: DiscreteNetwork, latent: frozenset[int]) -> EliminationPlan:
     cards = network.cardinalities
     order = elimination_order(network, latent)
     position = {v: b for b, v in enumerate(order)}

@@ -75,8 +75,8 @@ def _table_of(network: Any, node: Any) -> Any:
     causes = set(network.predecessors(node))
     if set(cpd.variables[1:]) != causes or cpd.variables[0] != node:
         raise NetworkError(
-            f"the CPT of {node!r} is about {cpd.variables[0]!r} given {sorted(map(str, cpd.variables[1:]))}, but in the graph "
-            f"its parents are {sorted(map(str, causes))}; make them agree"
+            f"the CPT of {node!r} is about {cpd.variables[0]!r} given {sorted(map(str, cpd.variables[1:]))}, but its "
+            f"parents in the graph are {sorted(map(str, causes))}; make them agree"
         )
     nameless = [variable for variable in cpd.variables if variable not in cpd.state_names]
     if nameless:

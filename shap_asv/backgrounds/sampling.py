@@ -65,9 +65,9 @@ def draw_forward(
 
 
 def draw_backward(circuit: Circuit, uniforms: np.ndarray) -> np.ndarray:
-    """Draws under any possible evidence, through its circuit -> (E, D, nodes). O(E D nodes card)."""
+    """Draws under possible evidence, through its circuit -> (E, D, nodes); barren nodes stay 0. O(E D nodes card)."""
     n_evidence, n_draws = len(circuit.log_probability), len(uniforms)
-    draws = np.empty((n_evidence, n_draws, len(circuit.buckets)), dtype=np.int32)
+    draws = np.zeros((n_evidence, n_draws, uniforms.shape[1]), dtype=np.int32)
     rows: list[np.ndarray | None] = [None] * len(circuit.buckets)
     for root, root_rows in zip(circuit.plan.roots, circuit.root_rows, strict=True):
         rows[root] = np.broadcast_to(root_rows[:, None], (n_evidence, n_draws))

@@ -7,6 +7,7 @@ column of ``R_b``, so a bucket costs (distinct evidence below it) x (distinct te
 no term looks at anything costs nothing: its ``R`` is 1.
 """
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,11 @@ from shap_asv.backgrounds.circuit import BucketRows, Circuit
 from shap_asv.backgrounds.elimination import EliminationPlan
 from shap_asv.backgrounds.grouping import number_rows
 
+_KERNEL = "shap_asv.backgrounds.term_kernel"
+COMPILER_PAYS = 200_000_000
+"""Multiplications from which it pays to load the compiler and the kernel ..."""
+KERNEL_PAYS = 200_000
+"""... and to use the kernel once it is there."""
 _BLOCK = 1 << 17
 """Numbers in one temporary of the evaluation: small enough for the cache."""
 
@@ -71,7 +77,28 @@ def number_terms(plan: EliminationPlan, vectors: Sequence[np.ndarray | None], te
 
 
 def evaluate_terms(circuit: Circuit, terms: TermColumns, out: np.ndarray) -> None:
-    """Fill ``out`` (E, T) with the expectation of every term under every evidence row."""
+    """Fill ``out`` (E, T) with the expectation of every term under every evidence row.
+
+    Large batches go through a compiled kernel, small ones do not wait for it; the bits are the same.
+    """
+    if count_products(circuit, terms) >= (KERNEL_PAYS if _KERNEL in sys.modules else COMPILER_PAYS):
+        evaluate_compiled(circuit, terms, out)
+    else:
+        evaluate_in_numpy(circuit, terms, out)
+
+
+def count_products(circuit: Circuit, terms: TermColumns) -> int:
+    """Multiplications that an evaluation takes."""
+    return sum(
+        rows.n_entries * numbered.n_columns * (1 + sum(columns is not None for columns in numbered.child_columns))
+        for rows, numbered in zip(circuit.buckets, terms.buckets, strict=True)
+        if numbered is not None
+    )
+
+
+def evaluate_in_numpy(circuit: Circuit, terms: TermColumns, out: np.ndarray) -> None:
+    """Fill ``out`` (E, T), bucket by bucket."""
+    out[...] = 1.0
     results: list[np.ndarray | None] = []
     for bucket, rows, numbered in zip(circuit.plan.buckets, circuit.buckets, terms.buckets, strict=True):
         if numbered is None:
@@ -80,7 +107,6 @@ def evaluate_terms(circuit: Circuit, terms: TermColumns, out: np.ndarray) -> Non
         results.append(_evaluate_bucket(rows, numbered, [results[c] for c in bucket.children]))
         for c in bucket.children:  # used up: a message has one reader
             results[c] = None
-    out[...] = 1.0
     for root, root_rows, root_columns in zip(circuit.plan.roots, circuit.root_rows, terms.root_columns, strict=True):
         values = results[root]
         if values is None or root_columns is None:
@@ -93,8 +119,8 @@ def evaluate_terms(circuit: Circuit, terms: TermColumns, out: np.ndarray) -> Non
 def _evaluate_bucket(rows: BucketRows, terms: BucketTerms, below: list[np.ndarray | None]) -> np.ndarray:
     result = np.empty((rows.n_rows, terms.n_columns))
     by_state = None if terms.functions is None else np.ascontiguousarray(terms.functions.T)
-    largest = max(1, int(np.diff(rows.starts).max()))
-    step = max(1, _BLOCK // (terms.n_columns * largest))
+    counts = np.diff(rows.starts)
+    step = max(1, _BLOCK // (terms.n_columns * int(counts.max())))
     for first in range(0, rows.n_rows, step):
         last = min(first + step, rows.n_rows)
         entries = slice(rows.starts[first], rows.starts[last])
@@ -106,14 +132,73 @@ def _evaluate_bucket(rows: BucketRows, terms: BucketTerms, below: list[np.ndarra
         for child_rows, child_columns, values in zip(rows.child_rows, terms.child_columns, below, strict=True):
             if values is not None and child_columns is not None:
                 product *= values[child_rows[entries]][:, child_columns]
-        result[first:last] = np.add.reduceat(product, rows.starts[first:last] - rows.starts[first], axis=0)
+        # entry after entry, as the kernel does: numpy's reduceat adds up in another order, and bits would differ
+        here, starts = counts[first:last], rows.starts[first:last] - rows.starts[first]
+        total = product[starts]
+        for k in range(1, int(here.max())):
+            longer = np.flatnonzero(here > k)
+            total[longer] += product[starts[longer] + k]
+        result[first:last] = total
     return result
 
 
-def columns_in_all(terms: TermColumns, circuit: Circuit) -> int:
-    """Numbers in all ``R`` together: what :func:`evaluate_terms` may hold at once in the worst case."""
-    return sum(
-        rows.n_rows * numbered.n_columns
-        for rows, numbered in zip(circuit.buckets, terms.buckets, strict=True)
-        if numbered is not None
-    )
+def evaluate_compiled(circuit: Circuit, terms: TermColumns, out: np.ndarray) -> None:
+    """Fill ``out`` (E, T) by the kernel of :mod:`~shap_asv.backgrounds.term_kernel`.
+
+    Every bucket writes its values in the columns of its parent, one stretch per row, so that the parent reads them in
+    sequence.
+    """
+    from shap_asv.backgrounds import term_kernel  # brings numba in
+
+    plan = circuit.plan
+    pools: dict[int, np.ndarray] = {}
+    slots: dict[
+        int, tuple[np.ndarray, np.ndarray]
+    ] = {}  # bucket -> (its stretch of the parent's pool, the parent's columns)
+    bases: dict[int, np.ndarray] = {}
+    for b in reversed(range(len(plan.buckets))):
+        numbered = terms.buckets[b]
+        if numbered is None:
+            continue
+        looked_at = [
+            (c, columns)
+            for c, columns in zip(plan.buckets[b].children, numbered.child_columns, strict=True)
+            if columns is not None
+        ]
+        sizes = [circuit.buckets[c].n_rows * numbered.n_columns for c, _ in looked_at]
+        bases[b] = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.intp) if sizes else np.empty(0, dtype=np.intp)
+        pools[b] = np.empty(sum(sizes))
+        for (c, columns), base, size in zip(looked_at, bases[b], sizes, strict=True):
+            slots[c] = (pools[b][base : base + size].reshape(-1, numbered.n_columns), columns)
+    untouched = True
+    roots = dict(zip(plan.roots, zip(circuit.root_rows, terms.root_columns, strict=True), strict=True))
+    for b, (rows, numbered) in enumerate(zip(circuit.buckets, terms.buckets, strict=True)):
+        if numbered is None:
+            continue
+        child_rows = [
+            child for child, columns in zip(rows.child_rows, numbered.child_columns, strict=True) if columns is not None
+        ]
+        arrays = term_kernel.RowArrays(
+            rows.starts,
+            rows.states,
+            rows.weights,
+            np.array(child_rows, dtype=np.intp).reshape(len(child_rows), rows.n_entries),
+        )
+        if numbered.functions is None:
+            functions = np.empty((0, numbered.n_columns))
+        else:
+            functions = np.ascontiguousarray(numbered.functions.T)
+        if b not in roots:
+            values, columns = slots[b]
+            wanted = np.arange(rows.n_rows)
+        else:
+            wanted, root_columns = roots[b]
+            assert root_columns is not None
+            values, columns = out if untouched else np.empty(out.shape), root_columns
+        term_kernel.evaluate_rows(arrays, functions, pools.pop(b), bases[b], wanted, columns, values)
+        if b in roots:
+            if not untouched:
+                out *= values
+            untouched = False
+    if untouched:
+        out[...] = 1.0

@@ -1,12 +1,13 @@
 """In which order to eliminate variables: min-fill for small cliques, then the best root of the clique tree.
 
-Greedy min-fill on the moral graph (always the variable whose neighbours miss the fewest edges) fixes the *cliques*, that is, how
-large the tables get. The cliques form a tree, and elimination may end in any of them. Which one decides how often the tables are
-used: a bucket is worked through once per distinct evidence and term *below* it, which grows from 1 at the leaves of the
-tree to all of them at the root. So the root should be a small clique in the middle, and large cliques should be near the leaves.
+Greedy min-fill on the moral graph (always the variable whose neighbours miss the fewest edges) fixes the *cliques*,
+that is, how large the tables get. The cliques form a tree, and elimination may end in any of them. Which one decides
+how often the tables are used: a bucket is worked through once per distinct evidence and term *below* it, which grows
+from 1 at the leaves of the tree to all of them at the root. So the root should be a small clique in the middle, and
+large cliques should be near the leaves.
 
-The price of every root is computed in two passes over the tree (leaves to root and back), as messages of "what is left to
-multiply" (scope and number of distinct keys), without touching a table.
+The price of every root is computed in two passes over the tree (leaves to root and back), as messages of "what is left
+to multiply" (scope and number of distinct keys), without touching a table.
 """
 
 import heapq
@@ -32,7 +33,7 @@ class _Potential:
 
 @dataclass(frozen=True)
 class _Message:
-    """What one side of a clique-tree edge leaves for the other: potentials, the price so far, the variables eliminated."""
+    """What one side of a clique-tree edge leaves for the other: potentials, the price so far, the order so far."""
 
     potentials: list[_Potential]
     price: float
@@ -97,7 +98,8 @@ def min_fill(neighbours: list[set[int]], cardinalities: Sequence[int]) -> list[t
 
 
 def clique_tree(steps: Sequence[tuple[int, frozenset[int]]]) -> tuple[list[set[int]], list[int]]:
-    """Maximal cliques of the filled graph, and the parent of each in a clique forest (-1 for roots; parents come first).
+    """Maximal cliques of the filled graph, and the parent of each in a clique forest (-1 for roots; parents come
+    first).
 
     Examples
     --------

@@ -1,0 +1,124 @@
+"""Exact inference on a network, in blocks: evidence and terms of any number through circuits of bounded size.
+
+What happens to one block: barren nodes (no evidence, no term at or below them) are dropped, the rest is eliminated by
+a plan that is kept for later calls (:mod:`~shap_asv.backgrounds.elimination`), the evidence is compiled
+(:mod:`~shap_asv.backgrounds.circuit`), and the terms run through it (:mod:`~shap_asv.backgrounds.terms`).
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from shap_asv.backgrounds.circuit import Circuit, compile_evidence
+from shap_asv.backgrounds.elimination import EliminationPlan, plan_elimination
+from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.sampling import draw_backward
+from shap_asv.backgrounds.terms import TermColumns, evaluate_terms, number_terms
+
+ENTRY_LIMIT = 1 << 22
+"""Entries of one circuit (about 40 bytes each); evidence is split into blocks that stay below."""
+RESULT_LIMIT = 1 << 23
+"""Numbers held between the buckets while terms are evaluated; terms are split into blocks that stay below."""
+EVIDENCE_BLOCK = 1 << 15
+PLAN_ENTRIES_KEPT = 1 << 22
+"""Table entries of all plans that are kept."""
+
+
+class Inference:
+    """Queries on a network by node indices. Evidence is (E, nodes), terms are (T, nodes); nothing is checked here.
+
+    Parameters
+    ----------
+    network : DiscreteNetwork
+    features : bool array (nodes,)
+        Nodes that may carry evidence and terms.
+    """
+
+    def __init__(self, network: DiscreteNetwork, features: np.ndarray) -> None:
+        self.network = network
+        self._latent = frozenset(np.flatnonzero(~features).tolist())
+        above = np.zeros((network.n_nodes, network.n_nodes), dtype=bool)
+        for v, parents in enumerate(network.parents):
+            for p in parents:
+                above[:, v] |= above[:, p]
+                above[p, v] = True
+        self.ancestors = above
+        self._plans: dict[bytes, EliminationPlan] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_plans": {}}  # plans are quickly made again, and large
+
+    def with_ancestors(self, nodes: np.ndarray) -> np.ndarray:
+        """bool (nodes,) -> the smallest ancestral set that contains them."""
+        return np.asarray(nodes | self.ancestors[:, nodes].any(axis=1))
+
+    def plan(self, asked: np.ndarray) -> EliminationPlan:
+        """How variables are eliminated when evidence and terms are on the ``asked`` nodes, bool (nodes,)."""
+        relevant = self.with_ancestors(asked)
+        key = relevant.tobytes()
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = plan_elimination(self.network, self._latent, relevant)
+            if sum(kept.n_entries for kept in list(self._plans.values())) > PLAN_ENTRIES_KEPT:
+                self._plans = {}
+            self._plans[key] = plan
+        return plan
+
+    def circuits(self, evidence: np.ndarray, asked: np.ndarray) -> Iterator[tuple[slice, Circuit]]:
+        """Circuits of consecutive blocks of evidence within :data:`ENTRY_LIMIT`, fit for terms on ``asked`` nodes."""
+        plan = self.plan(asked | (evidence >= 0).any(axis=0))
+        first, step = 0, EVIDENCE_BLOCK
+        while first < len(evidence):
+            where = slice(first, min(first + step, len(evidence)))
+            circuit = compile_evidence(plan, evidence[where], ENTRY_LIMIT)
+            if circuit is None:
+                step = max(1, (where.stop - first) // 2)
+                continue
+            yield where, circuit
+            first = where.stop
+
+    def log_probability(self, evidence: np.ndarray) -> np.ndarray:
+        """``log P(e)`` -> (E,), ``-inf`` where it is impossible."""
+        result = np.empty(len(evidence))
+        for where, circuit in self.circuits(evidence, np.zeros(self.network.n_nodes, dtype=bool)):
+            result[where] = circuit.log_probability
+        return result
+
+    def expectations(
+        self, evidence: np.ndarray, vectors: Sequence[np.ndarray | None], terms: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """``E[prod of g | e]`` -> (E, T), and the evidence rows that are impossible (their values mean nothing).
+
+        ``vectors[v]`` is None for nodes that no term looks at.
+        """
+        result = np.empty((len(evidence), len(terms)))
+        impossible = np.zeros(len(evidence), dtype=bool)
+        numbered: dict[int, list[tuple[slice, TermColumns]]] = {}
+        for where, circuit in self.circuits(evidence, np.array([table is not None for table in vectors])):
+            impossible[where] = np.isneginf(circuit.log_probability)
+            for block, columns in _term_blocks(circuit, vectors, terms, numbered):
+                evaluate_terms(circuit, columns, result[where, block])
+        return result, np.flatnonzero(impossible)
+
+    def draw(
+        self, evidence: np.ndarray, uniforms: np.ndarray, wanted: np.ndarray
+    ) -> Iterator[tuple[slice, np.ndarray]]:
+        """Blocks of exact draws under possible evidence, (block, D, nodes); right on the ``wanted`` nodes."""
+        for where, circuit in self.circuits(evidence, wanted):
+            yield where, draw_backward(circuit, uniforms)
+
+
+def _term_blocks(
+    circuit: Circuit,
+    vectors: Sequence[np.ndarray | None],
+    terms: np.ndarray,
+    numbered: dict[int, list[tuple[slice, TermColumns]]],
+) -> list[tuple[slice, TermColumns]]:
+    """Blocks of terms within :data:`RESULT_LIMIT`; numbered once per block size, which is a power of two."""
+    largest = max(1, RESULT_LIMIT // max(1, circuit.n_rows))
+    step = min(1 << (largest.bit_length() - 1), 1 << max(0, len(terms) - 1).bit_length())
+    if step not in numbered:
+        blocks = [slice(first, min(first + step, len(terms))) for first in range(0, len(terms), step)]
+        numbered[step] = [(block, number_terms(circuit.plan, vectors, terms[block])) for block in blocks]
+    return numbered[step]
