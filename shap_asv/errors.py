@@ -32,6 +32,14 @@ class BudgetExceededError(ShapAsvError):
     """The work would pass a stated limit; it was stopped before it ate the machine."""
 
 
+class ArgumentError(ShapAsvError):
+    """A number is out of its range: a sample of no orders, a limit below one, a distance that is no distance."""
+
+
+class OrdersError(ShapAsvError):
+    """Explicit orders are no permutations of the features, or their weights are no weights."""
+
+
 # --- the background distribution ----------------------------------------------------------------------------
 
 

@@ -1,0 +1,171 @@
+"""From what users write (names, edges, levels) to a partial order on indices.
+
+A causal graph says who precedes whom. Only the precedence matters here, so three steps turn any DAG into the smallest
+graph that says the same about the features:
+
+1. *check*: no cycle, no self-loop, no name twice;
+2. *project*: a node that is no feature passes precedence on (``a -> latent -> b`` puts ``a`` before ``b``) and is gone;
+3. *reduce*: an edge that follows from others is dropped (transitive reduction, the *cover relation* of the order).
+
+Sets of nodes are Python integers used as bit sets: no limit on their number, and unions cost a machine word per 64
+nodes.
+"""
+
+import heapq
+from collections.abc import Hashable, Iterable, Sequence
+from difflib import get_close_matches
+
+import numpy as np
+
+from shap_asv.errors import CausalGraphError, UnknownFeatureError
+from shap_asv.orders.bitsets import bits_of
+
+Parents = Sequence[Iterable[int]]
+
+
+def check_names(features: Iterable[Hashable], what: str = "features") -> tuple[Hashable, ...]:
+    """The names as a tuple, or a :class:`CausalGraphError` that says which one is unusable."""
+    if isinstance(features, str | bytes):
+        raise CausalGraphError(f"{what} is the single string {features!r}; pass a list of names, e.g. [{features!r}]")
+    try:
+        names = tuple(features)
+    except TypeError:
+        raise CausalGraphError(f"{what} must be a list of names, not {type(features).__name__}") from None
+    if not names:
+        raise CausalGraphError(f"{what} is empty: a causal order needs at least one feature")
+    seen = set()
+    for name in names:
+        try:
+            repeated = name in seen
+        except TypeError:
+            raise CausalGraphError(f"{what} holds {name!r}, which is not hashable; use strings or numbers") from None
+        if repeated:
+            raise CausalGraphError(f"{what} names {name!r} twice; name each feature once")
+        seen.add(name)
+    return names
+
+
+def check_edges(edges: Iterable[tuple[Hashable, Hashable]]) -> list[tuple[Hashable, Hashable]]:
+    """The edges as a list of (cause, effect) pairs, or a :class:`CausalGraphError` that names the one that is none."""
+    if isinstance(edges, str | bytes):
+        raise CausalGraphError(f"edges is the string {edges!r}; pass a list of (cause, effect) pairs")
+    try:
+        listed = list(edges)
+    except TypeError:
+        raise CausalGraphError(f"edges must be a list of (cause, effect) pairs, not {type(edges).__name__}") from None
+    for edge in listed:
+        # a set has no direction, and the letters of a string are no names
+        if not isinstance(edge, tuple | list | np.ndarray) or len(edge) != 2:
+            raise CausalGraphError(f"an edge is a pair (cause, effect), not {edge!r}")
+        for name in edge:
+            try:
+                hash(name)
+            except TypeError:
+                raise CausalGraphError(f"edge {edge!r} names {name!r}, which is not hashable") from None
+        if edge[0] == edge[1]:
+            raise CausalGraphError(f"the causal graph has a self-loop at {edge[0]!r}; remove it: nothing causes itself")
+    return [(edge[0], edge[1]) for edge in listed]
+
+
+def parents_among(
+    nodes: Sequence[Hashable], edges: Iterable[tuple[Hashable, Hashable]], features: Sequence[Hashable]
+) -> list[list[int]]:
+    """Precedence among ``features`` in the graph (nodes, edges), as parent indices; other nodes are projected out."""
+    position = {node: v for v, node in enumerate(nodes)}
+    parents: list[set[int]] = [set() for _ in nodes]
+    for cause, effect in edges:
+        parents[position[effect]].add(position[cause])
+    return project(parents, topological_order(parents, nodes), [position[feature] for feature in features])
+
+
+def topological_order(parents: Parents, names: Sequence[Hashable]) -> tuple[int, ...]:
+    """The topological order that always takes the smallest available index; a cycle is an error that names it.
+
+    O((nodes + edges) log nodes).
+    """
+    causes = [set(p) for p in parents]
+    children: list[list[int]] = [[] for _ in causes]
+    for v, ps in enumerate(causes):
+        for p in ps:
+            children[p].append(v)
+    waiting = [len(ps) for ps in causes]
+    available = [v for v, count in enumerate(waiting) if count == 0]
+    order = []
+    while available:
+        v = heapq.heappop(available)
+        order.append(v)
+        for c in children[v]:
+            waiting[c] -= 1
+            if waiting[c] == 0:
+                heapq.heappush(available, c)
+    if len(order) < len(causes):
+        cycle = " -> ".join(str(names[v]) for v in _find_cycle(causes, set(range(len(causes))) - set(order)))
+        raise CausalGraphError(f"the causal graph has a cycle: {cycle}; remove one of these edges")
+    return tuple(order)
+
+
+def _find_cycle(parents: Sequence[set[int]], left: set[int]) -> list[int]:
+    """A cycle [a, b, ..., a] along the edges. Every node left over by the topological sort has a parent left over."""
+    v = min(left)
+    walk = [v]
+    while True:
+        v = min(parents[v] & left)
+        if v in walk:
+            cycle = walk[walk.index(v) :][::-1]
+            start = cycle.index(min(cycle))
+            return [*cycle[start:], *cycle[:start], cycle[start]]
+        walk.append(v)
+
+
+def project(parents: Parents, order: Sequence[int], kept: Sequence[int]) -> list[list[int]]:
+    """Precedence among the ``kept`` nodes, renumbered by their place in ``kept``.
+
+    ``order`` is a topological order of all nodes. Node ``u`` becomes a parent of ``v`` when a path from ``u`` to ``v``
+    runs through dropped nodes only. O(edges * kept / 64).
+    """
+    place = {node: k for k, node in enumerate(kept)}
+    passed_on = [0] * len(order)  # what a child sees of a node: the node itself, or what it stands for once dropped
+    found = [0] * len(kept)
+    for v in order:
+        before = 0
+        for p in parents[v]:
+            before |= passed_on[p]
+        if v in place:
+            found[place[v]] = before
+            passed_on[v] = 1 << place[v]
+        else:
+            passed_on[v] = before
+    return [list(bits_of(before)) for before in found]
+
+
+def reduce_transitively(parents: Parents, order: Sequence[int]) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]:
+    """The cover relation as parent indices, and every node's strict ancestors as a bit set. O(edges * nodes / 64)."""
+    rank = {v: r for r, v in enumerate(order)}
+    ancestors = [0] * len(order)
+    covers: list[tuple[int, ...]] = [()] * len(order)
+    for v in order:
+        reached = 0
+        kept = []
+        # nearest first: a parent that another parent already stands above adds nothing
+        for p in sorted(set(parents[v]), key=rank.__getitem__, reverse=True):
+            if not reached >> p & 1:
+                kept.append(p)
+                reached |= ancestors[p] | 1 << p
+        covers[v] = tuple(sorted(kept))
+        ancestors[v] = reached
+    return tuple(covers), tuple(ancestors)
+
+
+def unknown_feature(name: object, known: Iterable[Hashable], where: str) -> UnknownFeatureError:
+    """The error for a name that is not among ``known``, with the nearest known ones."""
+    names = [str(k) for k in known]
+    near = get_close_matches(str(name), names, n=3)
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"known are {shortened(names)}"
+    return UnknownFeatureError(f"{where} has no feature {name!r}; {hint}")
+
+
+def shortened(names: Sequence[str], most: int = 8) -> str:
+    """The names joined by commas; the middle of a long list is left out."""
+    if len(names) <= most:
+        return ", ".join(names)
+    return f"{', '.join(names[: most - 1])}, ... ({len(names)} in all)"

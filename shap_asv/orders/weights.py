@@ -1,0 +1,187 @@
+"""W: the sparse matrix that turns values of coalitions into attributions, ``phi = nu @ W``.
+
+    phi_i = sum over S of  w(S, i) * [nu(S + i) - nu(S)]
+
+Row S of W belongs to a coalition, column i to a feature. An edge S -> S + i of weight w puts +w into row S + i and -w
+into row S of column i. Whether the edges are all those of the lattice of ideals (exact), or those on the paths of a
+sample of orders, or of orders that the user gave with weights, W has the same shape and is used in the same way. It
+depends on the order alone: not on the model, not on the row that is explained.
+
+Each column sums to zero, and all columns together leave ``nu(full) - nu(empty)``: efficiency is built in.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy.sparse as sp
+
+from shap_asv.errors import OrdersError
+from shap_asv.orders import bitsets
+from shap_asv.orders.lattice import IdealLattice, build_lattice
+
+if TYPE_CHECKING:
+    from shap_asv.orders.causal_order import CausalOrder
+
+
+@dataclass(frozen=True, eq=False)
+class CoalitionWeights:
+    """Coalitions and their weights in the attribution of each feature.
+
+    Attributes
+    ----------
+    coalitions : bool array (m, n)
+        Sorted by size; the empty one first, the full one last.
+    matrix : scipy.sparse.csr_array (m, n)
+        ``phi = nu @ matrix`` for ``nu`` of shape (rows, m).
+    paths : int array (k, n + 1), or None
+        Coalition index of each prefix of each order, when the weights came from orders.
+    orders : int array (k, n), or None
+    order_weights : float64 array (k,), or None
+        Sums to one.
+    """
+
+    coalitions: np.ndarray
+    matrix: sp.csr_array
+    paths: np.ndarray | None = None
+    orders: np.ndarray | None = None
+    order_weights: np.ndarray | None = None
+
+    @property
+    def n_coalitions(self) -> int:
+        return len(self.coalitions)
+
+    @cached_property
+    def words(self) -> np.ndarray:
+        """The coalitions as packed bits, uint64 array (m, ceil(n / 64))."""
+        return bitsets.pack(self.coalitions)
+
+    @cached_property
+    def members(self) -> np.ndarray:
+        """The coalitions turned round: bool array (n, m), one contiguous row per feature."""
+        return np.ascontiguousarray(self.coalitions.T)
+
+    @cached_property
+    def by_feature(self) -> sp.csc_array:
+        """The same matrix, stored by columns."""
+        return self.matrix.tocsc()
+
+
+def weigh_ideals(order: "CausalOrder", limit: int | None = None) -> CoalitionWeights:
+    """The weights of all ideals: exact ASV. O(n * ideals + edges).
+
+    Parameters
+    ----------
+    order : CausalOrder
+    limit : int, optional
+        Largest number of ideals, by default 1,000,000; past it a :class:`BudgetExceededError` is raised.
+
+    Examples
+    --------
+    >>> from shap_asv.orders import CausalOrder
+    >>> weights = weigh_ideals(CausalOrder.from_edges([("a", "b")]))
+    >>> weights.coalitions.tolist()
+    [[False, False], [True, False], [True, True]]
+    >>> weights.matrix.toarray().tolist()
+    [[-1.0, 0.0], [1.0, -1.0], [0.0, 1.0]]
+    """
+    lattice = build_lattice(order, limit)
+    return CoalitionWeights(lattice.members(), weight_matrix(lattice))
+
+
+def weight_matrix(lattice: IdealLattice) -> sp.csr_array:
+    """W of a lattice: two entries per edge, sorted within each row. O(edges)."""
+    shape = (lattice.n_ideals, lattice.n_features)
+    leaving = sp.csr_array((lattice.edge_weights, lattice.edge_feature, lattice.edge_starts), shape=shape).tocsc()
+    arriving_at = sp.csr_array((lattice.edge_target, lattice.edge_feature, lattice.edge_starts), shape=shape).tocsc()
+    starts = leaving.indptr
+    rows = np.empty(2 * lattice.n_edges, dtype=np.int32)
+    values = np.empty(2 * lattice.n_edges)
+    for a, b in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        # column i: first what the edges leave, then what they arrive at
+        rows[2 * a : a + b] = leaving.indices[a:b]
+        rows[a + b : 2 * b] = arriving_at.data[a:b]
+        np.negative(leaving.data[a:b], out=values[2 * a : a + b])
+        values[a + b : 2 * b] = leaving.data[a:b]
+    return sp.csc_array((values, rows, 2 * starts), shape=shape).tocsr()
+
+
+def weigh_orders(orders: np.ndarray, order_weights: np.ndarray | None = None) -> CoalitionWeights:
+    """The weights of the coalitions that some given orders pass: sampled ASV, or ASV with a weight per order.
+
+    Parameters
+    ----------
+    orders : int array (k, n)
+        Each row a permutation of the feature indices.
+    order_weights : array (k,), optional
+        Not negative; scaled to sum to one. By default all orders count alike.
+
+    Raises
+    ------
+    OrdersError
+        A row is no permutation, or the weights do not fit.
+
+    Notes
+    -----
+    Coalitions that several orders pass are kept once. O(k n log k) for up to 64 features, times the number of words.
+
+    Examples
+    --------
+    >>> weights = weigh_orders(np.array([[0, 1, 2], [0, 2, 1]]))
+    >>> weights.coalitions.astype(int).tolist()
+    [[0, 0, 0], [1, 0, 0], [1, 1, 0], [1, 0, 1], [1, 1, 1]]
+    >>> weights.paths.tolist()
+    [[0, 1, 2, 4], [0, 1, 3, 4]]
+    """
+    orders = check_orders(orders)
+    share = check_order_weights(order_weights, len(orders))
+    k, n = orders.shape
+    features = bitsets.masks([(v,) for v in range(n)], n)
+    prefix = np.zeros((k, features.shape[1]), dtype=np.uint64)
+    paths = np.zeros((k, n + 1), dtype=np.int64)
+    levels = [prefix[:1]]
+    count = 1
+    for position in range(n):
+        prefix = prefix | features[orders[:, position]]
+        first, ids = bitsets.row_ids(prefix)
+        paths[:, position + 1] = ids + count
+        levels.append(prefix[first])
+        count += len(first)
+    weight = np.repeat(share, n)
+    matrix = sp.coo_array(
+        (
+            np.concatenate([weight, -weight]),
+            (np.concatenate([paths[:, 1:].ravel(), paths[:, :-1].ravel()]), np.tile(orders.ravel(), 2)),
+        ),
+        shape=(count, n),
+    ).tocsr()
+    return CoalitionWeights(bitsets.unpack(np.concatenate(levels), n), matrix, paths, orders, share)
+
+
+def check_orders(orders: np.ndarray) -> np.ndarray:
+    """The orders as an int64 array (k, n), or an :class:`OrdersError` that names the row that is no permutation."""
+    array = np.asarray(orders)
+    if array.ndim != 2 or array.size == 0 or array.dtype.kind not in "iu":
+        raise OrdersError(
+            f"orders must be a non-empty integer array (orders, features), not {array.dtype} of shape {array.shape}"
+        )
+    array = array.astype(np.int64, copy=False)
+    wrong = np.flatnonzero((np.sort(array, axis=1) != np.arange(array.shape[1])).any(axis=1))
+    if len(wrong):
+        raise OrdersError(
+            f"order {wrong[0]} is {array[wrong[0]].tolist()}; each order names all of 0 .. {array.shape[1] - 1} once"
+        )
+    return array
+
+
+def check_order_weights(order_weights: np.ndarray | None, n_orders: int) -> np.ndarray:
+    """The weights scaled to sum to one, or an :class:`OrdersError`."""
+    if order_weights is None:
+        return np.full(n_orders, 1 / n_orders)
+    weights = np.asarray(order_weights, dtype=float)
+    if weights.shape != (n_orders,):
+        raise OrdersError(f"{n_orders} orders need as many weights, not an array of shape {weights.shape}")
+    if not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() == 0:
+        raise OrdersError("weights of orders must be finite, not negative, and not all zero")
+    return weights / weights.sum()
