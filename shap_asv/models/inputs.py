@@ -212,6 +212,14 @@ def show(labels: Sequence[Any], limit: int = 6) -> str:
 
 
 def suggest(labels: Sequence[Any]) -> str:
-    """A mapping that could be meant, for a message: ``{'yes': 0, 'no': 1}``."""
-    pairs = ", ".join(f"{label!r}: {position}" for position, label in enumerate(list(labels)[:4]))
+    """A mapping that could be meant, for a message.
+
+    >>> suggest(["low", "high"]), suggest(["True", "False"])
+    ("{'low': 0, 'high': 1}", "{'True': 1, 'False': 0}")
+    """
+    usual = {"true": 1, "yes": 1, "present": 1, "false": 0, "no": 0, "absent": 0}
+    numbers = [usual.get(str(label).lower()) for label in labels]
+    if None in numbers or len(set(numbers)) < len(numbers):
+        numbers = list(range(len(labels)))
+    pairs = ", ".join(f"{label!r}: {number}" for label, number in list(zip(labels, numbers, strict=True))[:4])
     return "{" + pairs + (", ...}" if len(labels) > 4 else "}")

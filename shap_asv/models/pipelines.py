@@ -177,15 +177,16 @@ class EncoderStep:
     """``encoder=`` as a step in front of a model: transform, then dress the result in the names the model expects."""
 
     encoder: Any
-    positions: tuple[int, ...] | None
-    names: tuple[str, ...] | None
+    positions: tuple[int, ...] | None = None
+    names: tuple[str, ...] | None = None
+    plain: bool = False
 
     def transform(self, inputs: Any) -> Any:
         encoded = self.encoder.transform(inputs)
         if hasattr(encoded, "toarray"):
             encoded = encoded.toarray()
         if self.names is None or self.positions is None:
-            return np.asarray(encoded)
+            return np.asarray(encoded) if self.plain else encoded
         import pandas as pd
 
         return pd.DataFrame(np.asarray(encoded)[:, list(self.positions)], columns=list(self.names))
@@ -201,7 +202,7 @@ def encoder_step(encoder: Any, model: Any, features: Sequence[str], make_input: 
             f"{shorten(error)}"
         ) from error
     width = encoded.shape[1]
-    expected = known_width(split_stages(model).final if not is_pipeline(model) else model)
+    expected = known_width(model)
     if expected is not None and expected != width:
         raise EncodingError(
             f"encoder= ({describe(encoder)}) puts out {width} columns, but {describe(model)} was fitted on "
@@ -210,7 +211,7 @@ def encoder_step(encoder: Any, model: Any, features: Sequence[str], make_input: 
         )
     columns = known_columns(model)
     if columns is None:
-        return EncoderStep(encoder, None, None)
+        return EncoderStep(encoder, plain=known_width(model) is not None)
     if hasattr(encoded, "columns"):
         given = [str(name) for name in encoded.columns]
     elif hasattr(encoder, "get_feature_names_out"):

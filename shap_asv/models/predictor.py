@@ -8,7 +8,7 @@ final estimator is a sum of products (:mod:`~shap_asv.models.readers`). Everythi
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -17,9 +17,9 @@ import numpy as np
 from shap_asv.errors import EncodingError, ModelError
 from shap_asv.models.columns import discover_columns
 from shap_asv.models.forms import Path, find_path, show_row
-from shap_asv.models.inputs import CELLS, States, TableInputs
-from shap_asv.models.outputs import check_finite, choose_call, describe, name_outputs
-from shap_asv.models.pipelines import apply_transformers, split_stages
+from shap_asv.models.inputs import CELLS, States
+from shap_asv.models.outputs import check_finite, choose_call, describe, name_outputs, shorten
+from shap_asv.models.pipelines import Stages, apply_transformers, known_columns, known_width, split_stages
 from shap_asv.models.plain import PlainPredictor, read_plain_model
 from shap_asv.models.probes import cover_rows, probe_rows
 from shap_asv.models.products import NotSumOfProducts, SumOfProducts
@@ -144,14 +144,14 @@ def read_model(
     call = choose_call(model, model_output)
     path = find_path(call, names, labels, encoder)
     cards = tuple(len(s) for s in labels)
-    kind, products, reason = "black box", None, f"{call.name} is a callable that cannot be looked into"
-    if call.method is not None:
-        try:
-            path, final = shortcut(path, cards)
-            kind, products = read_products(final, path.inputs, cards, path.call, path)
-            reason = ""
-        except NotSumOfProducts as why:
-            reason = str(why)
+    kind, products, reason = "black box", None, ""
+    try:
+        path, final = shortcut(path, cards)
+        if call.method is None:
+            raise NotSumOfProducts(f"{call.name} is a callable, which cannot be looked into")
+        kind, products = read_products(final, path.inputs, cards, path.call, path)
+    except NotSumOfProducts as why:
+        reason = str(why)
     n_outputs = path(cover_rows(cards)).shape[1]
     size = batch_size or max(1, CELLS // max(1, path.inputs.n_columns))
     return Predictor(
@@ -165,16 +165,25 @@ def shortcut(path: Path, cardinalities: tuple[int, ...]) -> tuple[Path, Any]:
     Returns the shorter path, checked against the long one, and the final estimator. NotSumOfProducts when the
     transformers mix features or do not end in numbers.
     """
-    stages = split_stages(path.call.target)
+    target = path.call.target
+    stages = Stages((), target) if path.call.method is None else split_stages(target)
     transformers = path.transformers + stages.transformers
     if not transformers:
         return Path(path.inputs, (), path.call.on(stages.final)), stages.final
-    columns: TableInputs = discover_columns(
-        lambda codes: apply_transformers(transformers, path.inputs(codes)), cardinalities
-    )
-    short = Path(columns, (), path.call.on(stages.final))
-    rows = probe_rows(cardinalities)
-    expected, found = path(rows), short(rows)
+    try:
+        columns = discover_columns(lambda codes: apply_transformers(transformers, path.inputs(codes)), cardinalities)
+        if known_columns(stages.final) != columns.names and known_width(stages.final) is not None:
+            columns = replace(columns, names=None)
+        short = Path(columns, (), path.call.on(stages.final))
+        rows = probe_rows(cardinalities)
+        expected, found = path(rows), short(rows)
+    except NotSumOfProducts:
+        raise
+    except Exception as error:  # a step of the user's own may raise on rows that do not occur
+        raise NotSumOfProducts(
+            f"the steps before {describe(stages.final)} raised {type(error).__name__} on probe rows: "
+            f"{shorten(error, 120)}"
+        ) from error
     if expected.shape != found.shape or not np.allclose(found, expected, rtol=1e-6, atol=1e-9, equal_nan=True):
         raise NotSumOfProducts(f"the final step {describe(stages.final)} alone does not give the output of the model")
     return short, stages.final

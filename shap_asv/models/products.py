@@ -8,6 +8,7 @@ query, whatever the model it came from.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -48,21 +49,36 @@ class SumOfProducts:
     def evaluate(self, codes: np.ndarray) -> np.ndarray:
         """M at rows of state codes (r, n) -> (r, k): for probing and tests, not for bulk prediction.
 
-        First the terms that are not zero at a row, from bitsets over terms, O(r n T / 8); then their products only.
-        A tree has one such term per row.
+        First the (term, row) pairs at which no factor is zero, from bitsets over rows: O(r / 8) per factor that is not
+        constant. Then their products, which are 1 unless a function is no indicator. A tree has one such pair per row.
         """
         codes = np.asarray(codes)
-        alive = np.full((len(codes), (self.n_terms + 7) // 8), 255, dtype=np.uint8)
-        seen = [v for v, vectors in enumerate(self.vectors) if len(vectors) > 1]
-        for v in seen:
-            nonzero = np.packbits((self.vectors[v] != 0)[self.terms[:, v]].T, axis=1)  # (card, T / 8)
-            alive &= nonzero[codes[:, v]]
-        row, term = np.nonzero(np.unpackbits(alive, axis=1, count=self.n_terms))
-        products = np.ones(len(row))
-        for v in seen:
-            products *= self.vectors[v][self.terms[term, v], codes[row, v]]
+        n_rows = len(codes)
+        term, feature = np.nonzero(self.terms)
+        by_feature = np.argsort(feature, kind="stable")
+        starts = np.searchsorted(feature[by_feature], np.arange(len(self.vectors) + 1))
+        users = [term[by_feature[a:b]] for a, b in pairwise(starts)]
+        alive = np.full((self.n_terms, (n_rows + 7) // 8), 255, dtype=np.uint8)
+        for v, mine in enumerate(users):
+            if len(mine):
+                nonzero = np.packbits((self.vectors[v] != 0)[:, codes[:, v]], axis=1)
+                alive[mine] &= nonzero[self.terms[mine, v]]
+        term, row = np.nonzero(np.unpackbits(alive, axis=1, count=n_rows))
+        first = np.searchsorted(term, np.arange(self.n_terms + 1))
+        products = np.ones(len(term))
+        for v, mine in enumerate(users):
+            if len(mine) and not np.isin(self.vectors[v], (0.0, 1.0)).all():
+                pairs = _ranges(first[mine], first[mine + 1])
+                products[pairs] *= self.vectors[v][self.terms[term[pairs], v], codes[row[pairs], v]]
         outputs = [
-            np.bincount(row, weights=products * self.coefficients[term, o], minlength=len(codes))
+            np.bincount(row, weights=products * self.coefficients[term, o], minlength=n_rows)
             for o in range(self.n_outputs)
         ]
         return self.offset + np.stack(outputs, axis=1)
+
+
+def _ranges(starts: np.ndarray, stops: np.ndarray) -> np.ndarray:
+    """``start, ..., stop - 1`` for each pair, end to end."""
+    lengths = stops - starts
+    before = np.cumsum(lengths) - lengths
+    return np.arange(lengths.sum()) + np.repeat(starts - before, lengths)

@@ -5,10 +5,10 @@ of a leaf is the intersection of the splits on its path, i.e. one state set per 
 
     M(x) = offset + sum over leaves of  value[leaf] * prod over v of [x_v in R_leaf,v]
 
-The trees of an ensemble are walked together, level by level, in arrays: per open node one row of state-set ids, one per
-feature (0 = all states). State sets are interned as integers whose bits are states, so that an intersection is computed
-once per distinct (set, split) pair. Children whose set is empty are never opened: no combination of states reaches
-them. Leaves with the same region, in whatever trees, are added up.
+The trees of an ensemble are walked together, level by level, in arrays: per open node the features on its path with the
+id of a state set each (0 = all states). State sets are interned as integers whose bits are states, so that an
+intersection is computed once per distinct (set, split) pair. Children whose set is empty are never opened: no
+combination of states reaches them. Leaves with the same region, in whatever trees, are added up.
 """
 
 from collections.abc import Sequence
@@ -117,32 +117,50 @@ class StateSets:
 
 
 def leaf_regions(trees: FlatTrees, splits: Splits, cardinalities: Sequence[int], offset: np.ndarray) -> SumOfProducts:
-    """The ensemble as a sum of products over states. About O(leaves x features) array work plus O(distinct splits)."""
+    """The ensemble as a sum of products over states. O(leaves x depth) array work, whatever the number of features.
+
+    The region of an open node is kept in slots, one per distinct feature on its path: ``slots[i, d]`` is a feature
+    (-1 when the slot is empty) and ``ids[i, d]`` its state set.
+    """
     sets = StateSets(cardinalities)
-    left_sets = [int(sum(1 << s for s in np.flatnonzero(mask).tolist())) for mask in splits.goes_left]
+    left_sets = [sum(1 << s for s in np.flatnonzero(mask).tolist()) for mask in splits.goes_left]
     nodes = trees.roots
-    region = np.zeros((len(nodes), len(cardinalities)), dtype=np.int32)
-    done_regions, done_values = [region[:0]], [trees.values[:0]]
+    slots = np.full((len(nodes), 0), -1, dtype=np.int32)
+    ids = np.zeros((len(nodes), 0), dtype=np.int32)
+    leaves = []
     while len(nodes):
         at_leaf = trees.left[nodes] < 0
-        done_regions.append(region[at_leaf])
-        done_values.append(trees.values[nodes[at_leaf]])
-        nodes, region = nodes[~at_leaf], region[~at_leaf]
+        if at_leaf.any():
+            leaves.append((slots[at_leaf], ids[at_leaf], trees.values[nodes[at_leaf]]))
+            nodes, slots, ids = nodes[~at_leaf], slots[~at_leaf], ids[~at_leaf]
         if not len(nodes):
             break
         split = trees.split[nodes]
-        feature = splits.feature[split]
+        feature = splits.feature[split].astype(np.int32)
+        slots, ids, slot = _slot_of(slots, ids, feature)
         here = np.arange(len(nodes))
-        to_left, to_right = _intersect(sets, splits.feature, left_sets, split, region[here, feature])
-        children, regions = [], []
-        for child, ids in ((trees.left, to_left), (trees.right, to_right)):
-            open_ = ids >= 0
-            below = region[open_]
-            below[np.arange(len(below)), feature[open_]] = ids[open_]
-            children.append(child[nodes[open_]])
-            regions.append(below)
-        nodes, region = np.concatenate(children), np.concatenate(regions)
-    return _collect(sets, np.concatenate(done_regions), np.concatenate(done_values), np.asarray(offset, dtype=float))
+        to_left, to_right = _intersect(sets, splits.feature, left_sets, split, ids[here, slot])
+        parts = []
+        for child, new in ((trees.left, to_left), (trees.right, to_right)):
+            open_ = np.flatnonzero(new >= 0)
+            below = ids[open_]
+            below[np.arange(len(open_)), slot[open_]] = new[open_]
+            parts.append((child[nodes[open_]], slots[open_], below))
+        nodes, slots, ids = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    return _collect(sets, leaves, trees.values.shape[1], np.asarray(offset, dtype=np.float64))
+
+
+def _slot_of(slots: np.ndarray, ids: np.ndarray, feature: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The slot of each node's feature; a free one (a new column if need be) when the path did not meet it yet."""
+    match = slots == feature[:, None]
+    known = match.any(axis=1)
+    n_used = (slots >= 0).sum(axis=1)
+    slot = np.where(known, match.argmax(axis=1) if slots.shape[1] else 0, n_used)
+    if (slot >= slots.shape[1]).any():
+        slots = np.pad(slots, ((0, 0), (0, 1)), constant_values=-1)
+        ids = np.pad(ids, ((0, 0), (0, 1)))
+    slots[np.arange(len(slots)), slot] = feature
+    return slots, ids, slot
 
 
 def _intersect(
@@ -162,24 +180,34 @@ def _intersect(
     return left[which], right[which]
 
 
-def _collect(sets: StateSets, regions: np.ndarray, values: np.ndarray, offset: np.ndarray) -> SumOfProducts:
+def _collect(
+    sets: StateSets, leaves: list[tuple[np.ndarray, np.ndarray, np.ndarray]], k: int, offset: np.ndarray
+) -> SumOfProducts:
     """Add up equal regions, move the unconstrained one to the offset, drop zeros and state sets that nobody uses."""
-    regions, values = merge_terms(regions, values)
-    free = ~regions.any(axis=1)
+    n = len(sets.members)
+    n_slots = max((slots.shape[1] for slots, _, _ in leaves), default=0)
+    widen = [(0, 0), (0, n_slots)]
+    slots = np.concatenate([np.pad(s, widen, constant_values=-1)[:, :n_slots] for s, _, _ in leaves])
+    ids = np.concatenate([np.pad(i, widen)[:, :n_slots] for _, i, _ in leaves])
+    # one number per (feature, state set); 0 = no constraint, also where splits left a feature all its states
+    starts = np.cumsum([0] + [len(members) for members in sets.members])
+    keys = np.where(ids > 0, starts[slots] + ids, 0)
+    keys, values = merge_terms(np.sort(keys, axis=1), np.concatenate([v for _, _, v in leaves]))
+    free = ~keys.any(axis=1)
     offset = offset + values[free].sum(axis=0)
     keep = ~free & (values != 0).any(axis=1)
-    regions, values = regions[keep], values[keep]
-    vectors = []
-    terms = np.zeros_like(regions)
-    for v in range(regions.shape[1]):
-        if len(sets.members[v]) == 1:
-            vectors.append(sets.indicator(v, [0]))
-            continue
-        used = np.bincount(regions[:, v], minlength=len(sets.members[v])) > 0
-        used[0] = True
-        terms[:, v] = (np.cumsum(used) - 1)[regions[:, v]]
-        vectors.append(sets.indicator(v, np.flatnonzero(used).tolist()))
-    return SumOfProducts(tuple(vectors), terms, values, offset)
+    keys, values = keys[keep], values[keep]
+    used = np.zeros(starts[-1], dtype=bool)
+    used[keys.ravel()] = True
+    used[starts[:-1]] = True
+    numbers = np.cumsum(used) - 1
+    feature_of = np.repeat(np.arange(n), np.diff(starts))
+    row, slot = np.nonzero(keys)
+    at = keys[row, slot]
+    terms = np.zeros((len(keys), n), dtype=np.int32)
+    terms[row, feature_of[at]] = numbers[at] - numbers[starts[feature_of[at]]]
+    vectors = tuple(sets.indicator(v, np.flatnonzero(used[starts[v] : starts[v + 1]]).tolist()) for v in range(n))
+    return SumOfProducts(vectors, terms, values.reshape(-1, k), offset)
 
 
 def merge_terms(terms: np.ndarray, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
