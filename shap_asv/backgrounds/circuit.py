@@ -18,6 +18,7 @@ never looked at. An *entry* is one state ``x`` of one row; it knows its weight a
 entries are flat arrays over the whole batch of evidence.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,87 +83,138 @@ class Circuit:
 
 @dataclass(frozen=True, eq=False)
 class _Layout:
-    """Rows and entries of one bucket before any probability is known."""
+    """Rows and entries of one bucket before any probability is known; ``places`` are places in the bucket's table."""
 
     starts: np.ndarray
     entry_rows: np.ndarray
     states: np.ndarray
-    table_index: np.ndarray
+    places: np.ndarray
     child_rows: tuple[np.ndarray, ...]
 
 
-def compile_evidence(plan: EliminationPlan, codes: np.ndarray, entry_limit: int) -> Circuit | None:
-    """Circuit of evidence ``codes`` (E, nodes), -1 = free; None when it would have more than ``entry_limit`` entries.
+@dataclass(frozen=True, eq=False)
+class _Numbering:
+    """Distinct evidence at or below each bucket: its number per evidence row, and one evidence row of each."""
+
+    ids: Sequence[np.ndarray]
+    chosen: Sequence[np.ndarray]
+
+
+def compile_evidence(plan: EliminationPlan, codes: np.ndarray, entry_limit: int, compiled: bool) -> Circuit | None:
+    """Circuit of evidence ``codes`` (nodes, E), -1 = free; None when it would have more than ``entry_limit`` entries.
 
     O(E nodes) integer work plus O(entries) arithmetic; entries <= E * plan.n_entries, usually far fewer.
-    A single evidence row is never refused.
+    A single evidence row is never refused. ``compiled`` changes the speed, not a bit of the result.
     """
-    n_evidence = len(codes)
-    classes: list[np.ndarray] = []
-    chosen: list[np.ndarray] = []
-    for bucket in plan.buckets:
-        columns = [(classes[c], len(chosen[c])) for c in bucket.children]
-        columns.append((codes[:, bucket.node].astype(np.int64) + 1, bucket.cardinality + 1))
-        ids, one_of_each = number_rows(columns, n_evidence)
-        classes.append(ids)
-        chosen.append(one_of_each)
-
-    row_class: list[np.ndarray | None] = [None] * len(plan.buckets)
-    row_separator: list[np.ndarray | None] = [None] * len(plan.buckets)
-    for root in plan.roots:
-        row_class[root] = np.arange(len(chosen[root]))
-        row_separator[root] = np.zeros(len(chosen[root]), dtype=np.intp)
-    layouts: list[_Layout | None] = [None] * len(plan.buckets)
-    left = entry_limit
-    for b in reversed(range(len(plan.buckets))):
-        bucket, owners, separators = plan.buckets[b], row_class[b], row_separator[b]
-        assert owners is not None
-        assert separators is not None
-        layout, demands = _lay_out(bucket, codes[chosen[b], bucket.node], owners, separators)
-        child_rows = []
-        for c, child_map in zip(bucket.children, bucket.child_maps, strict=True):
-            size = plan.buckets[c].n_separator_states
-            keys = classes[c][chosen[b]][owners[layout.entry_rows]] * size + child_map.reshape(-1)[layout.table_index]
-            ids, one_of_each = number_keys(keys, len(chosen[c]) * size)
-            child_rows.append(ids)
-            row_class[c], row_separator[c] = np.divmod(keys[one_of_each], size)
-        layouts[b] = _Layout(layout.starts, layout.entry_rows, layout.states, layout.table_index, tuple(child_rows))
-        left -= demands
-        if left < 0 and n_evidence > 1:
-            return None
-
+    n_evidence = codes.shape[1]
+    numbering = _number_compiled(plan, codes) if compiled else _number(plan, codes)
+    layouts = _lay_out(plan, codes, numbering, entry_limit if n_evidence > 1 else None, compiled)
+    if layouts is None:
+        return None
     rows: list[BucketRows] = []
     messages: list[np.ndarray] = []
     weigh = _weigh if plan.underflow_safe else _weigh_in_logarithms
-    for bucket, planned in zip(plan.buckets, layouts, strict=True):
-        assert planned is not None
-        weights, message = weigh(bucket, planned, messages)
+    for bucket, layout in zip(plan.buckets, layouts, strict=True):
+        weights, message = weigh(bucket, layout, messages)
         messages.append(message)
-        rows.append(BucketRows(planned.starts, planned.states, weights, planned.child_rows))
+        rows.append(BucketRows(layout.starts, layout.states, weights, layout.child_rows))
     log_probability = np.zeros(n_evidence)
     for root in plan.roots:
         with np.errstate(divide="ignore"):
             total = np.log(messages[root]) if plan.underflow_safe else messages[root]
-        log_probability += total[classes[root]]
-    return Circuit(plan, tuple(rows), tuple(classes[root] for root in plan.roots), log_probability)
+        log_probability += total[numbering.ids[root]]
+    root_rows = tuple(numbering.ids[root].astype(np.intp, copy=False) for root in plan.roots)
+    return Circuit(plan, tuple(rows), root_rows, log_probability)
 
 
-def _lay_out(bucket: Bucket, observed: np.ndarray, owners: np.ndarray, separators: np.ndarray) -> tuple[_Layout, int]:
-    """One entry per state for rows whose variable is free, one entry in all where it is observed."""
-    observed = observed[owners].astype(np.intp)
-    free = observed < 0
-    counts = np.where(free, bucket.cardinality, 1)
-    starts = np.zeros(len(owners) + 1, dtype=np.intp)
+def _number(plan: EliminationPlan, codes: np.ndarray) -> _Numbering:
+    ids: list[np.ndarray] = []
+    chosen: list[np.ndarray] = []
+    for bucket in plan.buckets:
+        columns = [(ids[c], len(chosen[c])) for c in bucket.children]
+        columns.append((codes[bucket.node].astype(np.int64) + 1, bucket.cardinality + 1))
+        numbers, one_of_each = number_rows(columns, codes.shape[1])
+        ids.append(numbers)
+        chosen.append(one_of_each)
+    return _Numbering(ids, chosen)
+
+
+def _number_compiled(plan: EliminationPlan, codes: np.ndarray) -> _Numbering:
+    from shap_asv.backgrounds import evidence_kernel  # brings numba in
+
+    ids, chosen, counts = evidence_kernel.number_evidence(np.ascontiguousarray(codes), *plan.flat)
+    return _Numbering(list(ids), [numbers[:count] for numbers, count in zip(chosen, counts, strict=True)])
+
+
+def _lay_out(
+    plan: EliminationPlan, codes: np.ndarray, numbering: _Numbering, entry_limit: int | None, compiled: bool
+) -> list[_Layout] | None:
+    """Rows and entries from the roots down: only what can be reached; None past the limit."""
+    lay_out, demand = _compiled_steps() if compiled else (_lay_out_entries, _demand_rows)
+    wanted: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+    for root in plan.roots:
+        count = len(numbering.chosen[root])
+        wanted[root] = np.arange(count), np.zeros(count, dtype=np.intp)
+    layouts: list[_Layout] = []
+    n_entries = 0
+    for b in reversed(range(len(plan.buckets))):
+        bucket = plan.buckets[b]
+        row_classes, row_separators = wanted.pop(b)
+        chosen = numbering.chosen[b]
+        starts, entry_rows, states, places = lay_out(
+            codes[bucket.node][chosen], row_classes, row_separators, bucket.cardinality
+        )
+        child_rows = []
+        for c, child_map in zip(bucket.children, bucket.child_maps, strict=True):
+            classes = numbering.ids[c][chosen[row_classes]][entry_rows]
+            size = plan.buckets[c].n_separator_states
+            ids, below_classes, below_separators = demand(
+                classes, child_map.reshape(-1)[places], len(numbering.chosen[c]), size
+            )
+            child_rows.append(ids)
+            wanted[c] = below_classes, below_separators
+        layouts.append(_Layout(starts, entry_rows, states, places, tuple(child_rows)))
+        n_entries += len(states)
+        if entry_limit is not None and n_entries > entry_limit:
+            return None
+    return layouts[::-1]
+
+
+def _compiled_steps() -> tuple[Callable, Callable]:
+    from shap_asv.backgrounds import evidence_kernel  # brings numba in
+
+    return evidence_kernel.lay_out, evidence_kernel.demand_rows
+
+
+def _lay_out_entries(
+    observed: np.ndarray, row_classes: np.ndarray, row_separators: np.ndarray, card: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """One entry per state for rows whose variable is free, one entry in all where it is observed.
+
+    Returns starts, the row of each entry, its state, and its place in the bucket's table.
+    """
+    codes = observed[row_classes].astype(np.intp)
+    counts = np.where(codes < 0, card, 1)
+    starts = np.zeros(len(codes) + 1, dtype=np.intp)
     np.cumsum(counts, out=starts[1:])
-    entry_rows = np.repeat(np.arange(len(owners)), counts)
-    states = np.where(free[entry_rows], np.arange(len(entry_rows)) - starts[entry_rows], observed[entry_rows])
-    table_index = separators[entry_rows] * bucket.cardinality + states
-    return _Layout(starts, entry_rows, states, table_index, ()), len(entry_rows)
+    entry_rows = np.repeat(np.arange(len(codes)), counts)
+    code = codes[entry_rows]
+    states = np.where(code < 0, np.arange(len(entry_rows)) - starts[entry_rows], code)
+    return starts, entry_rows, states, row_separators[entry_rows] * card + states
+
+
+def _demand_rows(
+    entry_classes: np.ndarray, entry_separators: np.ndarray, n_classes: int, n_separators: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows of a child that entries lead to: the row of each entry, and class and separator state of each row."""
+    keys = entry_classes * np.int64(n_separators) + entry_separators
+    ids, chosen = number_keys(keys, n_classes * n_separators)
+    return ids, entry_classes[chosen], entry_separators[chosen]
 
 
 def _weigh(bucket: Bucket, layout: _Layout, messages: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Weights of the entries and messages D of the rows, where no product can underflow."""
-    weights = bucket.table.reshape(-1)[layout.table_index]
+    weights = bucket.table.reshape(-1)[layout.places]
     for c, child_rows in zip(bucket.children, layout.child_rows, strict=True):
         weights *= messages[c][child_rows]
     message = np.add.reduceat(weights, layout.starts[:-1])
@@ -172,7 +224,7 @@ def _weigh(bucket: Bucket, layout: _Layout, messages: list[np.ndarray]) -> tuple
 
 def _weigh_in_logarithms(bucket: Bucket, layout: _Layout, messages: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """The same with logarithms of messages: for long networks and for tiny probabilities."""
-    logs = bucket.log_table.reshape(-1)[layout.table_index]
+    logs = bucket.log_table.reshape(-1)[layout.places]
     for c, child_rows in zip(bucket.children, layout.child_rows, strict=True):
         logs += messages[c][child_rows]
     largest = np.maximum.reduceat(logs, layout.starts[:-1])

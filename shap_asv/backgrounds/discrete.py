@@ -119,6 +119,10 @@ class DiscreteBackground:
         features[self.nodes] = True
         return Inference(self.network, features)
 
+    @cached_property
+    def _code_type(self) -> type[np.signedinteger]:
+        return np.int16 if max(self.cardinalities) < 1 << 15 else np.int32
+
     def __repr__(self) -> str:
         unseen = f", {len(self.latent)} latent" if self.latent else ""
         return f"DiscreteBackground({self.n_features} features{unseen}, {self.size} joint states)"
@@ -283,10 +287,8 @@ class DiscreteBackground:
             raise RowsError(
                 f"codes must be integers of shape (rows, {self.n_features}), not {evidence.dtype} {evidence.shape}"
             )
-        evidence = evidence.astype(np.int32, copy=False)
-        wrong = (evidence < -1) | (evidence >= np.array(self.cardinalities))
-        if wrong.any():
-            row, v = (int(i) for i in np.argwhere(wrong)[0])
+        if evidence.size and (evidence.min() < -1 or (evidence.max(axis=0) >= np.array(self.cardinalities)).any()):
+            row, v = (int(i) for i in np.argwhere((evidence < -1) | (evidence >= np.array(self.cardinalities)))[0])
             raise UnknownStateError(
                 f"row {row}: {evidence[row, v]} is no state code of feature {self.features[v]!r}, which has "
                 f"{self.cardinalities[v]} states"
@@ -321,8 +323,11 @@ class DiscreteBackground:
         return by_node, node_terms
 
     def _on_nodes(self, evidence: np.ndarray) -> np.ndarray:
-        codes = np.full((len(evidence), self.n_nodes), -1, dtype=np.int32)
-        codes[:, self.nodes] = evidence
+        """Evidence (E, n) per node: (nodes, E), -1 on latent nodes."""
+        codes = np.full((self.n_nodes, len(evidence)), -1, dtype=self._code_type)
+        if len(evidence):
+            for v in np.flatnonzero(evidence.max(axis=0) >= 0):
+                codes[self.nodes[v]] = evidence[:, v]
         return codes
 
     def _log_probability(self, evidence: np.ndarray) -> np.ndarray:

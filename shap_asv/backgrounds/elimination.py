@@ -11,6 +11,7 @@ The order comes from :mod:`~shap_asv.backgrounds.triangulation`.
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -73,6 +74,15 @@ class EliminationPlan:
     buckets: tuple[Bucket, ...]
     roots: tuple[int, ...]
     underflow_safe: bool
+
+    @cached_property
+    def flat(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """For kernels: node and cardinality per bucket; its children are ``children[starts[b] : starts[b + 1]]``."""
+        nodes = np.array([bucket.node for bucket in self.buckets], dtype=np.int64)
+        cards = np.array([bucket.cardinality for bucket in self.buckets], dtype=np.int64)
+        starts = np.cumsum([0] + [len(bucket.children) for bucket in self.buckets], dtype=np.int64)
+        children = np.array([c for bucket in self.buckets for c in bucket.children], dtype=np.int64)
+        return nodes, cards, starts, children
 
     @property
     def width(self) -> int:

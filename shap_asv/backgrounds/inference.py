@@ -5,6 +5,7 @@ a plan that is kept for later calls (:mod:`~shap_asv.backgrounds.elimination`), 
 (:mod:`~shap_asv.backgrounds.circuit`), and the terms run through it (:mod:`~shap_asv.backgrounds.terms`).
 """
 
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -14,19 +15,24 @@ from shap_asv.backgrounds.circuit import Circuit, compile_evidence
 from shap_asv.backgrounds.elimination import EliminationPlan, plan_elimination
 from shap_asv.backgrounds.network import DiscreteNetwork
 from shap_asv.backgrounds.sampling import draw_backward
-from shap_asv.backgrounds.terms import TermColumns, evaluate_terms, number_terms
+from shap_asv.backgrounds.terms import TermColumns, count_products, evaluate_terms, number_terms
 
 ENTRY_LIMIT = 1 << 22
 """Entries of one circuit (about 40 bytes each); evidence is split into blocks that stay below."""
 RESULT_LIMIT = 1 << 23
 """Numbers held between the buckets while terms are evaluated; terms are split into blocks that stay below."""
 EVIDENCE_BLOCK = 1 << 15
+PATIENCE = 1e9
+"""Nanoseconds of work in numpy before the compiled kernels are loaded."""
 PLAN_ENTRIES_KEPT = 1 << 22
 """Table entries of all plans that are kept."""
+_KERNELS = "shap_asv.backgrounds.evidence_kernel"
+_NANOSECONDS_PER_CODE = 30.0
+_NANOSECONDS_PER_PRODUCT = 2.0
 
 
 class Inference:
-    """Queries on a network by node indices. Evidence is (E, nodes), terms are (T, nodes); nothing is checked here.
+    """Queries on a network by node indices. Evidence is (nodes, E), terms are (T, nodes); nothing is checked here.
 
     Parameters
     ----------
@@ -45,9 +51,19 @@ class Inference:
                 above[p, v] = True
         self.ancestors = above
         self._plans: dict[bytes, EliminationPlan] = {}
+        self._spent = 0.0
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_plans": {}}  # plans are quickly made again, and large
+
+    def uses_kernels(self, work: float) -> bool:
+        """Whether to run compiled, given the nanoseconds that numpy would take for what comes next.
+
+        Once loaded, kernels are used always. They are loaded when numpy has been busy for :data:`PATIENCE`, so that
+        small problems never wait for a compiler. Which way it goes changes no bit of a result.
+        """
+        self._spent += work
+        return self._spent > PATIENCE or _KERNELS in sys.modules
 
     def with_ancestors(self, nodes: np.ndarray) -> np.ndarray:
         """bool (nodes,) -> the smallest ancestral set that contains them."""
@@ -67,11 +83,12 @@ class Inference:
 
     def circuits(self, evidence: np.ndarray, asked: np.ndarray) -> Iterator[tuple[slice, Circuit]]:
         """Circuits of consecutive blocks of evidence within :data:`ENTRY_LIMIT`, fit for terms on ``asked`` nodes."""
-        plan = self.plan(asked | (evidence >= 0).any(axis=0))
+        plan = self.plan(asked | (evidence.max(axis=1, initial=-1) >= 0))
         first, step = 0, EVIDENCE_BLOCK
-        while first < len(evidence):
-            where = slice(first, min(first + step, len(evidence)))
-            circuit = compile_evidence(plan, evidence[where], ENTRY_LIMIT)
+        while first < evidence.shape[1]:
+            where = slice(first, min(first + step, evidence.shape[1]))
+            compiled = self.uses_kernels((where.stop - first) * len(plan.buckets) * _NANOSECONDS_PER_CODE)
+            circuit = compile_evidence(plan, evidence[:, where], ENTRY_LIMIT, compiled)
             if circuit is None:
                 step = max(1, (where.stop - first) // 2)
                 continue
@@ -80,7 +97,7 @@ class Inference:
 
     def log_probability(self, evidence: np.ndarray) -> np.ndarray:
         """``log P(e)`` -> (E,), ``-inf`` where it is impossible."""
-        result = np.empty(len(evidence))
+        result = np.empty(evidence.shape[1])
         for where, circuit in self.circuits(evidence, np.zeros(self.network.n_nodes, dtype=bool)):
             result[where] = circuit.log_probability
         return result
@@ -92,13 +109,14 @@ class Inference:
 
         ``vectors[v]`` is None for nodes that no term looks at.
         """
-        result = np.empty((len(evidence), len(terms)))
-        impossible = np.zeros(len(evidence), dtype=bool)
+        result = np.empty((evidence.shape[1], len(terms)))
+        impossible = np.zeros(evidence.shape[1], dtype=bool)
         numbered: dict[int, list[tuple[slice, TermColumns]]] = {}
         for where, circuit in self.circuits(evidence, np.array([table is not None for table in vectors])):
             impossible[where] = np.isneginf(circuit.log_probability)
             for block, columns in _term_blocks(circuit, vectors, terms, numbered):
-                evaluate_terms(circuit, columns, result[where, block])
+                compiled = self.uses_kernels(count_products(circuit, columns) * _NANOSECONDS_PER_PRODUCT)
+                evaluate_terms(circuit, columns, result[where, block], compiled)
         return result, np.flatnonzero(impossible)
 
     def draw(

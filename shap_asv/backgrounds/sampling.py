@@ -45,15 +45,15 @@ def _states(bounds: np.ndarray, rows: np.ndarray, uniforms: np.ndarray) -> np.nd
 def draw_forward(
     network: DiscreteNetwork, needed: np.ndarray, evidence: np.ndarray, uniforms: np.ndarray
 ) -> np.ndarray:
-    """Draws under ancestral evidence (E, nodes), -1 = free -> (E, D, nodes); nodes not in ``needed`` stay 0.
+    """Draws under ancestral evidence (nodes, E), -1 = free -> (E, D, nodes); nodes not in ``needed`` stay 0.
 
     ``uniforms`` is (D, nodes). O(E D nodes card).
     """
-    draws = np.zeros((len(evidence), len(uniforms), network.n_nodes), dtype=np.int32)
+    draws = np.zeros((evidence.shape[1], len(uniforms), network.n_nodes), dtype=np.int32)
     cards = network.cardinalities
     for v in np.flatnonzero(needed):
-        free = evidence[:, v] < 0
-        draws[~free, :, v] = evidence[~free, v, None]
+        free = evidence[v] < 0
+        draws[~free, :, v] = evidence[v, ~free, None]
         if not free.any():
             continue
         rows = np.zeros((int(free.sum()), len(uniforms)), dtype=np.intp)

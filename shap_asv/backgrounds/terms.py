@@ -7,7 +7,6 @@ column of ``R_b``, so a bucket costs (distinct evidence below it) x (distinct te
 no term looks at anything costs nothing: its ``R`` is 1.
 """
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,11 +16,6 @@ from shap_asv.backgrounds.circuit import BucketRows, Circuit
 from shap_asv.backgrounds.elimination import EliminationPlan
 from shap_asv.backgrounds.grouping import number_rows
 
-_KERNEL = "shap_asv.backgrounds.term_kernel"
-COMPILER_PAYS = 200_000_000
-"""Multiplications from which it pays to load the compiler and the kernel ..."""
-KERNEL_PAYS = 200_000
-"""... and to use the kernel once it is there."""
 _BLOCK = 1 << 17
 """Numbers in one temporary of the evaluation: small enough for the cache."""
 
@@ -76,15 +70,15 @@ def number_terms(plan: EliminationPlan, vectors: Sequence[np.ndarray | None], te
     return TermColumns(tuple(buckets), tuple(columns[root] for root in plan.roots), len(terms))
 
 
-def evaluate_terms(circuit: Circuit, terms: TermColumns, out: np.ndarray) -> None:
+def evaluate_terms(circuit: Circuit, terms: TermColumns, out: np.ndarray, compiled: bool) -> None:
     """Fill ``out`` (E, T) with the expectation of every term under every evidence row.
 
-    Large batches go through a compiled kernel, small ones do not wait for it; the bits are the same.
+    ``compiled`` changes the speed, not a bit of the result.
     """
-    if count_products(circuit, terms) >= (KERNEL_PAYS if _KERNEL in sys.modules else COMPILER_PAYS):
-        evaluate_compiled(circuit, terms, out)
+    if compiled:
+        _evaluate_compiled(circuit, terms, out)
     else:
-        evaluate_in_numpy(circuit, terms, out)
+        _evaluate_in_numpy(circuit, terms, out)
 
 
 def count_products(circuit: Circuit, terms: TermColumns) -> int:
@@ -96,7 +90,7 @@ def count_products(circuit: Circuit, terms: TermColumns) -> int:
     )
 
 
-def evaluate_in_numpy(circuit: Circuit, terms: TermColumns, out: np.ndarray) -> None:
+def _evaluate_in_numpy(circuit: Circuit, terms: TermColumns, out: np.ndarray) -> None:
     """Fill ``out`` (E, T), bucket by bucket."""
     out[...] = 1.0
     results: list[np.ndarray | None] = []
@@ -142,7 +136,7 @@ def _evaluate_bucket(rows: BucketRows, terms: BucketTerms, below: list[np.ndarra
     return result
 
 
-def evaluate_compiled(circuit: Circuit, terms: TermColumns, out: np.ndarray) -> None:
+def _evaluate_compiled(circuit: Circuit, terms: TermColumns, out: np.ndarray) -> None:
     """Fill ``out`` (E, T) by the kernel of :mod:`~shap_asv.backgrounds.term_kernel`.
 
     Every bucket writes its values in the columns of its parent, one stretch per row, so that the parent reads them in

@@ -1,0 +1,179 @@
+"""Exact conditional expectations against sums over the full joint, on random networks and all coalitions."""
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from shap_asv.backgrounds import inference
+from shap_asv.backgrounds.discrete import DiscreteBackground
+from shap_asv.backgrounds.inference import Inference
+from shap_asv.errors import BudgetExceededError, ShapAsvError, UnknownFeatureError, UnknownMethodError
+from tests.backgrounds.problems import Problem, as_network
+from tests.oracles import random_problems
+
+KINDS = ["dag", "forest", "polytree", "edgeless", "complete", "chain"]
+
+
+@pytest.fixture(params=["numpy", "compiled"])
+def path(request, monkeypatch):
+    """Force one of the two implementations of the inner loops."""
+    monkeypatch.setattr(Inference, "uses_kernels", lambda self, work: request.param == "compiled")
+    return request.param
+
+
+@pytest.mark.parametrize("zeros", [0.0, 0.3])
+@pytest.mark.parametrize("kind", KINDS)
+def test_equal_to_the_full_joint(kind, zeros, path):
+    for seed in range(6):
+        problem = Problem(seed, kind, n=2 + seed % 5, zeros=zeros)
+        got = problem.background.expectations(problem.evidence(), problem.vectors, problem.terms)
+        np.testing.assert_allclose(got, problem.expected(), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_equal_to_the_full_joint_in_logarithms(seed, path, monkeypatch):
+    original = inference.plan_elimination
+    monkeypatch.setattr(inference, "plan_elimination", lambda *args: replace(original(*args), underflow_safe=False))
+    problem = Problem(seed, "dag", n=5, zeros=0.3 * (seed % 2))
+    got = problem.background.expectations(problem.evidence(), problem.vectors, problem.terms)
+    np.testing.assert_allclose(got, problem.expected(), rtol=0, atol=1e-9)
+
+
+def test_both_implementations_give_the_same_bits(monkeypatch):
+    for seed in range(8):
+        problem = Problem(seed, n=7, zeros=0.2 * (seed % 2), n_terms=40)
+        results = []
+        for compiled in (False, True):
+            monkeypatch.setattr(Inference, "uses_kernels", lambda self, work, compiled=compiled: compiled)
+            results.append(problem.background.expectations(problem.evidence(), problem.vectors, problem.terms))
+        np.testing.assert_array_equal(*results)
+
+
+def test_blocks_change_no_bit(path, monkeypatch):
+    problem = Problem(3, n=6, n_terms=30, latent=False)
+    whole = problem.background.expectations(problem.evidence(), problem.vectors, problem.terms)
+    monkeypatch.setattr(inference, "ENTRY_LIMIT", 40)
+    monkeypatch.setattr(inference, "RESULT_LIMIT", 100)
+    np.testing.assert_array_equal(
+        problem.background.expectations(problem.evidence(), problem.vectors, problem.terms), whole
+    )
+    np.testing.assert_allclose(whole, problem.expected(), rtol=0, atol=1e-9)
+
+
+def test_rows_do_not_mix():
+    """Many rows at once, repeated and shuffled: each gets its own answer."""
+    problem = Problem(11, n=6, latent=False)
+    rows = np.array([random_problems.random_row(problem.rng, *problem.plain) for _ in range(20)])[:, problem.nodes]
+    evidence = np.concatenate([problem.evidence(row) for row in rows])
+    evidence = evidence[problem.rng.permutation(len(evidence))]
+    together = problem.background.expectations(evidence, problem.vectors, problem.terms)
+    for i in range(0, len(evidence), 97):
+        alone = problem.background.expectations(evidence[i : i + 1], problem.vectors, problem.terms)
+        np.testing.assert_allclose(together[i], alone[0], rtol=0, atol=1e-12)
+
+
+def test_indicator_terms_sum_to_one():
+    """The regions of a tree partition the states; so do the indicators of single states of one feature."""
+    problem = Problem(5, n=7, latent=False)
+    card = problem.cards[2]
+    vectors = [np.ones((1, c)) for c in problem.cards]
+    vectors[2] = np.vstack([np.ones(card), np.eye(card)])
+    terms_ = np.zeros((card, len(problem.cards)), dtype=int)
+    terms_[:, 2] = np.arange(1, card + 1)
+    got = problem.background.expectations(problem.evidence(), vectors, terms_)
+    np.testing.assert_allclose(got.sum(axis=1), 1, atol=1e-12)
+
+
+def test_first_vector_need_not_be_ones():
+    problem = Problem(8, n=5, latent=False)
+    flipped = [vectors[::-1].copy() for vectors in problem.vectors]
+    got = problem.background.expectations(problem.evidence(), flipped, 5 - problem.terms)
+    np.testing.assert_allclose(got, problem.expected(), rtol=0, atol=1e-9)
+
+
+def test_empty_batches():
+    background = Problem(0, n=4, latent=False).background
+    vectors = [np.ones((1, c)) for c in background.cardinalities]
+    assert background.expectations(np.empty((0, 4), dtype=int), vectors, np.zeros((3, 4), dtype=int)).shape == (0, 3)
+    assert background.expectations(np.full((2, 4), -1), vectors, np.empty((0, 4), dtype=int)).shape == (2, 0)
+    assert background.log_probability(np.empty((0, 4), dtype=int)).shape == (0,)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_log_probability(seed):
+    problem = Problem(seed, n=6, zeros=0.2)
+    joint = problem.p_features
+    for row in np.argwhere(np.ones(joint.shape, dtype=bool))[:: max(1, joint.size // 8)]:
+        evidence = problem.evidence(row)
+        got = problem.background.log_probability(evidence)
+        for members, value in zip(evidence >= 0, got, strict=True):
+            p = joint[tuple(row[v] if members[v] else slice(None) for v in range(len(row)))].sum()
+            assert np.exp(value) == pytest.approx(p, abs=1e-12)
+            assert np.isneginf(value) == (p == 0)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_joint_table_and_size(seed):
+    problem = Problem(seed, n=6, zeros=0.1)
+    np.testing.assert_allclose(problem.background.feature_joint(), problem.p_features, rtol=0, atol=1e-12)
+    assert problem.background.size == problem.p_features.size
+
+
+def test_joint_table_has_a_limit():
+    background = Problem(0, n=6, latent=False).background
+    with pytest.raises(BudgetExceededError, match=f"needs {background.size} entries"):
+        background.feature_joint(limit=background.size - 1)
+
+
+def test_ancestral_coalitions():
+    # n0 -> n1 -> n2, n3 alone; n1 latent, so n2 can never be clamped
+    tables = (np.full(2, 0.5), np.eye(2), np.eye(2), np.full(2, 0.5))
+    network = as_network([2] * 4, [(), (0,), (1,), ()], tables)
+    coalitions = np.array(
+        [[0, 0, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [1, 1, 0, 0], [1, 1, 1, 1], [0, 0, 0, 1]], dtype=bool
+    )
+    assert DiscreteBackground(network).is_ancestral(coalitions).tolist() == [True, True, False, True, True, True]
+    latent = DiscreteBackground(network, ["n0", "n2", "n3"])
+    assert latent.is_ancestral(coalitions[:, [0, 2, 3]]).tolist() == [True, True, True, True, False, True]
+
+
+def test_wrong_arguments():
+    problem = Problem(0, n=4, latent=False)
+    network = problem.background.network
+    with pytest.raises(UnknownMethodError, match="'ignore'"):
+        DiscreteBackground(network, impossible="ignore")
+    with pytest.raises(UnknownFeatureError, match="no node called colour"):
+        DiscreteBackground(network, ["n0", "colour"])
+    with pytest.raises(UnknownFeatureError, match="more than once: n0"):
+        DiscreteBackground(network, ["n0", "n0"])
+    with pytest.raises(UnknownFeatureError, match="no features"):
+        DiscreteBackground(network, [])
+    evidence = problem.evidence()
+    with pytest.raises(ShapAsvError, match="vectors of feature"):
+        problem.background.expectations(evidence, [vectors[:, :1] for vectors in problem.vectors], problem.terms)
+    with pytest.raises(ShapAsvError, match=r"outside of 0\.\.5"):
+        problem.background.expectations(evidence, problem.vectors, problem.terms + 6)
+    with pytest.raises(ShapAsvError, match="do not fit 4 features"):
+        problem.background.expectations(evidence, problem.vectors[:3], problem.terms)
+
+
+def test_small_work_does_not_wait_for_the_compiler():
+    """A fresh process that asks a small question has not imported numba (nor pgmpy)."""
+    script = (
+        "import sys, numpy as np; from shap_asv.backgrounds.discrete import DiscreteBackground; "
+        "from shap_asv.backgrounds.network import DiscreteNetwork; "
+        "b = DiscreteBackground(DiscreteNetwork(('a',), (('x', 'y'),), ((),), (np.array([0.5, 0.5]),))); "
+        "b.expectations(np.full((100, 1), -1), [np.array([[1.0, 0.0]])], np.zeros((5, 1), dtype=int)); "
+        "b.draws(np.full((100, 1), -1), np.zeros((10, 1))); "
+        "sys.exit('numba' in sys.modules or 'pgmpy' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_long_work_loads_the_kernels():
+    problem = Problem(0, n=4, latent=False)
+    machinery = Inference(problem.background.network, np.ones(4, dtype=bool))
+    assert machinery.uses_kernels(2 * inference.PATIENCE)

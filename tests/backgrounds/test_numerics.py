@@ -1,0 +1,103 @@
+"""Nothing underflows: long networks, tiny probabilities, deterministic tables."""
+
+import numpy as np
+import pytest
+
+from shap_asv.backgrounds.discrete import DiscreteBackground
+from tests.backgrounds.problems import as_network
+
+
+def chain(n, tables):
+    return DiscreteBackground(as_network([2] * n, [() if v == 0 else (v - 1,) for v in range(n)], tables))
+
+
+def ones(n):
+    return [np.vstack([np.ones(2), [0.0, 1.0]]) for _ in range(n)]
+
+
+def test_chain_of_1000_nodes_fully_observed():
+    n = 1000
+    stay = np.array([[0.9, 0.2], [0.1, 0.8]])
+    background = chain(n, [np.array([0.3, 0.7])] + [stay] * (n - 1))
+    row = np.random.default_rng(0).integers(0, 2, n)
+    expected = np.log([0.3, 0.7][row[0]]) + np.log(stay[row[1:], row[:-1]]).sum()
+    assert expected < -745  # beyond what a double can hold
+    evidence = np.tile(row, (2, 1))
+    evidence[1, 500] = -1
+    got = background.log_probability(evidence)
+    assert got[0] == pytest.approx(expected, rel=1e-12)
+    # the free node given its neighbours
+    prior = stay[:, row[499]] * stay[row[501]]
+    terms = np.zeros((1, n), dtype=int)
+    terms[0, 500] = 1
+    value = background.expectations(evidence, ones(n), terms)
+    np.testing.assert_allclose(value[:, 0], [row[500], prior[1] / prior.sum()], rtol=1e-12)
+
+
+def test_probabilities_of_1e_minus_300():
+    tiny = 1e-300
+    rare = np.array([[1 - tiny, 0.5], [tiny, 0.5]])
+    background = chain(4, [np.array([1 - tiny, tiny]), rare, np.array([[1.0, 0.25], [tiny, 0.75]]), rare])
+    evidence = np.array([[1, 1, 1, 1], [0, 1, -1, -1], [0, 1, 0, 1], [-1, -1, 1, -1], [0, 0, 1, 1]])
+    got = background.log_probability(evidence)
+    log = np.log(tiny)
+    expected = [log + 2 * np.log(0.5) + np.log(0.75), log, 2 * log + np.log(0.25), np.log(1.75 * tiny + 0.0), 0.0]
+    expected[3] = np.log(tiny) + np.log(0.5 * 0.75 + 0.75 + 1.0)
+    expected[4] = log + np.log(0.5)
+    np.testing.assert_allclose(got, expected, rtol=1e-12)
+    assert np.isfinite(got).all()
+    # given n2 = 1, which of three ways of probability about 1e-300 was it?
+    terms = np.array([[1, 0, 0, 0], [0, 1, 0, 0]])
+    value = background.expectations(evidence[3:4], ones(4), terms)
+    ways = {(1, 1): 0.5 * 0.75, (0, 1): 0.75, (0, 0): 1.0, (1, 0): 0.0}
+    total = sum(ways.values())
+    np.testing.assert_allclose(value[0], [ways[1, 1] / total, (ways[1, 1] + ways[0, 1]) / total], rtol=1e-9)
+
+
+def test_products_of_tiny_evidence_do_not_look_impossible():
+    """Each observation has probability 1e-200 or 1e-250; jointly they are far below any double."""
+    n = 12
+    table = np.array([[1 - 1e-200, 1 - 1e-250], [1e-200, 1e-250]])
+    background = DiscreteBackground(
+        as_network([2] * (n + 1), [()] + [(0,)] * n, [np.array([1e-280, 1 - 1e-280])] + [table] * n)
+    )
+    evidence = np.full((1, n + 1), 1)
+    evidence[0, 0] = -1
+    terms = np.zeros((1, n + 1), dtype=int)
+    terms[0, 0] = 1
+    # odds of n0 = 1: 1e280 * (1e-50)^12 = 1e-320
+    value = background.expectations(evidence, ones(n + 1), terms)
+    assert value[0, 0] == pytest.approx(0.0, abs=1e-300)
+    assert background.log_probability(evidence)[0] == pytest.approx(np.log(1e-280) + n * np.log(1e-200), rel=1e-9)
+
+
+def test_nodes_with_a_single_state():
+    """They carry no information and no axis: 70 of them fit where numpy has room for 64 axes."""
+    n = 72
+    parents = [()] * 70 + [(*range(3),), (70,)]
+    tables = [np.ones(1)] * 70 + [np.full((2, 1, 1, 1), 0.5), np.array([[0.9, 0.3], [0.1, 0.7]])]
+    background = DiscreteBackground(as_network([1] * 70 + [2, 2], parents, tables))
+    evidence = np.full((2, n), -1)
+    evidence[1, :70] = 0
+    evidence[1, 71] = 1
+    vectors = [np.ones((1, 1))] * 70 + [np.vstack([np.ones(2), [0.0, 1.0]])] * 2
+    terms = np.zeros((1, n), dtype=int)
+    terms[0, 70] = 1
+    np.testing.assert_allclose(background.expectations(evidence, vectors, terms)[:, 0], [0.5, 0.7 / 0.8], rtol=1e-12)
+
+
+def test_wide_star_has_no_wide_table():
+    """200 effects of one cause: 2^200 joint states, tables of four entries."""
+    n = 201
+    rng = np.random.default_rng(1)
+    tables = [np.array([0.4, 0.6])]
+    tables += [(lambda p: np.array([1 - p, p]))(rng.random(2)) for _ in range(n - 1)]
+    background = DiscreteBackground(as_network([2] * n, [()] + [(0,)] * (n - 1), tables))
+    assert background.size == 2**n
+    row = rng.integers(0, 2, n)
+    row[0] = -1
+    likelihood = np.log([0.4, 0.6]) + sum(np.log(tables[v][row[v]]) for v in range(1, n))
+    terms = np.zeros((1, n), dtype=int)
+    terms[0, 0] = 1
+    value = background.expectations(row[None], ones(n), terms)
+    assert value[0, 0] == pytest.approx(1 / (1 + np.exp(likelihood[0] - likelihood[1])), rel=1e-9)
