@@ -21,8 +21,6 @@ from shap_asv.orders.bitsets import bits_of
 if TYPE_CHECKING:
     from shap_asv.orders.classes import EquivalenceClass
 
-SHOWN_EDGES = 8
-
 
 @dataclass(frozen=True, repr=False)
 class CausalOrder:
@@ -68,15 +66,7 @@ class CausalOrder:
 
     def __post_init__(self) -> None:
         features = reading.check_names(self.features)
-        given = [tuple(int(p) for p in ps) for ps in self.parents]
-        if len(given) != len(features):
-            raise CausalGraphError(f"{len(features)} features need as many lists of parents, not {len(given)}")
-        for v, ps in enumerate(given):
-            for p in ps:
-                if not 0 <= p < len(features):
-                    raise CausalGraphError(f"parent {p} of {features[v]!r} is no index of {len(features)} features")
-                if p == v:
-                    raise CausalGraphError(f"the causal graph has a self-loop at {features[v]!r}; remove it")
+        given = reading.check_parents(self.parents, features)
         order = reading.topological_order(given, features)
         parents, ancestors = reading.reduce_transitively(given, order)
         for name, value in (
@@ -115,20 +105,7 @@ class CausalOrder:
         >>> CausalOrder.from_graph(graph, features=["a", "b", "c"])
         CausalOrder(3 features, 2 edges: a -> b, b -> c)
         """
-        if not isinstance(graph, nx.Graph):
-            raise CausalGraphError(
-                f"a causal graph is a networkx.DiGraph (pgmpy's networks are), not {type(graph).__name__}; "
-                "for a list of (cause, effect) pairs use CausalOrder.from_edges"
-            )
-        if not graph.is_directed():
-            raise CausalGraphError(
-                f"the causal graph is undirected ({type(graph).__name__}); give every edge a direction from cause to "
-                "effect in a networkx.DiGraph"
-            )
-        nodes = list(graph.nodes)
-        if not nodes:
-            raise CausalGraphError("the causal graph is empty; add the features as nodes, isolated ones too")
-        edges = reading.check_edges(list(graph.edges()))
+        nodes, edges = reading.read_graph(graph)
         names = tuple(nodes) if features is None else reading.check_names(features)
         for name in names:
             if not graph.has_node(name):
@@ -262,16 +239,9 @@ class CausalOrder:
         return graph
 
     def __repr__(self) -> str:
-        n, edges = self.n_features, self.edges
-        shown = ", ".join(f"{cause} -> {effect}" for cause, effect in edges[:SHOWN_EDGES])
-        if len(edges) > SHOWN_EDGES:
-            shown += ", ..."
+        n, edges = self.n_features, [f"{cause} -> {effect}" for cause, effect in self.edges]
         head = f"{n} feature{'s' if n > 1 else ''}, {len(edges) or 'no'} edge{'s' if len(edges) != 1 else ''}"
-        return (
-            f"CausalOrder({head}: {shown})"
-            if edges
-            else f"CausalOrder({head}: {reading.shortened([*map(str, self.features)])})"
-        )
+        return f"CausalOrder({head}: {reading.shortened(edges or [str(name) for name in self.features])})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         # what was derived is derived again: a pickle holds names and edges only

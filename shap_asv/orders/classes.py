@@ -15,8 +15,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from shap_asv.orders.bitsets import bits_of, unpack
-from shap_asv.orders.counting import check_limit, count_ideals, count_topological_orders, ideals_up_to
-from shap_asv.orders.lattice import IdealLattice, build_lattice, enumerate_ideals, too_many_ideals
+from shap_asv.orders.counting import count_ideals, count_topological_orders, ideals_up_to
+from shap_asv.orders.lattice import IdealLattice, build_lattice, enumerate_ideals
+from shap_asv.orders.limits import check_limit, too_many_ideals
 from shap_asv.orders.paths import exact_down, exact_up
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def _ideals_among(order: "CausalOrder", indices: list[int], limit: int) -> np.nd
     found = enumerate_ideals(suborder, limit)
     if found is None:
         raise too_many_ideals(suborder, limit)
-    return unpack(found[0], len(indices))
+    return unpack(found[0].T, len(indices))
 
 
 # counted once per order, for all its features; gone when the order is

@@ -13,13 +13,12 @@ On a rooted tree the ideals obey J(y) = 1 + product over children z of J(z), the
 """
 
 from math import factorial, prod
-from numbers import Integral
 from typing import TYPE_CHECKING
 
-from shap_asv.errors import ArgumentError
 from shap_asv.orders.atkinson import hang_up, walk_tree
 from shap_asv.orders.decomposition import decompose
-from shap_asv.orders.lattice import DEFAULT_LIMIT, build_lattice, enumerate_ideals, too_many_ideals
+from shap_asv.orders.lattice import build_lattice, enumerate_ideals
+from shap_asv.orders.limits import check_limit, too_many_ideals
 from shap_asv.orders.paths import count_paths
 
 if TYPE_CHECKING:
@@ -90,7 +89,7 @@ def ideals_found(order: "CausalOrder", search: int) -> int | None:
             found = enumerate_ideals(order.restricted_to(block.members), search)
             if found is None:
                 return None
-            counts[place] = len(found[0])
+            counts[place] = len(found[1])
     return counts[0]
 
 
@@ -105,17 +104,3 @@ def _ideals_of_tree(order: "CausalOrder", members: tuple[int, ...]) -> int:
         without[hook[c]] *= without[c] if follows[c] else either
         including[hook[c]] *= either if follows[c] else including[c]
     return without[sequence[0]] + including[sequence[0]]
-
-
-def check_limit(limit: int | None) -> int:
-    """The limit as a number: the default when none was given, an error when it is no positive integer."""
-    if limit is None:
-        return DEFAULT_LIMIT
-    return check_count(limit, "limit", "a number of ideals")
-
-
-def check_count(value: int, name: str, meaning: str) -> int:
-    """A positive integer (numpy's count too), or an :class:`ArgumentError`."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value <= 0:
-        raise ArgumentError(f"{name}={value!r} is no positive integer; pass {meaning} of at least 1")
-    return int(value)

@@ -19,11 +19,10 @@ import scipy.sparse as sp
 
 from shap_asv.errors import BudgetExceededError
 from shap_asv.orders import bitsets
+from shap_asv.orders.limits import check_limit, too_many_ideals
 
 if TYPE_CHECKING:
     from shap_asv.orders.causal_order import CausalOrder
-
-DEFAULT_LIMIT = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,35 +81,44 @@ class IdealLattice:
 
 
 def enumerate_ideals(order: "CausalOrder", limit: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """All ideals as packed words (m, w) in colexicographic order, and their sizes (m,); None if there are more than
-    ``limit``.
+    """All ideals in colexicographic order; None if there are more than ``limit``.
+
+    Returns the packed words turned round, (w, m), so that one word of all ideals lies together, and the sizes (m,).
 
     The number of ideals only grows as features are added, so the search stops as soon as the limit is passed: memory is
     O(limit), time O(n * ideals).
     """
     n = order.n_features
     bit, parents = bitsets.masks([(v,) for v in range(n)], n), bitsets.masks(order.parents, n)
-    words = np.zeros((1, bit.shape[1]), dtype=np.uint64)
-    sizes = np.zeros(1, dtype=np.uint16 if n < 2**16 else np.uint32)
+    words = np.zeros((bit.shape[1], 1024), dtype=np.uint64)
+    sizes: np.ndarray = np.zeros(1024, dtype=np.uint16 if n < 2**16 else np.uint32)
+    count = 1
     for v in order.topological_indices:
-        grows = _holds(words, parents[v], parents[v])
-        if len(words) + np.count_nonzero(grows) > limit:
+        grows = np.flatnonzero(_holds(words[:, :count], parents[v], parents[v]))
+        end = count + len(grows)
+        if end > limit:
             return None
-        grown = words[grows]
-        grown[:, v // bitsets.WORD_BITS] |= bit[v, v // bitsets.WORD_BITS]
-        words = np.concatenate([words, grown])
-        sizes = np.concatenate([sizes, sizes[grows] + sizes.dtype.type(1)])
-    return words, sizes
+        if end > words.shape[1]:
+            capacity = min(2 * end, limit)
+            words, sizes = _with_room(words, capacity), _with_room(sizes, capacity)
+        words[:, count:end] = words[:, grows]
+        words[v // bitsets.WORD_BITS, count:end] |= bit[v, v // bitsets.WORD_BITS]
+        sizes[count:end] = sizes[grows] + 1
+        count = end
+    return words[:, :count], sizes[:count]
+
+
+def _with_room(array: np.ndarray, capacity: int) -> np.ndarray:
+    larger = np.empty((*array.shape[:-1], capacity), dtype=array.dtype)
+    larger[..., : array.shape[-1]] = array
+    return larger
 
 
 def _holds(words: np.ndarray, mask: np.ndarray, pattern: np.ndarray) -> np.ndarray:
-    """Which rows agree with ``pattern`` on the bits of ``mask``: bool (m,)."""
-    relevant = np.flatnonzero(mask)
-    if len(relevant) == 0:
-        return np.ones(len(words), dtype=bool)
-    result = (words[:, relevant[0]] & mask[relevant[0]]) == pattern[relevant[0]]
-    for w in relevant[1:]:
-        result &= (words[:, w] & mask[w]) == pattern[w]
+    """Which columns of ``words`` (w, m) agree with ``pattern`` (w,) on the bits of ``mask`` (w,): bool (m,)."""
+    result = np.ones(words.shape[1], dtype=bool)
+    for w in np.flatnonzero(mask):
+        result &= (words[w] & mask[w]) == pattern[w]
     return result
 
 
@@ -137,14 +145,13 @@ def build_lattice(order: "CausalOrder", limit: int | None = None) -> IdealLattic
     >>> lattice.edge_weights.round(3).tolist()
     [0.667, 0.333, 0.333, 0.333, 0.333, 0.333, 0.667]
     """
-    limit = DEFAULT_LIMIT if limit is None else limit
+    limit = check_limit(limit)
     n = order.n_features
     found = enumerate_ideals(order, limit)
     if found is None:
         raise too_many_ideals(order, limit)
     words, sizes = found
-    by_size = np.argsort(sizes, kind="stable")
-    words = words[by_size]
+    words = words[:, np.argsort(sizes, kind="stable")]
     level_starts = np.concatenate([[0], np.cumsum(np.bincount(sizes, minlength=n + 1))])
 
     bit = bitsets.masks([(v,) for v in range(n)], n)
@@ -155,15 +162,13 @@ def build_lattice(order: "CausalOrder", limit: int | None = None) -> IdealLattic
         removable = _holds(words, children[v] | bit[v], bit[v])
         sources.append(np.flatnonzero(addable).astype(np.int32))
         targets.append(np.flatnonzero(removable).astype(np.int32))
-    starts = np.concatenate([[0], np.cumsum([len(s) for s in sources])])
+    n_edges = sum(map(len, sources))
+    if n_edges > np.iinfo(np.int32).max:
+        raise BudgetExceededError(f"the lattice of {words.shape[1]:,} ideals has {n_edges:,} edges, too many to store")
+    # 32-bit starts too: one wide array would make scipy widen all of them
+    starts = np.concatenate([[0], np.cumsum([len(s) for s in sources])]).astype(np.int32)
     # listed by feature, the edges are a sparse matrix (ideals x features) by columns; by rows, it is sorted by source
-    by_feature = sp.csc_array((np.concatenate(targets), np.concatenate(sources), starts), shape=(len(words), n))
+    by_feature = sp.csc_array((np.concatenate(targets), np.concatenate(sources), starts), shape=(words.shape[1], n))
     by_source = by_feature.tocsr()
-    return IdealLattice(n, words, level_starts, by_source.indptr, by_source.data, by_source.indices)
-
-
-def too_many_ideals(order: "CausalOrder", limit: int) -> BudgetExceededError:
-    return BudgetExceededError(
-        f"a causal order of {order.n_features} features has more than {limit:,} ideals; raise limit=, "
-        "or sample topological orders instead"
-    )
+    packed = np.ascontiguousarray(words.T)
+    return IdealLattice(n, packed, level_starts, by_source.indptr, by_source.data, by_source.indices)

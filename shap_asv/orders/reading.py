@@ -14,7 +14,9 @@ nodes.
 import heapq
 from collections.abc import Hashable, Iterable, Sequence
 from difflib import get_close_matches
+from typing import Any
 
+import networkx as nx
 import numpy as np
 
 from shap_asv.errors import CausalGraphError, UnknownFeatureError
@@ -65,6 +67,37 @@ def check_edges(edges: Iterable[tuple[Hashable, Hashable]]) -> list[tuple[Hashab
         if edge[0] == edge[1]:
             raise CausalGraphError(f"the causal graph has a self-loop at {edge[0]!r}; remove it: nothing causes itself")
     return [(edge[0], edge[1]) for edge in listed]
+
+
+def read_graph(graph: Any) -> tuple[list[Hashable], list[tuple[Hashable, Hashable]]]:
+    """Nodes and edges of a networkx graph that is directed and not empty, or a :class:`CausalGraphError`."""
+    if not isinstance(graph, nx.Graph):
+        raise CausalGraphError(
+            f"a causal graph is a networkx.DiGraph (pgmpy's networks are), not {type(graph).__name__}; "
+            "for a list of (cause, effect) pairs use CausalOrder.from_edges"
+        )
+    if not graph.is_directed():
+        raise CausalGraphError(
+            f"the causal graph is undirected ({type(graph).__name__}); give every edge a direction from cause to "
+            "effect in a networkx.DiGraph"
+        )
+    if not graph.nodes:
+        raise CausalGraphError("the causal graph is empty; add the features as nodes, isolated ones too")
+    return list(graph.nodes), check_edges(graph.edges())
+
+
+def check_parents(parents: Parents, names: Sequence[Hashable]) -> list[tuple[int, ...]]:
+    """One tuple of parent indices per name, or a :class:`CausalGraphError`."""
+    given = [tuple(int(p) for p in ps) for ps in parents]
+    if len(given) != len(names):
+        raise CausalGraphError(f"{len(names)} features need as many lists of parents, not {len(given)}")
+    for v, ps in enumerate(given):
+        for p in ps:
+            if not 0 <= p < len(names):
+                raise CausalGraphError(f"parent {p} of {names[v]!r} is no index of {len(names)} features")
+            if p == v:
+                raise CausalGraphError(f"the causal graph has a self-loop at {names[v]!r}; remove it")
+    return given
 
 
 def parents_among(
@@ -165,7 +198,7 @@ def unknown_feature(name: object, known: Iterable[Hashable], where: str) -> Unkn
 
 
 def shortened(names: Sequence[str], most: int = 8) -> str:
-    """The names joined by commas; the middle of a long list is left out."""
+    """The names joined by commas; the end of a long list is left out."""
     if len(names) <= most:
         return ", ".join(names)
-    return f"{', '.join(names[: most - 1])}, ... ({len(names)} in all)"
+    return ", ".join([*names[:most], "..."])

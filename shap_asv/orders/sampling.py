@@ -18,10 +18,10 @@ import numpy as np
 
 from shap_asv.errors import ArgumentError, MethodNotApplicableError, ShapAsvError, UnknownMethodError
 from shap_asv.orders.chains import draw_mcmc, draw_perfect
-from shap_asv.orders.counting import check_count, check_limit, ideals_up_to
+from shap_asv.orders.counting import ideals_up_to
 from shap_asv.orders.decomposition import decompose
 from shap_asv.orders.draws import draw_by_ideals, draw_forest, draw_tree
-from shap_asv.orders.lattice import too_many_ideals
+from shap_asv.orders.limits import check_count, check_limit, too_many_ideals
 
 if TYPE_CHECKING:
     from shap_asv.orders.causal_order import CausalOrder

@@ -93,18 +93,10 @@ def weigh_ideals(order: "CausalOrder", limit: int | None = None) -> CoalitionWei
 def weight_matrix(lattice: IdealLattice) -> sp.csr_array:
     """W of a lattice: two entries per edge, sorted within each row. O(edges)."""
     shape = (lattice.n_ideals, lattice.n_features)
-    leaving = sp.csr_array((lattice.edge_weights, lattice.edge_feature, lattice.edge_starts), shape=shape).tocsc()
-    arriving_at = sp.csr_array((lattice.edge_target, lattice.edge_feature, lattice.edge_starts), shape=shape).tocsc()
-    starts = leaving.indptr
-    rows = np.empty(2 * lattice.n_edges, dtype=np.int32)
-    values = np.empty(2 * lattice.n_edges)
-    for a, b in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
-        # column i: first what the edges leave, then what they arrive at
-        rows[2 * a : a + b] = leaving.indices[a:b]
-        rows[a + b : 2 * b] = arriving_at.data[a:b]
-        np.negative(leaving.data[a:b], out=values[2 * a : a + b])
-        values[a + b : 2 * b] = leaving.data[a:b]
-    return sp.csc_array((values, rows, 2 * starts), shape=shape).tocsr()
+    weights, features = lattice.edge_weights, lattice.edge_feature
+    leaving = sp.csr_array((weights, features, lattice.edge_starts), shape=shape)
+    arriving = sp.coo_array((weights, (lattice.edge_target, features)), shape=shape).tocsr()
+    return arriving - leaving
 
 
 def weigh_orders(orders: np.ndarray, order_weights: np.ndarray | None = None) -> CoalitionWeights:

@@ -1,0 +1,33 @@
+"""Numbers that users pass: how many orders, how many ideals at most."""
+
+from numbers import Integral
+from typing import TYPE_CHECKING
+
+from shap_asv.errors import ArgumentError, BudgetExceededError
+
+if TYPE_CHECKING:
+    from shap_asv.orders.causal_order import CausalOrder
+
+DEFAULT_LIMIT = 1_000_000
+
+
+def check_count(value: int, name: str, meaning: str) -> int:
+    """A positive integer (numpy's count too), or an :class:`ArgumentError`."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value <= 0:
+        raise ArgumentError(f"{name}={value!r} is no positive integer; pass {meaning} of at least 1")
+    return int(value)
+
+
+def check_limit(limit: int | None) -> int:
+    """The limit as a number: the default when none was given, an error when it is no positive integer."""
+    if limit is None:
+        return DEFAULT_LIMIT
+    return check_count(limit, "limit", "a number of ideals")
+
+
+def too_many_ideals(order: "CausalOrder", limit: int) -> BudgetExceededError:
+    """The error for an order whose ideals are more than ``limit``."""
+    return BudgetExceededError(
+        f"a causal order of {order.n_features} features has more than {limit:,} ideals; raise limit=, "
+        "or sample topological orders instead"
+    )
