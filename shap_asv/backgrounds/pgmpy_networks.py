@@ -127,11 +127,14 @@ def load_network(name_or_path: str | Path) -> Any:
     try:
         raw = path.read_bytes()
         text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8")
-        return BIFReader(string=text).get_model()
+        network = BIFReader(string=text).get_model()
     except Exception as error:  # pgmpy's parser lets anything through, from KeyError to IndexError
         raise NetworkError(
             f"{str(path)!r} cannot be read as a network in BIF: {type(error).__name__}: {error}"
         ) from error
+    if len(network) == 0:  # what the parser makes of any text that is no BIF
+        raise NetworkError(f"{str(path)!r} cannot be read as a network in BIF: it declares no variables")
+    return network
 
 
 def _example_folder() -> Path:

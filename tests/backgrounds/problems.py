@@ -1,12 +1,20 @@
 """Random networks of the oracle as backgrounds, with the brute-force answers beside them."""
 
+import functools
 import itertools
 
 import numpy as np
 
 from shap_asv.backgrounds.discrete import DiscreteBackground
 from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.pgmpy_networks import load_network
 from tests.oracles import brute_force, random_problems
+
+
+@functools.cache
+def loaded(name):
+    """A bundled network of pgmpy, parsed once: the parser takes most of a second."""
+    return load_network(name)
 
 
 def as_network(cards, parents, tables):

@@ -1,0 +1,139 @@
+"""Labels to codes and back: by name, by position, whatever the container; and every way it can go wrong."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from shap_asv.backgrounds.discrete import DiscreteBackground
+from shap_asv.backgrounds.encoding import match_state
+from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.errors import RowsError, UnknownStateError
+
+STATES = (("low", "mid", "high"), ("no", "yes"), ("0", "1"), (0, 1, 2), ("True", "False"))
+NAMES = ("level", "smoker", "flag", "count", "alarm")
+
+
+@pytest.fixture
+def background():
+    names = (*NAMES, "target")
+    states = (*STATES, ("a", "b"))
+    tables = tuple(np.full(len(s), 1 / len(s)) for s in states)
+    network = DiscreteNetwork(names, states, ((),) * 6, tables)
+    return DiscreteBackground(network, NAMES)
+
+
+@pytest.fixture
+def frame():
+    return pd.DataFrame(
+        {
+            "level": ["high", "low", "mid"],
+            "smoker": ["no", "yes", "no"],
+            "flag": ["1", "0", "1"],
+            "count": [2, 0, 1],
+            "alarm": ["False", "True", "True"],
+        }
+    )
+
+
+CODES = [[2, 0, 1, 2, 1], [0, 1, 0, 0, 0], [1, 0, 1, 1, 0]]
+
+
+def test_containers(background, frame):
+    wide = frame.astype({"level": "category", "smoker": "category", "count": "category"})
+    shuffled = wide[["alarm", "count", "level", "flag", "smoker"]]
+    arrow = frame.astype({"level": "string", "smoker": "string"})
+    for rows in (
+        frame,
+        wide,
+        shuffled,
+        arrow,
+        frame.to_numpy(),
+        frame.to_numpy().tolist(),
+        tuple(map(tuple, frame.to_numpy())),
+    ):
+        codes = background.encode(rows)
+        assert codes.tolist() == CODES
+        assert codes.dtype.kind == "i"
+    assert background.encode(frame.iloc[1]).tolist() == [CODES[1]]
+    assert background.encode(frame.iloc[1].to_list()).tolist() == [CODES[1]]
+    assert background.encode(frame.iloc[1].to_numpy()).tolist() == [CODES[1]]
+    assert background.encode(frame.iloc[:0]).shape == (0, 5)
+    assert background.encode(frame.set_index(pd.Index(["x", "x", "y"]))).tolist() == CODES
+
+
+def test_decode_is_the_inverse(background, frame):
+    labels = background.decode(background.encode(frame))
+    assert labels.dtype == object
+    assert labels.tolist() == frame.to_numpy().tolist()
+    assert background.decode(np.array(CODES).reshape(1, 3, 5)).shape == (1, 3, 5)
+
+
+def test_numbers_and_booleans_match_what_reads_the_same(background, frame):
+    other = frame.assign(flag=[1, 0, 1], count=["2", "0", "1"], alarm=[False, True, True])
+    assert background.encode(other).tolist() == CODES
+    other = frame.assign(flag=[1.0, 0.0, 1.0], count=[2.0, 0.0, 1.0], alarm=np.array([False, True, True], dtype=object))
+    assert background.encode(other).tolist() == CODES
+    numeric = DiscreteBackground(
+        DiscreteNetwork(("u", "v"), ((0, 1), (10, 20)), ((), ()), (np.full(2, 0.5), np.full(2, 0.5)))
+    )
+    assert numeric.encode(np.array([[1, 10], [0, 20]])).tolist() == [[1, 0], [0, 1]]
+    assert numeric.encode(np.array([[1.0, 10.0]], dtype=np.float32)).tolist() == [[1, 0]]
+
+
+def test_nothing_is_guessed():
+    assert match_state(1, ("1", "1.0")) == 0  # reads "1"
+    assert match_state(1.5, ("1", "2")) is None
+    assert match_state("01", ("1", "1.0")) is None  # two labels are that number
+    assert match_state("YES", ("yes", "no")) is None
+    assert match_state(1, (1, "1")) == 0
+    assert match_state("1", (1, "1")) == 1
+    assert match_state(True, (True, 1.5)) == 0
+    assert match_state(np.str_("b"), ("a", "b")) == 1
+
+
+def test_unknown_state(background, frame):
+    with pytest.raises(UnknownStateError) as caught:
+        background.encode(frame.assign(smoker=["no", "yes", "sometimes"]))
+    assert str(caught.value) == "row 2: 'sometimes' is no state of feature 'smoker'; known states: 'no', 'yes'"
+    with pytest.raises(UnknownStateError, match="row 0: 7 is no state of feature 'count'; known states: 0, 1, 2"):
+        background.encode(frame.assign(count=[7, 1, 1]))
+    # an unused category is no value
+    spare = frame.assign(smoker=pd.Categorical(frame.smoker, categories=["maybe", "yes", "no"]))
+    assert background.encode(spare).tolist() == CODES
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT])
+def test_missing_values(background, frame, missing):
+    rows = frame.astype(object)
+    rows.loc[1, "level"] = missing
+    for container in (rows, rows.to_numpy()):
+        with pytest.raises(RowsError, match=r"row 1 has no value \(NaN\) for feature 'level'"):
+            background.encode(container)
+    with pytest.raises(RowsError, match=r"row 2 .* 'smoker'"):
+        background.encode(frame.assign(smoker=pd.Categorical(["no", "yes", None])))
+
+
+def test_columns_must_fit(background, frame):
+    with pytest.raises(RowsError, match=r"column\(s\) missing: smoker, alarm"):
+        background.encode(frame.drop(columns=["smoker", "alarm"]))
+    with pytest.raises(RowsError, match=r"surplus column\(s\): shoe"):
+        background.encode(frame.assign(shoe=42))
+    with pytest.raises(RowsError, match=r"surplus column\(s\): target \(target: in the network, but no feature\)"):
+        background.encode(frame.assign(target="a"))
+    with pytest.raises(RowsError, match="'flag' occurs more than once"):
+        background.encode(pd.concat([frame, frame[["flag"]]], axis=1))
+    with pytest.raises(RowsError, match=r"shape \(3, 4\) do not fit 5 features"):
+        background.encode(frame.to_numpy()[:, :4])
+    with pytest.raises(RowsError, match="different lengths"):
+        background.encode([["low", "no", "1", 1, "True"], ["low"]])
+    with pytest.raises(RowsError, match="do not fit"):
+        background.encode(np.zeros((2, 3, 5)))
+
+
+def test_a_million_rows(background):
+    rng = np.random.default_rng(0)
+    codes = np.column_stack([rng.integers(0, len(s), 1_000_000) for s in STATES])
+    frame = pd.DataFrame(
+        {name: pd.Categorical.from_codes(codes[:, v], list(map(str, STATES[v]))) for v, name in enumerate(NAMES)}
+    )
+    np.testing.assert_array_equal(background.encode(frame), codes)

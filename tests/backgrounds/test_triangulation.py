@@ -1,0 +1,98 @@
+"""Elimination orders: valid clique trees, roots that are worth it, limits that are kept."""
+
+import math
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from shap_asv.backgrounds import elimination
+from shap_asv.backgrounds.elimination import plan_elimination
+from shap_asv.backgrounds.grouping import number_keys, number_rows
+from shap_asv.backgrounds.pgmpy_networks import read_network
+from shap_asv.backgrounds.triangulation import clique_tree, elimination_order, min_fill, moral_neighbours
+from shap_asv.errors import BudgetExceededError
+from tests.backgrounds.problems import as_network, loaded
+from tests.oracles import random_problems
+
+
+def networks():
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        kind = ["dag", "forest", "polytree", "edgeless", "complete", "chain"][seed % 6]
+        n = int(rng.integers(1, 10))
+        yield as_network(*random_problems.random_network(rng, n, random_problems.random_edges(rng, n, kind)))
+
+
+def test_cliques_form_a_clique_tree():
+    for network in networks():
+        steps = min_fill(moral_neighbours(network), network.cardinalities)
+        cliques, parents = clique_tree(steps)
+        filled = nx.Graph()
+        filled.add_nodes_from(range(network.n_nodes))
+        filled.add_edges_from((v, u) for v, around in steps for u in around)
+        assert {frozenset(c) for c in cliques} == {frozenset(c) for c in nx.find_cliques(filled)}
+        tree = nx.Graph((i, p) for i, p in enumerate(parents) if p >= 0)
+        tree.add_nodes_from(range(len(cliques)))
+        for v in range(network.n_nodes):  # running intersection: the cliques of a variable are connected
+            assert nx.is_connected(tree.subgraph([i for i, clique in enumerate(cliques) if v in clique]))
+
+
+def test_orders_are_permutations_within_the_cliques():
+    for network in networks():
+        order = elimination_order(network)
+        assert sorted(order) == list(range(network.n_nodes))
+        cliques, _ = clique_tree(min_fill(moral_neighbours(network), network.cardinalities))
+        for bucket in plan_elimination(network).buckets:
+            assert any({bucket.node, *bucket.separator} <= clique for clique in cliques)
+
+
+def test_star_ends_in_its_centre():
+    rng = np.random.default_rng(0)
+    network = as_network(*random_problems.random_network(rng, 9, [(0, v) for v in range(1, 9)]))
+    assert elimination_order(network)[-1] == 0
+
+
+def test_buckets_of_barren_nodes_are_left_out():
+    network = read_network(loaded("child"))
+    relevant = np.zeros(network.n_nodes, dtype=bool)
+    relevant[network.names.index("Disease")] = True
+    for p in network.parents[network.names.index("Disease")]:
+        relevant[p] = True
+    plan = plan_elimination(network, frozenset(), relevant)
+    assert sorted(bucket.node for bucket in plan.buckets) == np.flatnonzero(relevant).tolist()
+
+
+@pytest.mark.parametrize(("name", "most"), [("child", 1000), ("insurance", 60_000), ("alarm", 2000)])
+def test_real_networks_stay_small(name, most):
+    plan = plan_elimination(read_network(loaded(name)))
+    assert plan.n_entries <= most
+
+
+def test_tables_have_a_limit(monkeypatch):
+    monkeypatch.setattr(elimination, "TABLE_LIMIT", 30)
+    rng = np.random.default_rng(0)
+    network = as_network(*random_problems.random_network(rng, 6, random_problems.random_edges(rng, 6, "complete")))
+    largest = max(math.prod(table.shape) for table in network.tables)
+    assert largest > 30
+    with pytest.raises(BudgetExceededError, match=r"the limit is 30\."):
+        plan_elimination(network)
+
+
+@pytest.mark.parametrize("size", [10, 10**15])
+def test_numbering(size):
+    rng = np.random.default_rng(1)
+    keys = rng.integers(0, size, 500)
+    keys = np.concatenate([keys, keys[:100]])
+    ids, chosen = number_keys(keys, size)
+    np.testing.assert_array_equal(keys[chosen][ids], keys)
+    assert len(chosen) == len(np.unique(keys)) == ids.max() + 1
+
+
+def test_numbering_of_many_wide_columns():
+    """Bounds whose product is far beyond 64 bits."""
+    rng = np.random.default_rng(2)
+    columns = rng.integers(0, 3, (40, 300)) * 10**6
+    ids, chosen = number_rows([(column, 3 * 10**6) for column in columns], 300)
+    np.testing.assert_array_equal(columns[:, chosen][:, ids], columns)
+    assert len(chosen) == len(np.unique(columns, axis=1).T)
