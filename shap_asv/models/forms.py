@@ -22,6 +22,7 @@ from shap_asv.errors import EncodingError, ModelError
 from shap_asv.models.inputs import (
     States,
     TableInputs,
+    number_of,
     numbers_of,
     same_tables,
     show,
@@ -40,7 +41,7 @@ from shap_asv.models.pipelines import (
     split_stages,
     unknown_states,
 )
-from shap_asv.models.probes import SEED, cover_rows, random_rows
+from shap_asv.models.probes import SEED, cover_rows, one_at_a_time, random_rows
 
 CATEGORICAL = (("sklearn", "BaseHistGradientBoosting"), ("xgboost", "XGBModel"), ("lightgbm", "LGBMModel"))
 
@@ -80,8 +81,7 @@ def find_path(call: ModelCall, features: Sequence[str], states: States, encoder:
     if encoder is not None and not hasattr(encoder, "transform"):
         raise EncodingError(
             f"encoder= must be a fitted transformer or a mapping such as {{{features[0]!r}: {suggest(states[0])}}}; "
-            f"got "
-            f"{type(encoder).__name__}"
+            f"got {type(encoder).__name__}"
         )
     if encoder is not None:
         return _path_with_encoder(call, owner, features, states, encoder)
@@ -160,14 +160,19 @@ def try_path(path: Path, features: Sequence[str], states: States, encoders: Sequ
 
 def check_categories(encoder: Any, inputs: TableInputs, features: Sequence[str]) -> None:
     """EncodingError when an encoder knows none of the states of a feature in this form."""
-    columns = [features[v] for v in inputs.source.tolist()]
-    labels = {name: list(table) for name, table in zip(columns, inputs.tables, strict=True)}
-    for name, unseen in unknown_states(encoder, columns, labels).items():
-        if len(unseen) == len(labels[name]):
+    for name, unseen, labels in never_seen(encoder, inputs, features):
+        if len(unseen) == len(labels):
             raise EncodingError(
                 f"{describe(encoder)} was fitted on other values of {name!r}: it knows none of the states "
-                f"{show(unseen)}"
+                f"{show(labels)}"
             )
+
+
+def never_seen(encoder: Any, inputs: TableInputs, features: Sequence[str]) -> list[tuple[str, list[Any], list[Any]]]:
+    """(feature, states that the encoder never saw, all its states) in this form, for features with such states."""
+    columns = [features[v] for v in inputs.source.tolist()]
+    labels = {name: list(table) for name, table in zip(columns, inputs.tables, strict=True)}
+    return [(name, unseen, labels[name]) for name, unseen in unknown_states(encoder, columns, labels).items()]
 
 
 def show_row(codes: np.ndarray, features: Sequence[str], states: States) -> str:
@@ -211,27 +216,36 @@ def _of_callable(trials: Sequence[Trial], states: States) -> Path | None:
     labels, numbers = (_first_good(by_form[form]) for form in ("labels", "numbers"))
     if labels is None or numbers is None:
         return labels or numbers
-    cards = [len(s) for s in states]
-    rows = np.concatenate([cover_rows(cards), random_rows(cards, 64, np.random.default_rng(SEED))])
-    try:
-        first, second = labels(rows), numbers(rows)
-    except ModelError:
+    as_text, as_numbers = reactions(labels, states), reactions(numbers, states)
+    if as_text is None or as_numbers is None:
+        return numbers if as_text is None else labels
+    if np.array_equal(as_text[0], as_numbers[0]):
+        return numbers if as_text[1].any() else labels  # numbers are quicker to hand over
+    if (as_text[1] >= as_numbers[1]).all() and not (as_numbers[1] >= as_text[1]).all():
         return labels
-    if first.shape == second.shape and np.array_equal(first, second):
-        return labels if _constant(first) else numbers  # numbers are quicker to hand over
-    if _constant(first) or _constant(second):
-        return numbers if _constant(first) else labels
-    feature = next(v for v, s in enumerate(states) if isinstance(s[0], str) and numbers_of(s) is not None)
+    if (as_numbers[1] >= as_text[1]).all() and not (as_text[1] >= as_numbers[1]).all():
+        return numbers
+    label = next(s[0] for s in states if isinstance(s[0], str) and numbers_of(s) is not None)
     raise EncodingError(
-        f"the model accepts states both as text and as numbers and answers differently (for example "
-        f"{states[feature][0]!r} "
-        f"and {numbers_of(states[feature])[0]:g}); say what is meant with encoder=, a mapping "  # type: ignore[index]
-        f"{{feature: {{state: value}}}} whose values are what the model takes"
+        f"the model accepts states both as text and as numbers and answers differently (for example {label!r} and "
+        f"{number_of(label):g}); say what is meant with encoder=, a mapping {{feature: {{state: value}}}} whose values "
+        f"are what the model takes"
     )
 
 
-def _constant(outputs: np.ndarray) -> bool:
-    return bool((outputs == outputs[0]).all())
+def reactions(path: Path, states: States, n_bases: int = 8) -> tuple[np.ndarray, np.ndarray] | None:
+    """Outputs at one-at-a-time variations of a few random rows, and which features they react to; None if it raises."""
+    cards = [len(labels) for labels in states]
+    bases = random_rows(cards, n_bases, np.random.default_rng(SEED))
+    blocks = [one_at_a_time(base, cards) for base in bases]
+    try:
+        outputs = path(np.concatenate([rows for rows, _ in blocks]))
+    except ModelError:
+        return None
+    cube = outputs.reshape(n_bases, -1, outputs.shape[1])
+    starts = blocks[0][1]
+    reacts = [bool((cube[:, starts[v] : starts[v + 1]] != cube[:, starts[v], None]).any()) for v in range(len(cards))]
+    return outputs, np.array(reacts)
 
 
 def _fail(
@@ -242,31 +256,37 @@ def _fail(
     for error in errors:
         if isinstance(error, ModelError) and error.__cause__ is None:
             raise error  # the model did answer, but with labels, NaN or a wrong shape
-    named = [v for v, labels in enumerate(states) if numbers_of(labels) is None]
+    steps = () if owner is None else split_stages(owner).transformers
+    cause = errors[0].__cause__ or errors[0]
+    said = f"{type(cause).__name__}: {shorten(cause)}"
+    first = encoder if hasattr(encoder, "transform") else next(iter(steps), None)
+    if first is not None and not isinstance(encoder, Mapping):
+        unseen = min((never_seen(first, trial.path.inputs, features) for trial in trials), key=len)
+        if unseen and len(unseen[0][1]) < len(unseen[0][2]):
+            name, missing, known = unseen[0]
+            raise EncodingError(
+                f"{describe(first)} never saw the state {show(missing)} of feature {name!r} (its states are "
+                f"{show(known)}); fit it on all states of the network, for example with categories=[...], or set its "
+                f"handle_unknown"
+            ) from cause
     for error in errors:
         if isinstance(error, EncodingError):
             raise error
-    cause = errors[-1].__cause__ or errors[-1]
-    said = f"{type(cause).__name__}: {shorten(cause)}"
-    if encoder is None and named and (owner is None or not split_stages(owner).transformers):
+    named = [v for v, labels in enumerate(states) if numbers_of(labels) is None]
+    if encoder is None and named and not steps:
         feature, labels = features[named[0]], states[named[0]]
-        more = f" (and {len(named) - 1} more features)" if len(named) > 1 else ""
+        more = f" (and {len(named) - 1} more)" if len(named) > 1 else ""
         wants = (
-            f"{describe(split_stages(owner).final)} does not take state names"
+            f"{describe(split_stages(owner).final)} does not take names"
             if owner is not None
-            else f"{call.name} raised on state names as well as on numbers"
+            else f"the callable {call.name} does not take them in any form"
         )
         raise EncodingError(
             f"feature {feature!r}{more} has the states {show(labels)}, but {wants} ({said}); pass encoder= the "
             f"fitted encoder "
             f"that the model was trained with, or a mapping such as encoder={{{feature!r}: {suggest(labels)}}}, or "
-            f"explain a "
-            f"Pipeline that includes the encoder"
+            f"explain a Pipeline that includes the encoder"
         ) from cause
-    if owner is not None and split_stages(owner).transformers:
-        raise EncodingError(
-            f"{describe(owner)} does not take the states of the network ({said}); fit its encoder on all states, for "
-            f"example "
-            f"with categories=[...], or set handle_unknown"
-        ) from cause
+    if steps:
+        raise EncodingError(f"{describe(owner)} does not take the states of the network ({said})") from cause
     raise ModelError(f"{call.name} raised on rows of states ({said})") from cause

@@ -192,7 +192,7 @@ def tables_of_mapping(encoder: Mapping[Any, Any], features: Sequence[str], state
         missing = [label for label in labels if label not in own]
         if missing:
             raise EncodingError(
-                f"encoder= has no value for the state {missing[0]!r} of feature {feature!r}; the states are "
+                f"encoder= has no value for the state {plain_repr(missing[0])} of feature {feature!r}; the states are "
                 f"{show(labels)}, the mapping knows {show(list(own))}"
             )
         values = [own[label] for label in labels]
@@ -201,13 +201,18 @@ def tables_of_mapping(encoder: Mapping[Any, Any], features: Sequence[str], state
     return tables
 
 
+def plain_repr(label: Any) -> str:
+    """``repr`` of a label, numpy scalars as the Python values they hold."""
+    return repr(label.item() if isinstance(label, np.generic) else label)
+
+
 def show(labels: Sequence[Any], limit: int = 6) -> str:
     """Labels for a message, cut after ``limit``.
 
     >>> show(["yes", "no"])
     "'yes', 'no'"
     """
-    text = ", ".join(repr(label) for label in list(labels)[:limit])
+    text = ", ".join(plain_repr(label) for label in list(labels)[:limit])
     return text + (", ..." if len(labels) > limit else "")
 
 

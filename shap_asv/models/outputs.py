@@ -79,9 +79,7 @@ class ModelCall:
 
 def describe(target: Any) -> str:
     """A short name of a model or callable for messages."""
-    if hasattr(target, "__qualname__"):
-        return str(target.__qualname__)
-    return type(target).__name__
+    return str(getattr(target, "__name__", type(target).__name__))
 
 
 def shorten(error: BaseException, length: int = 300) -> str:
@@ -98,11 +96,12 @@ def as_matrix(answer: Any, n_rows: int, name: str) -> np.ndarray:
            [2.],
            [3.]])
     """
+    if answer is None:
+        raise ModelError(f"{name} returned None; it must return one number or one vector per row")
     if isinstance(answer, list | tuple) and len(answer) and getattr(answer[0], "ndim", 0) == 2:
         raise ModelError(
             f"{name} returned a list of {len(answer)} matrices, as classifiers of several targets do; explain one "
-            f"target "
-            f"at a time, with a callable such as lambda X: model.predict_proba(X)[0]"
+            f"target at a time, with a callable such as lambda X: model.predict_proba(X)[0]"
         )
     if hasattr(answer, "toarray"):
         answer = answer.toarray()
@@ -112,7 +111,7 @@ def as_matrix(answer: Any, n_rows: int, name: str) -> np.ndarray:
         raise ModelError(f"{name} returned no array of numbers: {shorten(error)}") from error
     if outputs.dtype.kind in "USO" and any(isinstance(value, str) for value in outputs.ravel()[:1000]):
         raise ModelError(
-            f"{name} returned labels such as {outputs.ravel()[0]!r}, and only numbers can be explained; use "
+            f"{name} returned labels such as {str(outputs.ravel()[0])!r}, and only numbers can be explained; use "
             f"predict_proba (model_output='probability') or a callable that returns numbers"
         )
     if outputs.dtype.kind == "c":
@@ -150,15 +149,12 @@ def choose_call(model: Any, model_output: str = "auto") -> ModelCall:
     estimator = isinstance(model, type) is False and (hasattr(model, "predict") or hasattr(model, "predict_proba"))
     if not estimator:
         if not callable(model) or isinstance(model, type):
-            raise ModelError(
-                f"a model must be callable or have predict / predict_proba; got {describe(model)!s} "
-                f"of type {type(model).__name__}"
-            )
+            got = f"the class {model.__name__}, not an instance" if isinstance(model, type) else repr(model)[:80]
+            raise ModelError(f"a model must be callable or have predict / predict_proba; got {got}")
         if model_output != "auto":
             raise ModelError(
                 f"model_output={model_output!r} needs an estimator; {describe(model)} is a callable and is called as "
-                f"it "
-                f"is: leave model_output='auto', or pass the estimator itself"
+                f"it is: leave model_output='auto', or pass the estimator itself"
             )
         return call_of_callable(model)
     check_fitted(model)
@@ -170,7 +166,7 @@ def choose_call(model: Any, model_output: str = "auto") -> ModelCall:
         raise ModelError(f"{describe(model)} has no predict_proba; use model_output='auto' or 'raw'")
     if is_classifier(model):
         raise ModelError(
-            f"{describe(model)} is a classifier without predict_proba; use model_output='raw' for its "
+            f"{describe(last_step(model))} is a classifier without predict_proba; use model_output='raw' for its "
             f"decision_function, or pass a callable such as model.predict"
         )
     return booster_call(model) or ModelCall(model, "predict")

@@ -79,7 +79,8 @@ def known_columns(model: Any) -> tuple[str, ...] | None:
 
 def known_width(model: Any) -> int | None:
     """Number of columns a model was fitted on, when it says so."""
-    width = _attribute(model, "n_features_in_")
+    # CatBoost's n_features_in_ stays what it was when a model is fitted again
+    width = len(model.feature_names_) if is_a(model, "catboost", "CatBoost") else _attribute(model, "n_features_in_")
     if width is None and is_a(model, "xgboost", "Booster"):
         width = model.num_features()
     if width is None and is_a(model, "lightgbm", "Booster"):
@@ -107,9 +108,9 @@ def match_columns(model: Any, features: Sequence[str]) -> tuple[str, ...] | None
             if surplus:
                 parts.append(f"the features hold {show(surplus)}, which it was not fitted on")
             raise EncodingError(
-                f"the columns of {describe(model)} and the features differ: {'; '.join(parts)}. Name the features "
-                f"that the "
-                f"model takes with features=[...] (every other node of the network is latent), or rename the columns"
+                f"the columns of {describe(model)} and the features differ: {'; '.join(parts)}. Name the features that "
+                f"the model takes with features=[...] (every other node of the network is latent), rename the columns, "
+                f"or pass encoder= the transformer that made them"
             )
         return columns
     width = known_width(model)
@@ -117,8 +118,7 @@ def match_columns(model: Any, features: Sequence[str]) -> tuple[str, ...] | None
         raise EncodingError(
             f"{describe(model)} was fitted on {width} columns, but there are {len(features)} features "
             f"({show(list(features))}); name the features that it takes with features=[...], in its column order, or "
-            f"pass "
-            f"encoder= when one feature becomes several columns"
+            f"pass encoder= when one feature becomes several columns"
         )
     return None
 
@@ -206,8 +206,7 @@ def encoder_step(encoder: Any, model: Any, features: Sequence[str], make_input: 
     if expected is not None and expected != width:
         raise EncodingError(
             f"encoder= ({describe(encoder)}) puts out {width} columns, but {describe(model)} was fitted on "
-            f"{expected}; pass "
-            f"the encoder that the model was trained with"
+            f"{expected}; pass the encoder that the model was trained with"
         )
     columns = known_columns(model)
     if columns is None:

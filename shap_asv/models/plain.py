@@ -83,8 +83,7 @@ class PlainPredictor:
         if len(names) != rows.shape[1] or set(names) != set(self.columns):
             raise ModelError(
                 f"{self.call.name} was fitted on the {len(self.columns)} columns {list(self.columns)[:6]}; the rows "
-                f"have "
-                f"{rows.shape[1]} columns {list(names)[:6]}"
+                f"have {rows.shape[1]} columns {list(names)[:6]}"
             )
         return pd.DataFrame(rows, columns=list(names))[list(self.columns)]
 

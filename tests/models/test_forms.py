@@ -1,0 +1,389 @@
+"""States as names, numbers, categories; Pipelines, encoders, mappings, callables; and every way to get it wrong."""
+
+import warnings
+
+import lightgbm
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import LabelEncoder, OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.tree import DecisionTreeRegressor
+
+from shap_asv.errors import EncodingError, ModelError
+from shap_asv.models.predictor import read_model
+from tests.models.examples import LGB, XGB
+from tests.models.problems import FEATURES, NAMES, NUMBERS, all_rows, frame, target, training_codes
+
+CODES = training_codes(NAMES)
+TRAINING = frame(CODES, NAMES)
+MIXED = TRAINING.assign(dose=TRAINING["dose"].astype(float))
+Y = target(CODES)
+ROWS = all_rows(NAMES)
+ALL = frame(ROWS, NAMES)
+ALL_MIXED = ALL.assign(dose=ALL["dose"].astype(float))
+DIGITS = tuple(tuple(str(label) for label in labels) for labels in NUMBERS)
+
+
+def forest():
+    return RandomForestRegressor(4, random_state=0)
+
+
+def check(predictor, expected, kind):
+    assert predictor.kind == kind, predictor.reason
+    np.testing.assert_allclose(predictor.predict(ROWS)[:, 0], expected, rtol=0, atol=1e-12)
+    if kind != "black box":
+        np.testing.assert_allclose(predictor.products.evaluate(ROWS)[:, 0], expected, rtol=0, atol=1e-9)
+
+
+# --- Pipelines that take names ----------------------------------------------------------------------------------
+
+PIPELINES = {
+    "ordinal": (lambda final: make_pipeline(OrdinalEncoder(), final), True),
+    "one-hot": (lambda final: make_pipeline(OneHotEncoder(), final), True),
+    "one-hot, scaled": (lambda final: make_pipeline(OneHotEncoder(sparse_output=False), StandardScaler(), final), True),
+    "nested": (lambda final: make_pipeline(make_pipeline(OrdinalEncoder(), StandardScaler()), final), True),
+    "nested at the end": (
+        lambda final: make_pipeline(OrdinalEncoder(), make_pipeline(StandardScaler(), final)),
+        True,
+    ),
+    "frames inside": (
+        lambda final: make_pipeline(OrdinalEncoder().set_output(transform="pandas"), final),
+        True,
+    ),
+    "passthrough": (lambda final: make_pipeline("passthrough", OrdinalEncoder(), final), True),
+    "columns": (
+        lambda final: make_pipeline(
+            ColumnTransformer([("a", OneHotEncoder(), ["pollution"])], remainder=OrdinalEncoder()), final
+        ),
+        True,
+    ),
+    "mixes features": (
+        lambda final: make_pipeline(OneHotEncoder(sparse_output=False), PCA(4, random_state=0), final),
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize(("final", "kind"), [(forest, "tree"), (LinearRegression, "linear")])
+@pytest.mark.parametrize("name", PIPELINES)
+def test_pipelines_of_names_stay_exact(name, final, kind):
+    make, separable = PIPELINES[name]
+    model = make(final()).fit(TRAINING, Y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        predictor = read_model(model, FEATURES, NAMES)
+    check(predictor, model.predict(ALL), kind if separable else "black box")
+    if not separable:
+        assert "depends on more than one feature" in predictor.reason
+
+
+def test_a_pipeline_fitted_on_an_array_of_names():
+    model = make_pipeline(OrdinalEncoder(), forest()).fit(TRAINING.to_numpy(dtype=object), Y)
+    check(read_model(model, FEATURES, NAMES), model.predict(ALL.to_numpy(dtype=object)), "tree")
+
+
+def test_the_columns_of_the_model_come_in_its_own_order():
+    model = make_pipeline(OrdinalEncoder(), forest()).fit(TRAINING[["dose", "age", "smoker", "pollution"]], Y)
+    check(read_model(model, FEATURES, NAMES), model.predict(ALL[["dose", "age", "smoker", "pollution"]]), "tree")
+    bare = forest().fit(frame(CODES, NUMBERS)[["age", "dose", "pollution", "smoker"]], Y)
+    expected = bare.predict(frame(ROWS, NUMBERS)[["age", "dose", "pollution", "smoker"]])
+    check(read_model(bare, FEATURES, NUMBERS), expected, "tree")
+
+
+def test_names_beside_numbers_that_the_network_writes_as_text():
+    model = make_pipeline(
+        ColumnTransformer([("hot", OneHotEncoder(), ["smoker", "pollution", "age"])], remainder="passthrough"), forest()
+    ).fit(MIXED, Y)
+    check(read_model(model, FEATURES, NAMES), model.predict(ALL_MIXED), "tree")
+
+
+def test_an_encoder_that_ignores_unknown_values_does_not_let_a_wrong_form_through():
+    """Fitted on numbers, asked with text, OneHotEncoder(handle_unknown="ignore") would answer zeros in silence."""
+    model = make_pipeline(OneHotEncoder(handle_unknown="ignore"), forest()).fit(MIXED, Y)
+    check(read_model(model, FEATURES, NAMES), model.predict(ALL_MIXED), "tree")
+    other = TRAINING.assign(dose=TRAINING["dose"].map({"0": "p", "1": "q", "2": "r", "3": "s"}))
+    wrong = make_pipeline(OneHotEncoder(handle_unknown="ignore"), forest()).fit(other, Y)
+    with pytest.raises(EncodingError, match="other values of 'dose': it knows none of the states '0', '1', '2', '3'"):
+        read_model(wrong, FEATURES, NAMES)
+
+
+def test_a_rare_state_that_the_encoder_ignores_on_purpose():
+    seen = (TRAINING["pollution"] != "mid").to_numpy()
+    model = make_pipeline(OneHotEncoder(handle_unknown="ignore"), forest()).fit(TRAINING[seen], Y[seen])
+    check(read_model(model, FEATURES, NAMES), model.predict(ALL), "tree")
+
+
+def test_a_parameter_search_is_its_best_estimator():
+    search = GridSearchCV(make_pipeline(OrdinalEncoder(), forest()), {"randomforestregressor__max_depth": [2, 5]}, cv=2)
+    search.fit(TRAINING, Y)
+    check(read_model(search, FEATURES, NAMES), search.predict(ALL), "tree")
+
+
+# --- states that are numbers ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("as_frame", [True, False])
+@pytest.mark.parametrize("kind", [int, float, str, np.int64])
+def test_states_that_are_numbers(kind, as_frame):
+    states = tuple(tuple(kind(label) for label in labels) for labels in NUMBERS)
+    x = pd.DataFrame(CODES.astype(float), columns=list(FEATURES)) if as_frame else CODES
+    model = forest().fit(x, Y)
+    expected = model.predict(pd.DataFrame(ROWS.astype(float), columns=list(FEATURES)) if as_frame else ROWS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check(read_model(model, FEATURES, states), expected, "tree")
+
+
+def test_states_that_are_truth_values():
+    states = ((False, True),) * 2
+    codes = training_codes(states, 100)
+    model = forest().fit(codes.astype(bool), target(codes))
+    predictor = read_model(model, ("a", "b"), states)
+    rows = all_rows(states)
+    np.testing.assert_allclose(predictor.products.evaluate(rows)[:, 0], model.predict(rows), atol=1e-12)
+
+
+# --- categories -------------------------------------------------------------------------------------------------
+
+CATEGORICAL = {
+    "XGBoost": lambda: xgboost.XGBRegressor(enable_categorical=True, **XGB),
+    "LightGBM": lambda: lightgbm.LGBMRegressor(min_data_per_group=3, cat_smooth=0.1, **LGB),
+    "histogram boosting": lambda: HistGradientBoostingRegressor(max_iter=6, categorical_features="from_dtype"),
+}
+
+
+@pytest.mark.parametrize("name", CATEGORICAL)
+@pytest.mark.parametrize(
+    "columns", [["smoker", "pollution", "age"], list(FEATURES)], ids=["names as categories", "all as categories"]
+)
+def test_pandas_categories_are_matched_by_name(name, columns):
+    """Whatever order the categories of the training data had: alphabetical here, not the order of the states."""
+    training = MIXED.assign(**{c: pd.Categorical(TRAINING[c]) for c in columns})
+    model = CATEGORICAL[name]().fit(training, Y)
+    rows = ALL_MIXED.assign(**{c: pd.Categorical(ALL[c], categories=training[c].cat.categories) for c in columns})
+    predictor = read_model(model, FEATURES, NAMES)
+    assert predictor.kind == "tree", predictor.reason
+    expected = model.predict(rows)
+    np.testing.assert_allclose(predictor.predict(ROWS)[:, 0], expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(predictor.products.evaluate(ROWS)[:, 0], expected, rtol=0, atol=3e-6)
+
+
+@pytest.mark.parametrize("make", [lambda: xgboost.XGBRegressor(**XGB), lambda: lightgbm.LGBMRegressor(**LGB), forest])
+def test_names_never_become_codes_behind_the_users_back(make):
+    model = make().fit(frame(CODES, NUMBERS).astype(float), Y)
+    with pytest.raises(EncodingError) as error:
+        read_model(model, FEATURES, NAMES)
+    message = str(error.value)
+    assert "feature 'smoker' (and 2 more) has the states 'no', 'yes'" in message
+    assert "encoder={'smoker': {'no': 0, 'yes': 1}}" in message
+
+
+# --- encoder= ---------------------------------------------------------------------------------------------------
+
+PER_FEATURE = {name: {label: code for code, label in enumerate(NAMES[v])} for v, name in enumerate(FEATURES)}
+SHARED = {"no": 0, "yes": 1, "low": 0, "mid": 1, "high": 2, "young": 0, "old": 1}
+
+
+@pytest.mark.parametrize("mapping", [PER_FEATURE, SHARED, {k: v for k, v in PER_FEATURE.items() if k != "dose"}])
+@pytest.mark.parametrize("as_frame", [True, False])
+def test_mappings(mapping, as_frame):
+    x = frame(CODES, NUMBERS) if as_frame else CODES
+    model = forest().fit(x, Y)
+    expected = model.predict(frame(ROWS, NUMBERS) if as_frame else ROWS)
+    check(read_model(model, FEATURES, NAMES, encoder=mapping), expected, "tree")
+
+
+def test_label_encoders_by_feature():
+    encoders = {name: LabelEncoder().fit(TRAINING[name]) for name in FEATURES}
+
+    def encode(rows):
+        return np.column_stack([encoders[name].transform(rows[name]) for name in FEATURES])
+
+    model = forest().fit(encode(TRAINING), Y)
+    check(read_model(model, FEATURES, NAMES, encoder=encoders), model.predict(encode(ALL)), "tree")
+
+
+ENCODERS = {
+    "ordinal": OrdinalEncoder(),
+    "one-hot": OneHotEncoder(),
+    "frame": OrdinalEncoder().set_output(transform="pandas"),
+    "columns": ColumnTransformer([("hot", OneHotEncoder(), ["pollution", "age"])], remainder=OrdinalEncoder()),
+}
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+@pytest.mark.parametrize("opaque", [False, True], ids=["estimator", "callable"])
+def test_fitted_encoders(name, opaque):
+    encoder = ENCODERS[name].fit(TRAINING)
+    model = forest().fit(encoder.transform(TRAINING), Y)
+    expected = model.predict(encoder.transform(ALL))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        given = (lambda x: model.predict(x)) if opaque else model
+        predictor = read_model(given, FEATURES, NAMES, encoder=encoder)
+    check(predictor, expected, "black box" if opaque else "tree")
+    assert predictor.path.transformers == ()  # tabulated: the encoder is not run on every call
+
+
+def test_an_encoder_in_front_of_a_model_that_knows_names():
+    """The model was fitted on a DataFrame of codes, with the columns in an order of its own."""
+    encoder = OrdinalEncoder().fit(TRAINING.to_numpy(dtype=object))
+    columns = ["dose", "age", "smoker", "pollution"]
+
+    def encode(rows):
+        codes = encoder.transform(rows.to_numpy(dtype=object))
+        return pd.DataFrame(codes, columns=list(FEATURES))[columns]
+
+    model = forest().fit(encode(TRAINING), Y)
+    check(read_model(model, FEATURES, NAMES, encoder=encoder), model.predict(encode(ALL)), "tree")
+
+
+@pytest.mark.parametrize(
+    ("encoder", "words"),
+    [
+        ({"smoker": {"no": 0, "yes": 1}}, "says nothing about feature 'pollution', whose states are 'low', 'mid'"),
+        ({**PER_FEATURE, "age": {"young": 0}}, "has no value for the state 'old' of feature 'age'"),
+        (OrdinalEncoder(), "OrdinalEncoder) raised NotFittedError"),
+        (OneHotEncoder().fit(TRAINING), "puts out 11 columns, but RandomForestRegressor was fitted on 4"),
+        (OrdinalEncoder().fit(TRAINING[["smoker", "age"]]), "columns of OrdinalEncoder and the features differ"),
+        (OrdinalEncoder().fit(TRAINING.rename(columns={"age": "years"})), "fitted on 'years', which is no feature"),
+        (OrdinalEncoder().fit(TRAINING[TRAINING["age"] == "old"]), "never saw the state 'young' of feature 'age'"),
+        (7, "must be a fitted transformer or a mapping such as {'smoker': {'no': 0, 'yes': 1}}; got int"),
+    ],
+)
+def test_wrong_encoders_say_why(encoder, words):
+    model = forest().fit(frame(CODES, NUMBERS), Y)
+    with pytest.raises(EncodingError) as error:
+        read_model(model, FEATURES, NAMES, encoder=encoder)
+    assert words in str(error.value)
+
+
+# --- models that do not fit the features ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (
+            forest().fit(frame(CODES, NUMBERS).rename(columns={"age": "years"}), Y),
+            "fitted on 'years', which is no feature",
+        ),
+        (
+            forest().fit(frame(CODES, NUMBERS)[["dose", "age"]], Y),
+            "hold 'smoker', 'pollution', which it was not fitted",
+        ),
+        (forest().fit(CODES[:, :3], Y), "was fitted on 3 columns, but there are 4 features"),
+        (make_pipeline(OrdinalEncoder(), forest()).fit(TRAINING[["dose", "age"]], Y), "columns of Pipeline and the"),
+        (xgboost.XGBRegressor(**XGB).fit(CODES[:, :3], Y), "was fitted on 3 columns"),
+    ],
+)
+def test_columns_that_do_not_fit(model, words):
+    with pytest.raises(EncodingError) as error:
+        read_model(model, FEATURES, NUMBERS)
+    assert words in str(error.value)
+
+
+def test_a_state_that_the_pipeline_never_saw():
+    seen = (TRAINING["pollution"] != "mid").to_numpy()
+    model = make_pipeline(OrdinalEncoder(), forest()).fit(TRAINING[seen], Y[seen])
+    with pytest.raises(EncodingError, match="OrdinalEncoder never saw the state 'mid' of feature 'pollution'"):
+        read_model(model, FEATURES, NAMES)
+
+
+@pytest.mark.parametrize(
+    ("features", "states", "words"),
+    [
+        (("a",), (("x",), ("y",)), "1 features need as many tuples of states; got 2"),
+        ((), (), "0 features"),
+        (("a", "a"), (("x",), ("y",)), "feature 'a' occurs twice"),
+        (("a", "b"), (("x",), ()), "feature 'b' has no states"),
+    ],
+)
+def test_features_and_states_that_do_not_fit_each_other(features, states, words):
+    with pytest.raises(EncodingError) as error:
+        read_model(lambda x: np.zeros(len(x)), features, states)
+    assert words in str(error.value)
+
+
+# --- callables --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("function", "states"),
+    [
+        (lambda x: (x["smoker"] == "yes") * 2.0 + (x["dose"] == "3"), NAMES),
+        (lambda x: [2.0 * (row[0] == "yes") + (row[2] == "3") for row in np.asarray(x)], NAMES),
+        (lambda x: [2.0 * (row[0] == "yes") + (row[2] == "3") for row in x], NAMES),
+        (lambda x: 2.0 * x[:, 0] + (x[:, 2] == 3), NUMBERS),
+        (lambda x: 2.0 * x["smoker"] + (x["dose"] == 3), NUMBERS),
+        (lambda x: 2.0 * x["smoker"] + (x["dose"] == 3), DIGITS),
+        (lambda x: 2.0 * x[:, 0] + (x[:, 2] == 3), DIGITS),
+        (lambda x: (x["smoker"] == "1") * 2.0 + (x["dose"] == "3"), DIGITS),
+        (lambda x: (x["smoker"] == 1) * 2.0 + (x["dose"] == 3), DIGITS),
+        (lambda x: np.asarray(x).astype(float) @ [2.0, 0, 0, 0] + (np.asarray(x).astype(float)[:, 2] == 3), DIGITS),
+        (lambda x: x["smoker"].map({0: 0.0, 1: 2.0}) + (x["dose"] == 3), NUMBERS),
+    ],
+)
+def test_callables_get_what_they_understand(function, states):
+    predictor = read_model(function, FEATURES, states)
+    check(predictor, 2.0 * ROWS[:, 0] + (ROWS[:, 2] == 3), "black box")
+    assert "is a callable" in predictor.reason
+
+
+def test_a_callable_around_a_model_does_not_warn_about_names():
+    """sklearn warns when a model fitted on an array gets a DataFrame, and the other way round."""
+    on_array = forest().fit(CODES, Y)
+    on_frame = forest().fit(frame(CODES, NUMBERS).astype(float), Y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for model in (on_array, on_frame):
+            predictor = read_model(lambda x, m=model: m.predict(x), FEATURES, DIGITS)
+            check(predictor, on_array.predict(ROWS), "black box")
+
+
+def test_a_bound_method_is_as_good_as_its_owner():
+    model = make_pipeline(OrdinalEncoder(), DecisionTreeRegressor(random_state=0)).fit(TRAINING, Y)
+    check(read_model(model.predict, FEATURES, NAMES), model.predict(ALL), "tree")
+
+
+def test_text_and_numbers_that_mean_different_things_are_ambiguous():
+    def odd(x):
+        return [
+            1.0 * (row[0] == 1) + 2.0 * (row[0] == "1") + 3.0 * (str(row[2]) in ("3", "2.0")) for row in np.asarray(x)
+        ]
+
+    with pytest.raises(
+        EncodingError, match=r"answers differently \(for example '0' and 0\); say what is meant with enc"
+    ):
+        read_model(odd, FEATURES, DIGITS)
+    text = {name: {label: label for label in DIGITS[v]} for v, name in enumerate(FEATURES)}
+    check(read_model(odd, FEATURES, DIGITS, encoder=text), 2.0 * ROWS[:, 0] + 3.0 * (ROWS[:, 2] == 3), "black box")
+
+
+@pytest.mark.parametrize(
+    ("function", "states", "error", "words"),
+    [
+        (
+            lambda x: x @ np.ones(4),
+            NAMES,
+            EncodingError,
+            "feature 'smoker' (and 2 more) has the states 'no', 'yes', but",
+        ),
+        (lambda x: 1 / 0, NUMBERS, ModelError, "ZeroDivisionError: division by zero"),
+        (lambda x: np.ones(9), NUMBERS, ModelError, "returned an array of shape (9,) for 5 rows"),
+        (lambda x: np.full(len(x), np.nan), NUMBERS, ModelError, "returned nan (output 0) for the row smoker=0"),
+        (lambda x: ["a"] * len(x), NUMBERS, ModelError, "returned labels such as 'a'"),
+        (lambda x: None, NUMBERS, ModelError, "returned None"),
+    ],
+)
+def test_callables_that_cannot_work_say_why(function, states, error, words):
+    with pytest.raises(error) as caught:
+        read_model(function, FEATURES, states)
+    assert words in str(caught.value)

@@ -1,0 +1,155 @@
+"""Which function is called, and what comes back."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingRegressor, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, PoissonRegressor
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from shap_asv.errors import ModelError, UnknownMethodError
+from shap_asv.models.outputs import as_matrix, check_finite, choose_call, name_outputs
+
+X = np.random.default_rng(0).normal(size=(60, 3))
+Y = (X[:, 0] > 0).astype(int)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ([1, 2], [[1.0], [2.0]]),
+        ((1, 2), [[1.0], [2.0]]),
+        (np.array([True, False]), [[1.0], [0.0]]),
+        (np.array([[1.0], [2.0]]), [[1.0], [2.0]]),
+        (np.ones((2, 3), dtype=np.float32), np.ones((2, 3))),
+        (pd.Series([1, 2], index=[7, 5]), [[1.0], [2.0]]),
+        (pd.DataFrame({"a": [1, 2], "b": [3, 4]}), [[1.0, 3.0], [2.0, 4.0]]),
+        (csr_matrix([[1, 0], [0, 2]]), [[1.0, 0.0], [0.0, 2.0]]),
+        ([np.array([1.0, 2.0]), np.array([3.0, 4.0])], [[1.0, 2.0], [3.0, 4.0]]),
+        (np.array([1, 2.5], dtype=object), [[1.0], [2.5]]),
+    ],
+)
+def test_answers_become_a_float_matrix(answer, expected):
+    found = as_matrix(answer, 2, "model")
+    assert found.dtype == np.float64
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (np.ones(3), "shape (3,) for 2 rows"),
+        (np.ones((2, 2, 2)), "shape (2, 2, 2)"),
+        (np.ones((2, 0)), "shape (2, 0)"),
+        (1.0, "shape ()"),
+        (None, "returned None"),
+        (["yes", "no"], "labels such as 'yes'"),
+        (np.array(["1", "0"], dtype=object), "labels such as '1'"),
+        (np.array([1j, 2]), "complex"),
+        ([np.ones((2, 2)), np.ones((2, 3))], "list of 2 matrices"),
+        ([[1, 2], [3]], "no array of numbers"),
+    ],
+)
+def test_answers_that_are_no_matrix_are_named(answer, words):
+    with pytest.raises(ModelError) as error:
+        as_matrix(answer, 2, "model")
+    assert words in str(error.value)
+
+
+def test_nan_names_the_row():
+    with pytest.raises(ModelError, match=r"returned nan \(output 1\) for the row number 1"):
+        check_finite(np.array([[0, 1], [2, np.nan]]), "model", lambda row: f"number {row}")
+    with pytest.raises(ModelError, match="returned inf"):
+        check_finite(np.array([[np.inf]]), "model", str)
+
+
+def reference(model, output):
+    return {
+        "auto": lambda: model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)[:, None],
+        "probability": lambda: model.predict_proba(X),
+        "margin": lambda: model.decision_function(X).reshape(len(X), -1),
+        "prediction": lambda: model.predict(X)[:, None],
+        "log": lambda: np.log(model.predict(X))[:, None],
+    }[output]()
+
+
+@pytest.mark.parametrize(
+    ("model", "target", "model_output", "expected"),
+    [
+        (DecisionTreeClassifier(max_depth=2), Y, "auto", "probability"),
+        (DecisionTreeClassifier(max_depth=2), Y, "probability", "probability"),
+        (DecisionTreeClassifier(max_depth=2), Y, "raw", "probability"),
+        (RandomForestClassifier(3, random_state=0), Y, "raw", "probability"),
+        (GradientBoostingClassifier(n_estimators=3), Y, "auto", "probability"),
+        (GradientBoostingClassifier(n_estimators=3), Y, "raw", "margin"),
+        (LogisticRegression(), Y, "raw", "margin"),
+        (LinearSVC(), Y, "raw", "margin"),
+        (DecisionTreeRegressor(max_depth=2), Y, "auto", "prediction"),
+        (DecisionTreeRegressor(max_depth=2), Y, "raw", "prediction"),
+        (PoissonRegressor(), Y, "auto", "prediction"),
+        (PoissonRegressor(), Y, "raw", "log"),
+        (HistGradientBoostingRegressor(loss="poisson", max_iter=3), Y, "raw", "log"),
+        (make_pipeline(StandardScaler(), GradientBoostingClassifier(n_estimators=3)), Y, "raw", "margin"),
+        (GridSearchCV(LogisticRegression(), {"C": [0.1, 1]}, cv=2), Y, "raw", "margin"),
+    ],
+)
+def test_model_output(model, target, model_output, expected):
+    model.fit(X, target)
+    np.testing.assert_array_equal(choose_call(model, model_output)(X), reference(model, expected))
+
+
+def test_a_callable_is_called_as_it_is():
+    np.testing.assert_array_equal(choose_call(lambda x: x[:, 0])(X), X[:, :1])
+    model = LogisticRegression().fit(X, Y)
+    call = choose_call(model.predict_proba)
+    assert call.target is model
+    np.testing.assert_array_equal(call(X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    ("model", "model_output", "words"),
+    [
+        (lambda x: x, "raw", "is called as it is"),
+        (LinearSVC().fit(X, Y), "auto", "LinearSVC is a classifier without predict_proba; use model_output='raw'"),
+        (LinearSVC().fit(X, Y), "probability", "LinearSVC has no predict_proba"),
+        (GaussianNB().fit(X, Y), "raw", "GaussianNB has no raw output"),
+        (DecisionTreeClassifier(), "auto", "DecisionTreeClassifier is not fitted"),
+        (make_pipeline(StandardScaler(), LogisticRegression()), "auto", "Pipeline is not fitted"),
+        (DecisionTreeClassifier, "auto", "the class DecisionTreeClassifier, not an instance"),
+        (3, "auto", "must be callable or have predict"),
+        (None, "auto", "must be callable or have predict"),
+    ],
+)
+def test_wrong_models_say_why(model, model_output, words):
+    with pytest.raises(ModelError) as error:
+        choose_call(model, model_output)
+    assert words in str(error.value)
+
+
+def test_unknown_model_output():
+    with pytest.raises(UnknownMethodError, match="model_output='log_loss' is unknown; use one of auto, raw"):
+        choose_call(lambda x: x, "log_loss")
+
+
+def test_a_model_that_raises_is_named():
+    def broken(x):
+        raise KeyError("smoker")
+
+    with pytest.raises(ModelError, match="broken raised KeyError: 'smoker'"):
+        choose_call(broken)(X)
+
+
+def test_output_names():
+    call = choose_call(LogisticRegression().fit(X, np.array(["no", "yes"])[Y]))
+    assert name_outputs(call, 2, None) == ["no", "yes"]
+    assert name_outputs(call, 1, None) is None
+    assert name_outputs(call, 2, ["a", "b"]) == ["a", "b"]
+    assert name_outputs(choose_call(lambda x: x), 3, None) is None
+    with pytest.raises(ModelError, match="1 output_names"):
+        name_outputs(call, 2, ["a"])

@@ -1,0 +1,132 @@
+"""The predictor: batches, checks, names, pickles."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+from sklearn.tree import DecisionTreeClassifier
+
+from shap_asv.errors import ModelError
+from shap_asv.models.predictor import read_model
+from tests.models.problems import FEATURES, NAMES, NUMBERS, all_rows, classes, frame, training_codes
+
+CODES = training_codes(NAMES)
+LABELS = np.array(["bad", "fair", "good"])[classes(CODES, 3)]
+ROWS = all_rows(NAMES)
+
+
+@pytest.fixture(scope="module")
+def pipeline():
+    return make_pipeline(OrdinalEncoder(), RandomForestClassifier(4, random_state=0)).fit(frame(CODES, NAMES), LABELS)
+
+
+class Counting:
+    def __init__(self):
+        self.sizes = []
+
+    def __call__(self, x):
+        self.sizes.append(len(x))
+        return x["smoker"] == "yes"
+
+
+@pytest.mark.parametrize("batch_size", [1, 7, 48, 1000])
+def test_batches_never_pass_their_size_and_change_nothing(batch_size):
+    model = Counting()
+    predictor = read_model(model, FEATURES, NAMES, batch_size=batch_size)
+    model.sizes.clear()
+    outputs = predictor.predict(ROWS)
+    np.testing.assert_array_equal(outputs[:, 0], ROWS[:, 0])
+    assert max(model.sizes) <= batch_size
+    assert sum(model.sizes) == len(ROWS)
+
+
+def test_the_default_batch_bounds_the_input(pipeline):
+    predictor = read_model(pipeline, FEATURES, NAMES)
+    assert predictor.batch_size * predictor.path.inputs.n_columns * 8 <= 2**25
+
+
+def test_no_rows(pipeline):
+    assert read_model(pipeline, FEATURES, NAMES).predict(np.zeros((0, 4), dtype=int)).shape == (0, 3)
+
+
+def test_names_of_outputs(pipeline):
+    assert read_model(pipeline, FEATURES, NAMES).output_names == ["bad", "fair", "good"]
+    assert read_model(pipeline, FEATURES, NAMES, output_names=("x", "y", "z")).output_names == ["x", "y", "z"]
+    assert read_model(lambda x: np.zeros((len(x), 2)), FEATURES, NAMES).output_names is None
+    numbers = DecisionTreeClassifier().fit(CODES, CODES[:, 0])
+    assert read_model(numbers, FEATURES, NUMBERS).output_names == ["0", "1"]
+    binary = make_pipeline(OneHotEncoder(), LogisticRegression()).fit(frame(CODES, NAMES), CODES[:, 0])
+    assert read_model(binary, FEATURES, NAMES, model_output="raw").output_names is None
+    with pytest.raises(ModelError, match="2 output_names"):
+        read_model(pipeline, FEATURES, NAMES, output_names=["x", "y"])
+
+
+@pytest.mark.parametrize(
+    "codes",
+    [
+        np.zeros(4, dtype=int),
+        np.zeros((2, 3), dtype=int),
+        np.zeros((2, 4)),
+        np.array([[0, 0, 0, 2]]),
+        np.array([[0, 0, -1, 0]]),
+    ],
+)
+def test_codes_that_are_none(pipeline, codes):
+    with pytest.raises(ModelError, match="codes"):
+        read_model(pipeline, FEATURES, NAMES).predict(codes)
+
+
+@pytest.mark.parametrize("batch_size", [0, -3, 2.5, "many"])
+def test_wrong_batch_size(pipeline, batch_size):
+    with pytest.raises(ModelError, match="batch_size must be a positive integer"):
+        read_model(pipeline, FEATURES, NAMES, batch_size=batch_size)
+
+
+def test_a_model_that_fails_later_names_the_row():
+    def late(x):
+        both = (x["smoker"] == "yes") & (x["pollution"] == "high")  # never together in the rows it is tried on
+        return np.where(both, np.nan, 1.0)
+
+    predictor = read_model(late, FEATURES, NAMES)
+    with pytest.raises(ModelError, match="for the row smoker='yes', pollution='high', dose='0'"):
+        predictor.predict(ROWS)
+
+
+def test_a_model_that_changes_its_mind_about_outputs():
+    def fickle(x):
+        return np.ones((len(x), 2 if len(x) > 20 else 1))
+
+    predictor = read_model(fickle, FEATURES, NAMES)
+    with pytest.raises(ModelError, match="returned 2 outputs, but 1 when it was first called"):
+        predictor.predict(ROWS)
+
+
+@pytest.mark.parametrize("model_output", ["auto", "raw"])
+def test_pickle(pipeline, model_output):
+    predictor = read_model(pipeline, FEATURES, NAMES, model_output=model_output)
+    again = pickle.loads(pickle.dumps(predictor))
+    np.testing.assert_array_equal(again.predict(ROWS), predictor.predict(ROWS))
+    np.testing.assert_array_equal(again.products.evaluate(ROWS), predictor.products.evaluate(ROWS))
+    assert (again.kind, again.output_names) == (predictor.kind, predictor.output_names)
+
+
+def test_reading_leaves_the_global_generator_alone(pipeline):
+    np.random.seed(5)  # noqa: NPY002
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    read_model(pipeline, FEATURES, NAMES)
+    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+
+
+def test_many_features_and_states():
+    rng = np.random.default_rng(0)
+    cards = [70, *([2] * 299)]
+    codes = rng.integers(cards, size=(500, 300))
+    model = RandomForestClassifier(5, random_state=0).fit(codes, codes[:, 0] % 3)
+    predictor = read_model(model, [f"x{i}" for i in range(300)], [list(range(card)) for card in cards])
+    assert predictor.kind == "tree"
+    rows = rng.integers(cards, size=(200, 300))
+    np.testing.assert_allclose(predictor.products.evaluate(rows), model.predict_proba(rows), rtol=0, atol=1e-12)

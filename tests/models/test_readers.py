@@ -1,0 +1,137 @@
+"""The contract of the registry: what a reader reads is what the model computes, at every combination of states."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.neighbors import KNeighborsRegressor
+
+from shap_asv.models import readers
+from shap_asv.models.outputs import choose_call
+from shap_asv.models.predictor import read_model
+from shap_asv.models.products import NotSumOfProducts
+from shap_asv.models.readers import READERS, read_products, verify
+from tests.models.examples import CATEGORIES, EXAMPLES, MATRIX, Y
+from tests.models.problems import FEATURES, NUMBERS, all_rows, cardinalities, frame
+
+CASES = [(reader, name) for reader, examples in EXAMPLES.items() for name in examples]
+
+
+def test_every_reader_has_examples_and_every_example_a_reader():
+    assert set(EXAMPLES) == {reader.name for reader in READERS}
+
+
+def own_output(model, example, codes):
+    """The model's own answer, asked without any of our code, on a DataFrame like the one it was trained on."""
+    if example.categories:
+        rows = frame(codes, example.states)
+        rows = rows.astype({name: CATEGORIES[name].dtype for name in FEATURES})
+    else:
+        rows = frame(codes, NUMBERS).astype(float)
+    package = type(model).__module__.split(".")[0]
+    if example.model_output == "raw":
+        if hasattr(model, "decision_function"):
+            return model.decision_function(rows).reshape(len(rows), -1)
+        if package == "sklearn":
+            return np.log(model.predict(rows))[:, None]
+        settings = {
+            "xgboost": {"output_margin": True},
+            "lightgbm": {"raw_score": True},
+            "catboost": {"prediction_type": "RawFormulaVal"},
+        }[package]
+        return np.asarray(model.predict(rows, **settings), dtype=float).reshape(len(rows), -1)
+    answer = model.predict_proba(rows) if hasattr(model, "predict_proba") else model.predict(rows)
+    return np.asarray(answer, dtype=float).reshape(len(rows), -1)
+
+
+@pytest.mark.parametrize(("reader", "name"), CASES, ids=lambda x: x.replace(" ", "-"))
+def test_reader_is_exact_at_every_state(reader, name, monkeypatch):
+    """The reader alone, without the others, so that none hides behind another one."""
+    monkeypatch.setattr(readers, "READERS", tuple(row for row in READERS if row.name == reader))
+    example = EXAMPLES[reader][name]
+    model = example.fit()
+    predictor = read_model(model, FEATURES, example.states, model_output=example.model_output)
+    assert predictor.reason == ""
+    assert predictor.kind == next(row.kind for row in READERS if row.name == reader)
+    codes = all_rows(example.states)
+    expected = own_output(model, example, codes)
+    scale = 1 + np.abs(expected).max()
+    np.testing.assert_allclose(predictor.predict(codes), expected, rtol=0, atol=1e-12 * scale)
+    np.testing.assert_allclose(predictor.products.evaluate(codes), expected, rtol=0, atol=example.tolerance * scale)
+    assert predictor.n_outputs == expected.shape[1] == predictor.products.n_outputs
+
+
+def test_the_first_reader_that_passes_is_taken(monkeypatch):
+    def broken(*arguments):
+        raise KeyError("another version stores it otherwise")
+
+    first = dataclasses.replace(READERS[0], read=broken)
+    monkeypatch.setattr(readers, "READERS", (first, READERS[0]))
+    model = RandomForestRegressor(3, random_state=0).fit(MATRIX, Y)
+    assert read_model(model, FEATURES, NUMBERS).kind == "tree"
+    monkeypatch.setattr(readers, "READERS", (first,))
+    predictor = read_model(model, FEATURES, NUMBERS)
+    assert predictor.kind == "black box"
+    assert predictor.reason == (
+        "RandomForestRegressor could not be read (KeyError: 'another version stores it otherwise')"
+    )
+
+
+@pytest.mark.parametrize("output", [0, 1])
+def test_verification_catches_one_wrong_leaf(output):
+    """Every single leaf of a forest is spoiled in turn: each must be noticed."""
+    model = RandomForestRegressor(3, max_leaf_nodes=12, random_state=0).fit(MATRIX, np.stack([Y, -Y], axis=1))
+    predictor = read_model(model, FEATURES, NUMBERS)
+    cards = cardinalities(NUMBERS)
+    for term in range(predictor.products.n_terms):
+        coefficients = predictor.products.coefficients.copy()
+        coefficients[term, output] += 1e-4
+        spoiled = dataclasses.replace(predictor.products, coefficients=coefficients)
+        with pytest.raises(NotSumOfProducts, match=r"differs from its own output by up to 0\.0001"):
+            verify(spoiled, cards, predictor.path, 1e-10, "forest")
+
+
+def test_verification_enters_leaves_that_random_rows_miss():
+    """A leaf that needs 12 features to agree is met by one random row in 4096, but by the rows drawn inside regions."""
+    n = 12
+    rng = np.random.default_rng(0)
+    codes = rng.integers(2, size=(3000, n))
+    codes[:40] = 1
+    rare = codes.all(axis=1)
+    model = RandomForestRegressor(1, bootstrap=False, max_features=None).fit(codes, 10.0 * rare)
+    states = [(0, 1)] * n
+    predictor = read_model(model, [f"x{i}" for i in range(n)], states)
+    coefficients = predictor.products.coefficients.copy()
+    deep = np.argmax((predictor.products.terms > 0).sum(axis=1))
+    coefficients[deep] += 1e-4
+    spoiled = dataclasses.replace(predictor.products, coefficients=coefficients)
+    with pytest.raises(NotSumOfProducts):
+        verify(spoiled, (2,) * n, predictor.path, 1e-10, "tree")
+
+
+def test_a_constant_difference_is_read_off_the_model():
+    model = RandomForestRegressor(3, random_state=0).fit(MATRIX, Y)
+    predictor = read_model(model, FEATURES, NUMBERS)
+    shifted = dataclasses.replace(predictor.products, offset=predictor.products.offset + 3.0)
+    mended = verify(shifted, cardinalities(NUMBERS), predictor.path, 1e-10, "forest")
+    np.testing.assert_allclose(mended.offset, predictor.products.offset, atol=1e-12)
+
+
+def test_a_wrong_number_of_outputs_is_caught():
+    model = RandomForestRegressor(3, random_state=0).fit(MATRIX, Y)
+    predictor = read_model(model, FEATURES, NUMBERS)
+    with pytest.raises(NotSumOfProducts, match="was read with 1 outputs, but it returns 2"):
+        verify(
+            predictor.products, cardinalities(NUMBERS), lambda rows: np.tile(predictor.path(rows), 2), 1e-10, "forest"
+        )
+
+
+def test_a_model_that_no_reader_knows():
+    model = KNeighborsRegressor().fit(MATRIX, Y)
+    predictor = read_model(model, FEATURES, NUMBERS)
+    assert predictor.kind == "black box"
+    assert predictor.products is None
+    assert predictor.reason == "KNeighborsRegressor is neither a tree ensemble nor a linear model that can be read"
+    with pytest.raises(NotSumOfProducts):
+        read_products(model, predictor.path.inputs, cardinalities(NUMBERS), choose_call(model), predictor.path)

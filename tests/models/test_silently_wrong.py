@@ -1,0 +1,191 @@
+"""Models that shap's private loader is known to read wrong, or that look readable and are not.
+
+With shap's loader as the only reader each of them must end as a black box with a reason, or exact: never as a wrong
+sum. With the whole registry most of them are exact.
+"""
+
+import catboost
+import lightgbm
+import numpy as np
+import pytest
+import xgboost
+from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
+
+from shap_asv.models import readers, shap_trees
+from shap_asv.models.predictor import read_model
+from shap_asv.models.readers import READERS
+from tests.models.examples import CAT, CATEGORIES, FOUR, LGB, MATRIX, NUMBERS, PAIR, RATE, TEXT, TWO, XGB, Y
+from tests.models.problems import FEATURES, all_rows, frame
+
+ORDINAL = list(FEATURES[1:3])
+
+
+def booster():
+    return lightgbm.train(
+        {"objective": "multiclass", "num_class": 4, "verbose": -1, "min_data_in_leaf": 3, "num_threads": 1},
+        lightgbm.Dataset(MATRIX, FOUR),
+        num_boost_round=5,
+    )
+
+
+# name -> (make, states, model_output, is the full registry exact?)
+CASES = {
+    "HistGB categorical": (
+        lambda: HistGradientBoostingRegressor(max_iter=6, categorical_features=ORDINAL).fit(MATRIX, Y),
+        NUMBERS,
+        "auto",
+        True,
+    ),
+    "XGBoost enable_categorical": (
+        lambda: xgboost.XGBRegressor(enable_categorical=True, **XGB).fit(CATEGORIES, Y),
+        TEXT,
+        "auto",
+        True,
+    ),
+    "XGBoost multiclass": (lambda: xgboost.XGBClassifier(**XGB).fit(MATRIX, FOUR), NUMBERS, "raw", True),
+    "XGBoost dart": (
+        lambda: xgboost.XGBRegressor(booster="dart", rate_drop=0.9, **XGB).fit(MATRIX, Y),
+        NUMBERS,
+        "auto",
+        True,
+    ),
+    "XGBRF": (lambda: xgboost.XGBRFRegressor(**XGB).fit(MATRIX, Y), NUMBERS, "auto", True),
+    "XGBoost leaf vectors": (
+        lambda: xgboost.XGBRegressor(multi_strategy="multi_output_tree", **XGB).fit(MATRIX, PAIR),
+        NUMBERS,
+        "auto",
+        True,
+    ),
+    "LightGBM categorical": (
+        lambda: lightgbm.LGBMRegressor(min_data_per_group=3, cat_smooth=0.1, **LGB).fit(CATEGORIES, Y),
+        TEXT,
+        "auto",
+        True,
+    ),
+    "LightGBM categorical_feature": (
+        lambda: lightgbm.LGBMRegressor(min_data_per_group=3, cat_smooth=0.1, **LGB).fit(
+            MATRIX.to_numpy().astype(int), Y, categorical_feature=[1, 2]
+        ),
+        NUMBERS,
+        "auto",
+        True,
+    ),
+    "LightGBM rf": (lambda: lightgbm.LGBMRegressor(**RATE, **LGB).fit(MATRIX, Y), NUMBERS, "auto", True),
+    "LightGBM linear trees": (
+        lambda: lightgbm.LGBMRegressor(linear_tree=True, **LGB).fit(MATRIX, Y),
+        NUMBERS,
+        "auto",
+        False,
+    ),
+    "lgb.Booster multiclass": (booster, NUMBERS, "raw", True),
+    "CatBoost multiclass": (lambda: catboost.CatBoostClassifier(**CAT).fit(MATRIX, FOUR), NUMBERS, "raw", True),
+    "CatBoostRegressor": (lambda: catboost.CatBoostRegressor(**CAT).fit(MATRIX, Y), NUMBERS, "auto", True),
+    "CatBoost categorical": (
+        lambda: catboost.CatBoostRegressor(cat_features=list(FEATURES), **CAT).fit(CATEGORIES.astype(str), Y),
+        TEXT,
+        "auto",
+        False,
+    ),
+}
+
+
+def read(case):
+    make, states, model_output, _ = CASES[case]
+    return read_model(make(), FEATURES, states, model_output=model_output)
+
+
+def is_exact(predictor):
+    codes = all_rows(NUMBERS)
+    expected = predictor.predict(codes)
+    return np.allclose(predictor.products.evaluate(codes), expected, rtol=0, atol=5e-6 * (1 + np.abs(expected).max()))
+
+
+@pytest.mark.parametrize("refuse", [True, False], ids=["refusal", "verification alone"])
+@pytest.mark.parametrize("case", CASES)
+def test_shaps_loader_is_never_believed(case, refuse, monkeypatch):
+    monkeypatch.setattr(readers, "READERS", tuple(row for row in READERS if row.name == "shap's loader"))
+    if not refuse:
+        monkeypatch.setattr(shap_trees, "has_categorical_splits", lambda estimator: False)
+    predictor = read(case)
+    if predictor.products is None:
+        assert predictor.kind == "black box"
+        assert predictor.reason
+    else:
+        assert is_exact(predictor)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_registry_reads_it_or_says_why_not(case):
+    predictor = read(case)
+    if CASES[case][3]:
+        assert predictor.kind == "tree"
+        assert predictor.reason == ""
+        assert is_exact(predictor)
+    else:
+        assert predictor.products is None
+        assert "linear_tree" in predictor.reason or "splits on categories" in predictor.reason
+
+
+def test_shaps_loader_really_is_wrong_somewhere():
+    """Otherwise the two tests above would not show anything."""
+    model = lightgbm.LGBMRegressor(**RATE, **LGB).fit(MATRIX, Y)
+    predictor = read_model(model, FEATURES, NUMBERS)
+    cards = predictor.cardinalities
+    unchecked = shap_trees.read_with_shap(model, predictor.path.inputs, cards, predictor.path.call)
+    codes = all_rows(NUMBERS)
+    assert np.abs(unchecked.evaluate(codes) - predictor.predict(codes)).max() > 0.5
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (xgboost.XGBClassifier(**XGB).fit(MATRIX, TWO), "the probabilities of XGBClassifier are no sum over trees"),
+        (lightgbm.LGBMClassifier(**LGB).fit(MATRIX, TWO), "probabilities of LGBMClassifier are no sum over trees"),
+        (LogisticRegression().fit(MATRIX, TWO), "probabilities of LogisticRegression are no sum over features"),
+        (PoissonRegressor().fit(MATRIX, np.abs(Y)), "differs from its own output"),
+        (HistGradientBoostingRegressor(loss="gamma", max_iter=3).fit(MATRIX, np.exp(Y)), "differs from its own output"),
+    ],
+    ids=lambda x: type(x).__name__ if not isinstance(x, str) else "",
+)
+def test_what_a_link_hides_is_hinted_at(model, words):
+    predictor = read_model(model, FEATURES, NUMBERS)
+    assert predictor.products is None
+    assert words in predictor.reason
+    assert "model_output='raw'" in predictor.reason
+    raw = read_model(model, FEATURES, NUMBERS, model_output="raw")
+    assert raw.products is not None
+    assert is_exact(raw)
+
+
+def test_boosting_that_starts_from_another_model_is_no_sum_of_trees():
+    model = GradientBoostingRegressor(n_estimators=3, init=LinearRegression()).fit(MATRIX, Y)
+    predictor = read_model(model, FEATURES, NUMBERS)
+    assert predictor.products is None
+    assert "differs from its own output" in predictor.reason
+
+
+def test_early_stopping_uses_the_best_iteration():
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=len(Y))
+    settings = {"n_estimators": 60, "max_depth": 6, "learning_rate": 0.5, "n_jobs": 1, "early_stopping_rounds": 40}
+    model = xgboost.XGBRegressor(**settings).fit(
+        MATRIX[:200], noise[:200], eval_set=[(MATRIX[200:], noise[200:])], verbose=False
+    )
+    assert model.best_iteration + 1 < model.get_booster().num_boosted_rounds()
+    predictor = read_model(model, FEATURES, NUMBERS)
+    assert predictor.kind == "tree"
+    assert is_exact(predictor)
+
+
+def test_boosters_without_their_sklearn_dress():
+    data = xgboost.DMatrix(MATRIX, Y)
+    model = xgboost.train({"max_depth": 3, "nthread": 1}, data, num_boost_round=5)
+    predictor = read_model(model, FEATURES, NUMBERS)
+    assert predictor.kind == "tree"
+    assert is_exact(predictor)
+    codes = all_rows(NUMBERS)
+    own = model.predict(xgboost.DMatrix(frame(codes, NUMBERS).astype(float)))
+    np.testing.assert_allclose(predictor.predict(codes)[:, 0], own, rtol=0, atol=1e-6)
+    raw = read_model(booster(), FEATURES, NUMBERS, model_output="raw")
+    assert (raw.kind, raw.n_outputs) == ("tree", 4)
