@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from shap_asv.errors import EncodingError, ModelError
+from shap_asv.models.columns import equal
 from shap_asv.models.inputs import (
     States,
     TableInputs,
@@ -219,7 +220,7 @@ def _of_callable(trials: Sequence[Trial], states: States) -> Path | None:
     as_text, as_numbers = reactions(labels, states), reactions(numbers, states)
     if as_text is None or as_numbers is None:
         return numbers if as_text is None else labels
-    if np.array_equal(as_text[0], as_numbers[0]):
+    if np.array_equal(as_text[0], as_numbers[0], equal_nan=True):
         return numbers if as_text[1].any() else labels  # numbers are quicker to hand over
     if (as_text[1] >= as_numbers[1]).all() and not (as_numbers[1] >= as_text[1]).all():
         return labels
@@ -244,7 +245,8 @@ def reactions(path: Path, states: States, n_bases: int = 8) -> tuple[np.ndarray,
         return None
     cube = outputs.reshape(n_bases, -1, outputs.shape[1])
     starts = blocks[0][1]
-    reacts = [bool((cube[:, starts[v] : starts[v + 1]] != cube[:, starts[v], None]).any()) for v in range(len(cards))]
+    states_of = [cube[:, starts[v] : starts[v + 1]] for v in range(len(cards))]
+    reacts = [not equal(block, block[:, :1]).all() for block in states_of]
     return outputs, np.array(reacts)
 
 
