@@ -1,0 +1,20 @@
+"""SHAP and ASV side by side, in matplotlib: where credit moves from effects to causes.
+
+Every plot takes ``shap.Explanation`` objects of the same rows and features, looks like shap's own, takes ``show=`` and
+``ax=`` and returns its axes. matplotlib is imported when a plot is drawn, not before.
+"""
+
+from shap_asv.plots.bars import comparison
+from shap_asv.plots.convergence import Convergence, convergence
+from shap_asv.plots.graphs import causal_graph
+from shap_asv.plots.swarms import comparison_beeswarm
+from shap_asv.plots.waterfalls import comparison_waterfall
+
+__all__ = [
+    "Convergence",
+    "causal_graph",
+    "comparison",
+    "comparison_beeswarm",
+    "comparison_waterfall",
+    "convergence",
+]

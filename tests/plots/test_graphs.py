@@ -1,0 +1,200 @@
+"""The causal graph: coloured and sized by value, arrows from border to border, legible from 1 to 40 nodes."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.patches import Circle, PathPatch, Polygon
+
+from shap_asv import plots
+from shap_asv.errors import CausalGraphError
+from shap_asv.orders import CausalOrder
+from shap_asv.plots.style import diverging_colours, sequential_colours
+from tests.oracles.random_problems import random_edges
+from tests.plots.looking import ASIA, CANCER, LONG, NETWORKS, assert_neat, drawn_texts, nodes, two_explanations
+
+
+def circles(ax):
+    return {patch.get_gid(): patch for patch in ax.patches if isinstance(patch, Circle)}
+
+
+def stretches(ax):
+    """Start and end of every stretch of the arrows."""
+    (arrows,) = [patch for patch in ax.patches if isinstance(patch, PathPatch)]
+    path = arrows.get_path()
+    starts = np.flatnonzero(path.codes == path.MOVETO)
+    return [
+        (path.vertices[a], path.vertices[b - 1]) for a, b in zip(starts, [*starts[1:], len(path.codes)], strict=True)
+    ]
+
+
+def reached(ax, name):
+    """Nodes whose borders the arrows of ``name`` lead to, following stretches from its own border."""
+    heads = {
+        patch.get_gid().removeprefix("head of "): patch.get_xy()[0]
+        for patch in ax.patches
+        if isinstance(patch, Polygon)
+    }
+    circle = circles(ax)[name]
+    points, found = [np.add(circle.center, (circle.radius, 0))], set()
+    while points:
+        point = points.pop()
+        for start, end in stretches(ax):
+            if np.allclose(start, point, atol=1e-6):
+                points.append(end)
+                found |= {effect for effect, tip in heads.items() if np.allclose(end, tip - [0.085, 0], atol=1e-6)}
+    return found
+
+
+@pytest.mark.parametrize("row", [0, None], ids=["row", "mean"])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_networks_are_neat(name, row):
+    edges = NETWORKS[name]
+    pair = two_explanations(nodes(edges), rows=1 if row == 0 else 500)
+    axes = plots.causal_graph(pair, edges, row=row, show=False)
+    assert len(axes) == 2
+    assert_neat(axes[0].figure)
+    assert min(text.get_fontsize() for text, _ in drawn_texts(axes[0].figure)) >= 7.9
+    for ax in axes:
+        assert set(circles(ax)) == set(nodes(edges))
+
+
+@pytest.mark.parametrize("name", ["cancer", "asia", "child"])
+def test_arrows_lead_from_border_to_border(name):
+    edges = NETWORKS[name]
+    axes = plots.causal_graph(two_explanations(nodes(edges)), edges, row=0, show=False)
+    for ax in axes:
+        drawn = circles(ax)
+        for patch in ax.patches:
+            if isinstance(patch, Polygon):
+                node = drawn[patch.get_gid().removeprefix("head of ")]
+                distance = np.linalg.norm(np.array(patch.get_xy()[0]) - node.center)
+                assert distance == pytest.approx(node.radius)
+        for cause in nodes(edges):
+            assert reached(ax, cause) == {v for u, v in edges if u == cause}
+        starts_and_ends = [tuple(np.round([*a, *b], 6)) for a, b in stretches(ax)]
+        assert len(starts_and_ends) == len(set(starts_and_ends)), "a stretch is drawn twice"
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_no_arrow_crosses_a_label_or_a_foreign_node(name):
+    edges = NETWORKS[name]
+    axes = plots.causal_graph(two_explanations(nodes(edges)), edges, row=0, show=False)
+    drawn = drawn_texts(axes[0].figure)
+    for ax in axes:
+        (arrows,) = [patch for patch in ax.patches if isinstance(patch, PathPatch)]
+        for path in arrows.get_path()._iter_connected_components():
+            points = ax.transData.transform(path.interpolated(40).vertices if len(path) == 2 else _cubic(path.vertices))
+            for text, box in drawn:
+                if text.axes is ax:
+                    inside = (points > box.min + 1).all(axis=1) & (points < box.max - 1).all(axis=1)
+                    assert not inside.any(), f"an arrow crosses {text.get_text()!r}"
+            data = ax.transData.inverted().transform(points)
+            for circle in circles(ax).values():
+                assert (np.linalg.norm(data - circle.center, axis=1) > circle.radius - 1e-6).all()
+
+
+def _cubic(v):
+    t = np.linspace(0, 1, 60)[:, None]
+    return (1 - t) ** 3 * v[0] + 3 * t * (1 - t) ** 2 * v[1] + 3 * t**2 * (1 - t) * v[2] + t**3 * v[3]
+
+
+@pytest.mark.parametrize("row", [0, None], ids=["row", "mean"])
+def test_colour_and_area_are_values_on_one_scale(row):
+    pair = two_explanations(nodes(ASIA), rows=7)
+    axes = plots.causal_graph(pair, ASIA, row=row, show=False)
+    values = np.array([e.values[0] if row == 0 else np.abs(e.values).mean(axis=0) for e in pair.values()])
+    largest = np.abs(values).max()
+    colours = diverging_colours() if row == 0 else sequential_colours()
+    for ax, own in zip(axes, values, strict=True):
+        for name, value in zip(nodes(ASIA), own, strict=True):
+            circle = circles(ax)[name]
+            share = value / largest
+            np.testing.assert_allclose(circle.get_facecolor(), colours(0.5 + share / 2 if row == 0 else share))
+            assert circle.radius == pytest.approx(max(0.08, 0.32 * np.sqrt(abs(share))))
+    bar = axes[0].figure.axes[-1]
+    assert bar.get_ylim() == pytest.approx((-largest if row == 0 else 0, largest))
+
+
+def test_values_are_printed_with_their_sign_beside_the_states():
+    pair = two_explanations(nodes(CANCER))
+    axes = plots.causal_graph(pair, CANCER, row=0, show=False)
+    words = [text.get_text() for text in axes[1].texts]
+    assert "Smoker = Normal" in words
+    signed = [word for word in words if word[0] in "+\N{MINUS SIGN}0"]
+    expected = ["+" if v > 5e-4 else "\N{MINUS SIGN}" if v < -5e-4 else "0" for v in pair["ASV"].values[0]]
+    assert [word[0] for word in signed] == expected
+
+
+def test_causes_stand_left_of_effects():
+    for edges in NETWORKS.values():
+        ax = plots.causal_graph(two_explanations(nodes(edges)), edges, show=False)[0]
+        drawn = circles(ax)
+        assert all(drawn[u].center[0] < drawn[v].center[0] for u, v in edges)
+
+
+def test_hidden_nodes_are_empty_and_unknown_features_are_kept():
+    features = ["Smoker", "Xray", "Shoe size"]
+    axes = plots.causal_graph(two_explanations(features), CANCER, row=0, show=False)
+    drawn = circles(axes[0])
+    assert set(drawn) == {*nodes(CANCER), "Shoe size"}
+    for name, circle in drawn.items():
+        hidden = name not in features
+        assert (circle.get_linestyle() != "-") is hidden
+        assert not hidden or circle.get_facecolor() == (1, 1, 1, 1)
+    assert len([text for text in axes[0].texts if text.get_text() == "Cancer"]) == 1
+    assert_neat(axes[0].figure)
+
+
+@pytest.mark.parametrize(
+    ("features", "edges"),
+    [
+        (LONG, [("x", LONG[4]), (LONG[0], "x")]),
+        (["a"], []),
+        (["a", "b"], [("a", "b")]),
+        ([f"feature {i}" for i in range(14)], []),
+        ([f"leaf {i}" for i in range(39)], [("root", f"leaf {i}") for i in range(39)]),
+        ([f"f{i}" for i in range(9)], [(f"f{i}", f"f{j}") for i in range(9) for j in range(i + 1, 9)]),
+    ],
+    ids=["long", "one", "two", "edgeless", "star", "complete"],
+)
+@pytest.mark.parametrize("scale", [3e7, 0.0])
+def test_neat_at_any_size(features, edges, scale):
+    axes = plots.causal_graph(two_explanations(features, scale=scale), edges, row=0, show=False)
+    assert_neat(axes[0].figure)
+
+
+def test_random_graphs_of_forty_nodes_are_neat():
+    rng = np.random.default_rng(4)
+    for kind in ("dag", "polytree"):
+        edges = random_edges(rng, 40, kind)
+        if kind == "dag":
+            edges = [edge for edge in edges if rng.random() < 0.2]
+        names = [f"node_{i}" for i in range(40)]
+        pair = two_explanations(names)
+        axes = plots.causal_graph(pair, [(names[u], names[v]) for u, v in edges], row=0, show=False)
+        assert_neat(axes[0].figure)
+
+
+def test_one_or_three_explanations():
+    pair = two_explanations(nodes(CANCER))
+    (ax,) = plots.causal_graph(pair["ASV"], CANCER, show=False)
+    assert_neat(ax.figure)
+    assert ax.get_title() == ""
+    axes = plots.causal_graph({**pair, "TreeSHAP": pair["SHAP"]}, CANCER, show=False)
+    assert [a.get_title() for a in axes] == ["SHAP", "ASV", "TreeSHAP"]
+    assert_neat(axes[0].figure)
+
+
+def test_axes_of_the_caller_get_a_drawing_that_fits():
+    _, own = plt.subplots(1, 2, figsize=(12, 6))
+    axes = plots.causal_graph(two_explanations(nodes(NETWORKS["child"])), NETWORKS["child"], row=0, ax=own, show=False)
+    assert axes == tuple(own)
+    assert_neat(axes[0].figure)
+
+
+def test_takes_a_causal_order_and_needs_a_graph():
+    order = CausalOrder.from_edges(CANCER)
+    axes = plots.causal_graph(two_explanations(nodes(CANCER)), order, show=False)
+    assert reached(axes[0], "Cancer") == {"Xray", "Dyspnoea"}
+    with pytest.raises(CausalGraphError, match="needs the graph"):
+        plots.causal_graph(two_explanations(nodes(CANCER)), show=False)
