@@ -1,3 +1,39 @@
-"""Asymmetric Shapley values: shap explanations that respect a causal graph."""
+"""Asymmetric Shapley values: shap explanations that respect a causal graph.
+
+>>> from shap_asv import CausalOrder
+>>> CausalOrder.from_edges([("smoking", "cancer")], features=["age", "smoking", "cancer"]).count_topological_orders()
+3
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from shap_asv import errors, plots
+    from shap_asv.backgrounds.pgmpy_networks import load_network
+    from shap_asv.explainer.asymmetric import AsymmetricExplainer
+    from shap_asv.orders import CausalOrder
+
+# Loaded on first use: importing the package alone imports neither shap nor pgmpy nor matplotlib.
+_HOMES = {
+    "AsymmetricExplainer": "shap_asv.explainer.asymmetric",
+    "CausalOrder": "shap_asv.orders",
+    "load_network": "shap_asv.backgrounds.pgmpy_networks",
+}
+_MODULES = ("errors", "plots")
+
+__all__ = ["AsymmetricExplainer", "CausalOrder", "__version__", "errors", "load_network", "plots"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    if name in _MODULES:
+        return import_module(f"shap_asv.{name}")
+    raise AttributeError(f"module 'shap_asv' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -57,7 +57,7 @@ class RequisiteEvidence:
         from_below, from_above = np.zeros_like(observed), np.zeros_like(observed)
         for v in asked:
             from_below[v] = hidden[v]
-        ever_observed = observed.any(axis=1)
+        ever_observed = np.asarray(observed.any(axis=1))
         # below this line of nodes nothing is ever observed and nothing was asked: the ball cannot come back from there
         relevant = np.zeros(len(observed), dtype=bool)
         for v in range(len(observed)):

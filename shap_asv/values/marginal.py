@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from shap_asv.errors import ModelError
-from shap_asv.models.predictor import Predictor
+from shap_asv.models.predictor import PlainPredictor
 from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, blocks
 
 _SECONDS_PER_CALL = 3e-6
@@ -35,6 +35,14 @@ class MatrixBackground:
     def n_features(self) -> int | None:
         shape = getattr(self.masker, "shape", None)
         return None if shape is None or callable(shape) else int(shape[1])
+
+    def dressed(self, inputs: np.ndarray) -> Any:
+        """As shap hands them to the model: a DataFrame where the background was one."""
+        if self.dataframe_columns is None:
+            return inputs
+        import pandas as pd
+
+        return pd.DataFrame(inputs, columns=self.dataframe_columns)
 
     def masked_inputs(self, coalitions: np.ndarray, row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Model inputs for each coalition, stacked, and the number of inputs that belong to each."""
@@ -58,14 +66,15 @@ class MarginalValues:
     def __init__(
         self,
         background: MatrixBackground,
-        predictor: Predictor,
+        predictor: PlainPredictor,
         link: Callable[[np.ndarray], np.ndarray] | None = None,
         linearize_link: bool = True,
         batch_size: int = 65_536,
     ) -> None:
         self.background = background
         self.predictor = predictor
-        self.n_outputs = predictor.n_outputs
+        assert predictor.n_outputs is not None
+        self.n_outputs: int = predictor.n_outputs
         self.batch_size = batch_size
         self._link = link
         self._linearize = linearize_link and link is not None
@@ -78,7 +87,7 @@ class MarginalValues:
             sample_weights = self._sample_weights(row)
             for block in blocks(len(coalitions), per_call):
                 inputs, counts = self.background.masked_inputs(coalitions[block], row)
-                outputs = self.predictor.predict(inputs)
+                outputs = self.predictor.predict(self.background.dressed(inputs))
                 ends = np.cumsum(counts)
                 for position, (start, end) in enumerate(zip(ends - counts, ends, strict=True)):
                     result[i, block.start + position] = self._average(outputs[start:end], sample_weights)
@@ -102,7 +111,7 @@ class MarginalValues:
         if not self._linearize or self._link is None:
             return None
         inputs, _ = self.background.masked_inputs(np.zeros((1, len(row)), dtype=bool), row)
-        outputs = self.predictor.predict(inputs)
+        outputs = self.predictor.predict(self.background.dressed(inputs))
         mean = outputs.mean(axis=0)
         step = 1e-4  # shap's own difference quotient: its numbers are what we have to meet
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -112,17 +121,17 @@ class MarginalValues:
             return weights * (len(weights) / weights.sum(axis=0))
 
 
-def _obstacle(background: object, predictor: Predictor) -> str | None:
+def _obstacle(background: object, predictor: PlainPredictor) -> str | None:
     return None if isinstance(background, MatrixBackground) else "needs a matrix or a shap masker as background"
 
 
-def _cost(background: MatrixBackground, predictor: Predictor, work: Workload) -> Cost:
+def _cost(background: MatrixBackground, predictor: PlainPredictor, work: Workload) -> Cost:
     calls = work.n_rows * work.n_coalitions * background.n_samples
-    memory = 8 * (65_536 * work.n_features + work.n_rows * work.n_coalitions * predictor.n_outputs)
+    memory = 8 * (65_536 * work.n_features + work.n_rows * work.n_coalitions * (predictor.n_outputs or 1))
     return Cost(model_calls=calls, queries=0, seconds=calls * _SECONDS_PER_CALL, memory=memory)
 
 
-def _build(background: MatrixBackground, predictor: Predictor, options: ValueOptions) -> MarginalValues:
+def _build(background: MatrixBackground, predictor: PlainPredictor, options: ValueOptions) -> MarginalValues:
     return MarginalValues(background, predictor, options.link, options.linearize_link, options.batch_size)
 
 

@@ -1,0 +1,205 @@
+"""Exact phi of a sum of products on any DAG, term by term on the term's own ancestral set.
+
+Let every network ancestor of a feature be a feature that precedes it in the causal order. Then each ideal S of the
+order is closed under network ancestors, and conditioning on ``e_S`` is clamping. For a term with features F only the
+network-ancestral closure A of F matters:
+
+    nu(S) = prod over v in S and F of g_v(e_v)  *  V_T(e),        T = S restricted to A,
+    V_T(e) = sum over x_v of P(x_v | parents) g_v(x_v) V_{T+v}(e, x_v)        for the first v of A - T.
+
+``V_T`` reads only the *active* members of T, those with a network child in A - T: a table of a few dozen numbers. All
+tables of a term come from one pass down the ideals of A, whatever the row. A row then walks the ideals of A along a
+spanning tree (each ideal hangs below itself without its last member) and skips the whole branch as soon as a factor
+``g_v(e_v)`` is zero, which for the leaf of a decision tree happens early. The weights are those of the full lattice,
+added up over the ideals that agree on A.
+
+Rows that agree on A are computed once per closure; terms with the same closure share its layout.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy.sparse as sp
+
+from shap_asv.backends.columns import Columns
+from shap_asv.backends.contract import Attribution
+from shap_asv.backgrounds.discrete import DiscreteBackground
+from shap_asv.backgrounds.grouping import number_rows
+from shap_asv.errors import BudgetExceededError
+from shap_asv.models.products import SumOfProducts
+from shap_asv.orders import CausalOrder
+from shap_asv.values.contract import blocks
+
+if TYPE_CHECKING:
+    from shap_asv.backends.ancestral_kernel import Tables, Walk
+
+#: Table entries that one closure may have; past it the tables would be larger than the work they save.
+ENTRY_LIMIT = 4_000_000
+_LARGEST_CLOSURE = 62  # ideals of a closure are bits of one signed integer
+_PATTERN_BLOCK = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class Closure:
+    """The ideals of one ancestral set A, laid out for the kernel.
+
+    Attributes
+    ----------
+    members : int array (a,)
+        Features, causes first; inside the kernel a member is its position here.
+    terms : int array (t,)
+    walk : Walk
+        The ideals in the order of the spanning tree, with their weights and the shape of their tables.
+    tables : Tables
+        How the tables are filled.
+    """
+
+    members: np.ndarray
+    terms: np.ndarray
+    walk: "Walk"
+    tables: "Tables"
+
+
+def ancestral_obstacle(background: DiscreteBackground, order: CausalOrder) -> str | None:
+    """None when every network ancestor of each feature is a feature that precedes it, else a sentence."""
+    network = background.network
+    feature_of = {int(node): i for i, node in enumerate(background.nodes)}
+    before = order.ancestor_matrix
+    above: list[set[int]] = []
+    for v in range(network.n_nodes):
+        above.append({u for p in network.parents[v] for u in (p, *above[p])})
+    for node, i in feature_of.items():
+        for u in above[node]:
+            if u not in feature_of:
+                return f"the latent node {network.names[u]!r} stands above the feature {network.names[node]!r}"
+            if not before[feature_of[u], i]:
+                return f"{network.names[u]!r} does not precede its network descendant {network.names[node]!r}"
+    return None
+
+
+def feature_parents(background: DiscreteBackground) -> list[list[int]]:
+    """Network parents of each feature, as features."""
+    feature_of = {int(node): i for i, node in enumerate(background.nodes)}
+    return [[feature_of[p] for p in background.network.parents[int(node)]] for node in background.nodes]
+
+
+def closed_sets(
+    background: DiscreteBackground, order: CausalOrder, products: SumOfProducts
+) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct network-ancestral closures of the terms, bool (c, n), and the closure of each term (t,)."""
+    parents = feature_parents(background)
+    closed = products.terms != 0
+    for v in reversed(order.topological_indices):
+        for p in parents[v]:
+            closed[:, p] |= closed[:, v]
+    member, chosen = number_rows([(closed[:, v], 2) for v in range(closed.shape[1])], len(closed))
+    return closed[chosen], member
+
+
+def build_closures(
+    background: DiscreteBackground, order: CausalOrder, products: SumOfProducts, columns: Columns
+) -> tuple[Closure, ...]:
+    """Group terms by ancestral closure and lay each closure out. O(closures * ideals * n / 64) plus the layouts."""
+    parents = feature_parents(background)
+    # not the network's order: an ideal without its last member has to be an ideal of the causal order
+    causes_first = np.array(order.topological_indices)
+    sets, member = closed_sets(background, order, products)
+    by_set = np.split(np.argsort(member, kind="stable"), np.cumsum(np.bincount(member))[:-1])
+    closures = []
+    for inside, terms in zip(sets, by_set, strict=True):
+        if inside.any():
+            members = causes_first[inside[causes_first]]
+            closures.append(_lay_out(background, parents, columns, members, terms))
+    return tuple(closures)
+
+
+def _lay_out(
+    background: DiscreteBackground, parents: list[list[int]], columns: Columns, members: np.ndarray, terms: np.ndarray
+) -> Closure:
+    from shap_asv.backends.ancestral_kernel import Tables, Walk, largest_first, lay_out_ideals
+
+    a = len(members)
+    if a > _LARGEST_CLOSURE:
+        raise BudgetExceededError(f"a term depends on {a} features and their causes, more than {_LARGEST_CLOSURE}")
+    local = {int(v): i for i, v in enumerate(members)}
+    inside = columns.coalitions[:, members]
+    ids, chosen = number_rows([(inside[:, j], 2) for j in range(a)], len(inside))
+    masks = inside[chosen].astype(np.int64) @ (np.int64(1) << np.arange(a, dtype=np.int64))
+    merge = sp.csr_array((np.ones(len(ids)), (ids, np.arange(len(ids)))), shape=(len(chosen), len(ids)))
+    weights = sp.csr_array((merge @ columns.matrix)[:, members])
+    children = np.zeros(a, dtype=np.int64)
+    table_strides = np.zeros((a, a), dtype=np.int64)
+    cards = np.array([background.cardinalities[v] for v in members], dtype=np.int64)
+    tables, offsets, size = [], np.zeros(a, dtype=np.int64), 0
+    for i, v in enumerate(members):
+        causes = [local[p] for p in parents[v]]
+        table = np.moveaxis(background.network.tables[int(background.nodes[v])], 0, -1)  # state fastest
+        for axis, p in enumerate(causes):
+            children[p] |= 1 << i
+            table_strides[i, p] = int(np.prod(table.shape[axis + 1 :], dtype=np.int64))
+        offsets[i] = size
+        size += table.size
+        tables.append(table.reshape(-1))
+    layout = lay_out_ideals(masks, children, cards)
+    if layout.starts[-1] > ENTRY_LIMIT:
+        raise BudgetExceededError(
+            f"the tables of one term would have {int(layout.starts[-1]):,} entries, more than {ENTRY_LIMIT:,}"
+        )
+    weights = weights[layout.order]
+    weights.eliminate_zeros()
+    walk = Walk(
+        layout.skip,
+        layout.parent,
+        layout.last,
+        weights.indptr.astype(np.int64),
+        weights.indices.astype(np.int64),
+        weights.data,
+        layout.starts,
+        layout.strides,
+    )
+    filling = Tables(
+        largest_first(layout.next_ideal),
+        layout.step,
+        layout.next_ideal,
+        np.concatenate(tables),
+        offsets,
+        table_strides,
+        cards,
+        np.concatenate([[0], np.cumsum(cards)]),
+    )
+    return Closure(members, terms, walk, filling)
+
+
+@dataclass(frozen=True, eq=False)
+class AncestralAttributor:
+    """phi of a sum of products, closure by closure."""
+
+    products: SumOfProducts
+    closures: tuple[Closure, ...]
+    n_features: int
+
+    def attribute(self, rows: np.ndarray) -> Attribution:
+        from shap_asv.backends.ancestral_kernel import explain_closure
+
+        products = self.products
+        phi = np.zeros((len(rows), self.n_features, products.n_outputs))
+        base = products.offset.astype(float).copy()
+        nothing = np.zeros(products.n_outputs)
+        for closure in self.closures:
+            members, cards, offsets = closure.members, closure.tables.cards, closure.tables.offsets
+            factors = np.empty((len(closure.terms), offsets[-1]))
+            for j, v in enumerate(members):
+                factors[:, offsets[j] : offsets[j + 1]] = products.vectors[v][products.terms[closure.terms, v]]
+            coefficients = np.ascontiguousarray(products.coefficients[closure.terms])
+            looks = [(rows[:, v], int(card)) for v, card in zip(members, cards, strict=True)]
+            ids, chosen = number_rows(looks, len(rows))
+            patterns = np.ascontiguousarray(rows[chosen][:, members], dtype=np.int64)
+            found = np.zeros((len(patterns), len(members), products.n_outputs))
+            for number, block in enumerate(blocks(len(patterns), _PATTERN_BLOCK)):
+                share = base if number == 0 else nothing.copy()
+                explain_closure(
+                    closure.walk, closure.tables, patterns[block], factors, coefficients, found[block], share
+                )
+            phi[:, members] += found[ids]
+        return Attribution(phi, base)

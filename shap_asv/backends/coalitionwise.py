@@ -1,0 +1,88 @@
+"""phi from any value method: write nu down for a block of coalitions, multiply by their rows of W, go on."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from shap_asv.backends.columns import Columns, contract
+from shap_asv.backends.contract import Attribution
+from shap_asv.errors import ModelError
+from shap_asv.values.contract import Values, blocks
+
+#: Doubles of nu held at one time; the evidence behind them takes a few times as much.
+DENSE_LIMIT = 2**20
+
+
+@dataclass(frozen=True, eq=False)
+class CoalitionwiseAttributor:
+    """``phi = link(nu) @ W`` with nu from ``values``; the link is None where the values have applied it already."""
+
+    values: Values
+    columns: Columns
+    link: Callable[[np.ndarray], np.ndarray] | None = None
+
+    def attribute(self, rows: np.ndarray) -> Attribution:
+        groups = getattr(self.values, "groups", None)
+        if groups is not None:
+            return self._attribute_sampled_values(rows, groups)
+        coalitions, matrix = self.columns.coalitions, self.columns.matrix
+        contracted = np.zeros((len(rows), matrix.shape[1], self.values.n_outputs))
+        for block in blocks(len(coalitions), DENSE_LIMIT // max(1, len(rows) * self.values.n_outputs)):
+            nu = self._linked(self.values.values(coalitions[block], rows))
+            contracted += contract(nu, matrix[block])
+        phi, error = self.columns.combine(contracted)
+        return Attribution(phi, self._base(rows), error)
+
+    def _base(self, rows: np.ndarray) -> np.ndarray:
+        empty = np.zeros((1, self.columns.n_features), dtype=bool)
+        return self._linked(self.values.values(empty, rows[:1]))[0, 0]
+
+    def _attribute_sampled_values(
+        self, rows: np.ndarray, groups: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    ) -> Attribution:
+        """Values that are means of draws: the error has a part from the draws and, for sampled orders, one from the
+        orders.
+
+        The draws' part is first order in the noise of nu: group g of the draws contributes
+        ``link'(nu) (nu_g - nu) @ W``, which is exact for the identity link.
+        """
+        coalitions, matrix, mean_matrix = self.columns.coalitions, self.columns.matrix, self.columns.mean_matrix()
+        k = self.values.n_outputs
+        contracted = np.zeros((len(rows), matrix.shape[1], k))
+        deviations: np.ndarray | None = None
+        n_groups = int(getattr(self.values, "n_groups"))  # noqa: B009
+        for block in blocks(len(coalitions), DENSE_LIMIT // max(1, len(rows) * k * n_groups)):
+            grouped = groups(coalitions[block], rows)
+            mean = grouped.mean(axis=0)
+            contracted += contract(self._linked(mean), matrix[block])
+            off = (grouped - mean) * self._slope(mean)
+            part = np.stack([contract(group, mean_matrix[block]) for group in off])
+            deviations = part if deviations is None else deviations + part
+        assert deviations is not None
+        phi, order_error = self.columns.combine(contracted)
+        variance = (deviations**2).sum(axis=0) / (n_groups * (n_groups - 1))
+        if order_error is not None:
+            variance = variance + order_error**2
+        return Attribution(phi, self._base(rows), np.sqrt(variance))
+
+    def _linked(self, nu: np.ndarray) -> np.ndarray:
+        if self.link is None:
+            return nu
+        with np.errstate(divide="ignore", invalid="ignore"):
+            linked = self.link(nu)
+        if not np.isfinite(linked).all():
+            bad = nu[~np.isfinite(linked)].flat[0]
+            raise ModelError(
+                f"the link function is not finite at the expected output {bad:.6g}; "
+                "use the identity link, or a model whose output stays inside the link's domain"
+            )
+        return np.asarray(linked)
+
+    def _slope(self, nu: np.ndarray) -> np.ndarray | float:
+        if self.link is None:
+            return 1.0
+        step = 1e-6
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slope = (self.link(nu + step) - self.link(nu - step)) / (2 * step)
+        return np.where(np.isfinite(slope), slope, 0.0)

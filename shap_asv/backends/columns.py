@@ -1,0 +1,98 @@
+"""The matrix W, once for all ideals and once for a sample of orders that has to know its own error.
+
+A sample of topological orders is split into groups of independent orders. Each group has a matrix W of its own;
+stacked side by side they are one sparse matrix of ``groups * n`` columns over the distinct coalitions. One product
+``nu @ matrix`` then gives every group's phi: their mean is the estimate, and how much they differ is its standard
+error. This works for every backend that can compute ``nu @ W`` at all.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from shap_asv.orders.weights import CoalitionWeights, weigh_orders
+
+#: Groups that a sample of orders is split into; the standard error has one degree of freedom less.
+N_GROUPS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Sparse ``matrix`` (m, groups * n) over ``coalitions`` bool (m, n); ``group_sizes`` (groups,) orders in each
+    group.
+
+    ``sampled`` is False for an exact average: there is one group, and no error.
+    """
+
+    coalitions: np.ndarray
+    matrix: sp.csr_array
+    group_sizes: np.ndarray
+    sampled: bool
+
+    @property
+    def n_features(self) -> int:
+        return int(self.coalitions.shape[1])
+
+    def combine(self, contracted: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """``nu @ matrix`` of shape (r, groups * n, k) -> phi (r, n, k) and its standard error (None when exact).
+
+        With group means phi_g of s_g orders each: ``sigma^2 = sum_g s_g (phi_g - phi)^2 / (G - 1)`` and
+        ``error = sigma / sqrt(sum_g s_g)``.
+        """
+        n_groups = len(self.group_sizes)
+        grouped = contracted.reshape(len(contracted), n_groups, self.n_features, -1)
+        if not self.sampled:
+            return grouped[:, 0], None
+        sizes = self.group_sizes / self.group_sizes.sum()
+        phi = np.einsum("rgnk,g->rnk", grouped, sizes)
+        spread = np.einsum("rgnk,g->rnk", (grouped - phi[:, None]) ** 2, sizes)
+        return phi, np.sqrt(spread / (n_groups - 1))
+
+    def mean_matrix(self) -> sp.csr_array:
+        """The groups averaged: sparse (m, n) with phi = nu @ mean_matrix."""
+        n, n_groups = self.n_features, len(self.group_sizes)
+        if n_groups == 1:
+            return self.matrix
+        sizes = self.group_sizes / self.group_sizes.sum()
+        merge = sp.csr_array(
+            (np.repeat(sizes, n), (np.arange(n_groups * n), np.tile(np.arange(n), n_groups))), shape=(n_groups * n, n)
+        )
+        return sp.csr_array(self.matrix @ merge)
+
+
+def exact_columns(weights: CoalitionWeights) -> Columns:
+    """Columns of an exact average: all ideals, or the user's own weighted orders."""
+    return Columns(weights.coalitions, sp.csr_array(weights.matrix), np.ones(1), sampled=False)
+
+
+def sampled_columns(orders: np.ndarray, n_groups: int = N_GROUPS) -> Columns:
+    """Columns of a sample of at least two orders, int (k, n)."""
+    k, n = orders.shape
+    n_groups = min(n_groups, k)
+    weights = weigh_orders(orders)
+    assert weights.paths is not None
+    group = np.arange(k) * n_groups // k  # consecutive orders, sizes that differ by one at most
+    sizes = np.bincount(group, minlength=n_groups)
+    column = (group[:, None] * n + orders).reshape(-1)
+    share = np.repeat(1.0 / sizes[group], n)
+    rows = np.concatenate([weights.paths[:, 1:].reshape(-1), weights.paths[:, :-1].reshape(-1)])
+    matrix = sp.coo_array(
+        (np.concatenate([share, -share]), (rows, np.concatenate([column, column]))),
+        shape=(len(weights.coalitions), n_groups * n),
+    )
+    return Columns(weights.coalitions, sp.csr_array(matrix), sizes.astype(float), sampled=True)
+
+
+def singleton_columns(n: int) -> Columns:
+    """``nu({i}) - nu({})`` for each feature: the main effects."""
+    coalitions = np.vstack([np.zeros((1, n), dtype=bool), np.eye(n, dtype=bool)])
+    matrix = sp.vstack([sp.csr_array(-np.ones((1, n))), sp.eye_array(n)])
+    return Columns(coalitions, sp.csr_array(matrix), np.ones(1), sampled=False)
+
+
+def contract(nu: np.ndarray, matrix: sp.csr_array) -> np.ndarray:
+    """``nu @ matrix`` for every output: (r, m, k) and sparse (m, c) -> (r, c, k)."""
+    r, m, k = nu.shape
+    flat = np.ascontiguousarray(nu.transpose(1, 0, 2)).reshape(m, r * k)
+    return np.asarray(matrix.T @ flat).reshape(-1, r, k).transpose(1, 0, 2)

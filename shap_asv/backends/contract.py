@@ -1,0 +1,120 @@
+"""What every backend takes and gives.
+
+A backend turns a :class:`Problem` into something that maps rows to attributions. All of them compute the same linear
+map
+
+    phi = nu @ W
+
+and differ in which coalitions carry weight (all ideals, or the prefixes of sampled orders) and in whether ``nu`` is
+ever written down.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from shap_asv.models.predictor import PlainPredictor, Predictor
+from shap_asv.orders import CausalOrder
+from shap_asv.values.contract import ValueOptions
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A model, a background and a causal order that speak of the same features.
+
+    Attributes
+    ----------
+    background : DiscreteBackground or MatrixBackground
+    predictor : Predictor
+    order : CausalOrder or None
+        None when explicit orders are given instead.
+    given_orders, given_weights : int array (k, n) and float array (k,), or None
+        The user's own orders, and a weight for each.
+    link : callable or None
+        None stands for the identity.
+    """
+
+    background: Any
+    predictor: Predictor | PlainPredictor
+    order: CausalOrder | None
+    given_orders: np.ndarray | None = None
+    given_weights: np.ndarray | None = None
+    link: Callable[[np.ndarray], np.ndarray] | None = None
+    linearize_link: bool = True
+
+    @property
+    def n_outputs(self) -> int:
+        assert self.predictor.n_outputs is not None
+        return self.predictor.n_outputs
+
+    @property
+    def n_features(self) -> int:
+        if self.order is not None:
+            return self.order.n_features
+        assert self.given_orders is not None
+        return int(self.given_orders.shape[1])
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a call may change without changing the problem."""
+
+    n_orders: int = 1000
+    n_draws: int = 500
+    seed: int | None = None
+    batch_size: int = 65_536
+    ideal_limit: int = 1_000_000
+    order_method: str = "auto"
+
+    def value_options(self, problem: Problem) -> ValueOptions:
+        return ValueOptions(self.n_draws, self.seed, self.batch_size, problem.link, problem.linearize_link)
+
+
+@dataclass(frozen=True, eq=False)
+class Attribution:
+    """phi (r, n, k), the value of the empty coalition (k,), and the standard error of phi where it was sampled."""
+
+    phi: np.ndarray
+    base: np.ndarray
+    error: np.ndarray | None = None
+
+
+class Attributor(Protocol):
+    """A problem made ready: everything that does not depend on the row is done. Can be pickled to other processes."""
+
+    def attribute(self, rows: np.ndarray) -> Attribution:
+        """Codes (or model inputs, for a matrix background) (r, n) -> Attribution."""
+        ...
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a backend would cost, before any of it is done."""
+
+    coalitions: int
+    orders: int = 0
+    model_calls: int = 0
+    queries: int = 0
+    seconds: float = 0.0
+    memory: int = 0
+
+
+@dataclass(frozen=True)
+class Backend:
+    """A row of the table of backends.
+
+    ``obstacle`` is None where the backend can run, else a sentence that says why not. ``exact`` says that both the
+    orders and the values are exact. ``row_block`` is how many distinct rows are explained at a time: it bounds the
+    memory, and is fixed so that results do not depend on how many processes share the work.
+    """
+
+    name: str
+    exact: bool
+    orders: str
+    values: str
+    obstacle: Callable[[Problem, Settings], str | None]
+    estimate: Callable[[Problem, Settings, int], Estimate]
+    prepare: Callable[[Problem, Settings], Attributor]
+    row_block: int

@@ -1,0 +1,241 @@
+"""The table of backends: every way to get from a problem to attributions, with its conditions and its cost.
+
+Orders and values combine freely, so most rows are made from the table of value methods: all ideals x each method, and
+sampled orders x each method. A new exact algorithm is one new file and one row here.
+"""
+
+import numpy as np
+
+from shap_asv.backends.ancestral import AncestralAttributor, ancestral_obstacle, build_closures, closed_sets
+from shap_asv.backends.coalitionwise import DENSE_LIMIT, CoalitionwiseAttributor
+from shap_asv.backends.columns import N_GROUPS, Columns, exact_columns, sampled_columns
+from shap_asv.backends.contract import Attributor, Backend, Estimate, Problem, Settings
+from shap_asv.backends.relaxed import RelaxingAttributor
+from shap_asv.backends.termwise import TermwiseAttributor, group_terms
+from shap_asv.backgrounds.discrete import DiscreteBackground
+from shap_asv.errors import BudgetExceededError
+from shap_asv.orders.weights import weigh_ideals, weigh_orders
+from shap_asv.values.contract import ValueMethod, Workload
+from shap_asv.values.products import ExactProducts
+from shap_asv.values.registry import VALUE_METHODS
+
+# Measured on child and alarm: bringing one coalition into a class of a group of terms, and one query of a class.
+_SECONDS_PER_CLASSIFIED = 4e-7
+_SECONDS_PER_QUERY = 4e-8
+_SECONDS_PER_ORDER = 2e-6
+# Distinct rows explained at a time. Terms see few features, so that more rows mean more rows alike.
+_ROW_BLOCK = 256
+_TERM_ROW_BLOCK = 2048
+
+
+# --- which coalitions, with which weight ---------------------------------------------------------------------
+
+
+def _ideal_columns(problem: Problem, settings: Settings) -> Columns:
+    if problem.order is None:
+        assert problem.given_orders is not None
+        return exact_columns(weigh_orders(problem.given_orders, problem.given_weights))
+    return exact_columns(weigh_ideals(problem.order, settings.ideal_limit))
+
+
+def _order_columns(problem: Problem, settings: Settings) -> Columns:
+    assert problem.order is not None
+    orders = problem.order.sample_topological_orders(
+        settings.n_orders, seed=settings.seed, method=settings.order_method
+    )
+    return sampled_columns(orders)
+
+
+def _count_ideals(problem: Problem, settings: Settings) -> int | None:
+    """Number of coalitions of the exact average, None past the limit."""
+    if problem.order is None:
+        assert problem.given_orders is not None
+        k, n = problem.given_orders.shape
+        return k * (n - 1) + 2
+    try:
+        return problem.order.count_ideals(limit=settings.ideal_limit)
+    except BudgetExceededError:
+        return None
+
+
+def _count_sampled(problem: Problem, settings: Settings) -> int:
+    bound = settings.n_orders * (problem.n_features - 1) + 2
+    ideals = _count_ideals(problem, settings)
+    return bound if ideals is None else min(bound, ideals)
+
+
+def _ideals_obstacle(problem: Problem, settings: Settings) -> str | None:
+    if _count_ideals(problem, settings) is None:
+        return f"more than {settings.ideal_limit:,} ideals"
+    return None
+
+
+def _orders_obstacle(problem: Problem, settings: Settings) -> str | None:
+    if problem.order is None:
+        return "the orders are given: there is nothing to sample"
+    if settings.n_orders < 2:
+        return "a standard error needs at least two orders"
+    return None
+
+
+# --- coalition by coalition, with any value method -------------------------------------------------------------
+
+
+def _coalitionwise(method: ValueMethod, sampled: bool) -> Backend:
+    columns_of = _order_columns if sampled else _ideal_columns
+    order_obstacle = _orders_obstacle if sampled else _ideals_obstacle
+
+    def obstacle(problem: Problem, settings: Settings) -> str | None:
+        return method.obstacle(problem.background, problem.predictor) or order_obstacle(problem, settings)
+
+    def estimate(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
+        coalitions = _count_sampled(problem, settings) if sampled else _count_ideals(problem, settings) or 0
+        n = problem.n_features
+        orders = settings.n_orders if sampled else 0
+        cost = method.cost(problem.background, problem.predictor, Workload(n_rows, coalitions, n, settings.n_draws))
+        # nu is never held for more pairs of row and coalition than this
+        pairs = min(min(n_rows, _ROW_BLOCK) * coalitions, DENSE_LIMIT // problem.n_outputs)
+        held = method.cost(problem.background, problem.predictor, Workload(1, pairs, n, settings.n_draws)).memory
+        columns = n * (min(orders, N_GROUPS) if sampled else 1)
+        return Estimate(
+            coalitions,
+            orders,
+            cost.model_calls,
+            cost.queries,
+            cost.seconds + orders * _SECONDS_PER_ORDER + coalitions * n * 1e-8,
+            held + coalitions * (n + 24 * min(n, 12)) + 24 * min(n_rows, _ROW_BLOCK) * columns * problem.n_outputs,
+        )
+
+    def prepare(problem: Problem, settings: Settings) -> Attributor:
+        values = method.build(problem.background, problem.predictor, settings.value_options(problem))
+        # a matrix background applies the link inside its average, as shap does
+        link = None if method.name == "marginal" else problem.link
+        return CoalitionwiseAttributor(values, columns_of(problem, settings), link)
+
+    kind = "orders" if sampled else "ideals"
+    return Backend(
+        f"{kind} x {method.name}",
+        method.exact and not sampled,
+        "sampled" if sampled else "exact",
+        method.name,
+        obstacle,
+        estimate,
+        prepare,
+        _ROW_BLOCK,
+    )
+
+
+# --- term by term ----------------------------------------------------------------------------------------------
+
+
+def _termwise(sampled: bool) -> Backend:
+    columns_of = _order_columns if sampled else _ideal_columns
+    order_obstacle = _orders_obstacle if sampled else _ideals_obstacle
+
+    def obstacle(problem: Problem, settings: Settings) -> str | None:
+        if not isinstance(problem.background, DiscreteBackground):
+            return "needs a discrete Bayesian network as background"
+        if problem.predictor.products is None:
+            return problem.predictor.reason or "the model is neither a tree ensemble nor linear"
+        if problem.link is not None:
+            return "a link that is not the identity has to see every coalition's value as a whole"
+        return order_obstacle(problem, settings)
+
+    def estimate(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
+        products = problem.predictor.products
+        assert products is not None
+        coalitions = _count_sampled(problem, settings) if sampled else _count_ideals(problem, settings) or 0
+        touched = np.unique(products.terms != 0, axis=0)
+        widest = int(touched.sum(axis=1).max(initial=0))
+        # classes grow with what a term looks at; 2**width bounds them on a star
+        classes = min(coalitions, 4 * 2 ** min(widest, 20))
+        queries = int(products.n_terms * min(n_rows, 256) * classes)
+        orders = settings.n_orders if sampled else 0
+        seconds = len(touched) * (2e-3 + coalitions * _SECONDS_PER_CLASSIFIED) + queries * _SECONDS_PER_QUERY
+        memory = coalitions * (problem.n_features * 3 + 300) + len(touched) * classes * 200 + 2**27
+        return Estimate(coalitions, orders, 0, queries, seconds + orders * _SECONDS_PER_ORDER, memory)
+
+    def prepare(problem: Problem, settings: Settings) -> Attributor:
+        columns = columns_of(problem, settings)
+        background, products = problem.background, problem.predictor.products
+        assert products is not None
+        fast = TermwiseAttributor(background, products, columns, group_terms(background, products, columns))
+        if background.impossible != "relax":
+            return fast
+        return RelaxingAttributor(
+            background, fast, CoalitionwiseAttributor(ExactProducts(background, products), columns)
+        )
+
+    kind = "orders" if sampled else "ideals"
+    return Backend(
+        f"{kind} x terms",
+        not sampled,
+        "sampled" if sampled else "exact",
+        "terms",
+        obstacle,
+        estimate,
+        prepare,
+        _ROW_BLOCK if sampled else _TERM_ROW_BLOCK,
+    )
+
+
+# --- term by term on ancestral sets ------------------------------------------------------------------------------
+
+
+def _ancestral_obstacle(problem: Problem, settings: Settings) -> str | None:
+    obstacle = _TERMWISE.obstacle(problem, settings)
+    if obstacle is not None:
+        return obstacle
+    if problem.order is None:
+        return "explicit orders may pass coalitions that are no ideals"
+    return ancestral_obstacle(problem.background, problem.order)
+
+
+def _ancestral_estimate(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
+    products = problem.predictor.products
+    assert products is not None
+    coalitions = _count_ideals(problem, settings) or 0
+    assert problem.order is not None
+    sets = closed_sets(problem.background, problem.order, products)[0]
+    # measured on child: a closure of a features has about 2**(a/2 + 2) ideals; a few dozen stay alive for a row
+    sizes = sets.sum(axis=1)
+    ideals = np.minimum(float(coalitions), 2.0 ** (sizes / 2 + 2))
+    visited = int(products.n_terms * min(n_rows, 1024) * min(coalitions, 64))
+    seconds = 1.0 + len(sets) * (5e-4 + coalitions * 1e-7) + products.n_terms * 1e-4 + visited * 1e-8
+    memory = coalitions * (problem.n_features * 3 + 300) + int((ideals * (8 * sizes + 200)).sum()) + 2**27
+    return Estimate(coalitions, 0, 0, visited, seconds, memory)
+
+
+def _prepare_ancestral(problem: Problem, settings: Settings) -> Attributor:
+    columns = _ideal_columns(problem, settings)
+    background, products = problem.background, problem.predictor.products
+    assert products is not None
+    assert problem.order is not None
+    fast = AncestralAttributor(
+        products, build_closures(background, problem.order, products, columns), problem.n_features
+    )
+    if background.impossible != "relax":
+        return fast
+    return RelaxingAttributor(background, fast, CoalitionwiseAttributor(ExactProducts(background, products), columns))
+
+
+_TERMWISE = _termwise(sampled=False)
+_ANCESTRAL = Backend(
+    "ancestral",
+    True,
+    "exact",
+    "terms",
+    _ancestral_obstacle,
+    _ancestral_estimate,
+    _prepare_ancestral,
+    _TERM_ROW_BLOCK,
+)
+
+
+BACKENDS: tuple[Backend, ...] = (
+    _ANCESTRAL,
+    _TERMWISE,
+    *(_coalitionwise(method, sampled=False) for method in VALUE_METHODS),
+    _termwise(sampled=True),
+    *(_coalitionwise(method, sampled=True) for method in VALUE_METHODS),
+)

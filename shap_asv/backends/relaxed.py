@@ -1,0 +1,36 @@
+"""Rows of probability zero, where the user asked to go on with them.
+
+Fast backends rely on conditional independence, which says nothing about evidence that contradicts itself. Such rows
+go, one coalition at a time, to a backend that asks the background about every coalition as a whole.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from shap_asv.backends.contract import Attribution, Attributor
+from shap_asv.backgrounds.discrete import DiscreteBackground
+
+
+@dataclass(frozen=True, eq=False)
+class RelaxingAttributor:
+    """``fast`` for rows that are possible under the network, ``general`` for the others."""
+
+    background: DiscreteBackground
+    fast: Attributor
+    general: Attributor
+
+    def attribute(self, rows: np.ndarray) -> Attribution:
+        possible = np.isfinite(self.background.log_probability(rows))
+        if possible.all():
+            return self.fast.attribute(rows)
+        if not possible.any():
+            return self.general.attribute(rows)
+        first, second = self.fast.attribute(rows[possible]), self.general.attribute(rows[~possible])
+        phi = np.empty((len(rows), *first.phi.shape[1:]))
+        phi[possible], phi[~possible] = first.phi, second.phi
+        error = None
+        if first.error is not None and second.error is not None:
+            error = np.empty_like(phi)
+            error[possible], error[~possible] = first.error, second.error
+        return Attribution(phi, first.base, error)

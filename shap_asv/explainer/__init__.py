@@ -1,0 +1,1 @@
+"""shap's interface in front of causal attributions; see :mod:`shap_asv.explainer.asymmetric`."""

@@ -1,0 +1,83 @@
+"""What users hand in as X -> a table with one row per thing to explain.
+
+X may be a DataFrame, a Series, a dict, a 2-D or 1-D array, a list of rows or one flat row. Whether a single row came
+in is remembered, because ``shap_values`` answers a single row with a single row.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from shap_asv.errors import RowsError
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """``frame`` where columns have names, else ``array`` (2-D); ``single`` when one bare row came in."""
+
+    frame: pd.DataFrame | None
+    array: np.ndarray | None
+    single: bool
+
+    def __len__(self) -> int:
+        return len(self.frame) if self.frame is not None else len(self.array)  # type: ignore[arg-type]
+
+    @property
+    def columns(self) -> list[str] | None:
+        return None if self.frame is None else [str(column) for column in self.frame.columns]
+
+
+def read_table(rows: Any) -> Table:
+    """Tabular input of any of the accepted kinds.
+
+    >>> read_table([1, 0, 1]).array
+    array([[1, 0, 1]])
+    >>> read_table({"smoker": "yes", "age": 40}).single
+    True
+    """
+    single = False
+    if isinstance(rows, pd.Series):
+        rows, single = pd.DataFrame([rows.to_numpy(dtype=object)], columns=rows.index), True
+    elif isinstance(rows, Mapping):
+        single = all(np.ndim(value) == 0 for value in rows.values())
+        rows = pd.DataFrame([dict(rows)] if single else dict(rows))
+    elif isinstance(rows, (list, tuple)) and rows and all(isinstance(row, (Mapping, pd.Series)) for row in rows):
+        rows = pd.DataFrame(list(rows))
+    if isinstance(rows, pd.DataFrame):
+        _check_frame(rows)
+        return Table(rows, None, single)
+    return _read_array(rows)
+
+
+def _check_frame(frame: pd.DataFrame) -> None:
+    if len(frame) == 0:
+        raise RowsError("X has no rows; there is nothing to explain")
+    twice = frame.columns[frame.columns.duplicated()]
+    if len(twice):
+        raise RowsError(f"X has the column {twice[0]!r} twice; drop one of them")
+
+
+def _read_array(rows: Any) -> Table:
+    if hasattr(rows, "toarray"):
+        rows = rows.toarray()  # scipy's sparse matrices
+    if isinstance(rows, (list, tuple)) and any(isinstance(value, str) for value in _leaves(rows)):
+        rows = np.array(rows, dtype=object)  # numpy would turn [1, "yes"] into strings
+    try:
+        array = np.asarray(rows)
+    except ValueError as error:
+        raise RowsError(f"X is no table: its rows have different lengths ({error})") from None
+    single = array.ndim == 1
+    if single:
+        array = array[None, :]
+    if array.ndim != 2:
+        raise RowsError(f"X has {array.ndim} dimensions; pass a table (rows, features) or one row")
+    if array.shape[0] == 0 or array.shape[1] == 0:
+        raise RowsError(f"X has no rows or no columns (shape {array.shape}); there is nothing to explain")
+    return Table(None, array, single)
+
+
+def _leaves(rows: Any) -> list[Any]:
+    return [value for row in rows for value in (row if isinstance(row, (list, tuple, np.ndarray)) else [row])]

@@ -1,0 +1,47 @@
+"""Raw attributions -> ``shap.Explanation``, in the one shape that all of shap's plots take.
+
+shap's plots are particular: base values must be an array with one entry per row, feature names a list of strings,
+data an array of numbers (labels go to ``display_data``), a single output has no output axis. All of that is settled
+here.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+
+def build_explanation(
+    phi: np.ndarray,
+    base: np.ndarray,
+    data: np.ndarray,
+    display_data: np.ndarray | None,
+    feature_names: Sequence[Any],
+    output_names: Sequence[Any] | None,
+    error: np.ndarray | None,
+    main_effects: np.ndarray | None,
+    single: bool,
+    compute_time: float,
+) -> Any:
+    """Attributions (r, n, k) and base values (k,) or (r, k) -> ``shap.Explanation``.
+
+    With ``single`` the one output loses its axis: values (r, n), base values (r,), no output names.
+    """
+    import shap
+
+    r, _, k = phi.shape
+
+    def squeeze(array: np.ndarray | None) -> np.ndarray | None:
+        return array[..., 0] if single and array is not None else array
+
+    return shap.Explanation(
+        values=np.ascontiguousarray(squeeze(phi)),
+        base_values=np.ascontiguousarray(squeeze(np.broadcast_to(base, (r, k)))),
+        data=np.asarray(data),
+        display_data=display_data,
+        feature_names=[str(name) for name in feature_names],
+        output_names=None if single or output_names is None else [str(name) for name in output_names],
+        error_std=squeeze(error),
+        main_effects=squeeze(main_effects),
+        compute_time=float(compute_time),
+    )

@@ -1,0 +1,218 @@
+"""Which backend runs, why, and what it costs: a table, not an if-chain.
+
+A plan holds every row of the table of backends, each with its estimate or with the reason why it cannot run, and the
+choice. ``print(plan)`` shows all of it. The estimates are rough; they are there to rank candidates and to stop work
+that would not end.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from shap_asv.backends.contract import Backend, Estimate, Problem, Settings
+from shap_asv.backends.registry import BACKENDS
+from shap_asv.errors import BudgetExceededError, MethodNotApplicableError, UnknownMethodError
+
+#: Words for ``algorithm`` that leave the choice of a backend to the planner.
+FAMILIES = ("auto", "exact", "sampling")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How far ``auto`` may go for an exact result (seconds), and how far anything may go (bytes of memory)."""
+
+    seconds: float = 600.0
+    memory: int = 4 * 2**30
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A backend with its estimate, or with the obstacle that keeps it from running."""
+
+    backend: Backend
+    obstacle: str | None
+    estimate: Estimate | None
+
+    @property
+    def name(self) -> str:
+        return self.backend.name
+
+    @property
+    def runnable(self) -> bool:
+        return self.obstacle is None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The choice of a backend, with everything that was considered.
+
+    Attributes
+    ----------
+    chosen : Candidate
+    why : str
+    candidates : tuple of Candidate
+    n_rows, n_features, n_outputs : int
+    semantics : tuple of (str, str)
+        What the numbers will mean: orders, values, distribution, graph.
+    """
+
+    chosen: Candidate
+    why: str
+    candidates: tuple[Candidate, ...]
+    n_rows: int
+    n_features: int
+    n_outputs: int
+    semantics: tuple[tuple[str, str], ...]
+
+    @property
+    def backend(self) -> Backend:
+        return self.chosen.backend
+
+    @property
+    def exact(self) -> bool:
+        return self.backend.exact
+
+    def __str__(self) -> str:
+        lines = [
+            f"Plan for {self.n_rows:,} rows, {self.n_features} features, {self.n_outputs} output"
+            f"{'s' if self.n_outputs != 1 else ''}: {self.chosen.name}",
+            f"  because {self.why}",
+            *(f"  {key + ':':<14}{value}" for key, value in self.semantics),
+            "",
+            f"  {'backend':<22}{'result':<9}{'coalitions':>12}{'orders':>8}{'model calls':>13}"
+            f"{'queries':>11}{'seconds':>9}{'memory':>9}",
+        ]
+        runnable = sorted((c for c in self.candidates if c.runnable), key=_seconds)
+        for candidate in runnable:
+            e = candidate.estimate
+            assert e is not None
+            mark = ">" if candidate is self.chosen else " "
+            lines.append(
+                f"{mark} {candidate.name:<22}{'exact' if candidate.backend.exact else 'sampled':<9}"
+                f"{_number(e.coalitions):>12}{_number(e.orders):>8}{_number(e.model_calls):>13}{_number(e.queries):>11}"
+                f"{_seconds_text(e.seconds):>9}{_bytes_text(e.memory):>9}"
+            )
+        lines += [f"  {c.name:<22}cannot run: {c.obstacle}" for c in self.candidates if not c.runnable]
+        return "\n".join(lines)
+
+
+def make_plan(
+    problem: Problem,
+    settings: Settings,
+    n_rows: int,
+    algorithm: str = "auto",
+    budget: Budget | None = None,
+    semantics: tuple[tuple[str, str], ...] = (),
+) -> Plan:
+    """Rank the backends for a problem.
+
+    ``auto`` takes the cheapest exact backend within the budget, else the best approximate one; ``exact`` and
+    ``sampling`` look at their own kind only; the name of a backend takes that one or raises.
+    """
+    budget = budget or Budget()
+    names = [backend.name for backend in BACKENDS]
+    if algorithm not in FAMILIES and algorithm not in names:
+        raise UnknownMethodError(
+            f"unknown algorithm {algorithm!r}; use 'auto', 'exact', 'sampling' or a backend: "
+            f"{', '.join(map(repr, names))}"
+        )
+    candidates = tuple(_assess(backend, problem, settings, n_rows, budget) for backend in BACKENDS)
+    chosen, why = _CHOICES.get(algorithm, _choose_named(algorithm))(candidates, budget)
+    return Plan(chosen, why, candidates, n_rows, problem.n_features, problem.n_outputs, semantics)
+
+
+def _assess(backend: Backend, problem: Problem, settings: Settings, n_rows: int, budget: Budget) -> Candidate:
+    obstacle = backend.obstacle(problem, settings)
+    if obstacle is not None:
+        return Candidate(backend, obstacle, None)
+    estimate = backend.estimate(problem, settings, n_rows)
+    if estimate.memory > budget.memory:
+        return Candidate(
+            backend, f"needs {_bytes_text(estimate.memory)}, the limit is {_bytes_text(budget.memory)}", None
+        )
+    return Candidate(backend, None, estimate)
+
+
+def _choose_auto(candidates: tuple[Candidate, ...], budget: Budget) -> tuple[Candidate, str]:
+    exact = [c for c in candidates if c.runnable and c.backend.exact]
+    affordable = [c for c in exact if _seconds(c) <= budget.seconds]
+    if affordable:
+        return min(affordable, key=_seconds), "it is the cheapest exact backend within the budget"
+    if exact:
+        cheapest = min(exact, key=_seconds)
+        lead = f"the cheapest exact backend ({cheapest.name}) would take about {_seconds_text(_seconds(cheapest))}"
+    else:
+        lead = "no exact backend can run"
+    approximate = [c for c in candidates if c.runnable and not c.backend.exact]
+    if not approximate:
+        if exact:
+            return min(exact, key=_seconds), "it is the only kind that can run"
+        raise MethodNotApplicableError("no backend can treat this problem:\n" + _obstacles(candidates))
+    choice, reason = _best_approximate(approximate, budget)
+    return choice, f"{lead}; {reason}"
+
+
+def _best_approximate(candidates: list[Candidate], budget: Budget) -> tuple[Candidate, str]:
+    """One source of error is better than two: prefer exact values, then exact orders, then both sampled."""
+    exact_values = [c for c in candidates if c.backend.values != "monte_carlo"]
+    if exact_values:
+        return min(exact_values, key=_seconds), "orders are sampled, values are exact"
+    exact_orders = [c for c in candidates if c.backend.orders == "exact" and _seconds(c) <= budget.seconds]
+    if exact_orders:
+        return min(exact_orders, key=_seconds), "orders are exact, values are Monte Carlo means"
+    return min(candidates, key=_seconds), "orders and values are sampled"
+
+
+def _choose_exact(candidates: tuple[Candidate, ...], budget: Budget) -> tuple[Candidate, str]:
+    runnable = [c for c in candidates if c.runnable and c.backend.exact]
+    if runnable:
+        return min(runnable, key=_seconds), "it is the cheapest exact backend"
+    text = _obstacles(tuple(c for c in candidates if c.backend.exact))
+    too_large = any("ideals" in (c.obstacle or "") or "the limit is" in (c.obstacle or "") for c in candidates)
+    error = BudgetExceededError if too_large else MethodNotApplicableError
+    raise error(f"algorithm='exact' cannot run; use algorithm='sampling' or 'auto', or mend one of these:\n{text}")
+
+
+def _choose_sampling(candidates: tuple[Candidate, ...], budget: Budget) -> tuple[Candidate, str]:
+    runnable = [c for c in candidates if c.runnable and c.backend.orders == "sampled"]
+    if runnable:
+        choice, reason = _best_approximate(runnable, budget)
+        return choice, f"sampling was asked for; {reason}"
+    text = _obstacles(tuple(c for c in candidates if c.backend.orders == "sampled"))
+    raise MethodNotApplicableError(f"algorithm='sampling' cannot run:\n{text}")
+
+
+def _choose_named(name: str) -> Callable[[tuple[Candidate, ...], Budget], tuple[Candidate, str]]:
+    def choose(candidates: tuple[Candidate, ...], budget: Budget) -> tuple[Candidate, str]:
+        candidate = next(c for c in candidates if c.name == name)
+        if candidate.obstacle is not None:
+            raise MethodNotApplicableError(f"algorithm={name!r} cannot run: {candidate.obstacle}")
+        return candidate, "it was asked for by name"
+
+    return choose
+
+
+_CHOICES: dict[str, Callable[[tuple[Candidate, ...], Budget], tuple[Candidate, str]]] = {
+    "auto": _choose_auto,
+    "exact": _choose_exact,
+    "sampling": _choose_sampling,
+}
+
+
+def _seconds(candidate: Candidate) -> float:
+    return candidate.estimate.seconds if candidate.estimate is not None else float("inf")
+
+
+def _obstacles(candidates: tuple[Candidate, ...]) -> str:
+    return "\n".join(f"  {c.name}: {c.obstacle}" for c in candidates if c.obstacle is not None)
+
+
+def _number(value: int) -> str:
+    return "-" if value == 0 else f"{value:,}" if value < 10**7 else f"{value:.1e}"
+
+
+def _seconds_text(seconds: float) -> str:
+    return "< 0.1 s" if seconds < 0.1 else f"{seconds:.1f} s" if seconds < 100 else f"{seconds:.1e} s"
+
+
+def _bytes_text(size: int) -> str:
+    return f"{size / 2**20:.0f} MiB" if size < 2**30 else f"{size / 2**30:.1f} GiB"

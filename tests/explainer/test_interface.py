@@ -1,0 +1,222 @@
+"""shap's interface: shapes, inputs of every kind, outputs, links, saving, pickling, progress."""
+
+import io
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import shap
+
+from shap_asv import AsymmetricExplainer, CausalOrder
+
+
+def test_explanation_has_the_shape_that_plots_need(explainer, asia):
+    _, model, X = asia
+    explanation = explainer(X[:7])
+    assert type(explanation) is shap.Explanation
+    assert isinstance(explainer, shap.Explainer)
+    assert explanation.values.shape == (7, 7, 2)
+    assert explanation.values.dtype == np.float64
+    assert explanation.base_values.shape == (7, 2)
+    assert explanation.data.dtype == np.float64
+    assert explanation.display_data.dtype == object
+    assert explanation.display_data.tolist() == X[:7].to_numpy().tolist()
+    assert explanation.feature_names == list(X.columns)
+    assert explanation.output_names == [str(c) for c in model.classes_]
+    assert isinstance(explanation.compute_time, float)
+    assert explanation.error_std is None
+    total = explanation.base_values + explanation.values.sum(axis=1)
+    np.testing.assert_allclose(total, model.predict_proba(X[:7]), atol=1e-9)
+
+
+def test_codes_follow_the_networks_state_order(explainer, asia):
+    network, _, X = asia
+    explanation = explainer(X[:5])
+    for v, name in enumerate(explanation.feature_names):
+        states = network.get_cpds(name).state_names[name]
+        assert [states[int(c)] for c in explanation.data[:, v]] == list(explanation.display_data[:, v])
+
+
+def test_single_output_has_no_output_axis(score_explainer, asia):
+    _, _, X = asia
+    explanation = score_explainer(X[:3])
+    assert explanation.values.shape == (3, 7)
+    assert explanation.base_values.shape == (3,)
+    assert explanation.output_names is None
+    assert isinstance(score_explainer.expected_value, float)
+    assert np.isclose(score_explainer.expected_value, explanation.base_values[0])
+
+
+def test_expected_value_of_many_outputs(explainer, asia):
+    _, _, X = asia
+    assert explainer.expected_value.shape == (2,)
+    np.testing.assert_allclose(explainer.expected_value, explainer(X[:1]).base_values[0])
+
+
+def test_rows_in_any_form(score_explainer, asia):
+    _, _, X = asia
+    reference = score_explainer(X[:3]).values
+    forms = {
+        "array": X[:3].to_numpy(),
+        "list of lists": X[:3].to_numpy().tolist(),
+        "list of dicts": X[:3].to_dict("records"),
+        "other column order": X[:3][X.columns[::-1]],
+        "categories": X[:3].astype("category"),
+    }
+    for name, rows in forms.items():
+        np.testing.assert_array_equal(score_explainer(rows).values, reference, err_msg=name)
+    for name, row in {"series": X.iloc[1], "dict": X.iloc[1].to_dict(), "flat list": X.iloc[1].tolist()}.items():
+        np.testing.assert_array_equal(score_explainer(row).values, reference[1:2], err_msg=name)
+
+
+def test_row_order_is_kept_and_equal_rows_agree(score_explainer, asia):
+    _, _, X = asia
+    shuffled = X.sample(50, random_state=1, replace=True)
+    whole = score_explainer(shuffled).values
+    single = np.stack([score_explainer(shuffled.iloc[i]).values[0] for i in (0, 17, 49)])
+    np.testing.assert_allclose(whole[[0, 17, 49]], single, atol=1e-12)
+
+
+def test_shap_values_shapes(explainer, score_explainer, asia):
+    _, _, X = asia
+    assert explainer.shap_values(X[:3]).shape == (3, 7, 2)
+    assert explainer.shap_values(X.iloc[0]).shape == (7, 2)
+    assert score_explainer.shap_values(X[:3]).shape == (3, 7)
+    assert score_explainer.shap_values(X.iloc[0].tolist()).shape == (7,)
+
+
+def test_explain_row(score_explainer, asia):
+    _, _, X = asia
+    result = score_explainer.explain_row(X.iloc[0].to_numpy(), max_evals="auto", main_effects=False, error_bounds=False)
+    np.testing.assert_allclose(result["values"], score_explainer(X[:1]).values[0])
+
+
+@pytest.mark.parametrize(
+    ("outputs", "picked", "shape"),
+    [
+        (1, [1], (4, 7)),
+        ("yes", None, (4, 7)),
+        ([1], [1], (4, 7, 1)),
+        ([1, 0], [1, 0], (4, 7, 2)),
+        (slice(0, 1), [0], (4, 7, 1)),
+    ],
+)
+def test_outputs(explainer, asia, outputs, picked, shape):
+    _, model, X = asia
+    whole, part = explainer(X[:4]), explainer(X[:4], outputs=outputs)
+    picked = picked or [[str(c) for c in model.classes_].index("yes")]
+    assert part.values.shape == shape
+    np.testing.assert_array_equal(part.values.reshape(4, 7, -1), whole.values[..., picked])
+    np.testing.assert_array_equal(part.base_values.reshape(4, -1), whole.base_values[:, picked])
+
+
+def test_outputs_by_an_operation_on_the_prediction(explainer, asia):
+    _, model, X = asia
+    whole = explainer(X[:20])
+    top = explainer(X[:20], outputs=shap.Explanation.argsort.flip[:1])
+    best = model.predict_proba(X[:20]).argmax(axis=1)
+    np.testing.assert_array_equal(top.values[..., 0], whole.values[np.arange(20), :, best])
+
+
+def test_link_is_applied_to_the_expectation(asia):
+    network, model, X = asia
+
+    def calibrated(table):
+        return 0.05 + 0.9 * model.predict_proba(table)[:, 1]
+
+    plain = AsymmetricExplainer(calibrated, network, feature_names=list(X.columns))
+    linked = AsymmetricExplainer(calibrated, network, feature_names=list(X.columns), link=shap.links.logit)
+    explanation = linked(X[:5])
+    total = explanation.base_values + explanation.values.sum(axis=1)
+    logit = np.log(calibrated(X[:5]) / (1 - calibrated(X[:5])))
+    np.testing.assert_allclose(total, logit, atol=1e-9)
+    assert np.isclose(explanation.base_values[0], np.log(plain.expected_value / (1 - plain.expected_value)))
+
+
+@pytest.mark.parametrize("through", [AsymmetricExplainer, shap.Explainer])
+def test_save_and_load(asia, through):
+    network, model, X = asia
+    graph = CausalOrder.from_edges([("smoke", "lung"), ("lung", "xray")], features=list(X.columns))
+    original = AsymmetricExplainer(model, network, graph, algorithm="sampling", n_orders=64)
+    stream = io.BytesIO()
+    original.save(stream)
+    stream.seek(0)
+    loaded = through.load(stream)
+    assert type(loaded) is AsymmetricExplainer
+    np.testing.assert_array_equal(loaded(X[:4]).values, original(X[:4]).values)
+
+
+def test_pickle(explainer, asia):
+    _, _, X = asia
+    again = pickle.loads(pickle.dumps(explainer))
+    np.testing.assert_array_equal(again(X[:4]).values, explainer(X[:4]).values)
+
+
+def test_same_seed_same_bits_and_other_seed_other_bits(asia):
+    network, model, X = asia
+
+    def sampled(seed, **options):
+        return AsymmetricExplainer(model, network, algorithm="sampling", n_orders=50, seed=seed, **options)(
+            X[:300]
+        ).values
+
+    np.testing.assert_array_equal(sampled(1), sampled(1))
+    np.testing.assert_array_equal(sampled(1), sampled(1, n_jobs=2))
+    assert not np.array_equal(sampled(1), sampled(2))
+
+
+def test_monte_carlo_does_not_depend_on_n_jobs(asia):
+    network, model, X = asia
+    score = model.predict_proba
+    options = {"feature_names": list(X.columns), "algorithm": "ideals x monte_carlo", "n_draws": 50, "seed": 3}
+    one = AsymmetricExplainer(score, network, **options)(X)
+    two = AsymmetricExplainer(score, network, n_jobs=2, **options)(X)
+    np.testing.assert_array_equal(one.values, two.values)
+    np.testing.assert_array_equal(one.error_std, two.error_std)
+
+
+def test_global_generator_is_left_alone(asia):
+    network, model, X = asia
+    np.random.seed(0)  # noqa: NPY002
+    expected = np.random.RandomState(0).random(3)
+    AsymmetricExplainer(model, network, algorithm="sampling", n_orders=20, seed=1)(X[:2])
+    np.testing.assert_array_equal(np.random.random(3), expected)  # noqa: NPY002
+
+
+def test_progress_bar_is_shaps_own(score_explainer, asia, monkeypatch):
+    """Bar on stderr after a delay, none when silent: all decided by shap's show_progress, once per block of rows."""
+    seen = []
+    original = shap.utils.show_progress
+
+    def recorded(iterable, total, desc, silent, start_delay=0):
+        seen.append((total, desc, silent))
+        return original(iterable, total, desc, silent, start_delay)
+
+    monkeypatch.setattr(shap.utils, "show_progress", recorded)
+    score_explainer(asia[2][:40])
+    score_explainer(asia[2][:40], silent=True)
+    assert seen == [(1, "AsymmetricExplainer explainer", False), (1, "AsymmetricExplainer explainer", True)]
+
+
+def test_plan_can_be_read(explainer, asia):
+    _, _, X = asia
+    text = str(explainer.plan(X))
+    assert "600 rows" in text
+    assert "exact" in text
+    assert "conditional on a Bayesian network of 8 nodes, latent: dysp" in text
+    assert "orders x monte_carlo" in text
+
+
+def test_exact_error_bounds_are_zero(explainer, asia):
+    _, _, X = asia
+    explanation = explainer(X[:2], error_bounds=True)
+    assert explanation.error_std.shape == explanation.values.shape
+    assert not explanation.error_std.any()
+
+
+def test_feature_names_come_from_columns_when_nothing_else_tells(asia):
+    network, _, X = asia
+    explainer = AsymmetricExplainer(lambda table: (pd.DataFrame(table)["smoke"] == "yes").astype(float), network)
+    explanation = explainer(X[:3])
+    assert explanation.feature_names == list(X.columns)
