@@ -157,6 +157,8 @@ def choose_call(model: Any, model_output: str = "auto") -> ModelCall:
                 f"it is: leave model_output='auto', or pass the estimator itself"
             )
         return call_of_callable(model)
+    while hasattr(model, "best_estimator_"):  # a parameter search answers with its winner
+        model = model.best_estimator_
     check_fitted(model)
     if model_output == "raw":
         return raw_call(model)
@@ -184,6 +186,8 @@ def call_of_callable(function: Callable) -> ModelCall:
     quantities = {"predict_proba": "probability", "predict": "prediction", "decision_function": "raw"}
     if owner is not None and not isinstance(owner, type) and name in quantities:
         check_fitted(owner)
+        while hasattr(owner, "best_estimator_"):
+            owner = owner.best_estimator_
         return ModelCall(owner, name, quantity=quantities[name])
     return ModelCall(function, None)
 

@@ -24,6 +24,7 @@ from shap_asv.models.plain import PlainPredictor, read_plain_model
 from shap_asv.models.probes import cover_rows, probe_rows
 from shap_asv.models.products import NotSumOfProducts, SumOfProducts
 from shap_asv.models.readers import read_products
+from shap_asv.models.sklearn_trees import rounds_input
 
 __all__ = ["PlainPredictor", "Predictor", "read_model", "read_plain_model"]
 
@@ -73,7 +74,8 @@ class Predictor:
             raise ModelError(
                 f"codes must be an integer array (rows, {len(self.features)}); got {codes.dtype} of shape {codes.shape}"
             )
-        if len(codes) and (codes.min() < 0 or (codes.max(axis=0) >= self.cardinalities).any()):
+        # as unsigned numbers negative codes are huge, so one pass finds both ends
+        if len(codes) and (codes.view(f"u{codes.dtype.itemsize}").max(axis=0) >= self.cardinalities).any():
             raise ModelError("codes hold a number that is no position in its feature's states")
         outputs = np.empty((len(codes), self.n_outputs))
         for start in range(0, len(codes), self.batch_size):
@@ -168,13 +170,15 @@ def shortcut(path: Path, cardinalities: tuple[int, ...]) -> tuple[Path, Any]:
     target = path.call.target
     stages = Stages((), target) if path.call.method is None else split_stages(target)
     transformers = path.transformers + stages.transformers
+    dtype = np.float32 if rounds_input(stages.final) and path.call.method is not None else None
     if not transformers:
-        return Path(path.inputs, (), path.call.on(stages.final)), stages.final
+        inputs = replace(path.inputs, dtype=dtype) if path.inputs.numeric else path.inputs
+        return Path(inputs, (), path.call.on(stages.final)), stages.final
     try:
         columns = discover_columns(lambda codes: apply_transformers(transformers, path.inputs(codes)), cardinalities)
         if known_columns(stages.final) != columns.names and known_width(stages.final) is not None:
             columns = replace(columns, names=None)
-        short = Path(columns, (), path.call.on(stages.final))
+        short = Path(replace(columns, dtype=dtype), (), path.call.on(stages.final))
         rows = probe_rows(cardinalities)
         expected, found = path(rows), short(rows)
     except NotSumOfProducts:

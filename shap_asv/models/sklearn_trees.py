@@ -29,6 +29,11 @@ def is_boosted(estimator: Any) -> bool:
     return any(is_a(estimator, "sklearn", name) for name in BOOSTED)
 
 
+def rounds_input(estimator: Any) -> bool:
+    """Does it turn its input into float32 before it looks at it?"""
+    return is_forest(estimator) or is_boosted(estimator)
+
+
 def read_forest(estimator: Any, columns: TableInputs, cardinalities: tuple[int, ...], call: ModelCall) -> SumOfProducts:
     """One tree or the mean of many; class shares for classifiers, ``n_outputs`` means for regressors."""
     classifier = hasattr(estimator, "classes_")
