@@ -85,7 +85,8 @@ def _draw_after(t: np.ndarray, counts: list[int], rng: np.random.Generator) -> n
         return t + (1 - t) * rng.random(len(t))
     ways = ways_before(counts, follows=True)[:s]
     before = np.empty(len(t), dtype=np.int64)
-    log_ways = np.array([log(w) for w in ways]) + _log_binomials(s)[:s]
+    # 0 ways: where the root cannot stand last, not all others come before it
+    log_ways = np.array([log(w) if w else -np.inf for w in ways]) + _log_binomials(s)[:s]
     k = np.arange(s)
     inside = np.clip(t, 1e-300, 1 - 2.0**-53)
     step = max(1, CHUNK // s)
