@@ -45,8 +45,8 @@ class Reader:
         Cheap, and without importing the library.
     read : callable (estimator, columns, cardinalities, call) -> SumOfProducts
     tolerance : float
-        How far the model's own output may be off, relative to its scale: rounding, and float32 sums where a library
-        computes in float32.
+        How far the model's own output may be off, relative to the sum of absolute terms: rounding, and float32 sums
+        where a library computes in float32.
     probabilities : bool
         Are class probabilities themselves a sum (forests), or only the margin below them?
     """
@@ -119,9 +119,8 @@ def verify(
     expected = predict(rows)
     if expected.shape[1] != products.n_outputs:
         raise NotSumOfProducts(f"{name} was read with {products.n_outputs} outputs, but it returns {expected.shape[1]}")
-    found = products.evaluate(rows)
-    residual = expected - found
-    scale = 1.0 + np.abs(expected).max(axis=0)
+    residual = expected - products.evaluate(rows)
+    scale = np.maximum(np.abs(expected).max(axis=0), magnitude(products, rows))
     if (np.abs(residual) <= tolerance * scale).all():
         return products
     shift = (residual.max(axis=0) + residual.min(axis=0)) / 2
@@ -132,6 +131,17 @@ def verify(
         f"what was read of {name} differs from its own output by up to {worst:.2g} on {len(rows)} probe rows, so it is "
         f"not used (model_output='raw' explains what a model with a link adds up)"
     )
+
+
+def magnitude(products: SumOfProducts, rows: np.ndarray) -> np.ndarray:
+    """The largest sum of absolute terms over the rows -> (k,): what rounding errors of the sum are relative to."""
+    absolute = SumOfProducts(
+        tuple(np.abs(vectors) for vectors in products.vectors),
+        products.terms,
+        np.abs(products.coefficients),
+        np.abs(products.offset),
+    )
+    return absolute.evaluate(rows).max(axis=0)
 
 
 def rows_inside(products: SumOfProducts, cardinalities: tuple[int, ...], n_rows: int = 256) -> np.ndarray:

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsRegressor
 
 from shap_asv.models import readers
@@ -135,3 +136,22 @@ def test_a_model_that_no_reader_knows():
     assert predictor.reason == "KNeighborsRegressor is neither a tree ensemble nor a linear model that can be read"
     with pytest.raises(NotSumOfProducts):
         read_products(model, predictor.path.inputs, cardinalities(NUMBERS), choose_call(model), predictor.path)
+
+
+@pytest.mark.parametrize("size", [1e-12, 1.0, 1e12])
+def test_verification_is_relative_to_the_size_of_the_outputs(size):
+    model = LinearRegression().fit(MATRIX, size * Y)
+    predictor = read_model(model, FEATURES, NUMBERS)
+    assert predictor.kind == "linear"
+    coefficients = predictor.products.coefficients.copy()
+    coefficients[0] *= 1 + 1e-4
+    spoiled = dataclasses.replace(predictor.products, coefficients=coefficients)
+    with pytest.raises(NotSumOfProducts):
+        verify(spoiled, cardinalities(NUMBERS), predictor.path, 1e-9, "least squares")
+
+
+def test_terms_that_cancel_are_no_reason_to_distrust_a_linear_model():
+    """A prediction near zero between weights of a billion carries the rounding errors of the billions."""
+    model = LinearRegression().fit(MATRIX, Y)
+    model.coef_ = np.array([1e9, -1e9, 3.0, 2.0])
+    assert read_model(model, FEATURES, NUMBERS).kind == "linear"

@@ -166,16 +166,18 @@ def test_boosting_that_starts_from_another_model_is_no_sum_of_trees():
 
 
 def test_early_stopping_uses_the_best_iteration():
-    rng = np.random.default_rng(0)
-    noise = rng.normal(size=len(Y))
-    settings = {"n_estimators": 60, "max_depth": 6, "learning_rate": 0.5, "n_jobs": 1, "early_stopping_rounds": 40}
-    model = xgboost.XGBRegressor(**settings).fit(
-        MATRIX[:200], noise[:200], eval_set=[(MATRIX[200:], noise[200:])], verbose=False
-    )
-    assert model.best_iteration + 1 < model.get_booster().num_boosted_rounds()
-    predictor = read_model(model, FEATURES, NUMBERS)
-    assert predictor.kind == "tree"
-    assert is_exact(predictor)
+    noise = np.random.default_rng(0).normal(size=len(Y))
+    train, test = (MATRIX[:200], noise[:200]), (MATRIX[200:], noise[200:])
+    settings = {"n_estimators": 60, "max_depth": 6, "learning_rate": 0.5, "n_jobs": 1}
+    xgb = xgboost.XGBRegressor(early_stopping_rounds=40, **settings).fit(*train, eval_set=[test], verbose=False)
+    assert xgb.best_iteration + 1 < xgb.get_booster().num_boosted_rounds()
+    lgb = lightgbm.LGBMRegressor(min_child_samples=2, verbose=-1, **settings)
+    lgb.fit(*train, eval_set=[test], callbacks=[lightgbm.early_stopping(40, verbose=False)])
+    assert lgb.best_iteration_ < 60
+    for model in (xgb, lgb):
+        predictor = read_model(model, FEATURES, NUMBERS)
+        assert predictor.kind == "tree"
+        assert is_exact(predictor)
 
 
 def test_boosters_without_their_sklearn_dress():
