@@ -69,16 +69,43 @@ class TermwiseAttributor:
         """Patterns (u, n) -> their share of ``nu @ W``, (u, c, k)."""
         products = self.products
         terms, coefficients = products.terms[group.terms], products.coefficients[group.terms]
-        q, k = len(group.classes), products.n_outputs
-        out = np.empty((len(patterns), group.weights.shape[1], k))
-        per_block = max(1, _DENSE_LIMIT // (q * max(len(terms), k)))
-        for block in blocks(len(patterns), per_block):
-            evidence = np.where(group.classes[None], patterns[block, None, :], -1)
-            size = len(evidence)
-            flat = evidence.reshape(size * q, -1)
-            nu = self.background.expectations(flat, products.vectors, terms) @ coefficients
-            out[block] = contract(nu.reshape(size, q, k), group.weights)
+        q, t = len(group.classes), len(terms)
+        out = np.empty((len(patterns), group.weights.shape[1], products.n_outputs))
+        for block in blocks(len(patterns), _DENSE_LIMIT // (q * t)):
+            part = patterns[block]
+            expected = np.zeros((len(part) * q, t))
+            pattern, of_class = np.nonzero(self._alive(terms, group.classes, part))
+            if len(pattern):
+                ids, chosen = self._number_evidence(group, part, pattern, of_class)
+                evidence = np.where(group.classes[of_class[chosen]], part[pattern[chosen]], -1)
+                expected[pattern * q + of_class] = self.background.expectations(evidence, products.vectors, terms)[ids]
+            shares = contract(expected.reshape(len(part), q, t), group.weights)
+            out[block] = shares @ coefficients
         return out
+
+    def _alive(self, terms: np.ndarray, classes: np.ndarray, patterns: np.ndarray) -> np.ndarray:
+        """bool (u, q): does any term survive the values that the class observes? Most do not, and need no query."""
+        alive = np.zeros((len(patterns), len(classes)), dtype=bool)
+        for term in terms:
+            looked_at = np.flatnonzero(term)
+            dead = np.stack([self.products.vectors[v][term[v], patterns[:, v]] == 0 for v in looked_at], axis=1)
+            # members of the class whose value the term sends to zero, counted
+            alive |= dead.astype(np.float32) @ classes[:, looked_at].T.astype(np.float32) == 0
+        return alive
+
+    def _number_evidence(
+        self, group: TermGroup, patterns: np.ndarray, pattern: np.ndarray, of_class: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Number the distinct evidence among pairs of pattern and class: ids (pairs,) and one pair of each."""
+        seen = np.flatnonzero(group.seen)
+        cards = np.array([self.background.cardinalities[v] + 1 for v in seen], dtype=float)
+        if cards.prod() < 2.0**53:  # a digit per feature, zero where the class does not look: one exact float product
+            radix = np.concatenate([[1.0], np.cumprod(cards[:-1])])
+            keys = ((patterns[:, seen] + 1) * radix) @ group.classes[:, seen].T.astype(float)
+            _, chosen, ids = np.unique(keys[pattern, of_class], return_index=True, return_inverse=True)
+            return ids, chosen
+        evidence = np.where(group.classes[of_class], patterns[pattern], -1)
+        return number_rows([(evidence[:, v] + 1, self.background.cardinalities[v] + 1) for v in seen], len(evidence))
 
 
 def group_terms(background: DiscreteBackground, products: SumOfProducts, columns: Columns) -> tuple[TermGroup, ...]:
