@@ -6,6 +6,7 @@ because an encoder with ``handle_unknown="ignore"`` accepts anything, silently.
 """
 
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -136,7 +137,9 @@ def unknown_states(
     found: dict[str, list[Any]] = {}
     if hasattr(transformer, "transformers_"):
         for _, inner, columns in transformer.transformers_:
-            chosen = _chosen(columns, features)
+            with warnings.catch_warnings():  # sklearn < 1.7 warns when the columns of the remainder are looked at
+                warnings.simplefilter("ignore", FutureWarning)
+                chosen = _chosen(columns, features)
             if not isinstance(inner, str) and chosen:
                 found.update(unknown_states(inner, chosen, labels))
         return found

@@ -85,11 +85,8 @@ def read_xgboost(
         output = np.asarray(model["tree_info"][:n_trees])[tree_of]
         values[np.arange(len(left)), output] = conditions.astype(np.float64) * drop[tree_of]
     else:
-        # a leaf vector per leaf, numbered by the right child of the leaf
-        for t, tree in enumerate(trees):
-            weights = np.asarray(tree["leaf_weights"], dtype=np.float32).astype(np.float64).reshape(-1, k)
-            at_leaf = starts[t] + np.flatnonzero(~inner[starts[t] : starts[t + 1]])
-            values[at_leaf] = weights[right[at_leaf]] * drop[t]
+        vectors = gather("base_weights", np.float32).astype(np.float64).reshape(-1, k)  # a vector per node
+        values[~inner] = (vectors * drop[tree_of, None])[~inner]
     flat = FlatTrees(np.where(inner, left + shift, -1), np.where(inner, right + shift, -1), split, values, starts[:-1])
     return leaf_regions(flat, splits, cardinalities, base_margin(learner, k))
 

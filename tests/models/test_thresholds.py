@@ -5,7 +5,12 @@ import lightgbm
 import numpy as np
 import pytest
 import xgboost
-from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.ensemble import (
+    ExtraTreesRegressor,
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+)
 from sklearn.tree import DecisionTreeRegressor
 
 from shap_asv.models.predictor import read_model
@@ -26,7 +31,6 @@ X, Y = values_matrix(CODES, STATES), target(CODES)
 MODELS = {
     "tree": DecisionTreeRegressor(random_state=0),
     "forest": RandomForestRegressor(5, random_state=0),
-    "extra trees": ExtraTreesRegressor(5, random_state=0),
     "histogram boosting": HistGradientBoostingRegressor(max_iter=20, min_samples_leaf=2),
     "XGBoost": xgboost.XGBRegressor(n_estimators=15, n_jobs=1),
     "XGBoost exact": xgboost.XGBRegressor(n_estimators=15, tree_method="exact", n_jobs=1),
@@ -38,7 +42,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_awkward_numbers(name):
+def test_awkward_numbers(name, without_shaps_loader):
     model = MODELS[name].fit(X, Y)
     predictor = read_model(model, FEATURES, STATES)
     assert predictor.kind == "tree", predictor.reason
@@ -50,7 +54,7 @@ def test_awkward_numbers(name):
 
 
 @pytest.mark.parametrize("name", ["tree", "histogram boosting", "XGBoost", "LightGBM", "CatBoost"])
-def test_states_that_sit_exactly_on_the_thresholds(name):
+def test_states_that_sit_exactly_on_the_thresholds(name, without_shaps_loader):
     """The states explained are the thresholds themselves, not the values the model was trained on."""
     rng = np.random.default_rng(3)
     x = rng.integers(0, 10, size=(300, 2)) / 10
@@ -80,3 +84,24 @@ def test_nan_from_an_encoder_takes_the_default_route():
     rows = all_rows(states)
     expected = model.predict(np.stack([table[rows[:, 0]], rows[:, 1]], axis=1))
     np.testing.assert_allclose(predictor.products.evaluate(rows)[:, 0], expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("model", [ExtraTreesRegressor(5, random_state=0), GradientBoostingRegressor(n_estimators=9)])
+def test_awkward_numbers_for_models_that_take_no_nan(model):
+    model.fit(X[:, :3], Y)
+    predictor = read_model(model, FEATURES[:3], STATES[:3])
+    assert predictor.kind == "tree"
+    codes = all_rows(STATES[:3])
+    expected = model.predict(values_matrix(codes, STATES[:3]))
+    np.testing.assert_allclose(predictor.products.evaluate(codes)[:, 0], expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["tree", "forest", "histogram boosting", "XGBoost", "LightGBM"])
+def test_nan_that_the_model_never_saw_while_it_was_trained(name, without_shaps_loader):
+    seen = ~np.isnan(X).any(axis=1)
+    model = MODELS[name].fit(X[seen], Y[seen])
+    predictor = read_model(model, FEATURES, STATES)
+    assert predictor.kind == "tree", predictor.reason
+    codes = all_rows(STATES)
+    expected = model.predict(values_matrix(codes, STATES))
+    np.testing.assert_allclose(predictor.products.evaluate(codes)[:, 0], expected, rtol=0, atol=3e-6)
