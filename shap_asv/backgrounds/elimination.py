@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from shap_asv.backgrounds.network import DiscreteNetwork
-from shap_asv.backgrounds.triangulation import elimination_order
+from shap_asv.backgrounds.triangulation import elimination_order, sample_workload
 from shap_asv.errors import BudgetExceededError
 
 TABLE_LIMIT = 1 << 26
@@ -96,15 +96,15 @@ class EliminationPlan:
 
 
 def plan_elimination(
-    network: DiscreteNetwork, latent: frozenset[int] = frozenset(), relevant: np.ndarray | None = None
+    network: DiscreteNetwork, workload: np.ndarray | None = None, relevant: np.ndarray | None = None
 ) -> EliminationPlan:
     """Order, buckets and index maps for a network.
 
     Parameters
     ----------
     network : DiscreteNetwork
-    latent : frozenset of int
-        Nodes that never carry evidence or terms.
+    workload : bool array (coalitions, nodes), optional
+        What will be observed together; it changes the order, never the answer. Arbitrary coalitions by default.
     relevant : bool array (nodes,), optional
         Plan for these nodes only; they must contain the parents of each of their members. All others are barren:
         without evidence and terms at or below them, their CPTs sum to 1.
@@ -114,8 +114,10 @@ def plan_elimination(
     BudgetExceededError
         A bucket would need a table of more than :data:`TABLE_LIMIT` entries.
     """
+    if workload is None:
+        workload = sample_workload(network, causal=False)
     if relevant is None or relevant.all():
-        return _plan(network, latent)
+        return _plan(network, workload)
     nodes = [int(v) for v in np.flatnonzero(relevant)]
     inside = {v: i for i, v in enumerate(nodes)}
     part = DiscreteNetwork(
@@ -124,7 +126,7 @@ def plan_elimination(
         tuple(tuple(inside[p] for p in network.parents[v]) for v in nodes),
         tuple(network.tables[v] for v in nodes),
     )
-    plan = _plan(part, frozenset(inside[v] for v in latent if v in inside))
+    plan = _plan(part, workload[:, nodes])
     buckets = (
         replace(bucket, node=nodes[bucket.node], separator=tuple(nodes[u] for u in bucket.separator))
         for bucket in plan.buckets
@@ -132,9 +134,9 @@ def plan_elimination(
     return replace(plan, buckets=tuple(buckets))
 
 
-def _plan(network: DiscreteNetwork, latent: frozenset[int]) -> EliminationPlan:
+def _plan(network: DiscreteNetwork, workload: np.ndarray) -> EliminationPlan:
     cards = network.cardinalities
-    order = elimination_order(network, latent)
+    order = elimination_order(network, workload)
     position = {v: b for b, v in enumerate(order)}
     families: list[list[int]] = [[] for _ in order]
     for v, parents in enumerate(network.parents):

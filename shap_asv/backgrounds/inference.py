@@ -16,6 +16,7 @@ from shap_asv.backgrounds.elimination import EliminationPlan, plan_elimination
 from shap_asv.backgrounds.network import DiscreteNetwork
 from shap_asv.backgrounds.sampling import draw_backward
 from shap_asv.backgrounds.terms import TermColumns, count_products, evaluate_terms, number_terms
+from shap_asv.backgrounds.triangulation import sample_workload
 
 ENTRY_LIMIT = 1 << 22
 """Entries of one circuit (about 40 bytes each); evidence is split into blocks that stay below."""
@@ -27,6 +28,7 @@ PATIENCE = 1e9
 PLAN_ENTRIES_KEPT = 1 << 22
 """Table entries of all plans that are kept."""
 _KERNELS = "shap_asv.backgrounds.evidence_kernel"
+_SAMPLED_EVIDENCE = 64
 _NANOSECONDS_PER_CODE = 30.0
 _NANOSECONDS_PER_PRODUCT = 2.0
 
@@ -43,14 +45,15 @@ class Inference:
 
     def __init__(self, network: DiscreteNetwork, features: np.ndarray) -> None:
         self.network = network
-        self._latent = frozenset(np.flatnonzero(~features).tolist())
+        self._is_latent = ~features
         above = np.zeros((network.n_nodes, network.n_nodes), dtype=bool)
         for v, parents in enumerate(network.parents):
             for p in parents:
                 above[:, v] |= above[:, p]
                 above[p, v] = True
         self.ancestors = above
-        self._plans: dict[bytes, EliminationPlan] = {}
+        self._plans: dict[tuple[bytes, bool], EliminationPlan] = {}
+        self._workloads: dict[bool, np.ndarray] = {}
         self._spent = 0.0
 
     def __getstate__(self) -> dict[str, Any]:
@@ -69,21 +72,34 @@ class Inference:
         """bool (nodes,) -> the smallest ancestral set that contains them."""
         return np.asarray(nodes | self.ancestors[:, nodes].any(axis=1))
 
-    def plan(self, asked: np.ndarray) -> EliminationPlan:
+    def plan(self, asked: np.ndarray, causal: bool = False) -> EliminationPlan:
         """How variables are eliminated when evidence and terms are on the ``asked`` nodes, bool (nodes,)."""
         relevant = self.with_ancestors(asked)
-        key = relevant.tobytes()
+        key = relevant.tobytes(), causal
         plan = self._plans.get(key)
         if plan is None:
-            plan = plan_elimination(self.network, self._latent, relevant)
+            plan = plan_elimination(self.network, self._workload(causal), relevant)
             if sum(kept.n_entries for kept in list(self._plans.values())) > PLAN_ENTRIES_KEPT:
                 self._plans = {}
             self._plans[key] = plan
         return plan
 
+    def _workload(self, causal: bool) -> np.ndarray:
+        if causal not in self._workloads:
+            latent = frozenset(np.flatnonzero(self._is_latent).tolist())
+            self._workloads[causal] = sample_workload(self.network, causal, latent)
+        return self._workloads[causal]
+
+    def is_causal(self, evidence: np.ndarray) -> bool:
+        """Whether most evidence (of a sample) holds, with a feature, all features above it."""
+        sample = evidence[:, :: max(1, evidence.shape[1] // _SAMPLED_EVIDENCE)] >= 0
+        known = sample | self._is_latent[:, None]
+        needed = self.ancestors.astype(np.float32) @ sample.astype(np.float32) > 0
+        return bool(2 * (known | ~needed).all(axis=0).sum() >= sample.shape[1])
+
     def circuits(self, evidence: np.ndarray, asked: np.ndarray) -> Iterator[tuple[slice, Circuit]]:
         """Circuits of consecutive blocks of evidence within :data:`ENTRY_LIMIT`, fit for terms on ``asked`` nodes."""
-        plan = self.plan(asked | (evidence.max(axis=1, initial=-1) >= 0))
+        plan = self.plan(asked | (evidence.max(axis=1, initial=-1) >= 0), self.is_causal(evidence))
         first, step = 0, EVIDENCE_BLOCK
         while first < evidence.shape[1]:
             where = slice(first, min(first + step, evidence.shape[1]))

@@ -1,13 +1,15 @@
-"""In which order to eliminate variables: min-fill for small cliques, then the best root of the clique tree.
+"""In which order to eliminate variables: small cliques first of all, then the best root of the clique tree.
 
-Greedy min-fill on the moral graph (always the variable whose neighbours miss the fewest edges) fixes the *cliques*,
+Greedy elimination on the moral graph (always the variable whose neighbours miss the fewest edges) fixes the *cliques*,
 that is, how large the tables get. The cliques form a tree, and elimination may end in any of them. Which one decides
 how often the tables are used: a bucket is worked through once per distinct evidence and term *below* it, which grows
-from 1 at the leaves of the tree to all of them at the root. So the root should be a small clique in the middle, and
-large cliques should be near the leaves.
+from 1 at the leaves to all of them at the root, times the states of its variables that the evidence leaves open. So
+orders are compared on a *workload*: a few dozen coalitions of the kind that will be asked for. When coalitions are
+closed under causes (an explanation that follows the network), orders that end in the causes win, because what is above
+evidence is evidence; for arbitrary coalitions it is small cliques in the middle of the network.
 
 The price of every root is computed in two passes over the tree (leaves to root and back), as messages of "what is left
-to multiply" (scope and number of distinct keys), without touching a table.
+to multiply", without touching a table.
 """
 
 import heapq
@@ -15,29 +17,23 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from shap_asv.backgrounds.network import DiscreteNetwork
 
-_MOST_KEYS = math.log(1e6)
-"""No batch has more distinct (evidence, term) pairs than this, as far as prices go."""
+_SAMPLED_COALITIONS = 200
+_SWEEPS = 8
+_ROWS = 100.0
+"""Rows of the imagined workload: so many distinct values, at most, does one coalition have."""
+_TERMS = 100.0
 _MOST_CLIQUES = 400
 """Clique trees beyond this are rooted where the first pass left them: the search would cost more than it saves."""
+_TINY = 100
+"""Tables of so few entries in all are not worth a search."""
+_SMALL = 2000
+"""Tables of so few entries in all are not worth a second try at the cliques."""
 
-
-@dataclass(frozen=True)
-class _Potential:
-    """A CPT or a message, as far as prices go: its variables, and the log number of distinct keys below it."""
-
-    scope: frozenset[int]
-    keys: float
-
-
-@dataclass(frozen=True)
-class _Message:
-    """What one side of a clique-tree edge leaves for the other: potentials, the price so far, the order so far."""
-
-    potentials: list[_Potential]
-    price: float
-    order: list[int] = field(default_factory=list)
+Step = tuple[int, frozenset[int]]
 
 
 def moral_neighbours(network: DiscreteNetwork) -> list[set[int]]:
@@ -50,18 +46,28 @@ def moral_neighbours(network: DiscreteNetwork) -> list[set[int]]:
     return neighbours
 
 
-def min_fill(neighbours: list[set[int]], cardinalities: Sequence[int]) -> list[tuple[int, frozenset[int]]]:
+def min_fill(
+    neighbours: list[set[int]], cardinalities: Sequence[int], after: Sequence[Sequence[int]] | None = None
+) -> list[Step]:
     """Greedy min-fill elimination of an undirected graph: (variable, its neighbours when it goes), in order.
 
-    Ties by the size of the table, then later variables first. O(n d^2 log n) for neighbourhoods of size d.
+    Ties by the size of the table, then later variables first. A variable waits until all those in ``after[v]`` are
+    gone. O(n d^2 log n) for neighbourhoods of size d.
 
     Examples
     --------
     >>> [(v, sorted(around)) for v, around in min_fill([{1}, {0, 2}, {1}], (2, 2, 2))]
     [(2, [1]), (1, [0]), (0, [])]
+    >>> [(v, sorted(around)) for v, around in min_fill([{1}, {0, 2}, {1}], (2, 2, 2), after=[(), (), (0,)])]
+    [(0, [1]), (2, [1]), (1, [])]
     """
     adjacent = [set(around) for around in neighbours]
     logs = [math.log(cardinality) for cardinality in cardinalities]
+    waiting = [0] * len(adjacent) if after is None else [len(others) for others in after]
+    released: list[list[int]] = [[] for _ in adjacent]
+    for v, others in enumerate(after or ()):
+        for u in others:
+            released[u].append(v)
 
     def price(v: int) -> tuple[int, float, int]:
         around = adjacent[v]
@@ -70,10 +76,10 @@ def min_fill(neighbours: list[set[int]], cardinalities: Sequence[int]) -> list[t
         return missing, logs[v] + math.fsum(logs[u] for u in around), -v
 
     prices = [price(v) for v in range(len(adjacent))]
-    heap = [(*prices[v], v) for v in range(len(adjacent))]
+    heap = [(*prices[v], v) for v in range(len(adjacent)) if not waiting[v]]
     heapq.heapify(heap)
     gone = [False] * len(adjacent)
-    steps: list[tuple[int, frozenset[int]]] = []
+    steps: list[Step] = []
     while heap:
         *met, v = heapq.heappop(heap)
         if gone[v] or tuple(met) != prices[v]:
@@ -88,18 +94,22 @@ def min_fill(neighbours: list[set[int]], cardinalities: Sequence[int]) -> list[t
             adjacent[u].discard(v)
             if fresh:
                 touched |= adjacent[u]
+        for u in released[v]:
+            waiting[u] -= 1
+            if not waiting[u]:
+                heapq.heappush(heap, (*prices[u], u))
         for u in touched:
             if not gone[u]:
                 updated = price(u)
                 if updated != prices[u]:
                     prices[u] = updated
-                    heapq.heappush(heap, (*updated, u))
+                    if not waiting[u]:
+                        heapq.heappush(heap, (*updated, u))
     return steps
 
 
-def clique_tree(steps: Sequence[tuple[int, frozenset[int]]]) -> tuple[list[set[int]], list[int]]:
-    """Maximal cliques of the filled graph, and the parent of each in a clique forest (-1 for roots; parents come
-    first).
+def clique_tree(steps: Sequence[Step]) -> tuple[list[set[int]], list[int]]:
+    """Maximal cliques of the filled graph, and the parent of each in a clique forest (-1 for roots; parents first).
 
     Examples
     --------
@@ -123,88 +133,165 @@ def clique_tree(steps: Sequence[tuple[int, frozenset[int]]]) -> tuple[list[set[i
     return cliques, parents
 
 
-def elimination_order(network: DiscreteNetwork, latent: frozenset[int] = frozenset()) -> list[int]:
-    """Variables in the order in which they are summed out; ``latent`` ones never carry evidence or terms.
+def elimination_order(network: DiscreteNetwork, workload: np.ndarray) -> list[int]:
+    """Variables in the order in which they are summed out, chosen for a workload.
+
+    Parameters
+    ----------
+    network : DiscreteNetwork
+    workload : bool array (coalitions, nodes)
+        Which nodes are observed together; see :func:`sample_workload`.
 
     Examples
     --------
-    A chain 0 -> 1 -> 2 -> 3 -> 4 is eliminated from both ends towards the middle:
+    A chain is eliminated from both ends:
 
     >>> import numpy as np
-    >>> coin, copy = np.full(2, 0.5), np.eye(2)
+    >>> coin, copy = np.full(3, 1 / 3), np.eye(3)
     >>> chain = DiscreteNetwork(
-    ...     tuple("abcde"), (("0", "1"),) * 5, ((), (0,), (1,), (2,), (3,)), (coin, copy, copy, copy, copy)
+    ...     tuple("abcdefghijkl"), (("0", "1", "2"),) * 12, ((), *((v,) for v in range(11))), (coin, *[copy] * 11)
     ... )
-    >>> elimination_order(chain)
-    [4, 3, 0, 1, 2]
+    >>> elimination_order(chain, sample_workload(chain, causal=False))
+    [11, 10, 9, 8, 7, 6, 0, 1, 2, 3, 4, 5]
     """
     cards = network.cardinalities
-    cliques, parents = clique_tree(min_fill(moral_neighbours(network), cards))
-    home: list[list[_Potential]] = [[] for _ in cliques]
+    neighbours = moral_neighbours(network)
+    candidates = [min_fill(neighbours, cards)]
+    entries = sum(math.prod(cards[u] for u in (v, *around)) for v, around in candidates[0])
+    if entries <= _TINY:
+        return [v for v, _ in candidates[0]]
+    if entries > _SMALL and network.n_nodes <= _MOST_CLIQUES:
+        effects: list[list[int]] = [[] for _ in cards]
+        for v, causes in enumerate(network.parents):
+            for p in causes:
+                effects[p].append(v)
+        candidates.append(min_fill(neighbours, cards, after=effects))
+    pricing = _Pricing(cards, workload)
+    return min((_best_rooting(network, pricing, steps) for steps in candidates), key=lambda found: found[0])[1]
+
+
+def sample_workload(network: DiscreteNetwork, causal: bool, latent: frozenset[int] = frozenset()) -> np.ndarray:
+    """Coalitions of the kind that will be asked for: bool (coalitions, nodes), the same on every call.
+
+    Random ones of all sizes; or, if ``causal``, closed under causes, nearly uniformly so. ``latent`` nodes are in none
+    of them.
+    """
+    rng = np.random.default_rng(0)
+    n = network.n_nodes
+    size = rng.random((_SAMPLED_COALITIONS, 1))
+    if causal:
+        # a node comes after its causes when each node's time is a random delay after the last of them
+        times = np.zeros((_SAMPLED_COALITIONS, n))
+        delays = rng.exponential(size=times.shape)
+        for v, parents in enumerate(network.parents):
+            times[:, v] = delays[:, v] + (times[:, list(parents)].max(axis=1) if parents else 0.0)
+        ranks = times.argsort(axis=1).argsort(axis=1)
+        members = ranks < size * (n + 1)
+        causes = [list(parents) for parents in network.parents]
+        effects = [[u for u in range(n) if v in network.parents[u]] for v in range(n)]
+        for _ in range(_SWEEPS):  # towards the uniform distribution on closed sets
+            coins = rng.random((n, _SAMPLED_COALITIONS)) < 0.5
+            for v in range(n):
+                may_enter, may_leave = members[:, causes[v]].all(axis=1), ~members[:, effects[v]].any(axis=1)
+                members[:, v] = np.where(coins[v], members[:, v] | may_enter, members[:, v] & ~may_leave)
+    else:
+        members = rng.random((_SAMPLED_COALITIONS, n)) < size
+    members[:, list(latent)] = False
+    return members
+
+
+@dataclass(frozen=True)
+class _Potential:
+    """A CPT or a message, as far as prices go: its variables, and the variables that were eliminated into it."""
+
+    scope: frozenset[int]
+    below: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class _Message:
+    """What one side of a clique-tree edge leaves for the other: potentials, the price so far, the order so far."""
+
+    potentials: list[_Potential]
+    price: float
+    order: list[int] = field(default_factory=list)
+
+
+class _Pricing:
+    """Multiplications that a bucket takes on the workload, estimated from sampled coalitions."""
+
+    def __init__(self, cardinalities: Sequence[int], coalitions: np.ndarray) -> None:
+        self._logs = np.log(cardinalities)
+        self._observed = coalitions
+        self._open_logs = np.where(coalitions, 0.0, self._logs)
+        # states are not equally likely: a variable tells rows apart less than its cardinality suggests
+        self._key_logs = np.where(coalitions, 0.7 * self._logs, 0.0)
+        self._marks = np.random.default_rng(1).random(len(self._logs))
+
+    def price(self, scope: frozenset[int], below: frozenset[int], n_messages: int) -> float:
+        inside, under = list(scope), list(below)
+        states = self._open_logs[:, inside].sum(axis=1)
+        keys = np.minimum(self._key_logs[:, under].sum(axis=1), math.log(_ROWS))
+        around = list(scope | below)
+        # coalitions that look the same from here are worked through once
+        _, first = np.unique(self._observed[:, around] @ self._marks[around], return_index=True)
+        columns = min(_TERMS, 1.5 ** len(below))
+        return float(np.exp(states + keys)[first].sum()) * columns * (1 + n_messages)
+
+
+def _best_rooting(network: DiscreteNetwork, pricing: _Pricing, steps: Sequence[Step]) -> tuple[float, list[int]]:
+    """The cheapest root of every clique tree of the forest: (price, elimination order)."""
+    cliques, parents = clique_tree(steps)
     holders: list[set[int]] = [set() for _ in range(network.n_nodes)]
     for i, clique in enumerate(cliques):
         for v in clique:
             holders[v].add(i)
+    home: list[list[_Potential]] = [[] for _ in cliques]
     for v, causes in enumerate(network.parents):
         family = frozenset((v, *causes))
-        home[min(set.intersection(*(holders[u] for u in family)))].append(_Potential(family, 0.0))
-    gain = [0.0 if v in latent else math.log(cards[v] + 2) for v in range(network.n_nodes)]
-    return _best_rooting(cliques, parents, home, cards, gain)
-
-
-def _best_rooting(
-    cliques: list[set[int]], parents: list[int], home: list[list[_Potential]], cards: Sequence[int], gain: list[float]
-) -> list[int]:
+        home[min(set.intersection(*(holders[u] for u in family)))].append(_Potential(family))
     children: list[list[int]] = [[] for _ in cliques]
     for i, above in enumerate(parents):
         if above >= 0:
             children[above].append(i)
+
     up: list[_Message] = [_Message([], 0.0)] * len(cliques)
     for i in reversed(range(len(cliques))):
         keep = cliques[i] & cliques[parents[i]] if parents[i] >= 0 else set()
-        up[i] = _eliminate(cliques[i] - keep, home[i], [up[c] for c in children[i]], cards, gain)
+        up[i] = _eliminate(cliques[i] - keep, home[i], [up[c] for c in children[i]], pricing)
+    roots = [i for i, above in enumerate(parents) if above < 0]
     if len(cliques) > _MOST_CLIQUES:
-        return [v for i, above in enumerate(parents) if above < 0 for v in up[i].order]
+        return math.fsum(up[i].price for i in roots), [v for i in roots for v in up[i].order]
 
     # the other direction: what clique i gets from its parent when elimination ends at or below i
-    down: list[_Message | None] = [None] * len(cliques)
-    best: dict[int, tuple[float, int, _Message]] = {}
+    down: list[list[_Message]] = [[] for _ in cliques]
+    best: dict[int, _Message] = {}
     tree = list(range(len(cliques)))
     for i, above in enumerate(parents):
         if above >= 0:
             tree[i] = tree[above]
-            others = [up[c] for c in children[above] if c != i]
-            from_above = down[above]
-            if from_above is not None:
-                others.append(from_above)
-            down[i] = _eliminate(cliques[above] - cliques[i], home[above], others, cards, gain)
-        around = [up[c] for c in children[i]]
-        incoming = down[i]
-        if incoming is not None:
-            around.append(incoming)
-        whole = _eliminate(cliques[i], home[i], around, cards, gain)
-        if tree[i] not in best or whole.price < best[tree[i]][0]:
-            best[tree[i]] = (whole.price, i, whole)
-    return [v for _, _, whole in best.values() for v in whole.order]
+            others = [up[c] for c in children[above] if c != i] + down[above]
+            down[i] = [_eliminate(cliques[above] - cliques[i], home[above], others, pricing)]
+        whole = _eliminate(cliques[i], home[i], [up[c] for c in children[i]] + down[i], pricing)
+        if tree[i] not in best or whole.price < best[tree[i]].price:
+            best[tree[i]] = whole
+    return math.fsum(whole.price for whole in best.values()), [v for whole in best.values() for v in whole.order]
 
 
-def _eliminate(
-    going: set[int], own: list[_Potential], incoming: list[_Message], cards: Sequence[int], gain: list[float]
-) -> _Message:
-    """Eliminate some variables of a clique, those with the fewest keys below them first."""
+def _eliminate(going: set[int], own: list[_Potential], incoming: list[_Message], pricing: _Pricing) -> _Message:
+    """Eliminate some variables of a clique, those with the least below them first."""
     potentials = own + [potential for message in incoming for potential in message.potentials]
     price = math.fsum(message.price for message in incoming)
     order = [v for message in incoming for v in message.order]
     left = set(going)
     while left:
-        v = min(left, key=lambda u: (math.fsum(p.keys for p in potentials if u in p.scope), -u))
+        v = min(left, key=lambda u: (sum(len(p.below) for p in potentials if u in p.scope), -u))
         left.remove(v)
         used = [p for p in potentials if v in p.scope]
         potentials = [p for p in potentials if v not in p.scope]
         scope = frozenset().union(*(p.scope for p in used))
-        keys = min(_MOST_KEYS, gain[v] + math.fsum(p.keys for p in used))
-        messages = sum(p.keys > 0 for p in used)
-        price += math.exp(min(600.0, keys + math.fsum(math.log(cards[u]) for u in scope))) * (1 + messages)
-        potentials.append(_Potential(scope - {v}, keys))
+        below = frozenset((v,)).union(*(p.below for p in used))
+        price += pricing.price(scope, below, sum(bool(p.below) for p in used))
+        potentials.append(_Potential(scope - {v}, below))
         order.append(v)
     return _Message(potentials, price, order)

@@ -10,7 +10,13 @@ from shap_asv.backgrounds import elimination
 from shap_asv.backgrounds.elimination import plan_elimination
 from shap_asv.backgrounds.grouping import number_keys, number_rows
 from shap_asv.backgrounds.pgmpy_networks import read_network
-from shap_asv.backgrounds.triangulation import clique_tree, elimination_order, min_fill, moral_neighbours
+from shap_asv.backgrounds.triangulation import (
+    clique_tree,
+    elimination_order,
+    min_fill,
+    moral_neighbours,
+    sample_workload,
+)
 from shap_asv.errors import BudgetExceededError
 from tests.backgrounds.problems import as_network, loaded
 from tests.oracles import random_problems
@@ -40,8 +46,9 @@ def test_cliques_form_a_clique_tree():
 
 def test_orders_are_permutations_within_the_cliques():
     for network in networks():
-        order = elimination_order(network)
-        assert sorted(order) == list(range(network.n_nodes))
+        for causal in (False, True):
+            order = elimination_order(network, sample_workload(network, causal))
+            assert sorted(order) == list(range(network.n_nodes))
         cliques, _ = clique_tree(min_fill(moral_neighbours(network), network.cardinalities))
         for bucket in plan_elimination(network).buckets:
             assert any({bucket.node, *bucket.separator} <= clique for clique in cliques)
@@ -50,7 +57,25 @@ def test_orders_are_permutations_within_the_cliques():
 def test_star_ends_in_its_centre():
     rng = np.random.default_rng(0)
     network = as_network(*random_problems.random_network(rng, 9, [(0, v) for v in range(1, 9)]))
-    assert elimination_order(network)[-1] == 0
+    assert elimination_order(network, sample_workload(network, causal=False))[-1] == 0
+
+
+def test_workloads_are_closed_under_causes():
+    network = read_network(loaded("child"))
+    latent = network.names.index("Disease")
+    workload = sample_workload(network, causal=True)
+    for v, parents in enumerate(network.parents):
+        assert workload[workload[:, v]][:, list(parents)].all()
+    assert 0 < workload.mean() < 1
+    assert not sample_workload(network, causal=True, latent=frozenset([latent]))[:, latent].any()
+
+
+def test_effects_can_be_made_to_go_first():
+    for network in networks():
+        effects = [[u for u, parents in enumerate(network.parents) if v in parents] for v in range(network.n_nodes)]
+        order = [v for v, _ in min_fill(moral_neighbours(network), network.cardinalities, after=effects)]
+        assert sorted(order) == list(range(network.n_nodes))
+        assert all(order.index(u) < order.index(v) for v, others in enumerate(effects) for u in others)
 
 
 def test_buckets_of_barren_nodes_are_left_out():
@@ -59,7 +84,7 @@ def test_buckets_of_barren_nodes_are_left_out():
     relevant[network.names.index("Disease")] = True
     for p in network.parents[network.names.index("Disease")]:
         relevant[p] = True
-    plan = plan_elimination(network, frozenset(), relevant)
+    plan = plan_elimination(network, relevant=relevant)
     assert sorted(bucket.node for bucket in plan.buckets) == np.flatnonzero(relevant).tolist()
 
 
