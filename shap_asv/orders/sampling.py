@@ -148,7 +148,7 @@ def sample_topological_orders(
         if order.is_forest:
             return draw_forest(order, n, rng)
         return _draw_blocks(order, n, rng, options, _cheapest_exact)
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         raise UnknownMethodError(f"method={method!r} is unknown; choose from {', '.join(['auto', *METHODS])}")
     forced = METHODS[method]
     refusal = forced.refusal(order, options)

@@ -1,0 +1,56 @@
+"""Causal graphs to measure and test on: the networks that come with pgmpy, and made-up families.
+
+Only the structure is read here, straight from the compressed BIF text: parsing the probability tables of a large
+network takes seconds, and orders do not need them.
+"""
+
+import functools
+import gzip
+import re
+from importlib.util import find_spec
+from pathlib import Path
+
+import networkx as nx
+
+# the paper prunes Child to a tree: for each node with two parents, the parent that is kept
+KEPT_PARENT = {
+    "HypDistrib": "CardiacMixing",
+    "LowerBodyO2": "HypDistrib",
+    "HypoxiaInO2": "CardiacMixing",
+    "ChestXray": "LungFlow",
+    "Grunting": "Sick",
+    "Age": "Disease",
+}
+
+
+def network_path(name: str) -> Path:
+    """Where pgmpy keeps its example network ``name``; pgmpy itself is not imported."""
+    spec = find_spec("pgmpy")
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parent / "utils" / "example_models" / f"{name}.bif.gz"
+
+
+@functools.cache
+def network_graph(name: str) -> nx.DiGraph:
+    """The graph of an example network, edges from cause to effect."""
+    text = gzip.decompress(network_path(name).read_bytes()).decode()
+    graph = nx.DiGraph()
+    graph.add_nodes_from(re.findall(r"^variable\s+(\S+)", text, flags=re.MULTILINE))
+    for effect, causes in re.findall(r"^probability\s*\(\s*([^\s|)]+)\s*\|([^)]*)\)", text, flags=re.MULTILINE):
+        graph.add_edges_from((cause.strip(), effect) for cause in causes.split(","))
+    return nx.freeze(graph)
+
+
+@functools.cache
+def pruned_child() -> nx.DiGraph:
+    """The Child network as the paper prunes it: a rooted tree of 20 nodes."""
+    graph = nx.DiGraph(network_graph("child"))
+    for effect, kept in KEPT_PARENT.items():
+        graph.remove_edges_from([(cause, effect) for cause in list(graph.predecessors(effect)) if cause != kept])
+    return nx.freeze(graph)
+
+
+def balanced_binary_tree(depth: int) -> nx.DiGraph:
+    """2^depth - 1 nodes, edges away from the root."""
+    return nx.DiGraph([((v - 1) // 2, v) for v in range(1, 2**depth - 1)])

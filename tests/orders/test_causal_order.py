@@ -1,0 +1,193 @@
+"""CausalOrder as a value: ways to write it down, facts, equality, bad input."""
+
+import gzip
+import pickle
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from benchmarks.graphs import network_graph, network_path
+from shap_asv.errors import CausalGraphError, ShapAsvError, UnknownFeatureError
+from shap_asv.orders import CausalOrder
+from tests.orders.enumerated import KINDS, enumerated
+
+
+def test_features_without_edges_are_kept():
+    order = CausalOrder.from_edges([("a", "b")], features=["z", "b", "a"])
+    assert order.features == ("z", "b", "a")
+    assert order.n_features == 3
+    assert order.edges == (("a", "b"),)
+    graph = nx.DiGraph([("a", "b")])
+    graph.add_node("alone")
+    assert CausalOrder.from_graph(graph).features == ("a", "b", "alone")
+
+
+def test_edges_are_the_transitive_reduction():
+    order = CausalOrder.from_edges([("a", "c"), ("a", "b"), ("b", "c"), ("a", "d"), ("c", "d")])
+    assert set(order.edges) == {("a", "b"), ("b", "c"), ("c", "d")}
+    assert order.parents == ((), (2,), (0,), (1,))  # features in order of appearance: a, c, b, d
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(15))
+def test_facts_agree_with_networkx(kind, seed):
+    case = enumerated(kind, seed, largest=12)
+    graph = nx.DiGraph(case.edges)
+    graph.add_nodes_from(range(case.order.n_features))
+    assert set(case.order.edges) == set(nx.transitive_reduction(graph).edges)
+    for v in case.order.features:
+        assert case.order.ancestors(v) == nx.ancestors(graph, v)
+        assert case.order.descendants(v) == nx.descendants(graph, v)
+        assert set(np.flatnonzero(case.order.ancestor_matrix[:, v])) == nx.ancestors(graph, v)
+        assert case.order.children[v] == tuple(sorted(nx.transitive_reduction(graph).successors(v)))
+    reduced = nx.transitive_reduction(graph)
+    assert case.order.is_forest == all(d <= 1 for _, d in reduced.in_degree)
+    assert case.order.is_polytree == nx.is_forest(reduced.to_undirected())
+    position = {v: k for k, v in enumerate(case.order.topological_indices)}
+    assert all(position[a] < position[b] for a, b in graph.edges)
+    assert set(case.order.to_graph().edges) == set(reduced.edges)
+    assert list(case.order.to_graph().nodes) == list(case.order.features)
+
+
+def test_precedence_survives_projection():
+    graph = nx.DiGraph([("a", "l1"), ("l1", "l2"), ("l2", "b"), ("c", "l2"), ("b", "d"), ("l1", "d")])
+    order = CausalOrder.from_graph(graph, features=["d", "c", "b", "a"])
+    assert order.features == ("d", "c", "b", "a")
+    assert set(order.edges) == {("a", "b"), ("c", "b"), ("b", "d")}
+    assert order == CausalOrder.from_edges(graph.edges, features=["d", "c", "b", "a"])
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_projection_keeps_exactly_the_paths(seed):
+    rng = np.random.default_rng(seed)
+    n = 9
+    edges = [(a, b) for a in range(n) for b in range(a + 1, n) if rng.random() < 0.3]
+    graph = nx.DiGraph(edges)
+    graph.add_nodes_from(range(n))
+    kept = [int(v) for v in rng.permutation(n)[:5]]
+    order = CausalOrder.from_graph(graph, features=kept)
+    assert order.restricted_to([2, 0]) == CausalOrder.from_graph(graph, features=[kept[2], kept[0]])
+    for a in kept:
+        assert order.descendants(a) == nx.descendants(graph, a) & set(kept)
+
+
+def test_levels():
+    order = CausalOrder.from_levels([["age", "sex"], ["education"], ["income", "savings"]])
+    assert order.features == ("age", "sex", "education", "income", "savings")
+    assert order.ancestors("savings") == {"age", "sex", "education"}
+    assert order.ancestors("sex") == frozenset()
+    assert order.count_topological_orders() == 4
+    assert order == CausalOrder.from_levels(iter([("age", "sex"), ("education",), ("income", "savings")]))
+
+
+def test_pgmpy_networks_are_graphs():
+    from pgmpy.base import DAG
+    from pgmpy.readwrite import BIFReader
+
+    network = BIFReader(string=gzip.decompress(network_path("cancer").read_bytes()).decode()).get_model()
+    assert set(network.edges) == set(network_graph("cancer").edges)  # the reader that all other tests use
+    order = CausalOrder.from_graph(network)
+    assert set(order.features) == set(network.nodes)
+    assert order.ancestors("Xray") == {"Cancer", "Pollution", "Smoker"}
+    assert CausalOrder.from_graph(DAG([("a", "b")])) == CausalOrder.from_edges([("a", "b")])
+
+
+def test_equal_by_value_hashable_picklable():
+    one = CausalOrder.from_edges([("a", "b"), ("b", "c"), ("a", "c")])
+    two = CausalOrder.from_graph(nx.DiGraph([("a", "b"), ("b", "c")]))
+    assert one == two
+    assert hash(one) == hash(two)
+    assert len({one, two}) == 1
+    assert one != CausalOrder.from_edges([("a", "b"), ("b", "c")], features=["c", "b", "a"])
+    assert one != CausalOrder.from_edges([("a", "b")], features=["a", "b", "c"])
+    assert one.ancestor_matrix.any()  # derived, and must not be needed by the copy
+    copy = pickle.loads(pickle.dumps(one))
+    assert copy == one
+    assert copy.topological_indices == one.topological_indices
+    assert (copy.ancestor_matrix == one.ancestor_matrix).all()
+
+
+def test_immutable():
+    order = CausalOrder.from_edges([("a", "b")])
+    with pytest.raises(AttributeError):
+        order.features = ("b", "a")
+    with pytest.raises(ValueError, match="read-only"):
+        order.ancestor_matrix[0, 0] = True
+
+
+def test_repr_is_readable():
+    assert repr(CausalOrder.from_edges([("a", "b")])) == "CausalOrder(2 features, 1 edge: a -> b)"
+    assert repr(CausalOrder.from_edges([], features=["x"])) == "CausalOrder(1 feature, no edges: x)"
+    assert len(repr(CausalOrder.from_graph(network_graph("andes")))) < 300
+
+
+BAD = {
+    "cycle": (lambda: CausalOrder.from_edges([("a", "b"), ("b", "c"), ("c", "a"), ("c", "d")]), "a -> b -> c -> a"),
+    "cycle of two": (
+        lambda: CausalOrder.from_graph(nx.DiGraph([("tar", "smoke"), ("smoke", "tar")])),
+        "tar -> smoke -> tar",
+    ),
+    "cycle of latents": (
+        lambda: CausalOrder.from_edges([("a", "u"), ("u", "v"), ("v", "u")], features=["a"]),
+        "u -> v -> u",
+    ),
+    "cycle of indices": (lambda: CausalOrder(("a", "b"), ((1,), (0,))), "a -> b -> a"),
+    "self-loop": (lambda: CausalOrder.from_edges([("a", "b"), ("b", "b")]), "self-loop at 'b'"),
+    "self-loop in a graph": (lambda: CausalOrder.from_graph(nx.DiGraph([(1, 1)])), "self-loop at 1"),
+    "self-loop of indices": (lambda: CausalOrder(("a",), ((0,),)), "self-loop at 'a'"),
+    "index out of range": (lambda: CausalOrder(("a",), ((3,),)), "parent 3 of 'a'"),
+    "parents missing": (lambda: CausalOrder(("a", "b"), ((),)), "2 features need as many"),
+    "empty graph": (lambda: CausalOrder.from_graph(nx.DiGraph()), "empty"),
+    "no edges, no features": (lambda: CausalOrder.from_edges([]), "empty"),
+    "no features": (lambda: CausalOrder.from_edges([("a", "b")], features=[]), "features is empty"),
+    "no levels": (lambda: CausalOrder.from_levels([]), "the list of levels is empty"),
+    "an empty level": (lambda: CausalOrder.from_levels([["a"], []]), "level 1 is empty"),
+    "undirected": (lambda: CausalOrder.from_graph(nx.Graph([("a", "b")])), "undirected"),
+    "not a graph": (lambda: CausalOrder.from_graph([("a", "b")]), "from_edges"),
+    "duplicate feature": (lambda: CausalOrder.from_edges([("a", "b")], features=["a", "b", "a"]), "'a' twice"),
+    "repeated in a level": (lambda: CausalOrder.from_levels([["a", "a"]]), "level 0 names 'a' twice"),
+    "repeated in another level": (lambda: CausalOrder.from_levels([["a"], ["b", "a"]]), "'a' twice"),
+    "levels of strings": (lambda: CausalOrder.from_levels(["age", "sex"]), "level 0 is the single string 'age'"),
+    "levels as one string": (lambda: CausalOrder.from_levels("ab"), "list of lists"),
+    "levels that are none": (lambda: CausalOrder.from_levels([1, 2]), "level 0 must be a list"),
+    "features as a string": (lambda: CausalOrder.from_edges([("a", "b")], features="ab"), "single string 'ab'"),
+    "edges as a string": (lambda: CausalOrder.from_edges("ab"), "list of \\(cause, effect\\)"),
+    "edges that are none": (lambda: CausalOrder.from_edges(5), "list of \\(cause, effect\\)"),
+    "an edge as a string": (lambda: CausalOrder.from_edges(["ab"]), "not 'ab'"),
+    "an edge of three": (lambda: CausalOrder.from_edges([("a", "b", "c")]), "is a pair"),
+    "an edge without direction": (lambda: CausalOrder.from_edges([{"a", "b"}]), "is a pair"),
+    "unhashable name": (lambda: CausalOrder.from_edges([(["a"], "b")]), "not hashable"),
+    "unhashable feature": (lambda: CausalOrder.from_edges([("a", "b")], features=[["a"]]), "not hashable"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_graphs_are_refused_by_name(name):
+    build, message = BAD[name]
+    with pytest.raises(CausalGraphError, match=message):
+        build()
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda order: order.ancestors("smoking"),
+        lambda order: order.descendants("smoking"),
+        lambda order: order.index("smoking"),
+        lambda order: order.equivalence_classes("smoking"),
+        lambda order: order.count_equivalence_classes("smoking"),
+        lambda order: CausalOrder.from_graph(order.to_graph(), features=["smoking"]),
+    ],
+)
+def test_unknown_features_come_with_a_suggestion(ask):
+    order = CausalOrder.from_edges([("smoker", "cancer")])
+    with pytest.raises(UnknownFeatureError, match="no feature 'smoking'; did you mean 'smoker'") as caught:
+        ask(order)
+    assert isinstance(caught.value, ValueError)
+    assert isinstance(caught.value, ShapAsvError)
+
+
+def test_unhashable_feature_is_unknown():
+    with pytest.raises(UnknownFeatureError, match="known are a, b"):
+        CausalOrder.from_edges([("a", "b")]).ancestors(["zzz"])

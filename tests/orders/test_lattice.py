@@ -1,0 +1,171 @@
+"""The lattice of ideals and its weights: against enumeration, exact rationals, and a budget."""
+
+import subprocess
+import sys
+import tracemalloc
+from collections import Counter
+from fractions import Fraction
+from itertools import pairwise
+from math import comb
+
+import numpy as np
+import pytest
+
+from benchmarks.graphs import network_graph
+from benchmarks.orders import plain_weights
+from shap_asv.errors import BudgetExceededError
+from shap_asv.orders import CausalOrder
+from shap_asv.orders.bitsets import bits_of, masks, pack, row_ids, unpack
+from shap_asv.orders.lattice import build_lattice
+from shap_asv.orders.paths import count_paths, exact_down, exact_up
+from shap_asv.orders.weights import weigh_ideals
+from tests.orders.enumerated import KINDS, enumerated
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_edges_and_weights_equal_enumeration(kind):
+    for seed in range(40):
+        case = enumerated(kind, seed)
+        orders = case.topological_orders
+        steps = Counter((frozenset(p[:k]), p[k]) for p in orders for k in range(len(p)))
+        lattice = build_lattice(case.order)
+        ideals = [frozenset(np.flatnonzero(row).tolist()) for row in lattice.members()]
+        assert len(set(ideals)) == len(ideals)
+        assert [len(ideal) for ideal in ideals] == sorted(len(ideal) for ideal in ideals)
+        found = {}
+        for s, t, v, w in zip(
+            lattice.edge_source, lattice.edge_target, lattice.edge_feature, lattice.edge_weights, strict=True
+        ):
+            assert ideals[t] == ideals[s] | {int(v)}
+            assert v not in ideals[s]
+            found[ideals[s], int(v)] = w
+        assert found.keys() == steps.keys()
+        assert all(abs(w - steps[step] / len(orders)) < 1e-14 for step, w in found.items())
+        assert len(lattice.edge_target) == lattice.n_edges == len(steps)
+        assert exact_up(lattice)[-1] == exact_down(lattice)[0] == count_paths(lattice) == len(orders)
+
+
+@pytest.mark.parametrize("name", ["child", "insurance", "water"])
+def test_weights_of_networks_equal_the_plain_loop(name):
+    order = CausalOrder.from_graph(network_graph(name))
+    plain = plain_weights(order)
+    lattice = build_lattice(order)
+    assert lattice.n_edges == len(plain)
+    ideals = [sum(1 << v for v in np.flatnonzero(row).tolist()) for row in lattice.members()]
+    keys = zip(lattice.edge_source.tolist(), lattice.edge_feature.tolist(), strict=True)
+    expected = np.array([plain[ideals[s], v] for s, v in keys])
+    np.testing.assert_allclose(lattice.edge_weights, expected, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("name", ["cancer", "child", "alarm"])
+def test_weights_that_leave_a_level_sum_to_one(name):
+    lattice = build_lattice(CausalOrder.from_graph(network_graph(name)))
+    for ideals, edges in lattice.levels():
+        assert abs(lattice.edge_weights[edges].sum() - 1) < 1e-12
+        sources = lattice.edge_source[edges]
+        assert ideals.start <= sources.min()
+        assert sources.max() < ideals.stop
+
+
+def test_weights_stay_accurate_when_counts_pass_every_float():
+    """150 levels of six features beside a chain of ten: 910 features, e(C) beyond 1e400, 104,000 ideals."""
+    six = [[(level, k) for k in range(6)] for level in range(150)]
+    edges = [(a, b) for above, below in pairwise(six) for a in above for b in below]
+    edges += [(("chain", k), ("chain", k + 1)) for k in range(9)]
+    order = CausalOrder.from_edges(edges)
+    assert order.n_features == 910
+    total = order.count_topological_orders()
+    assert total == 720**150 * comb(910, 10)
+    assert total > 10**440
+    lattice = build_lattice(order)
+    up, down = exact_up(lattice), exact_down(lattice)
+    assert up[-1] == down[0] == total
+    rng = np.random.default_rng(0)
+    chosen = rng.choice(lattice.n_edges, size=20_000, replace=False)
+    exact = [
+        up[s] * down[t] / total for s, t in zip(lattice.edge_source[chosen], lattice.edge_target[chosen], strict=True)
+    ]
+    assert np.isfinite(lattice.edge_weights).all()
+    np.testing.assert_allclose(lattice.edge_weights[chosen], exact, rtol=1e-11, atol=0)
+
+
+def test_two_long_chains_against_binomials():
+    """Weights down to 1e-118, and no limit of 64 features."""
+    n = 200
+    order = CausalOrder.from_edges(
+        [(("a", k), ("a", k + 1)) for k in range(n - 1)] + [(("b", k), ("b", k + 1)) for k in range(n - 1)]
+    )
+    lattice = build_lattice(order)
+    assert lattice.words.shape == ((n + 1) ** 2, 7)
+    in_a = np.array([name[0] == "a" for name in order.features])
+    members = lattice.members()
+    a, b = members[:, in_a].sum(axis=1), members[:, ~in_a].sum(axis=1)
+    rng = np.random.default_rng(1)
+    for e in rng.choice(lattice.n_edges, size=2000, replace=False):
+        s, t = lattice.edge_source[e], lattice.edge_target[e]
+        ways = comb(int(a[s] + b[s]), int(a[s])) * comb(int(2 * n - a[t] - b[t]), int(n - a[t]))
+        exact = Fraction(ways, comb(2 * n, n))
+        assert abs(lattice.edge_weights[e] / exact - 1) < 1e-12
+
+
+def test_a_chain_longer_than_any_word():
+    lattice = build_lattice(CausalOrder.from_edges([(k, k + 1) for k in range(1000)]))
+    assert lattice.n_ideals == 1002
+    assert (lattice.edge_feature == np.arange(1001)).all()
+    assert (lattice.edge_weights == 1).all()
+    assert (lattice.members() == np.tri(1002, 1001, -1, dtype=bool)).all()
+
+
+def test_the_budget_stops_the_search_before_memory_is_eaten():
+    order = CausalOrder.from_edges([(0, 1)], features=range(500))
+    tracemalloc.start()
+    with pytest.raises(BudgetExceededError, match="500 features has more than 1,000,000 ideals"):
+        build_lattice(order)
+    with pytest.raises(BudgetExceededError):
+        weigh_ideals(order, limit=1000)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 400 * 2**20
+    assert build_lattice(CausalOrder.from_edges([], features=range(10)), limit=1024).n_ideals == 1024
+
+
+def test_memory_grows_linearly_with_the_edges():
+    per_edge = {}
+    for name in ("water", "mildew", "alarm"):
+        order = CausalOrder.from_graph(network_graph(name))
+        tracemalloc.start()
+        weights = weigh_ideals(order)
+        per_edge[name] = tracemalloc.get_traced_memory()[1] / (weights.matrix.nnz / 2)
+        tracemalloc.stop()
+    assert max(per_edge.values()) < 120
+    assert per_edge["alarm"] < 1.5 * per_edge["water"]
+
+
+def test_lattices_do_not_wait_for_a_compiler():
+    program = (
+        "import sys\n"
+        "from shap_asv.orders import CausalOrder\n"
+        "from shap_asv.orders.weights import weigh_ideals\n"
+        "order = CausalOrder.from_levels([range(5), range(5, 10)])\n"
+        "weigh_ideals(order), order.sample_topological_orders(10), order.count_topological_orders()\n"
+        "print(sorted({'numba', 'pgmpy', 'sklearn', 'shap'} & set(sys.modules)))"
+    )
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("n", [1, 63, 64, 65, 128, 200])
+def test_bitsets(n):
+    rng = np.random.default_rng(n)
+    members = rng.random((50, n)) < 0.3
+    members[10] = members[30]
+    words = pack(members)
+    assert words.shape == (50, -(-n // 64))
+    assert (unpack(words, n) == members).all()
+    assert (masks([np.flatnonzero(row) for row in members], n) == words).all()
+    first, ids = row_ids(words)
+    assert (members[first][ids] == members).all()
+    assert len(first) == len({row.tobytes() for row in members})
+    number = sum(1 << int(v) for v in np.flatnonzero(members[0]))
+    assert list(bits_of(number)) == np.flatnonzero(members[0]).tolist()
+    assert words[0, 0] == number % 2**64
