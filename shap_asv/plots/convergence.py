@@ -15,7 +15,7 @@ import numpy as np
 from shap_asv.errors import ExplanationError
 from shap_asv.plots.attributions import read_attributions
 from shap_asv.plots.heights import spread
-from shap_asv.plots.style import GUIDE, INK, QUIET, chosen_features, finish, panels, wrap
+from shap_asv.plots.style import GUIDE, INK, QUIET, chosen_features, finish, panels, root_figure, wrap
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -176,6 +176,11 @@ def convergence(
         )
         if run.exact is not None:
             ax.axhline(run.exact[j], color=colour, lw=0.9, ls=(0, (1, 2)), zorder=2)
+    drawn = [run.values[:, shown] - reach[:, shown], run.values[:, shown] + reach[:, shown], np.zeros((1, len(shown)))]
+    drawn += [] if run.exact is None else [run.exact[None, shown]]
+    low, high = float(np.concatenate(drawn).min()), float(np.concatenate(drawn).max())
+    margin = 0.05 * (high - low) or 1.0
+    ax.set_ylim(low - margin, high + margin)
     _dress(ax, run, level)
     _name_lines(ax, run, shown, steps)
     finish(show)
@@ -231,8 +236,7 @@ def _apart(counts: np.ndarray) -> list[int]:
 
 def _name_lines(ax: "Axes", run: Convergence, shown: np.ndarray, steps: np.ndarray) -> None:
     """Names to the right of the last estimates, moved apart where they would touch, each joined to its line."""
-    figure = ax.get_figure(root=True)
-    assert figure is not None
+    figure = root_figure(ax)
     figure.draw_without_rendering()
     low, high = ax.get_ylim()
     line = 1.35 * 11 / 72 * figure.dpi * (high - low) / ax.get_window_extent().height
@@ -240,8 +244,11 @@ def _name_lines(ax: "Axes", run: Convergence, shown: np.ndarray, steps: np.ndarr
     upwards = np.argsort(ends, kind="stable")
     labels = [wrap(run.feature_names[j], 22) for j in shown]
     lines = np.array([labels[i].count("\n") + 1 for i in upwards])
+    distances = line * (lines[:-1] + lines[1:]) / 2
     places = np.empty(len(shown))
-    places[upwards] = spread(ends[upwards], np.ones(len(shown)), line * (lines[:-1] + lines[1:]) / 2)
+    offsets = np.concatenate([[0.0], np.cumsum(distances)])
+    free = spread(ends[upwards], np.ones(len(shown)), distances) - offsets
+    places[upwards] = offsets + np.clip(free, low, max(low, high - offsets[-1]))  # the best places inside the axes
     for i, (end, place) in enumerate(zip(ends, places, strict=True)):
         ax.annotate(
             labels[i],

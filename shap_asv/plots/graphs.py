@@ -26,6 +26,7 @@ from shap_asv.plots.style import (
     finish,
     number_format,
     panels,
+    root_figure,
     sequential_colours,
     text_size,
     wrap,
@@ -215,8 +216,7 @@ def _draw_panel(ax: "Axes", drawing: _Drawing, method: int, colours: Any) -> Non
     from matplotlib.path import Path
 
     layout = drawing.layout
-    figure = ax.get_figure(root=True)
-    assert figure is not None
+    figure = root_figure(ax)
     frame = ax.get_window_extent()
     scale = min(frame.width / layout.width, frame.height / layout.height) / figure.dpi
     number_text = number_format(drawing.values.ravel(), signed=drawing.signed)

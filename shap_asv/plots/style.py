@@ -174,7 +174,12 @@ def panels(ax: Any, count: int, size: tuple[float, float], **subplots: Any) -> "
     axes = list(np.atleast_1d(np.asarray(ax, dtype=object)).ravel())
     if len(axes) != count:
         raise ExplanationError(f"ax must hold one axes per explanation: {count} needed, {len(axes)} given")
-    return axes[0].get_figure(root=True), axes
+    return root_figure(axes[0]), axes
+
+
+def root_figure(ax: "Axes") -> "Figure":
+    """The figure that a canvas belongs to, also for axes in a subfigure (in every version of matplotlib)."""
+    return ax.figure.figure
 
 
 def finish(show: bool) -> None:
@@ -201,8 +206,7 @@ def settle_scale(axes: "Sequence[Axes]", numbers: "Sequence[Annotation]" = ()) -
     The layout is settled once, by a draw; after that a number reaches the same distance from the end of its bar
     whatever the limits are, and the limits that hold all numbers are found without drawing again.
     """
-    figure = axes[0].get_figure(root=True)
-    assert figure is not None
+    figure = root_figure(axes[0])
     figure.draw_without_rendering()
     width = 0.98 * min(ax.get_window_extent().width for ax in axes)  # new ticks may move the layout by a hair
     low, high = axes[0].get_xlim()

@@ -117,8 +117,7 @@ def ink(figure):
 
 
 def drawn_texts(figure):
-    """(text, bounding box in pixels) of every text that can be seen."""
-    figure.draw_without_rendering()
+    """(text, bounding box in pixels) of every text that can be seen in a figure that was drawn before."""
     renderer = figure.canvas.get_renderer()
     found = list(figure.texts)
     for ax in figure.axes:
