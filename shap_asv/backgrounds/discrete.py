@@ -18,7 +18,6 @@ from shap_asv.backgrounds.impossible import minimal_contradiction, relax_evidenc
 from shap_asv.backgrounds.inference import Inference
 from shap_asv.backgrounds.joint import feature_joint
 from shap_asv.backgrounds.network import DiscreteNetwork
-from shap_asv.backgrounds.sampling import draw_forward
 from shap_asv.backgrounds.validation import checked_network
 from shap_asv.errors import (
     ImpossibleEvidenceError,
@@ -200,21 +199,15 @@ class DiscreteBackground:
             raise ShapAsvError(
                 f"uniforms of shape {uniforms.shape} do not fit; one column per node is needed: (D, {self.n_nodes})"
             )
-        wanted = np.zeros(self.n_nodes, dtype=bool)
-        wanted[self.nodes] = True
-        wanted = self._inference.with_ancestors(wanted)
-        ancestral = self.is_ancestral(evidence >= 0)
         result = np.empty((len(evidence), len(uniforms), self.n_features), dtype=np.int32)
         conditions = self.possible_evidence(evidence)
-        forward = np.flatnonzero(ancestral & (conditions == evidence).all(axis=1))
-        if len(forward):
-            draws = draw_forward(self.network, wanted, self._on_nodes(evidence[forward]), uniforms)
-            result[forward] = draws[..., self.nodes]
-        backward = np.setdiff1d(np.arange(len(evidence)), forward)
-        for where, draws in self._inference.draw(self._on_nodes(conditions[backward]), uniforms, wanted):
-            result[backward[where]] = draws[..., self.nodes]
-        seen = evidence >= 0
-        np.copyto(result, evidence[:, None, :], where=seen[:, None, :])
+        ancestral = self.is_ancestral(conditions >= 0)
+        for kind in (True, False):
+            rows = np.flatnonzero(ancestral == kind)
+            if len(rows):
+                for where, draws in self._inference.draw(self._on_nodes(conditions[rows]), kind, uniforms, self.nodes):
+                    result[rows[where]] = draws
+        np.copyto(result, evidence[:, None, :], where=(evidence != conditions)[:, None, :], casting="same_kind")
         return result
 
     def feature_joint(self, limit: int = JOINT_LIMIT) -> np.ndarray:
@@ -287,6 +280,8 @@ class DiscreteBackground:
             raise RowsError(
                 f"codes must be integers of shape (rows, {self.n_features}), not {evidence.dtype} {evidence.shape}"
             )
+        if evidence.dtype.kind == "u":
+            evidence = evidence.astype(np.int64)
         if evidence.size and (evidence.min() < -1 or (evidence.max(axis=0) >= np.array(self.cardinalities)).any()):
             row, v = (int(i) for i in np.argwhere((evidence < -1) | (evidence >= np.array(self.cardinalities)))[0])
             raise UnknownStateError(

@@ -14,7 +14,12 @@ import numpy as np
 from shap_asv.backgrounds.circuit import Circuit, compile_evidence
 from shap_asv.backgrounds.elimination import EliminationPlan, plan_elimination
 from shap_asv.backgrounds.network import DiscreteNetwork
-from shap_asv.backgrounds.sampling import draw_backward
+from shap_asv.backgrounds.sampling import (
+    draw_backward,
+    draw_backward_compiled,
+    draw_forward,
+    draw_forward_compiled,
+)
 from shap_asv.backgrounds.terms import TermColumns, count_products, evaluate_terms, number_terms
 from shap_asv.backgrounds.triangulation import sample_workload
 
@@ -97,9 +102,12 @@ class Inference:
         needed = self.ancestors.astype(np.float32) @ sample.astype(np.float32) > 0
         return bool(2 * (known | ~needed).all(axis=0).sum() >= sample.shape[1])
 
-    def circuits(self, evidence: np.ndarray, asked: np.ndarray) -> Iterator[tuple[slice, Circuit]]:
+    def circuits(
+        self, evidence: np.ndarray, asked: np.ndarray, causal: bool | None = None
+    ) -> Iterator[tuple[slice, Circuit]]:
         """Circuits of consecutive blocks of evidence within :data:`ENTRY_LIMIT`, fit for terms on ``asked`` nodes."""
-        plan = self.plan(asked | (evidence.max(axis=1, initial=-1) >= 0), self.is_causal(evidence))
+        causal = self.is_causal(evidence) if causal is None else causal
+        plan = self.plan(asked | (evidence.max(axis=1, initial=-1) >= 0), causal)
         first, step = 0, EVIDENCE_BLOCK
         while first < evidence.shape[1]:
             where = slice(first, min(first + step, evidence.shape[1]))
@@ -136,11 +144,24 @@ class Inference:
         return result, np.flatnonzero(impossible)
 
     def draw(
-        self, evidence: np.ndarray, uniforms: np.ndarray, wanted: np.ndarray
+        self, evidence: np.ndarray, ancestral: bool, uniforms: np.ndarray, columns: np.ndarray
     ) -> Iterator[tuple[slice, np.ndarray]]:
-        """Blocks of exact draws under possible evidence, (block, D, nodes); right on the ``wanted`` nodes."""
-        for where, circuit in self.circuits(evidence, wanted):
-            yield where, draw_backward(circuit, uniforms)
+        """Blocks of exact draws of the ``columns`` (node indices) under possible evidence: int32 (block, D, columns).
+
+        The order of elimination is always the same one, so that a draw depends on its evidence and its uniform numbers
+        alone.
+        """
+        wanted = np.zeros(self.network.n_nodes, dtype=bool)
+        wanted[columns] = True
+        wanted = self.with_ancestors(wanted)
+        compiled = self.uses_kernels(evidence.shape[1] * len(uniforms) * wanted.sum() * _NANOSECONDS_PER_CODE)
+        if ancestral:
+            forward = draw_forward_compiled if compiled else draw_forward
+            yield slice(0, evidence.shape[1]), forward(self.network, evidence, uniforms, columns, wanted)
+            return
+        backward = draw_backward_compiled if compiled else draw_backward
+        for where, circuit in self.circuits(evidence, wanted, causal=False):
+            yield where, backward(circuit, uniforms, columns)
 
 
 def _term_blocks(

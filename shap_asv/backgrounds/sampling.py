@@ -10,6 +10,8 @@ same number, so differences between coalitions are estimated with far less noise
   was drawn before it and all evidence, which is what a compiled :class:`~shap_asv.backgrounds.circuit.Circuit` holds.
 """
 
+from collections.abc import Sequence, Sized
+
 import numpy as np
 
 from shap_asv.backgrounds.circuit import BucketRows, Circuit
@@ -42,32 +44,37 @@ def _states(bounds: np.ndarray, rows: np.ndarray, uniforms: np.ndarray) -> np.nd
     return states
 
 
-def draw_forward(
-    network: DiscreteNetwork, needed: np.ndarray, evidence: np.ndarray, uniforms: np.ndarray
-) -> np.ndarray:
-    """Draws under ancestral evidence (nodes, E), -1 = free -> (E, D, nodes); nodes not in ``needed`` stay 0.
+def node_bounds(network: DiscreteNetwork, v: int) -> np.ndarray:
+    """Distribution functions of a node given its parents, (joint states of the parents, card)."""
+    return distribution_function(np.moveaxis(network.tables[v], 0, -1).reshape(-1, len(network.states[v])))
 
-    ``uniforms`` is (D, nodes). O(E D nodes card).
+
+def draw_forward(
+    network: DiscreteNetwork, evidence: np.ndarray, uniforms: np.ndarray, columns: np.ndarray, wanted: np.ndarray
+) -> np.ndarray:
+    """Draws under ancestral evidence (nodes, E), -1 = free -> int32 (E, D, columns).
+
+    ``uniforms`` is (D, nodes), ``columns`` are the nodes to return, ``wanted`` bool (nodes,) these and their ancestors.
+    O(E D nodes card).
     """
-    draws = np.zeros((evidence.shape[1], len(uniforms), network.n_nodes), dtype=np.int32)
+    draws = np.zeros((network.n_nodes, evidence.shape[1], len(uniforms)), dtype=np.int32)
     cards = network.cardinalities
-    for v in np.flatnonzero(needed):
+    for v in np.flatnonzero(wanted):
         free = evidence[v] < 0
-        draws[~free, :, v] = evidence[v, ~free, None]
+        draws[v, ~free] = evidence[v, ~free, None]
         if not free.any():
             continue
         rows = np.zeros((int(free.sum()), len(uniforms)), dtype=np.intp)
         for p in network.parents[v]:
-            rows = rows * cards[p] + draws[free, :, p]
-        bounds = distribution_function(np.moveaxis(network.tables[v], 0, -1).reshape(-1, cards[v]))
-        draws[free, :, v] = _states(bounds, rows, uniforms[None, :, v])
-    return draws
+            rows = rows * cards[p] + draws[p, free]
+        draws[v, free] = _states(node_bounds(network, int(v)), rows, uniforms[None, :, v])
+    return np.ascontiguousarray(np.moveaxis(draws[columns], 0, -1))
 
 
-def draw_backward(circuit: Circuit, uniforms: np.ndarray) -> np.ndarray:
-    """Draws under possible evidence, through its circuit -> (E, D, nodes); barren nodes stay 0. O(E D nodes card)."""
+def draw_backward(circuit: Circuit, uniforms: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Draws under possible evidence, through its circuit -> int32 (E, D, columns). O(E D nodes card)."""
     n_evidence, n_draws = len(circuit.log_probability), len(uniforms)
-    draws = np.zeros((n_evidence, n_draws, uniforms.shape[1]), dtype=np.int32)
+    draws = np.zeros((uniforms.shape[1], n_evidence, n_draws), dtype=np.int32)
     rows: list[np.ndarray | None] = [None] * len(circuit.buckets)
     for root, root_rows in zip(circuit.plan.roots, circuit.root_rows, strict=True):
         rows[root] = np.broadcast_to(root_rows[:, None], (n_evidence, n_draws))
@@ -75,17 +82,88 @@ def draw_backward(circuit: Circuit, uniforms: np.ndarray) -> np.ndarray:
         bucket, held, here = circuit.plan.buckets[b], circuit.buckets[b], rows[b]
         assert here is not None
         entries = held.starts[here] + _states(_row_bounds(held), here, uniforms[None, :, bucket.node])
-        draws[:, :, bucket.node] = held.states[entries]
+        draws[bucket.node] = held.states[entries]
         for c, child_rows in zip(bucket.children, held.child_rows, strict=True):
             rows[c] = child_rows[entries]
         rows[b] = None
-    return draws
+    return np.ascontiguousarray(np.moveaxis(draws[columns], 0, -1))
 
 
 def _row_bounds(rows: BucketRows) -> np.ndarray:
     """Distribution functions of all rows as one array (rows, most entries of a row)."""
-    counts = np.diff(rows.starts)
-    padded = np.zeros((rows.n_rows, int(counts.max())))
-    owners = np.repeat(np.arange(rows.n_rows), counts)
-    padded[owners, np.arange(rows.n_entries) - rows.starts[owners]] = rows.weights
+    padded = np.zeros((rows.n_rows, int(np.diff(rows.starts).max())))
+    padded[_owner_and_place(rows)] = rows.weights
     return distribution_function(padded)
+
+
+def _owner_and_place(rows: BucketRows) -> tuple[np.ndarray, np.ndarray]:
+    """The row of each entry, and its place in the row."""
+    owners = np.repeat(np.arange(rows.n_rows), np.diff(rows.starts))
+    return owners, np.arange(rows.n_entries) - rows.starts[owners]
+
+
+# --- the same, compiled -------------------------------------------------------------------------------------
+
+
+def draw_forward_compiled(
+    network: DiscreteNetwork, evidence: np.ndarray, uniforms: np.ndarray, columns: np.ndarray, wanted: np.ndarray
+) -> np.ndarray:
+    """:func:`draw_forward` by a kernel: the same states, faster."""
+    from shap_asv.backgrounds import draw_kernel  # brings numba in
+
+    nodes = np.flatnonzero(wanted)
+    cards = np.array(network.cardinalities)
+    strides = [
+        int(np.prod(cards[list(network.parents[v][i + 1 :])])) for v in nodes for i in range(len(network.parents[v]))
+    ]
+    tables = [node_bounds(network, int(v)).ravel() for v in nodes]
+    arrays = draw_kernel.ForwardArrays(
+        nodes,
+        cards[nodes],
+        _offsets(tables),
+        _offsets([network.parents[v] for v in nodes]),
+        np.array([p for v in nodes for p in network.parents[v]], dtype=np.int64),
+        np.array(strides, dtype=np.int64),
+        np.concatenate(tables),
+    )
+    out = np.empty((evidence.shape[1], len(uniforms), len(columns)), dtype=np.int32)
+    draw_kernel.draw_forward(arrays, np.ascontiguousarray(evidence.T), np.ascontiguousarray(uniforms), columns, out)
+    return out
+
+
+def draw_backward_compiled(circuit: Circuit, uniforms: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """:func:`draw_backward` by a kernel: the same states, faster."""
+    from shap_asv.backgrounds import draw_kernel  # brings numba in
+
+    n_buckets = len(circuit.buckets)
+    # roots first: position i of the kernel is bucket n_buckets - 1 - i
+    held, planned = circuit.buckets[::-1], circuit.plan.buckets[::-1]
+    first_row = _offsets([rows.starts[:-1] for rows in held])
+    first_entry = _offsets([rows.states for rows in held])
+    child_rows = [
+        child + first_row[n_buckets - 1 - c]
+        for rows, bucket in zip(held, planned, strict=True)
+        for c, child in zip(bucket.children, rows.child_rows, strict=True)
+    ]
+    arrays = draw_kernel.CircuitArrays(
+        np.array([bucket.node for bucket in planned], dtype=np.int64),
+        first_entry,
+        _offsets([bucket.children for bucket in planned]),
+        np.array([n_buckets - 1 - c for bucket in planned for c in bucket.children], dtype=np.int64),
+        np.cumsum([0] + [rows.n_entries * len(rows.child_rows) for rows in held], dtype=np.int64),
+        np.concatenate([rows.starts[:-1] + first for rows, first in zip(held, first_entry, strict=False)]),
+        np.concatenate([rows.states for rows in held]),
+        np.concatenate([_row_bounds(rows)[_owner_and_place(rows)] for rows in held]),
+        np.concatenate(child_rows) if child_rows else np.empty(0, dtype=np.int64),
+    )
+    root_rows = np.full((n_buckets, len(circuit.log_probability)), -1, dtype=np.int64)
+    for root, rows in zip(circuit.plan.roots, circuit.root_rows, strict=True):
+        root_rows[n_buckets - 1 - root] = rows + first_row[n_buckets - 1 - root]
+    out = np.empty((root_rows.shape[1], len(uniforms), len(columns)), dtype=np.int32)
+    draw_kernel.draw_backward(arrays, root_rows, np.ascontiguousarray(uniforms), columns, out)
+    return out
+
+
+def _offsets(parts: Sequence[Sized]) -> np.ndarray:
+    """Where each part starts when all are laid end to end, and where the last one ends."""
+    return np.cumsum([0] + [len(part) for part in parts], dtype=np.int64)

@@ -5,9 +5,11 @@ import pytest
 from scipy.stats import chisquare
 
 from shap_asv.backgrounds.discrete import DiscreteBackground
+from shap_asv.backgrounds.inference import Inference
+from shap_asv.backgrounds.pgmpy_networks import read_network
 from shap_asv.backgrounds.sampling import distribution_function
 from shap_asv.errors import ShapAsvError
-from tests.backgrounds.problems import Problem, as_network
+from tests.backgrounds.problems import Problem, as_network, loaded
 
 
 def conditional(problem, evidence):
@@ -50,6 +52,31 @@ def test_draws_follow_the_conditional(seed, latent):
     assert draws.shape == (len(picked), 20_000, len(problem.cards))
     p_values = [chi_square(problem, evidence[i], draws[j]) for j, i in enumerate(picked)]
     assert min(p_values) > 1e-4 / len(picked)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_both_implementations_draw_the_same(seed, monkeypatch):
+    problem = Problem(seed, ["dag", "forest", "polytree", "edgeless"][seed % 4], n=6, zeros=0.2 * (seed % 2))
+    uniforms = np.random.default_rng(seed).random((300, 6))
+    results = []
+    for compiled in (False, True):
+        monkeypatch.setattr(Inference, "uses_kernels", lambda self, work, compiled=compiled: compiled)
+        results.append(problem.background.draws(problem.evidence(), uniforms))
+    np.testing.assert_array_equal(*results)
+
+
+def test_draws_do_not_depend_on_the_batch():
+    """A network large enough for several elimination orders: the batch must not choose among them."""
+    background = DiscreteBackground(read_network(loaded("child")))
+    n = background.n_features
+    rng = np.random.default_rng(0)
+    uniforms = rng.random((100, n))
+    rows = background.draws(np.full((1, n), -1), uniforms)[0]
+    arbitrary = np.where(rng.random((30, n)) < 0.5, rows[:30], -1)
+    alone = background.draws(arbitrary[:1], uniforms)
+    np.testing.assert_array_equal(background.draws(arbitrary, uniforms)[:1], alone)
+    with_causes = np.concatenate([arbitrary[:1], np.full((200, n), -1)])
+    np.testing.assert_array_equal(background.draws(with_causes, uniforms)[:1], alone)
 
 
 def test_both_kinds_of_evidence_are_covered():

@@ -130,6 +130,13 @@ def test_possible_rows_are_not_relaxed(wet):
     assert (relaxed[~possible] != every[~possible]).any(axis=1).all()
 
 
+def test_unsigned_codes(wet):
+    row = np.array([[1, 0, 1, 0]])
+    relaxed = wet(impossible="relax").possible_evidence(row.astype(np.uint8))
+    np.testing.assert_array_equal(relaxed, wet(impossible="relax").possible_evidence(row))
+    assert (relaxed == -1).any()
+
+
 def test_codes_are_checked(wet):
     with pytest.raises(UnknownStateError, match="row 1: 2 is no state code of feature 'n0'"):
         wet().check_rows(np.array([[0, 0, 0, 0], [2, 0, 0, 0]]))
