@@ -19,7 +19,6 @@ Written with A_i = a_i C(n1-1, i-1) and B_k = T_k C(n2, k) this is a product of 
 
 from dataclasses import dataclass
 from itertools import accumulate
-from math import comb
 from operator import mul
 from typing import TYPE_CHECKING
 
@@ -78,15 +77,21 @@ def ways_before(counts: list[int], follows: bool) -> list[int]:
 def _join(a: list[int], ways: list[int]) -> list[int]:
     n1, n2 = len(a), len(ways) - 1
     n = n1 + n2
-    left = [count * comb(n1 - 1, i) for i, count in enumerate(a)]
-    right = [count * comb(n2, k) for k, count in enumerate(ways)][::-1]
+    left = list(map(mul, a, _binomials(n1 - 1)))
+    right = list(map(mul, ways, _binomials(n2)))[::-1]
+    row = _binomials(n - 1)
     joined = []
     for p in range(n):
         low, high = max(0, p - n2), min(n1, p + 1)
         total = sum(map(mul, left[low:high], right[n2 - p + low : n2 - p + high]))
-        # (p)! (n-1-p)! / ((n1-1)! n2!) = C(n-1, n2) / C(n-1, p), and the division is exact
-        joined.append(total * comb(n - 1, n2) // comb(n - 1, p))
+        # p! (n-1-p)! / ((n1-1)! n2!) = C(n-1, n2) / C(n-1, p), and the division is exact
+        joined.append(total * row[n2] // row[p])
     return joined
+
+
+def _binomials(n: int) -> list[int]:
+    """C(n, k) for k = 0 .. n, each from the one before."""
+    return list(accumulate(range(n), lambda c, k: c * (n - k) // (k + 1), initial=1))
 
 
 def walk_tree(

@@ -46,13 +46,18 @@ def mixing_steps(n: int, epsilon: float) -> int:
     return ceil((n**3 - n) / 6 * log(max(n**2 // 4, 1) / epsilon))
 
 
+def position_weights(n: int) -> np.ndarray:
+    """p (n - p) for the pairs of positions p = 1 .. n-1: how often Bubley and Dyer's chain looks at each."""
+    return np.arange(1, n) * np.arange(n - 1, 0, -1)
+
+
 def draw_mcmc(order: "CausalOrder", n: int, rng: np.random.Generator, epsilon: float) -> np.ndarray:
     """Orders from Bubley and Dyer's chain, each started afresh: (n, n_features). O(n_features^3 log) steps each."""
     from shap_asv.orders.chains_kernel import swap_steps  # numba is imported only where a chain runs
 
     size = order.n_features
     start, precedes = _numbered(order)
-    keep, other = alias_table(np.arange(1, size) * np.arange(size - 1, 0, -1))
+    keep, other = alias_table(position_weights(size))
     state = _random_state(rng)
     steps = mixing_steps(size, epsilon)
     draws = np.empty((n, size), dtype=np.int64)

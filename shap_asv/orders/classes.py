@@ -95,10 +95,11 @@ _counted: WeakKeyDictionary["CausalOrder", tuple[IdealLattice, np.ndarray, np.nd
 
 
 def _read_lattice(order: "CausalOrder", x: int, limit: int) -> list[tuple[list[int], int]]:
-    if order not in _counted:
-        lattice = build_lattice(order, limit)
-        _counted[order] = (lattice, exact_up(lattice), exact_down(lattice))
-    lattice, up, down = _counted[order]
+    counted = _counted.get(order)
+    if counted is None:
+        built = build_lattice(order, limit)
+        counted = _counted[order] = (built, exact_up(built), exact_down(built))
+    lattice, up, down = counted
     edges = np.flatnonzero(lattice.edge_feature == x)
     sources = lattice.edge_source[edges]
     prefixes = unpack(lattice.words[sources], order.n_features)

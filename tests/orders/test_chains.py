@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shap_asv.orders import CausalOrder
-from shap_asv.orders.chains import _fresh_bound, _numbered, alias_table, mixing_steps
+from shap_asv.orders.chains import _fresh_bound, _numbered, alias_table, mixing_steps, position_weights
 from shap_asv.orders.chains_kernel import BATCH, bounded_steps, fill_words, steps_to_forget, swap_steps
 from tests.oracles.brute_force import topological_orders
 from tests.orders.enumerated import enumerated
@@ -76,7 +76,7 @@ def test_swap_steps_equal_their_twin(seed):
     if n == 1:
         order, n = CausalOrder.from_edges([(0, 1)], features=range(4)), 4
     _, precedes = _numbered(order)
-    keep, other = alias_table(np.arange(1, n) * np.arange(n - 1, 0, -1))
+    keep, other = alias_table(position_weights(n))
     sequence = np.arange(n, dtype=np.int32)
     steps = BATCH + 100
     swap_steps(sequence, precedes, keep, other, state_of(seed), steps)
@@ -150,7 +150,8 @@ def test_mixing_steps_are_enough(edges, epsilon):
     place = {order: k for k, order in enumerate(orders)}
     allowed = set(orders)
     transition = np.zeros((len(orders), len(orders)))
-    weight = np.arange(1, n) * np.arange(n - 1, 0, -1)
+    weight = position_weights(n)
+    assert weight.tolist() == [3, 4, 3]
     for order in orders:
         for p in range(n - 1):
             swapped = (*order[:p], order[p + 1], order[p], *order[p + 2 :])

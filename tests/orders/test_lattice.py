@@ -126,7 +126,13 @@ def test_the_budget_stops_the_search_before_memory_is_eaten():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 400 * 2**20
-    assert build_lattice(CausalOrder.from_edges([], features=range(10)), limit=1024).n_ideals == 1024
+
+
+def test_the_limit_is_the_largest_number_that_passes():
+    order = CausalOrder.from_edges([], features=range(10))
+    assert build_lattice(order, limit=1024).n_ideals == 1024
+    with pytest.raises(BudgetExceededError, match="1,023"):
+        build_lattice(order, limit=1023)
 
 
 def test_memory_grows_linearly_with_the_edges():
