@@ -7,7 +7,6 @@ stay black boxes.
 """
 
 import json
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +99,8 @@ def read_catboost(
 
 def dump_json(estimator: Any) -> dict[str, Any]:
     """CatBoost writes its JSON to files only."""
+    import tempfile
+
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
         estimator.save_model(str(path), format="json")

@@ -47,7 +47,9 @@ def read_xgboost(
     require_numbers(columns, describe(estimator))
     n_trees = trees_in_use(estimator, booster, model)
     trees = model["trees"][:n_trees]
-    drop = np.asarray(gradient.get("weight_drop", np.ones(n_trees)), dtype=np.float32).astype(np.float64)
+    # dropped trees count less; the list moved from the booster to the model in XGBoost 3.4
+    weights = gradient.get("weight_drop") or model.get("weight_drop") or np.ones(n_trees)
+    drop = np.asarray(weights, dtype=np.float32).astype(np.float64)
     k = max(int(learner["learner_model_param"]["num_class"]), int(learner["learner_model_param"]["num_target"]), 1)
     starts = np.cumsum([0] + [len(tree["left_children"]) for tree in trees])
     shift = np.repeat(starts[:-1], np.diff(starts))

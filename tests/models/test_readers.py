@@ -16,6 +16,9 @@ from shap_asv.models.readers import READERS, read_products, verify
 from tests.models.examples import CATEGORIES, EXAMPLES, MATRIX, Y
 from tests.models.problems import FEATURES, NUMBERS, all_rows, cardinalities, frame
 
+# XGBoost >= 3.4 says that dart and gblinear will go
+pytestmark = pytest.mark.filterwarnings("ignore:.*is deprecated")
+
 CASES = [(reader, name) for reader, examples in EXAMPLES.items() for name in examples]
 
 

@@ -18,6 +18,9 @@ from shap_asv.models.readers import READERS
 from tests.models.examples import CAT, CATEGORIES, FOUR, LGB, MATRIX, NUMBERS, PAIR, RATE, TEXT, TWO, XGB, Y
 from tests.models.problems import FEATURES, all_rows, frame
 
+# XGBoost >= 3.4 says that dart and gblinear will go
+pytestmark = pytest.mark.filterwarnings("ignore:.*is deprecated")
+
 ORDINAL = list(FEATURES[1:3])
 
 
