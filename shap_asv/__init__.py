@@ -13,18 +13,34 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from shap_asv import errors, plots
     from shap_asv.backgrounds.pgmpy_networks import load_network
+    from shap_asv.comparison import Comparison
+    from shap_asv.datasets import sample_rows
     from shap_asv.explainer.asymmetric import AsymmetricExplainer
+    from shap_asv.explainer.comparing import compare
     from shap_asv.orders import CausalOrder
 
 # Loaded on first use: importing the package alone imports neither shap nor pgmpy nor matplotlib.
 _HOMES = {
     "AsymmetricExplainer": "shap_asv.explainer.asymmetric",
     "CausalOrder": "shap_asv.orders",
+    "Comparison": "shap_asv.comparison",
+    "compare": "shap_asv.explainer.comparing",
     "load_network": "shap_asv.backgrounds.pgmpy_networks",
+    "sample_rows": "shap_asv.datasets",
 }
 _MODULES = ("errors", "plots")
 
-__all__ = ["AsymmetricExplainer", "CausalOrder", "__version__", "errors", "load_network", "plots"]
+__all__ = [
+    "AsymmetricExplainer",
+    "CausalOrder",
+    "Comparison",
+    "__version__",
+    "compare",
+    "errors",
+    "load_network",
+    "plots",
+    "sample_rows",
+]
 
 
 def __getattr__(name: str) -> Any:

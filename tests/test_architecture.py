@@ -20,9 +20,9 @@ ALLOWED = {
     "backends": {"orders", "backgrounds", "models", "values"},
     "planning": {"orders", "backgrounds", "models", "values", "backends"},
     "explanation": set(),
-    "explainer": {"orders", "backgrounds", "models", "values", "backends", "planning", "explanation"},
+    "explainer": {"orders", "backgrounds", "models", "values", "backends", "planning", "explanation", "comparison"},
     "plots": {"orders", "explanation"},
-    "comparison": {"orders", "backgrounds", "explanation", "explainer"},
+    "comparison": {"orders"},
     "datasets": {"backgrounds"},
 }
 TOP = {"__init__", "__main__", "demo"}  # may import anything

@@ -147,8 +147,9 @@ def _termwise(sampled: bool) -> Backend:
         coalitions = _count_sampled(problem, settings) if sampled else _count_ideals(problem, settings) or 0
         touched = np.unique(products.terms != 0, axis=0)
         widest = int(touched.sum(axis=1).max(initial=0))
-        # classes grow with what a term looks at; 2**width bounds them on a star
-        classes = min(coalitions, 4 * 2 ** min(widest, 20))
+        # closed under network ancestors, coalitions fall into few classes; else most of them stay apart
+        ancestral = problem.order is not None and ancestral_obstacle(problem.background, problem.order) is None
+        classes = min(coalitions, 4 * 2 ** min(widest, 20) if ancestral else 100 + coalitions // 3)
         queries = int(products.n_terms * min(n_rows, 256) * classes)
         orders = settings.n_orders if sampled else 0
         seconds = len(touched) * (2e-3 + coalitions * _SECONDS_PER_CLASSIFIED) + queries * _SECONDS_PER_QUERY

@@ -16,6 +16,7 @@ from shap_asv.backends.contract import Problem, Settings
 from shap_asv.backgrounds.discrete import DiscreteBackground
 from shap_asv.backgrounds.network import DiscreteNetwork
 from shap_asv.backgrounds.pgmpy_networks import is_network, read_network
+from shap_asv.comparison import Comparison
 from shap_asv.errors import BudgetExceededError, RowsError, ShapAsvError, UnknownMethodError
 from shap_asv.explainer.assembly import (
     Arguments,
@@ -121,7 +122,7 @@ class AsymmetricExplainer(shap.Explainer):
     >>> explainer = AsymmetricExplainer(model, network, feature_names=["Pollution", "Smoker", "Xray", "Dyspnoea"])
     >>> explanation = explainer([["low", "True", "positive", "True"]])
     >>> dict(zip(explanation.feature_names, explanation.values[0].round(3).tolist()))
-    {'Pollution': -0.003, 'Smoker': 0.726, 'Xray': 1.496, 'Dyspnoea': 0.063}
+    {'Pollution': -0.003, 'Smoker': 0.728, 'Xray': 1.535, 'Dyspnoea': 0.023}
     """
 
     def __init__(
@@ -312,6 +313,11 @@ class AsymmetricExplainer(shap.Explainer):
         if self._network is not None:
             arguments["feature_names"] = features
         return type(self)(**arguments)
+
+    def compare(self, X: Any, **call: Any) -> Comparison:
+        """SHAP and ASV of X side by side: this explainer's values beside those of :meth:`symmetric`."""
+        asv = self(X, **call)
+        return Comparison({"SHAP": self.symmetric()(X, **call), "ASV": asv}, self.causal_order)
 
     @property
     def causal_order(self) -> Any:

@@ -4,30 +4,18 @@ import matplotlib as mpl
 
 mpl.use("Agg")
 
-import numpy as np
-import pandas as pd
 import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier
 
-from shap_asv import AsymmetricExplainer, load_network
-from shap_asv.backgrounds.discrete import DiscreteBackground
-from shap_asv.backgrounds.pgmpy_networks import read_network
-
-
-def sample_frame(network, n, seed):
-    """Rows of labels drawn from the network by our own forward sampler."""
-    background = DiscreteBackground(read_network(network))
-    uniforms = np.random.default_rng(seed).random((n, background.n_nodes))
-    empty = np.full((1, background.n_features), -1)
-    return pd.DataFrame(background.decode(background.draws(empty, uniforms)[0]), columns=list(background.features))
+from shap_asv import AsymmetricExplainer, load_network, sample_rows
 
 
 @pytest.fixture(scope="session")
 def asia():
     network = load_network("asia")
-    frame = sample_frame(network, 600, seed=0)
+    frame = sample_rows(network, 600, seed=0)
     X, y = frame.drop(columns="dysp"), frame["dysp"]
     model = make_pipeline(OrdinalEncoder(), DecisionTreeClassifier(max_depth=4, random_state=0)).fit(X, y)
     return network, model, X

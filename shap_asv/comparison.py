@@ -1,0 +1,137 @@
+"""Explanations of the same rows side by side: where does credit move when causes come first?"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from shap_asv.errors import ExplanationError, UnknownMethodError
+from shap_asv.orders import CausalOrder
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Named explanations of the same rows, with the causal order they are read in.
+
+    Attributes
+    ----------
+    explanations : dict of str to shap.Explanation
+        ``"SHAP"`` first, then ``"ASV"``, then what was added.
+    order : CausalOrder or None
+        Features are listed causes first.
+
+    Examples
+    --------
+    >>> from shap_asv import compare, load_network
+    >>> def model(X):
+    ...     return 1.0 * (X["Xray"] == "positive")
+    >>> rows = [["low", "True", "positive", "True"], ["high", "False", "negative", "False"]]
+    >>> names = ["Pollution", "Smoker", "Xray", "Dyspnoea"]
+    >>> result = compare(model, load_network("cancer"), rows, feature_names=names)
+    >>> result
+    SHAP and ASV of 2 rows: mean |value| per feature, causes first
+                SHAP    ASV ASV - SHAP
+    Pollution 0.0030 0.0067    +0.0037
+    Smoker    0.0061 0.0102    +0.0041
+    Xray      0.4922 0.4890    -0.0031
+    Dyspnoea  0.0047 0.0075    +0.0028
+    """
+
+    explanations: Mapping[str, Any]
+    order: CausalOrder | None = None
+
+    @property
+    def asv(self) -> Any:
+        """The asymmetric Shapley values, a ``shap.Explanation``."""
+        return self.explanations["ASV"]
+
+    @property
+    def shap(self) -> Any:
+        """The symmetric Shapley values under the same background, a ``shap.Explanation``."""
+        return self.explanations["SHAP"]
+
+    @property
+    def difference(self) -> np.ndarray:
+        """ASV minus SHAP, in the shape of the values."""
+        return np.asarray(self.asv.values) - np.asarray(self.shap.values)
+
+    @property
+    def features(self) -> list[str]:
+        """Features, causes first."""
+        names = [str(name) for name in self.asv.feature_names]
+        if self.order is None:
+            return names
+        return [str(self.order.features[i]) for i in self.order.topological_indices]
+
+    def add(self, name: str, explanation: Any) -> "Comparison":
+        """The comparison with one more explanation of the same rows, for example another explainer's.
+
+        Features are aligned by name; the number of rows and outputs has to be the same.
+        """
+        if name in self.explanations:
+            raise ExplanationError(f"there is an explanation called {name!r} already; choose another name")
+        names = [str(feature) for feature in explanation.feature_names or []]
+        missing = [feature for feature in self.features if feature not in names]
+        if missing:
+            raise ExplanationError(f"explanation {name!r} has no feature {missing[0]!r}; it has {names}")
+        shape = np.shape(explanation.values)
+        places = [names.index(str(feature)) for feature in self.asv.feature_names]
+        if (shape[0], len(places), *shape[2:]) != np.shape(self.asv.values):
+            raise ExplanationError(
+                f"explanation {name!r} has values of shape {shape}, the others {np.shape(self.asv.values)}; "
+                "explain the same rows, and pick the same output with e[..., k]"
+            )
+        if places != list(range(len(names))):
+            explanation = explanation[:, places]
+        return replace(self, explanations={**self.explanations, name: explanation})
+
+    def output(self, which: int | str) -> "Comparison":
+        """The comparison of one output, by position or name."""
+        names = self.asv.output_names
+        if np.ndim(self.asv.values) == 2:
+            raise UnknownMethodError("the model has one output; there is none to choose")
+        if isinstance(which, str):
+            if names is None or which not in list(names):
+                raise UnknownMethodError(f"there is no output {which!r}; the outputs are {list(names or [])}")
+            which = list(names).index(which)
+        return replace(self, explanations={name: e[..., which] for name, e in self.explanations.items()})
+
+    def to_frame(self, row: int | None = None) -> pd.DataFrame:
+        """One line per feature, causes first: the mean of |value| over all rows, or the values of one row.
+
+        Several outputs are averaged (``output`` picks one); a single row of several outputs needs one to be picked.
+        """
+        columns = {name: self._column(explanation, row) for name, explanation in self.explanations.items()}
+        frame = pd.DataFrame(columns, index=pd.Index([str(name) for name in self.asv.feature_names], name="feature"))
+        frame["ASV - SHAP"] = frame["ASV"] - frame["SHAP"]
+        if row is not None:
+            shown = self.asv.display_data if self.asv.display_data is not None else self.asv.data
+            frame.insert(0, "value", [str(value) for value in np.asarray(shown, dtype=object)[row]])
+        return frame.loc[self.features]
+
+    def _column(self, explanation: Any, row: int | None) -> np.ndarray:
+        values = np.asarray(explanation.values)
+        if row is None:
+            return np.abs(values).mean(axis=0).reshape(values.shape[1], -1).mean(axis=1)
+        if values.ndim == 3:
+            raise UnknownMethodError(
+                f"the model has {values.shape[2]} outputs; pick one first: comparison.output({values.shape[2] - 1})"
+            )
+        return values[row]
+
+    def __repr__(self) -> str:
+        n_rows = len(np.asarray(self.asv.values))
+        names = list(self.explanations)
+        title = f"{', '.join(names[:-1])} and {names[-1]} of {n_rows} row{'s' if n_rows != 1 else ''}"
+        formats: dict[str, Any] = dict.fromkeys(names, "{:.4f}".format)
+        formats["ASV - SHAP"] = "{:+.4f}".format
+        frame = self.to_frame()
+        frame.index.name = None
+        sampled = [name for name, e in self.explanations.items() if getattr(e, "error_std", None) is not None]
+        lines = [f"{title}: mean |value| per feature, causes first", frame.to_string(formatters=formats)]
+        if sampled:
+            largest = max(float(np.max(self.explanations[name].error_std)) for name in sampled)
+            lines.append(f"{' and '.join(sampled)} sampled: the largest standard error of a value is {largest:.2g}")
+        return "\n".join(lines)

@@ -1,0 +1,39 @@
+"""SHAP and ASV of the same model, background and rows in one call."""
+
+from typing import Any
+
+from shap_asv.comparison import Comparison
+from shap_asv.explainer.asymmetric import AsymmetricExplainer
+
+
+def compare(model: Any, masker: Any, X: Any, causal_graph: Any = None, **options: Any) -> Comparison:
+    """Explain the rows of X once with and once without the causal graph.
+
+    Parameters
+    ----------
+    model, masker, causal_graph
+        As in :class:`~shap_asv.AsymmetricExplainer`.
+    X : table
+        The rows to explain.
+    **options
+        Further arguments of :class:`~shap_asv.AsymmetricExplainer`.
+
+    Returns
+    -------
+    Comparison
+        With ``asv`` and ``shap``, both ``shap.Explanation`` over the same background; ``print`` it, or hand it to
+        ``shap_asv.plots``.
+
+    Examples
+    --------
+    >>> from shap_asv import compare, load_network
+    >>> result = compare(
+    ...     lambda X: 1.0 * (X["Dyspnoea"] == "True"),
+    ...     load_network("cancer"),
+    ...     [["low", "True", "positive", "True"]],
+    ...     feature_names=["Pollution", "Smoker", "Xray", "Dyspnoea"],
+    ... )
+    >>> result.to_frame(row=0).round(3).loc["Dyspnoea", ["SHAP", "ASV"]].tolist()
+    [0.68, 0.673]
+    """
+    return AsymmetricExplainer(model, masker, causal_graph, **options).compare(X)
