@@ -207,7 +207,9 @@ class DiscreteBackground:
             if len(rows):
                 for where, draws in self._inference.draw(self._on_nodes(conditions[rows]), kind, uniforms, self.nodes):
                     result[rows[where]] = draws
-        np.copyto(result, evidence[:, None, :], where=(evidence != conditions)[:, None, :], casting="same_kind")
+        # the model sees the row's own values, whether they could be conditioned on or not
+        for row, v in np.argwhere(evidence != conditions):
+            result[row, :, v] = evidence[row, v]
         return result
 
     def feature_joint(self, limit: int = JOINT_LIMIT) -> np.ndarray:

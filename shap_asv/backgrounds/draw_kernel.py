@@ -65,8 +65,8 @@ def draw_forward(
                         row += values[arrays.parents[k]] * arrays.strides[k]
                     first = arrays.first_bounds[i] + row * arrays.cards[i]
                     state = np.int64(0)
-                    while uniforms[d, v] >= arrays.bounds[first + state]:
-                        state += 1
+                    for k in range(first, first + arrays.cards[i] - 1):  # all of them: no branch to mispredict
+                        state += uniforms[d, v] >= arrays.bounds[k]
                 values[v] = state
             for j in range(len(columns)):
                 out[e, d, j] = values[columns[j]]
@@ -84,8 +84,8 @@ def draw_backward(
             for i in range(len(arrays.nodes)):
                 row = rows[i] if root_rows[i, e] < 0 else root_rows[i, e]
                 entry = arrays.starts[row]
-                while uniforms[d, arrays.nodes[i]] >= arrays.bounds[entry]:
-                    entry += 1
+                for k in range(arrays.starts[row], arrays.starts[row + 1] - 1):
+                    entry += uniforms[d, arrays.nodes[i]] >= arrays.bounds[k]
                 values[arrays.nodes[i]] = arrays.states[entry]
                 place = arrays.first_rows[i] + entry - arrays.first_entries[i]
                 for k in range(arrays.first_children[i], arrays.first_children[i + 1]):

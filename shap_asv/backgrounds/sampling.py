@@ -151,7 +151,10 @@ def draw_backward_compiled(circuit: Circuit, uniforms: np.ndarray, columns: np.n
         _offsets([bucket.children for bucket in planned]),
         np.array([n_buckets - 1 - c for bucket in planned for c in bucket.children], dtype=np.int64),
         np.cumsum([0] + [rows.n_entries * len(rows.child_rows) for rows in held], dtype=np.int64),
-        np.concatenate([rows.starts[:-1] + first for rows, first in zip(held, first_entry, strict=False)]),
+        np.append(
+            np.concatenate([rows.starts[:-1] + i for rows, i in zip(held, first_entry[:-1], strict=True)]),
+            first_entry[-1],
+        ),
         np.concatenate([rows.states for rows in held]),
         np.concatenate([_row_bounds(rows)[_owner_and_place(rows)] for rows in held]),
         np.concatenate(child_rows) if child_rows else np.empty(0, dtype=np.int64),
