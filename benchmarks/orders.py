@@ -86,8 +86,8 @@ def building_lattices(names: tuple[str, ...] = ("child", "insurance", "water", "
     ratio = 0.0
     for name in names:
         order = CausalOrder.from_graph(network_graph(name))
-        ours = seconds(lambda order=order: weigh_ideals(order), 5)
-        plain = seconds(lambda order=order: plain_weights(order), 1)
+        ours = seconds(lambda order=order: weigh_ideals(order), 3)
+        plain = seconds(lambda order=order: plain_weights(order), 3)
         tracemalloc.start()
         weights = weigh_ideals(order)
         peak = tracemalloc.get_traced_memory()[1]
