@@ -16,12 +16,41 @@ import numpy as np
 from shap_asv.backends.contract import Problem
 from shap_asv.backgrounds.discrete import DiscreteBackground
 from shap_asv.backgrounds.network import DiscreteNetwork
-from shap_asv.errors import CausalGraphError, CausalGraphWarning, RowsError, UnknownFeatureError
+from shap_asv.errors import (
+    CausalGraphError,
+    CausalGraphWarning,
+    NetworkError,
+    RowsError,
+    ShapAsvWarning,
+    UnknownFeatureError,
+)
 from shap_asv.models.predictor import PlainPredictor, Predictor, read_model, read_plain_model
 from shap_asv.orders import CausalOrder
 from shap_asv.values.marginal import MatrixBackground
 
 Link = Callable[[np.ndarray], np.ndarray]
+
+
+# --- the background -----------------------------------------------------------------------------------------------
+
+
+def check_background(masker: Any) -> None:
+    """A matrix with rows, or a callable masker of shap's; anything else is named in an error."""
+    if isinstance(masker, np.ndarray) or not callable(masker):
+        what = f"an array of shape {masker.shape}" if isinstance(masker, np.ndarray) else f"a {type(masker).__name__}"
+        raise NetworkError(
+            f"a background distribution cannot be read from {what}; pass a pgmpy DiscreteBayesianNetwork, "
+            "a 2-D ndarray, a DataFrame or a shap masker"
+        )
+    data = getattr(masker, "data", None)
+    if data is not None and np.shape(data)[0] == 0:
+        raise NetworkError("the background matrix has no rows; pass at least one")
+    if getattr(masker, "clustering", None) is not None:
+        warnings.warn(
+            "the masker brings a clustering of the features, which shap uses for Owen values; it is not used here",
+            ShapAsvWarning,
+            stacklevel=4,
+        )
 
 
 # --- who the features are -------------------------------------------------------------------------------------
@@ -105,6 +134,11 @@ def read_causal_graph(causal_graph: Any, features: Sequence[str], hidden: Sequen
     graph = _as_digraph(causal_graph)
     missing = [name for name in features if name not in graph]
     extra = [node for node in graph if node not in set(features)]
+    if missing and len(missing) == len(features) and len(graph):
+        raise CausalGraphError(
+            f"the causal graph speaks of {_listed(list(graph))}, none of which is a feature; "
+            f"the features are {_listed(features)}"
+        )
     if missing:
         warnings.warn(
             f"the causal graph does not mention {_listed(missing)}; taken as features without causes and effects",

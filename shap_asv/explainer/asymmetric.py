@@ -22,6 +22,7 @@ from shap_asv.explainer.assembly import (
     Arguments,
     assemble_matrix_problem,
     assemble_network_problem,
+    check_background,
     edgeless_order,
     features_from_rows,
     features_of,
@@ -174,6 +175,8 @@ class AsymmetricExplainer(shap.Explainer):
             feature_names=None if feature_names is None else [str(name) for name in feature_names],
             linearize_link=linearize_link,
         )
+        if network is None:
+            check_background(self.masker)
         self.causal_graph = causal_graph
         self.algorithm = algorithm
         self.seed = seed

@@ -63,6 +63,9 @@ def _check_frame(frame: pd.DataFrame) -> None:
 def _read_array(rows: Any) -> Table:
     if hasattr(rows, "toarray"):
         rows = rows.toarray()  # scipy's sparse matrices
+    if isinstance(rows, (list, tuple)) and len({np.size(row) for row in rows if not np.isscalar(row)}) > 1:
+        lengths = sorted({int(np.size(row)) for row in rows})
+        raise RowsError(f"X is no table: its rows have different lengths, {lengths[0]} and {lengths[-1]} among them")
     if isinstance(rows, (list, tuple)) and any(isinstance(value, str) for value in _leaves(rows)):
         rows = np.array(rows, dtype=object)  # numpy would turn [1, "yes"] into strings
     try:
