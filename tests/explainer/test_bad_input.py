@@ -1,6 +1,7 @@
-"""Bad input meets an error that names the thing, the value and the way out; nothing ends in NaN or a foreign traceback."""
+"""Bad input meets an error that names the thing, the value and the way out; nothing ends in NaN."""
 
 import io
+from types import SimpleNamespace
 
 import networkx as nx
 import numpy as np
@@ -18,13 +19,9 @@ from shap_asv import AsymmetricExplainer, errors, load_network, sample_rows
 def case(asia, explainer):
     """Everything a bad call needs: network, model, X, names, and an explainer that works."""
 
-    class Case:
-        network, model, X = asia
-        names = list(asia[2].columns)
-        good = explainer
-        numbers = DecisionTreeClassifier(max_depth=3).fit((asia[2] == "yes").astype(int).to_numpy(), asia[2]["xray"])
-
-    return Case
+    network, model, X = asia
+    numbers = DecisionTreeClassifier(max_depth=3).fit((X == "yes").astype(int).to_numpy(), X["xray"])
+    return SimpleNamespace(network=network, model=model, X=X, names=list(X.columns), good=explainer, numbers=numbers)
 
 
 def constant(table):
@@ -287,5 +284,5 @@ def test_errors_leave_the_explainer_usable(case):
 def test_truncated_file(case):
     stream = io.BytesIO()
     case.good.save(stream)
-    with pytest.raises(errors.PersistenceError, match="truncated|damaged"):
+    with pytest.raises(errors.PersistenceError, match=r"truncated|damaged"):
         AsymmetricExplainer.load(io.BytesIO(stream.getvalue()[:-40]))
