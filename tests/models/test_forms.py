@@ -12,7 +12,7 @@ from sklearn.decomposition import PCA
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import LabelEncoder, OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
@@ -124,6 +124,20 @@ def test_a_parameter_search_is_its_best_estimator():
     search = GridSearchCV(make_pipeline(OrdinalEncoder(), forest()), {"randomforestregressor__max_depth": [2, 5]}, cv=2)
     search.fit(TRAINING, Y)
     check(read_model(search, FEATURES, NAMES), search.predict(ALL), "tree")
+
+
+class Doubled(Pipeline):
+    """A Pipeline whose last step alone does not give its answer."""
+
+    def predict(self, x, **settings):
+        return 2 * super().predict(x, **settings)
+
+
+def test_a_pipeline_with_an_answer_of_its_own_is_not_taken_apart():
+    model = Doubled([("encode", OrdinalEncoder()), ("forest", forest())]).fit(TRAINING, Y)
+    predictor = read_model(model, FEATURES, NAMES)
+    check(predictor, model.predict(ALL), "black box")
+    assert predictor.reason == "the final step RandomForestRegressor alone does not give the output of the model"
 
 
 # --- states that are numbers ------------------------------------------------------------------------------------
@@ -240,6 +254,17 @@ def test_an_encoder_in_front_of_a_model_that_knows_names():
     def encode(rows):
         codes = encoder.transform(rows.to_numpy(dtype=object))
         return pd.DataFrame(codes, columns=list(FEATURES))[columns]
+
+    model = forest().fit(encode(TRAINING), Y)
+    check(read_model(model, FEATURES, NAMES, encoder=encoder), model.predict(encode(ALL)), "tree")
+
+
+def test_the_prefixes_of_a_column_transformer_are_looked_through():
+    """It calls its columns hot__age; the model was fitted on a DataFrame whose columns carry the plain names."""
+    encoder = ColumnTransformer([("a", OrdinalEncoder(), ["age", "dose"])], remainder=OrdinalEncoder()).fit(TRAINING)
+
+    def encode(rows):
+        return pd.DataFrame(encoder.transform(rows), columns=["age", "dose", "smoker", "pollution"])[list(FEATURES)]
 
     model = forest().fit(encode(TRAINING), Y)
     check(read_model(model, FEATURES, NAMES, encoder=encoder), model.predict(encode(ALL)), "tree")

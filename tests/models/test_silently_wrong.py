@@ -168,7 +168,10 @@ def test_boosting_that_starts_from_another_model_is_no_sum_of_trees():
     assert "differs from its own output" in predictor.reason
 
 
-def test_early_stopping_uses_the_best_iteration(without_shaps_loader):
+@pytest.mark.parametrize("shap_only", [True, False])
+def test_early_stopping_uses_the_best_iteration(shap_only, monkeypatch):
+    kept = tuple(reader for reader in READERS if (reader.name == "shap's loader") == shap_only)
+    monkeypatch.setattr(readers, "READERS", kept)
     noise = np.random.default_rng(0).normal(size=len(Y))
     train, test = (MATRIX[:200], noise[:200]), (MATRIX[200:], noise[200:])
     settings = {"n_estimators": 60, "max_depth": 6, "learning_rate": 0.5, "n_jobs": 1}

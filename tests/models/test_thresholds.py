@@ -105,3 +105,19 @@ def test_nan_that_the_model_never_saw_while_it_was_trained(name, without_shaps_l
     codes = all_rows(STATES)
     expected = model.predict(values_matrix(codes, STATES))
     np.testing.assert_allclose(predictor.products.evaluate(codes)[:, 0], expected, rtol=0, atol=3e-6)
+
+
+@pytest.mark.parametrize("zero_goes_with", [-2.0, 2.0])
+def test_zero_as_missing_value_of_lightgbm(zero_goes_with, without_shaps_loader):
+    """Zero takes the default route, against the order of the numbers, when it behaves like the far side of a split."""
+    states = ((-2.0, -1.0, 0.0, 1.0, 2.0),)
+    x = np.repeat(np.array(states[0]), 40)[:, None]
+    y = ((x[:, 0] == 0) | (x[:, 0] == zero_goes_with)) * 1.0
+    model = lightgbm.LGBMRegressor(zero_as_missing=True, n_estimators=1, num_leaves=2, verbose=-1, num_threads=1)
+    predictor = read_model(model.fit(x, y), ("x",), states)
+    assert predictor.kind == "tree"
+    np.testing.assert_allclose(
+        predictor.products.evaluate(np.arange(5)[:, None])[:, 0], model.predict(x[::40]), atol=1e-12
+    )
+    near = states[0].index(zero_goes_with)
+    assert predictor.predict(np.array([[2]])) == predictor.predict(np.array([[near]]))
