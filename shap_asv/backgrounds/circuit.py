@@ -80,6 +80,10 @@ class Circuit:
     def n_rows(self) -> int:
         return sum(rows.n_rows for rows in self.buckets)
 
+    @property
+    def n_entries(self) -> int:
+        return sum(rows.n_entries for rows in self.buckets)
+
 
 @dataclass(frozen=True, eq=False)
 class _Layout:

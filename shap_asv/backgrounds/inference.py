@@ -23,9 +23,9 @@ from shap_asv.backgrounds.sampling import (
 from shap_asv.backgrounds.terms import TermColumns, count_products, evaluate_terms, number_terms
 from shap_asv.backgrounds.triangulation import sample_workload
 
-ENTRY_LIMIT = 1 << 22
+ENTRY_LIMIT = 1 << 20
 """Entries of one circuit (about 40 bytes each); evidence is split into blocks that stay below."""
-RESULT_LIMIT = 1 << 23
+RESULT_LIMIT = 1 << 24
 """Numbers held between the buckets while terms are evaluated; terms are split into blocks that stay below."""
 EVIDENCE_BLOCK = 1 << 15
 PATIENCE = 1e9
@@ -118,6 +118,8 @@ class Inference:
                 continue
             yield where, circuit
             first = where.stop
+            if 4 * circuit.n_entries < ENTRY_LIMIT:
+                step = min(2 * step, EVIDENCE_BLOCK)
 
     def log_probability(self, evidence: np.ndarray) -> np.ndarray:
         """``log P(e)`` -> (E,), ``-inf`` where it is impossible."""
