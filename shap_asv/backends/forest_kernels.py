@@ -1,0 +1,331 @@
+"""Compiled: all groups of terms for a block of rows.
+
+Per group: number the rows by what the group sees (*patterns*), work out each term's messages, collect the patterns
+that the term cannot tell apart into one lane, and send the lanes through the passes. Results are added up per pattern,
+and only then spread over the rows.
+"""
+
+from collections import namedtuple
+
+import numpy as np
+from numba import njit
+
+from shap_asv.backends.forest_passes import Closure, Dial, Lanes, attribute_members, chain_occupancy
+from shap_asv.backends.forest_patterns import Patterns, number_rows
+from shap_asv.backends.forest_recursion import recur_members
+
+# ForestLayout without what only preparation needs.
+Shape = namedtuple("Shape", "parent size card message_offset table table_offset child_base child_offset child_stride")
+# TermGroups; the largest value of each term; the clock of each group, or RECURSION, or anything where all is top.
+Model = namedtuple("Model", "terms coefficients vectors vector_offset start closure scale clock")
+# All clocks laid end to end; local_at, decay_at (clocks, n) say where the size of a position is.
+Clocks = namedtuple("Clocks", "n_panels n_points weights weight_offset local decay local_at decay_at")
+# Distinct rows of a block: codes and contexts (r, n).
+Rows = namedtuple("Rows", "codes contexts")
+# A batch of terms of one group. own, message, phi (chunks, a, lanes) for the patterns whose top is alive, end to end;
+# runs: (place of the term in the batch, first pattern, chunk, first lane, lanes); factor of the top per run; phi by
+# pattern.
+Batch = namedtuple("Batch", "own message phi runs factor by_pattern")
+
+RECURSION = -2
+# An attribution under a panel clock must add up to this, as a share of the term's largest value.
+_GAP = 1e-11
+# Lanes sent through the passes together: fewer when functions of time have many points.
+_LANES = 64
+_FUNCTION_LIMIT = 2048
+
+
+@njit(nogil=True, cache=True)
+def explain_groups(
+    shape: Shape,
+    model: Model,
+    clocks: Clocks,
+    rows: Rows,
+    first_group: int,
+    last_group: int,
+    out: np.ndarray,
+    failed: np.ndarray,
+) -> None:
+    """out (n, k, r) += attributions of the groups' terms.
+
+    A group for which a panel clock turns out too coarse is left out, and noted in ``failed`` (G,).
+    """
+    n_rows, n = rows.codes.shape
+    k = model.coefficients.shape[1]
+    widest, max_points = 1, 1
+    for g in range(first_group, last_group):
+        widest = max(widest, model.closure[g].sum())
+        c = model.clock[g]
+        if c == RECURSION:
+            max_points = _FUNCTION_LIMIT
+        elif c >= 0:
+            max_points = max(max_points, clocks.n_panels[c] * clocks.n_points[c])
+    closure = Closure(
+        np.empty(widest, np.int64),
+        np.empty(widest, np.int64),
+        np.empty(widest, np.int64),
+        np.empty(widest, np.int64),
+        np.empty(widest),
+        np.empty(widest, np.int64),
+        np.empty(widest, np.bool_),
+        np.empty(widest, np.int64),
+        np.empty(widest, np.int64),
+    )
+    most_states = shape.card.max()
+    patterns = Patterns(
+        np.empty(n_rows, np.int64),
+        np.empty(n_rows, np.int64),
+        np.empty(n_rows, np.int64),
+        np.empty(n_rows + 1, np.int64),
+        np.empty((widest, n_rows), np.int32),
+        np.empty((widest, n_rows), np.int32),
+        np.empty(most_states, np.int64),
+        np.empty(n_rows * most_states, np.int64),
+    )
+    n_lanes = max(8, min(_LANES, _FUNCTION_LIMIT // max_points))
+    lanes = Lanes(
+        np.empty((widest, n_lanes)),
+        np.empty((widest, max_points)),
+        np.empty((widest, max_points, n_lanes)),
+        np.empty((widest, max_points, n_lanes)),
+        np.empty((max_points, n_lanes)),
+        np.empty((max_points, n_lanes)),
+        np.empty((2, n_lanes)),
+    )
+    n_chunks = (n_rows + n_lanes - 1) // n_lanes
+    batch = Batch(
+        np.zeros((n_chunks, widest, n_lanes)),
+        np.zeros((n_chunks, widest, n_lanes)),
+        np.zeros((n_chunks, widest, n_lanes)),
+        np.empty((2 * n_chunks * n_lanes, 5), np.int64),
+        np.empty(2 * n_chunks * n_lanes),
+        np.empty(n_rows),
+    )
+    message = np.empty(shape.message_offset[-1])
+    total = np.empty((widest, k, n_rows))
+    local_of = np.empty(n, np.int64)
+    for g in range(first_group, last_group):
+        c = model.clock[g]
+        a, n_top = _read_closure(shape, model.closure[g], clocks, c, closure, local_of)
+        last_term = model.start[g + 1]
+        extent = (a, n_top, model.start[g], last_term)
+        n_tops, n_patterns = number_rows(shape, model, closure, extent, rows, patterns)
+        total[:n_top, :, :n_tops] = 0.0
+        total[n_top:a, :, :n_patterns] = 0.0
+        dial = Dial(0, 0, clocks.weights[:0], clocks.local, clocks.decay)
+        by_clock = n_top < a and c != RECURSION
+        if by_clock:
+            w0, w1 = clocks.weight_offset[c], clocks.weight_offset[c + 1]
+            dial = Dial(clocks.n_panels[c], clocks.n_points[c], clocks.weights[w0:w1], clocks.local, clocks.decay)
+            chain_occupancy(dial, closure, n_top, a, lanes.path, lanes.carry)
+        step = max(1, n_lanes // n_patterns)
+        for first in range(model.start[g], last_term, step):
+            n_terms = min(step, last_term - first)
+            n_runs, chunk, used = 0, 0, 0
+            for b in range(n_terms):
+                t = first + b
+                _send_messages(shape, model, closure, a, t, message)
+                for h in range(n_tops):
+                    alive = _attribute_top(shape, model, closure, n_top, (t, h), (patterns, message), total)
+                    if alive == 0.0 or n_top == a:
+                        continue
+                    p, stop = patterns.top_start[h], patterns.top_start[h + 1]
+                    while p < stop:
+                        if used == n_lanes:
+                            chunk, used = chunk + 1, 0
+                        count = min(n_lanes - used, stop - p)
+                        run = (b, p, chunk, used, count)
+                        _fill_run(shape, model, closure, (a, n_top, t), run, (patterns, message), batch)
+                        batch.runs[n_runs] = run
+                        batch.factor[n_runs] = alive
+                        n_runs += 1
+                        used += count
+                        p += count
+            if n_runs == 0:
+                continue
+            for z in range(chunk + 1):
+                # whole vectors: lanes that are not in use hold old numbers
+                filled = n_lanes if z < chunk else min(n_lanes, (used + 15) // 16 * 16)
+                if by_clock:
+                    attribute_members(
+                        dial, closure, (a, n_top), batch.own[z], batch.message[z], batch.phi[z], lanes, filled
+                    )
+                else:
+                    recur_members(closure, (a, n_top), batch.own[z], batch.message[z], batch.phi[z], n_lanes)
+            if dial.n_panels > 1 and _efficiency_gap(model, closure, (a, n_top, first), batch, n_runs) > _GAP:
+                failed[g] = True
+                break
+            _collect(model, (a, n_top, first, n_terms), batch, n_runs, n_patterns, total)
+        if not failed[g]:
+            _spread(closure, (a, n_top), patterns, total, out)
+
+
+@njit(nogil=True, cache=True)
+def _fill_run(
+    shape: Shape, model: Model, closure: Closure, extent: tuple, run: tuple, seen: tuple, batch: Batch
+) -> None:
+    """What the members show to a term, for a run of patterns."""
+    a, n_top, t = extent
+    _, p, chunk, used, count = run
+    patterns, message = seen
+    for i in range(n_top, a):
+        v = closure.position[i]
+        at = model.vector_offset[v] + model.terms[t, v] * shape.card[v]
+        to = shape.message_offset[v]
+        # slices of their own, so that the compiler sees plain loops from 0
+        function = model.vectors[at : at + shape.card[v]]
+        received = message[to : shape.message_offset[v + 1]]
+        codes, contexts = patterns.codes[i, p : p + count], patterns.contexts[i, p : p + count]
+        own, met = batch.own[chunk, i, used : used + count], batch.message[chunk, i, used : used + count]
+        for lane in range(count):
+            own[lane] = function[codes[lane]]
+        for lane in range(count):
+            met[lane] = received[contexts[lane]]
+
+
+@njit(nogil=True, cache=True)
+def _collect(model: Model, extent: tuple, batch: Batch, n_runs: int, n_patterns: int, total: np.ndarray) -> None:
+    """total[i, output, pattern] += sum over terms of coefficient * factor of the top * phi."""
+    a, n_top, first, n_terms = extent
+    by_pattern = batch.by_pattern
+    for i in range(n_top, a):
+        run = 0
+        for b in range(n_terms):
+            by_pattern[:n_patterns] = 0.0
+            while run < n_runs and batch.runs[run, 0] == b:
+                _, p, chunk, used, count = batch.runs[run]
+                part, phi = by_pattern[p : p + count], batch.phi[chunk, i, used : used + count]
+                f = batch.factor[run]
+                for lane in range(count):
+                    part[lane] = f * phi[lane]
+                run += 1
+            for q in range(model.coefficients.shape[1]):
+                c = model.coefficients[first + b, q]
+                for p in range(n_patterns):
+                    total[i, q, p] += c * by_pattern[p]
+
+
+@njit(nogil=True, cache=True)
+def _efficiency_gap(model: Model, closure: Closure, extent: tuple, batch: Batch, n_runs: int) -> float:
+    """Largest |sum of phi - (factors at the row - their expectation)| / scale over a batch, below the top."""
+    a, n_top, first = extent
+    worst = 0.0
+    for run in range(n_runs):
+        b, _, chunk, used, count = batch.runs[run]
+        for lane in range(used, used + count):
+            gap, end, begin = 0.0, 1.0, 1.0
+            for i in range(n_top, a):
+                gap += batch.phi[chunk, i, lane]
+                end *= batch.own[chunk, i, lane]
+            i = n_top
+            while i < a:
+                begin *= batch.message[chunk, i, lane]
+                i += closure.span[i]
+            worst = max(worst, abs(gap - end + begin) / model.scale[first + b])
+    return worst
+
+
+@njit(nogil=True, cache=True)
+def _spread(closure: Closure, extent: tuple, patterns: Patterns, total: np.ndarray, out: np.ndarray) -> None:
+    """Add the totals of each top and of each pattern to its rows."""
+    a, n_top = extent
+    for i in range(a):
+        v = closure.position[i]
+        number = patterns.top if i < n_top else patterns.of_row
+        for q in range(out.shape[1]):
+            for r in range(out.shape[2]):
+                out[v, q, r] += total[i, q, number[r]]
+
+
+@njit(nogil=True, cache=True)
+def _read_closure(
+    shape: Shape, members: np.ndarray, clocks: Clocks, clock: int, closure: Closure, local_of: np.ndarray
+) -> tuple[int, int]:
+    """Local numbers, spans, roles of a closure -> (size, number of features in the top)."""
+    a = 0
+    roots = 0
+    for v in range(len(members)):
+        if members[v]:
+            local_of[v] = a
+            closure.position[a] = v
+            closure.rate[a] = shape.size[v]
+            closure.parent[a] = local_of[shape.parent[v]] if shape.parent[v] >= 0 else -1
+            roots += closure.parent[a] < 0
+            closure.span[a] = 1
+            closure.children[a] = 0
+            closure.chain[a] = True
+            a += 1
+    for i in range(a - 1, -1, -1):
+        u = closure.parent[i]
+        if u >= 0:
+            closure.span[u] += closure.span[i]
+            closure.children[u] += 1
+            if closure.children[u] > 1 or not closure.chain[i]:
+                closure.chain[u] = False
+    n_top = 0
+    if roots == 1:
+        while closure.children[n_top] == 1:
+            n_top += 1
+        n_top += 1
+    slots = 0
+    for i in range(n_top, a):
+        u = closure.parent[i]
+        inside_chain = closure.chain[i] and u >= n_top and closure.chain[u]
+        closure.slot[i] = -1 if inside_chain else slots
+        slots += not inside_chain
+        closure.local[i] = clocks.local_at[clock, closure.position[i]]
+        closure.decay[i] = clocks.decay_at[clock, closure.position[i]]
+    return a, n_top
+
+
+@njit(nogil=True, cache=True)
+def _send_messages(shape: Shape, model: Model, closure: Closure, a: int, t: int, message: np.ndarray) -> None:
+    """message_v(context) = sum over x of P(x | context) g_v(x) * product of the messages of v's effects in A."""
+    for i in range(a - 1, -1, -1):
+        v = closure.position[i]
+        card = shape.card[v]
+        to = shape.message_offset[v]
+        at = model.vector_offset[v] + model.terms[t, v] * card
+        stop = i + closure.span[i]
+        for s in range(shape.message_offset[v + 1] - to):
+            conditional = shape.table_offset[v] + s * card
+            total = 0.0
+            for x in range(card):
+                term = model.vectors[at + x]
+                if term != 0.0:
+                    term *= shape.table[conditional + x]
+                    c = i + 1
+                    while c < stop:
+                        w = closure.position[c]
+                        index = shape.child_base[shape.child_offset[w] + s] + x * shape.child_stride[w]
+                        term *= message[shape.message_offset[w] + index]
+                        c += closure.span[c]
+                    total += term
+            message[to + s] = total
+
+
+@njit(nogil=True, cache=True)
+def _attribute_top(
+    shape: Shape, model: Model, closure: Closure, n_top: int, where: tuple, seen: tuple, total: np.ndarray
+) -> float:
+    """Attributions of the top, which arrives in a fixed order; returns the product of its own functions."""
+    t, h = where
+    patterns, message = seen
+    p = patterns.top_start[h]
+    alive = 1.0
+    for i in range(n_top):
+        v = closure.position[i]
+        own = model.vectors[model.vector_offset[v] + model.terms[t, v] * shape.card[v] + patterns.codes[i, p]]
+        after = own
+        c = i + 1
+        while c < i + closure.span[i]:
+            w = closure.position[c]
+            after *= message[shape.message_offset[w] + patterns.contexts[c, p]]
+            c += closure.span[c]
+        phi = alive * (after - message[shape.message_offset[v] + patterns.contexts[i, p]])
+        for q in range(model.coefficients.shape[1]):
+            total[i, q, h] += phi * model.coefficients[t, q]
+        alive *= own
+        if alive == 0.0:
+            break
+    return alive

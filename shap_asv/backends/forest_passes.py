@@ -1,0 +1,281 @@
+"""Compiled: the passes up and down the closure of one group, for many (term, row pattern) pairs at a time.
+
+Pairs are lanes: every inner loop runs over them, so that the compiler can vectorise it. Functions of time are arrays
+(points, lanes). The readable form of the same passes is :func:`shap_asv.backends.forest_numpy.attribute_members`.
+"""
+
+from collections import namedtuple
+
+import numpy as np
+from numba import njit
+
+# The closure of a group in local preorder numbers 0 .. a-1. span = features of A in the subtree; slot = row of the
+# functions of time held for a position (-1 within a chain); local, decay = where its subtree size is in the clock.
+Closure = namedtuple("Closure", "position parent span children rate slot chain local decay")
+# One clock, flat: sizes of the panels are n_panels x n_points.
+Dial = namedtuple("Dial", "n_panels n_points weights local decay")
+# before (a, lanes): product of own functions above, within a chain. path (a, points): where the front of a chain is.
+# value, weight (slots, points, lanes). inside, scratch (points, lanes) and carry (2, lanes): scratch.
+Lanes = namedtuple("Lanes", "before path value weight inside scratch carry")
+
+
+@njit(nogil=True, cache=True)
+def _arrive(
+    dial: Dial, at: tuple[int, int], inside: np.ndarray, given: tuple, out: np.ndarray, carry: np.ndarray, n_lanes: int
+) -> None:
+    """out = before * y**s + own * K_s inside, with (own, before) = given and (local, decay) of s at ``at``."""
+    p = dial.n_points
+    local, decay = at
+    own, before = given
+    for lane in range(n_lanes):
+        carry[0, lane] = before[lane]
+    for j in range(dial.n_panels):
+        base = j * p
+        for i in range(p):
+            d = dial.decay[decay + i]
+            for lane in range(n_lanes):
+                out[base + i, lane] = 0.0
+            for k in range(p):
+                c = dial.local[local + i * p + k]
+                for lane in range(n_lanes):
+                    out[base + i, lane] += c * inside[base + k, lane]
+            for lane in range(n_lanes):
+                out[base + i, lane] = out[base + i, lane] * own[lane] + d * carry[0, lane]
+        if j + 1 < dial.n_panels:
+            d = dial.decay[decay + p]
+            for lane in range(n_lanes):
+                carry[1, lane] = 0.0
+            for k in range(p):
+                c = dial.local[local + p * p + k]
+                for lane in range(n_lanes):
+                    carry[1, lane] += c * inside[base + k, lane]
+            for lane in range(n_lanes):
+                carry[0, lane] = carry[1, lane] * own[lane] + d * carry[0, lane]
+        local += p * (p + 1)
+        decay += p + 1
+
+
+@njit(nogil=True, cache=True)
+def _arrive_adjoint(
+    dial: Dial,
+    at: tuple[int, int],
+    weight: np.ndarray,
+    own: np.ndarray,
+    by_inside: np.ndarray,
+    carry: np.ndarray,
+    n_lanes: int,
+) -> None:
+    """by_inside = own * K_s' weight; the derivative by ``before`` is left in carry[0]."""
+    p = dial.n_points
+    for lane in range(n_lanes):
+        carry[0, lane] = 0.0
+    for j in range(dial.n_panels - 1, -1, -1):
+        base = j * p
+        local = at[0] + j * p * (p + 1)
+        decay = at[1] + j * (p + 1)
+        for k in range(p):
+            c = dial.local[local + p * p + k]
+            for lane in range(n_lanes):
+                by_inside[base + k, lane] = c * carry[0, lane]
+            for i in range(p):
+                c = dial.local[local + i * p + k]
+                for lane in range(n_lanes):
+                    by_inside[base + k, lane] += c * weight[base + i, lane]
+            for lane in range(n_lanes):
+                by_inside[base + k, lane] *= own[lane]
+        d = dial.decay[decay + p]
+        for lane in range(n_lanes):
+            carry[0, lane] *= d
+        for i in range(p):
+            d = dial.decay[decay + i]
+            for lane in range(n_lanes):
+                carry[0, lane] += d * weight[base + i, lane]
+
+
+@njit(nogil=True, cache=True)
+def chain_occupancy(dial: Dial, closure: Closure, first: int, a: int, path: np.ndarray, carry: np.ndarray) -> None:
+    """path[i] = probability, at each point, that the front of a chain stands at i; chains below ``first``.
+
+    Down a chain c, ..., h, i: P(front at i) = (rate of h / rate of i) * K_i P(front at h), as delays commute.
+    """
+    p = dial.n_points
+    n = dial.n_panels * p
+    one, none = np.ones(1), np.zeros(1)
+    source = np.zeros((n, 1))
+    target = np.zeros((n, 1))
+    for i in range(first, a):
+        if not closure.chain[i]:
+            continue
+        if closure.slot[i] >= 0:
+            source[:, 0] = 0.0
+            _arrive(dial, (closure.local[i], closure.decay[i]), source, (none, one), target, carry, 1)
+            path[i, :n] = target[:, 0]
+        else:
+            source[:, 0] = path[i - 1, :n] * (closure.rate[i - 1] / closure.rate[i])
+            _arrive(dial, (closure.local[i], closure.decay[i]), source, (one, none), target, carry, 1)
+            path[i, :n] = target[:, 0]
+
+
+@njit(nogil=True, cache=True)
+def _multiply_others(
+    closure: Closure, first: int, stop: int, base: np.ndarray, lanes: Lanes, n: int, n_lanes: int
+) -> None:
+    """weight[c] = base * product of value[d] over the siblings d of c, for the siblings first, ..., before stop."""
+    running = lanes.scratch
+    value, weight = lanes.value, lanes.weight
+    s = closure.slot[first]
+    last = first
+    for q in range(n):
+        for lane in range(n_lanes):
+            weight[s, q, lane] = base[q, lane]
+            running[q, lane] = base[q, lane] * value[s, q, lane]
+    i = first + closure.span[first]
+    while i < stop:
+        s = closure.slot[i]
+        for q in range(n):
+            for lane in range(n_lanes):
+                weight[s, q, lane] = running[q, lane]
+                running[q, lane] *= value[s, q, lane]
+        last = i
+        i += closure.span[i]
+    if last == first:
+        return
+    for q in range(n):
+        for lane in range(n_lanes):
+            running[q, lane] = value[s, q, lane]
+    i = last
+    while i != first:
+        # the sibling before i: its subtree ends where i starts
+        j = i - 1
+        while closure.parent[j] != closure.parent[i]:
+            j = closure.parent[j]
+        i = j
+        s = closure.slot[i]
+        for q in range(n):
+            for lane in range(n_lanes):
+                weight[s, q, lane] *= running[q, lane]
+                running[q, lane] *= value[s, q, lane]
+
+
+@njit(nogil=True, cache=True)
+def _value_chain(closure: Closure, i: int, seen: tuple, lanes: Lanes, n: int, n_lanes: int) -> None:
+    """value of a chain: past all of it, corrected by the probability that the front stands at one of its features."""
+    own, message, _ = seen
+    before, past, less = lanes.before, lanes.carry[0], lanes.carry[1]
+    s = closure.slot[i]
+    stop = i + closure.span[i]
+    for lane in range(n_lanes):
+        past[lane] = 1.0
+    for j in range(i, stop):
+        for lane in range(n_lanes):
+            before[j, lane] = past[lane]
+            past[lane] *= own[j, lane]
+    for j in range(i, stop):
+        for lane in range(n_lanes):
+            less[lane] = before[j, lane] * message[j, lane] - past[lane]
+        if j == i:
+            for q in range(n):
+                h = lanes.path[j, q]
+                for lane in range(n_lanes):
+                    lanes.value[s, q, lane] = past[lane] + h * less[lane]
+        else:
+            for q in range(n):
+                h = lanes.path[j, q]
+                for lane in range(n_lanes):
+                    lanes.value[s, q, lane] += h * less[lane]
+
+
+@njit(nogil=True, cache=True)
+def _attribute_chain(closure: Closure, i: int, seen: tuple, lanes: Lanes, n: int, n_lanes: int) -> None:
+    own, message, phi = seen
+    before = lanes.before
+    s = closure.slot[i]
+    stop = i + closure.span[i]
+    for j in range(i, stop):
+        for lane in range(n_lanes):
+            phi[j, lane] = 0.0
+        for q in range(n):
+            h = lanes.path[j, q] * closure.rate[j]
+            for lane in range(n_lanes):
+                phi[j, lane] += h * lanes.weight[s, q, lane]
+        if j + 1 < stop:
+            for lane in range(n_lanes):
+                phi[j, lane] *= before[j, lane] * (own[j, lane] * message[j + 1, lane] - message[j, lane])
+        else:
+            for lane in range(n_lanes):
+                phi[j, lane] *= before[j, lane] * (own[j, lane] - message[j, lane])
+
+
+@njit(nogil=True, cache=True)
+def _value_inner(dial: Dial, closure: Closure, i: int, seen: tuple, lanes: Lanes, n_lanes: int) -> None:
+    """value of a feature below which the closure branches: the product of its effects, since it arrived."""
+    own, message, _ = seen
+    n = dial.n_panels * dial.n_points
+    c = i + 1
+    s = closure.slot[c]
+    for q in range(n):
+        for lane in range(n_lanes):
+            lanes.inside[q, lane] = lanes.value[s, q, lane]
+    c += closure.span[c]
+    while c < i + closure.span[i]:
+        s = closure.slot[c]
+        for q in range(n):
+            for lane in range(n_lanes):
+                lanes.inside[q, lane] *= lanes.value[s, q, lane]
+        c += closure.span[c]
+    at = (closure.local[i], closure.decay[i])
+    given = (own[i], message[i])
+    _arrive(dial, at, lanes.inside, given, lanes.value[closure.slot[i]], lanes.carry, n_lanes)
+
+
+@njit(nogil=True, cache=True)
+def _attribute_inner(dial: Dial, closure: Closure, i: int, seen: tuple, lanes: Lanes, n_lanes: int) -> None:
+    own, message, phi = seen
+    stop = i + closure.span[i]
+    at = (closure.local[i], closure.decay[i])
+    _arrive_adjoint(dial, at, lanes.weight[closure.slot[i]], own[i], lanes.inside, lanes.carry, n_lanes)
+    for lane in range(n_lanes):
+        lanes.carry[1, lane] = own[i, lane]
+    c = i + 1
+    while c < stop:
+        for lane in range(n_lanes):
+            lanes.carry[1, lane] *= message[c, lane]
+        c += closure.span[c]
+    for lane in range(n_lanes):
+        phi[i, lane] = closure.rate[i] * lanes.carry[0, lane] * (lanes.carry[1, lane] - message[i, lane])
+    _multiply_others(closure, i + 1, stop, lanes.inside, lanes, dial.n_panels * dial.n_points, n_lanes)
+
+
+@njit(nogil=True, cache=True)
+def attribute_members(
+    dial: Dial,
+    closure: Closure,
+    extent: tuple,
+    own: np.ndarray,
+    message: np.ndarray,
+    phi: np.ndarray,
+    lanes: Lanes,
+    n_lanes: int,
+) -> None:
+    """phi of the positions first, ..., a - 1 (all below the top), apart from the factor of the top."""
+    a, first = extent
+    seen = (own, message, phi)
+    n = dial.n_panels * dial.n_points
+    # up: value = expected product of a subtree, by the time since its parent arrived
+    for i in range(a - 1, first - 1, -1):
+        if closure.slot[i] >= 0:
+            if closure.chain[i]:
+                _value_chain(closure, i, seen, lanes, n, n_lanes)
+            else:
+                _value_inner(dial, closure, i, seen, lanes, n_lanes)
+    # down: weight = expected product of everything else
+    for q in range(n):
+        for lane in range(n_lanes):
+            lanes.inside[q, lane] = dial.weights[q]
+    _multiply_others(closure, first, a, lanes.inside, lanes, n, n_lanes)
+    for i in range(first, a):
+        if closure.slot[i] >= 0:
+            if closure.chain[i]:
+                _attribute_chain(closure, i, seen, lanes, n, n_lanes)
+            else:
+                _attribute_inner(dial, closure, i, seen, lanes, n_lanes)

@@ -1,0 +1,106 @@
+"""The compiled forest algorithm over blocks of rows and of groups, shared by threads.
+
+Blocks are fixed by the model and the network alone. Every block of rows has its own part of the result; blocks of
+groups write to arrays of their own, which are added up in order. So the result has the same bits for any number of
+threads, and for a row whatever rows are explained with it.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import numpy as np
+
+from shap_asv.backends.forest_clock import Clock
+from shap_asv.backends.forest_kernels import RECURSION, Clocks, Model, Rows, Shape, explain_groups
+from shap_asv.backends.forest_layout import ForestLayout
+from shap_asv.backends.forest_terms import TermGroups
+
+_ROW_BLOCK = 2048
+_GROUP_BLOCKS = 8
+# Numbers in the results of one block of rows, over all blocks of groups: 2**24 are 128 MiB.
+_RESULT_LIMIT = 2**24
+
+
+def explain_large(
+    layout: ForestLayout,
+    groups: TermGroups,
+    clocks: Sequence[Clock],
+    clock_of_group: np.ndarray,
+    codes: np.ndarray,
+    n_threads: int,
+) -> np.ndarray:
+    """Attributions (r, n, k) of distinct rows (r, n), all in preorder."""
+    n, k = layout.n_features, groups.coefficients.shape[1]
+    shape = Shape(
+        layout.parent,
+        layout.size,
+        layout.card,
+        layout.message_offset,
+        layout.table,
+        layout.table_offset,
+        layout.child_base,
+        layout.child_offset,
+        layout.child_stride,
+    )
+    model = Model(
+        groups.terms,
+        groups.coefficients,
+        groups.vectors,
+        groups.vector_offset,
+        groups.start,
+        groups.closure,
+        groups.scale,
+        clock_of_group,
+    )
+    recursion = model._replace(clock=np.full_like(clock_of_group, RECURSION))
+    dials = _lay_clocks(layout, clocks)
+    bounds = _split_groups(groups)
+
+    def explain(rows: Rows, first: int, last: int) -> np.ndarray:
+        part = np.zeros((n, k, len(rows.codes)))
+        failed = np.zeros(groups.n_groups, dtype=bool)
+        explain_groups(shape, model, dials, rows, first, last, part, failed)
+        for g in np.flatnonzero(failed).tolist():
+            failed[g] = False
+            explain_groups(shape, recursion, dials, rows, g, g + 1, part, failed)
+        return part
+
+    step = max(1, min(_ROW_BLOCK, _RESULT_LIMIT // (_GROUP_BLOCKS * n * k)))
+    out = np.zeros((n, k, len(codes)))
+    with ThreadPoolExecutor(max_workers=max(1, n_threads)) as pool:
+        for start in range(0, len(codes), step):
+            block = codes[start : start + step]
+            rows = Rows(np.ascontiguousarray(block), layout.row_contexts(block))
+            for part in pool.map(partial(explain, rows), bounds[:-1], bounds[1:]):
+                out[:, :, start : start + step] += part
+    return out.transpose(2, 0, 1)
+
+
+def _split_groups(groups: TermGroups) -> list[int]:
+    """Bounds of at most ``_GROUP_BLOCKS`` blocks of groups with about the same number of terms."""
+    targets = np.linspace(0, groups.start[-1], _GROUP_BLOCKS + 1)
+    return sorted(set(np.searchsorted(groups.start, targets).tolist()))
+
+
+def _lay_clocks(layout: ForestLayout, clocks: Sequence[Clock]) -> Clocks:
+    local_at = np.zeros((max(1, len(clocks)), layout.n_features), dtype=np.int64)
+    decay_at = np.zeros_like(local_at)
+    local_offset = np.concatenate([[0], np.cumsum([clock.local.size for clock in clocks])]).astype(np.int64)
+    decay_offset = np.concatenate([[0], np.cumsum([clock.decay.size for clock in clocks])]).astype(np.int64)
+    for c, clock in enumerate(clocks):
+        known = np.isin(layout.size, clock.sizes)
+        row = np.searchsorted(clock.sizes, layout.size[known])
+        local_at[c, known] = local_offset[c] + row * clock.local[0].size
+        decay_at[c, known] = decay_offset[c] + row * clock.decay[0].size
+    empty = np.zeros(0)
+    return Clocks(
+        np.array([clock.points.shape[0] for clock in clocks], dtype=np.int64),
+        np.array([clock.points.shape[1] for clock in clocks], dtype=np.int64),
+        np.concatenate([empty, *(clock.weights.ravel() for clock in clocks)]),
+        np.concatenate([[0], np.cumsum([clock.weights.size for clock in clocks])]).astype(np.int64),
+        np.concatenate([empty, *(clock.local.ravel() for clock in clocks)]),
+        np.concatenate([empty, *(clock.decay.ravel() for clock in clocks)]),
+        local_at,
+        decay_at,
+    )
