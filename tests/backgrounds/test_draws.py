@@ -67,16 +67,21 @@ def test_both_implementations_draw_the_same(seed, monkeypatch):
 
 def test_draws_do_not_depend_on_the_batch():
     """A network large enough for several elimination orders: the batch must not choose among them."""
-    background = DiscreteBackground(read_network(loaded("child")))
+    plain = read_network(loaded("child"))
+    background = DiscreteBackground(plain, [name for name in plain.names if name != "Disease"])
     n = background.n_features
     rng = np.random.default_rng(0)
-    uniforms = rng.random((100, n))
+    uniforms = rng.random((100, n + 1))
     rows = background.draws(np.full((1, n), -1), uniforms)[0]
     arbitrary = np.where(rng.random((30, n)) < 0.5, rows[:30], -1)
-    alone = background.draws(arbitrary[:1], uniforms)
-    np.testing.assert_array_equal(background.draws(arbitrary, uniforms)[:1], alone)
-    with_causes = np.concatenate([arbitrary[:1], np.full((200, n), -1)])
-    np.testing.assert_array_equal(background.draws(with_causes, uniforms)[:1], alone)
+    together = background.draws(arbitrary, uniforms)
+    # evidence that is closed under the features' own causes, but not under the latent one
+    closed = np.full((100, n), -1)
+    for name in ("BirthAsphyxia", "LVH", "DuctFlow"):
+        closed[:, background.features.index(name)] = rows[:, background.features.index(name)]
+    outnumbered = background.draws(np.concatenate([arbitrary, closed]), uniforms)
+    np.testing.assert_array_equal(outnumbered[:30], together)
+    np.testing.assert_array_equal(outnumbered[30:31], background.draws(closed[:1], uniforms))
 
 
 def test_both_kinds_of_evidence_are_covered():
@@ -124,6 +129,9 @@ def test_zero_probability_is_never_drawn():
     bounds = distribution_function(np.array([0.0, 0.5, 0.0, 0.5, 0.0]))
     for u, state in ((0.0, 1), (0.499999, 1), (0.5, 3), (np.nextafter(1, 0), 3)):
         assert (u >= bounds).sum() == state
+    # ten times 0.1 adds up to less than the largest number below 1
+    bounds = distribution_function(np.array([0.1] * 10 + [0.0]))
+    assert (np.nextafter(1, 0) >= bounds).sum() == 9
 
 
 def test_wrong_uniforms():
