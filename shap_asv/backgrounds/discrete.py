@@ -63,6 +63,8 @@ class DiscreteBackground:
     >>> it_rains = (np.array([[1.0, 1.0], [0.0, 1.0]]), np.array([[1.0, 1.0]]))
     >>> background.expectations(np.array([[-1, -1], [-1, 1]]), it_rains, np.array([[1, 0]])).tolist()
     [[0.25], [1.0]]
+    >>> background.draws(np.array([[-1, 1]]), np.random.default_rng(0).random((3, 2))).tolist()
+    [[[1, 1], [1, 1], [1, 1]]]
     """
 
     def __init__(
@@ -98,12 +100,12 @@ class DiscreteBackground:
         """Nodes of the network, latent ones included: the number of uniform numbers a draw needs."""
         return self.network.n_nodes
 
-    @property
+    @cached_property
     def states(self) -> tuple[tuple[Hashable, ...], ...]:
         """Labels per feature; a code is a position in them."""
         return tuple(self.network.states[v] for v in self.nodes)
 
-    @property
+    @cached_property
     def cardinalities(self) -> tuple[int, ...]:
         return tuple(len(states) for states in self.states)
 
@@ -253,12 +255,11 @@ class DiscreteBackground:
         for pattern in np.unique(dropped, axis=0):
             members = np.flatnonzero((dropped == pattern).all(axis=1))
             # a dropped feature is not conditioned on, but the model sees its value: g(e_v) is a constant factor
-            unseen = np.where(pattern, -1, terms)
             outer = np.ones((len(members), len(terms)))
             for v in np.flatnonzero(pattern).tolist():
                 outer *= np.asarray(vectors[v], dtype=np.float64)[terms[:, v]][:, evidence[members, v]].T
             with_ones = [np.vstack([vectors[v], np.ones(self.cardinalities[v])]) for v in range(self.n_features)]
-            unseen = np.where(unseen < 0, [len(table) - 1 for table in with_ones], unseen)
+            unseen = np.where(pattern, [len(table) - 1 for table in with_ones], terms)
             result[members] = outer * self.expectations(kept[members], with_ones, unseen)
         return result
 
@@ -310,6 +311,8 @@ class DiscreteBackground:
                     f"vectors of feature {self.features[v]!r} have shape {table.shape}; its {self.cardinalities[v]} "
                     f"states ask for (number, {self.cardinalities[v]})"
                 )
+            if not np.isfinite(table).all():
+                raise ShapAsvError(f"vectors of feature {self.features[v]!r} hold NaN or infinity; they must be finite")
             used = terms[:, v].astype(np.int64)
             if len(used) and not (used.min() >= 0 and used.max() < len(table)):
                 raise ShapAsvError(f"terms name vectors of feature {self.features[v]!r} outside of 0..{len(table) - 1}")

@@ -32,6 +32,14 @@ def read_network(network: Any) -> DiscreteNetwork:
     ------
     NetworkError
         No nodes, continuous nodes, missing CPDs, CPDs that contradict the graph, the states or the laws of probability.
+
+    Examples
+    --------
+    >>> cancer = read_network(load_network("cancer"))
+    >>> cancer.names
+    ('Pollution', 'Smoker', 'Cancer', 'Xray', 'Dyspnoea')
+    >>> cancer.tables[2].shape  # Cancer given Pollution and Smoker
+    (2, 2, 2)
     """
     if isinstance(network, DiscreteNetwork):
         return checked_network(network)

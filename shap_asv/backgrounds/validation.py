@@ -14,6 +14,8 @@ SUM_TOLERANCE = 0.01
 
 def checked_network(network: DiscreteNetwork) -> DiscreteNetwork:
     """The same network with tables that sum to one (to rounding), or a :class:`NetworkError`. O(table sizes)."""
+    if not isinstance(network, DiscreteNetwork):
+        raise NetworkError(f"a DiscreteNetwork is needed, not {type(network).__name__}; read_network makes one")
     if network.n_nodes == 0:
         raise NetworkError("the network has no nodes; give it at least one")
     if len(set(network.names)) < network.n_nodes:

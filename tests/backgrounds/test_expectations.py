@@ -10,7 +10,7 @@ import pytest
 from shap_asv.backgrounds import inference
 from shap_asv.backgrounds.discrete import DiscreteBackground
 from shap_asv.backgrounds.inference import Inference
-from shap_asv.errors import BudgetExceededError, ShapAsvError, UnknownFeatureError, UnknownMethodError
+from shap_asv.errors import BudgetExceededError, NetworkError, ShapAsvError, UnknownFeatureError, UnknownMethodError
 from tests.backgrounds.problems import Problem, as_network
 from tests.oracles import random_problems
 
@@ -156,6 +156,10 @@ def test_wrong_arguments():
         problem.background.expectations(evidence, [vectors[:, :1] for vectors in problem.vectors], problem.terms)
     with pytest.raises(ShapAsvError, match=r"outside of 0\.\.5"):
         problem.background.expectations(evidence, problem.vectors, problem.terms + 6)
+    with pytest.raises(ShapAsvError, match="NaN or infinity"):
+        problem.background.expectations(evidence, [vectors * np.nan for vectors in problem.vectors], problem.terms)
+    with pytest.raises(NetworkError, match="a DiscreteNetwork is needed, not dict"):
+        DiscreteBackground({})
     with pytest.raises(ShapAsvError, match="do not fit 4 features"):
         problem.background.expectations(evidence, problem.vectors[:3], problem.terms)
 
