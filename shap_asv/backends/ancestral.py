@@ -23,10 +23,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from shap_asv.backends.columns import Columns
-from shap_asv.backends.contract import Attribution
+from shap_asv.backends.contract import Attribution, Attributor
 from shap_asv.backgrounds.discrete import DiscreteBackground
 from shap_asv.backgrounds.grouping import number_rows
-from shap_asv.errors import BudgetExceededError
 from shap_asv.models.products import SumOfProducts
 from shap_asv.orders import CausalOrder
 from shap_asv.values.contract import blocks
@@ -34,8 +33,8 @@ from shap_asv.values.contract import blocks
 if TYPE_CHECKING:
     from shap_asv.backends.ancestral_kernel import Tables, Walk
 
-#: Table entries that one closure may have; past it the tables would be larger than the work they save.
-ENTRY_LIMIT = 4_000_000
+#: Table entries (doubles) that one closure may have; terms that need more are left to another backend.
+ENTRY_LIMIT = 2**24
 _LARGEST_CLOSURE = 62  # ideals of a closure are bits of one signed integer
 _PATTERN_BLOCK = 1024
 
@@ -99,29 +98,35 @@ def closed_sets(
 
 def build_closures(
     background: DiscreteBackground, order: CausalOrder, products: SumOfProducts, columns: Columns
-) -> tuple[Closure, ...]:
-    """Group terms by ancestral closure and lay each closure out. O(closures * ideals * n / 64) plus the layouts."""
+) -> tuple[tuple[Closure, ...], np.ndarray]:
+    """Group terms by ancestral closure and lay each closure out. O(closures * ideals * n / 64) plus the layouts.
+
+    Also returns the terms that were left out, int (l,): their closures are too large for tables.
+    """
     parents = feature_parents(background)
     # not the network's order: an ideal without its last member has to be an ideal of the causal order
     causes_first = np.array(order.topological_indices)
     sets, member = closed_sets(background, order, products)
     by_set = np.split(np.argsort(member, kind="stable"), np.cumsum(np.bincount(member))[:-1])
-    closures = []
+    closures, left = [], [np.zeros(0, dtype=np.intp)]
     for inside, terms in zip(sets, by_set, strict=True):
-        if inside.any():
-            members = causes_first[inside[causes_first]]
-            closures.append(_lay_out(background, parents, columns, members, terms))
-    return tuple(closures)
+        members = causes_first[inside[causes_first]]
+        closure = _lay_out(background, parents, columns, members, terms) if inside.any() else None
+        if closure is None:
+            left.append(terms)
+        else:
+            closures.append(closure)
+    return tuple(closures), np.concatenate(left)
 
 
 def _lay_out(
     background: DiscreteBackground, parents: list[list[int]], columns: Columns, members: np.ndarray, terms: np.ndarray
-) -> Closure:
+) -> Closure | None:
     from shap_asv.backends.ancestral_kernel import Tables, Walk, largest_first, lay_out_ideals
 
     a = len(members)
     if a > _LARGEST_CLOSURE:
-        raise BudgetExceededError(f"a term depends on {a} features and their causes, more than {_LARGEST_CLOSURE}")
+        return None
     local = {int(v): i for i, v in enumerate(members)}
     inside = columns.coalitions[:, members]
     ids, chosen = number_rows([(inside[:, j], 2) for j in range(a)], len(inside))
@@ -143,9 +148,7 @@ def _lay_out(
         tables.append(table.reshape(-1))
     layout = lay_out_ideals(masks, children, cards)
     if layout.starts[-1] > ENTRY_LIMIT:
-        raise BudgetExceededError(
-            f"the tables of one term would have {int(layout.starts[-1]):,} entries, more than {ENTRY_LIMIT:,}"
-        )
+        return None
     weights = weights[layout.order]
     weights.eliminate_zeros()
     walk = Walk(
@@ -173,18 +176,19 @@ def _lay_out(
 
 @dataclass(frozen=True, eq=False)
 class AncestralAttributor:
-    """phi of a sum of products, closure by closure."""
+    """phi closure by closure; ``rest`` explains the terms that have no closure, and holds the offset."""
 
     products: SumOfProducts
     closures: tuple[Closure, ...]
     n_features: int
+    rest: Attributor
 
     def attribute(self, rows: np.ndarray) -> Attribution:
         from shap_asv.backends.ancestral_kernel import explain_closure
 
         products = self.products
         phi = np.zeros((len(rows), self.n_features, products.n_outputs))
-        base = products.offset.astype(float).copy()
+        base = np.zeros(products.n_outputs)
         nothing = np.zeros(products.n_outputs)
         for closure in self.closures:
             members, cards, offsets = closure.members, closure.tables.cards, closure.tables.offsets
@@ -202,4 +206,5 @@ class AncestralAttributor:
                     closure.walk, closure.tables, patterns[block], factors, coefficients, found[block], share
                 )
             phi[:, members] += found[ids]
-        return Attribution(phi, base)
+        others = self.rest.attribute(rows)
+        return Attribution(phi + others.phi, base + others.base)

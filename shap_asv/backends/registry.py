@@ -212,9 +212,10 @@ def _prepare_ancestral(problem: Problem, settings: Settings) -> Attributor:
     background, products = problem.background, problem.predictor.products
     assert products is not None
     assert problem.order is not None
-    fast = AncestralAttributor(
-        products, build_closures(background, problem.order, products, columns), problem.n_features
-    )
+    closures, left = build_closures(background, problem.order, products, columns)
+    others = products.only(left)
+    rest = TermwiseAttributor(background, others, columns, group_terms(background, others, columns))
+    fast = AncestralAttributor(products, closures, problem.n_features, rest)
     if background.impossible != "relax":
         return fast
     return RelaxingAttributor(background, fast, CoalitionwiseAttributor(ExactProducts(background, products), columns))

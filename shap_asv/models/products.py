@@ -7,7 +7,7 @@ summand of a linear model (a single ``g`` that is not constant). The expectation
 query, whatever the model it came from.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -45,6 +45,10 @@ class SumOfProducts:
     @property
     def n_terms(self) -> int:
         return self.terms.shape[0]
+
+    def only(self, terms: np.ndarray) -> "SumOfProducts":
+        """The same offset with some of the terms, int (l,)."""
+        return replace(self, terms=self.terms[terms], coefficients=self.coefficients[terms])
 
     def evaluate(self, codes: np.ndarray) -> np.ndarray:
         """M at rows of state codes (r, n) -> (r, k): for probing and tests, not for bulk prediction.

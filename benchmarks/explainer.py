@@ -1,0 +1,112 @@
+"""The explainer end to end: ``python -m benchmarks.explainer``.
+
+Prints rows per second for child and insurance (decision tree and forest, exact and sampled), what 1,000 rows cost
+against one, the share of planning and assembly, and a cold start against ``import shap`` alone. Ratios are taken in
+one run; absolute times depend on the machine.
+"""
+
+import subprocess
+import sys
+import time
+
+import numpy as np
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OrdinalEncoder
+from sklearn.tree import DecisionTreeClassifier
+
+from shap_asv import AsymmetricExplainer, load_network, sample_rows
+
+COLD = """
+import time; start = time.perf_counter()
+{}
+print(time.perf_counter() - start)
+"""
+EXPLAIN_ONE = """
+import pandas as pd
+from sklearn.tree import DecisionTreeClassifier
+from shap_asv import AsymmetricExplainer, load_network
+names = ["Pollution", "Smoker", "Xray", "Dyspnoea"]
+X = pd.DataFrame([["low", "True", "positive", "True"], ["high", "False", "negative", "False"]], columns=names)
+codes = {"low": 0, "high": 1, "True": 1, "False": 0, "positive": 1, "negative": 0}
+model = DecisionTreeClassifier().fit([[codes[v] for v in row] for row in X.to_numpy()], [1, 0])
+AsymmetricExplainer(model, load_network("cancer"), feature_names=names, encoder=codes)(X[:1])
+"""
+
+
+def timed(action):
+    start = time.perf_counter()
+    result = action()
+    return time.perf_counter() - start, result
+
+
+def fitted(name, target, kind, n_rows):
+    network = load_network(name)
+    table = sample_rows(network, 4000, seed=0)
+    X, y = table.drop(columns=target), table[target]
+    estimator = (
+        DecisionTreeClassifier(max_depth=8, random_state=0)
+        if kind == "tree"
+        else RandomForestClassifier(100, max_depth=8, random_state=0)
+    )
+    return network, make_pipeline(OrdinalEncoder(), estimator).fit(X, y), X[:n_rows]
+
+
+def rows_per_second():
+    print(f"{'network':<11}{'target':<12}{'model':<8}{'backend':<20}{'rows':>6}{'rows/s':>10}{'1000 rows / 1 row':>19}")
+    cases = [
+        ("child", "XrayReport", "tree", "exact", 1000),
+        ("child", "Disease", "tree", "exact", 1000),
+        ("child", "XrayReport", "forest", "exact", 1000),
+        ("child", "XrayReport", "tree", "sampling", 1000),
+        ("insurance", "PropCost", "tree", "exact", 1000),
+        ("insurance", "PropCost", "forest", "exact", 200),
+        ("insurance", "PropCost", "tree", "sampling", 200),
+    ]
+    for name, target, kind, algorithm, n_rows in cases:
+        network, model, X = fitted(name, target, kind, n_rows)
+        explainer = AsymmetricExplainer(model, network, algorithm=algorithm, seed=0)
+        explainer(X, silent=True)  # compile, lay out
+        many, _ = timed(lambda explainer=explainer, X=X: explainer(X, silent=True))
+        one = min(timed(lambda explainer=explainer, X=X: explainer(X[:1], silent=True))[0] for _ in range(3))
+        backend = explainer.plan(X).backend.name
+        print(
+            f"{name:<11}{target:<12}{kind:<8}{backend:<20}{n_rows:>6}{n_rows / many:>10.0f}"
+            f"{many * 1000 / n_rows / one:>18.1f}x"
+        )
+
+
+def overhead():
+    """Planning, encoding and assembly against the whole call, for a forest that is no trivial model."""
+    network, model, X = fitted("child", "XrayReport", "forest", 500)
+    explainer = AsymmetricExplainer(model, network)
+    explainer(X, silent=True)
+    whole, _ = timed(lambda: explainer(X, silent=True))
+    execution = explainer._execution
+    settings = explainer._settings(execution.problem)
+    rows = execution.problem.background.encode(X)
+    core, _ = timed(lambda: execution.explain(rows, settings, None, True))
+    planning, _ = timed(lambda: explainer.plan(X))
+    print(f"overhead of planning and assembly: {(whole - core + planning) / whole:.1%} of the run (at most 10% asked)")
+
+
+def cold_start(repeats=3):
+    def run(code):
+        out = subprocess.run([sys.executable, "-c", COLD.format(code)], capture_output=True, text=True, check=True)
+        return float(out.stdout)
+
+    shap_alone, ours = zip(*((run("import shap"), run(EXPLAIN_ONE)) for _ in range(repeats)), strict=True)
+    print(
+        f"cold start, one row of cancer: {np.median(ours) / np.median(shap_alone):.2f}x 'import shap' "
+        "(at most 2x asked)"
+    )
+
+
+def main():
+    rows_per_second()
+    overhead()
+    cold_start()
+
+
+if __name__ == "__main__":
+    main()
