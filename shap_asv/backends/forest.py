@@ -27,6 +27,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shap_asv.backends.contract import Attribution
 from shap_asv.backends.forest_clock import (
     COARSE_DEPTH,
     EXACT_LIMIT,
@@ -201,6 +202,17 @@ class PreparedForest:
             phi = explain_large(layout, groups, self.clocks, self.clock_of_group, distinct, n_threads)
         out[:, layout.order] = phi[back]
         return out
+
+
+@dataclass(frozen=True, eq=False)
+class ForestAttributor:
+    """The forest algorithm as a backend; ``base`` (k,) is the expected output."""
+
+    prepared: PreparedForest
+    base: np.ndarray
+
+    def attribute(self, rows: np.ndarray) -> Attribution:
+        return Attribution(self.prepared.attributions(rows), self.base)
 
 
 # One numpy operation costs as much as this many lanes.
