@@ -19,7 +19,7 @@ entries are flat arrays over the whole batch of evidence.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -77,8 +77,21 @@ class Circuit:
     log_probability: np.ndarray
 
     @property
+    def n_evidence(self) -> int:
+        return len(self.log_probability)
+
+    @property
     def n_rows(self) -> int:
         return sum(rows.n_rows for rows in self.buckets)
+
+    def distinct(self) -> tuple["Circuit", np.ndarray]:
+        """The same circuit with every distinct evidence row once, and the place of each evidence row in it (E,)."""
+        columns = [
+            (rows, self.buckets[root].n_rows) for root, rows in zip(self.plan.roots, self.root_rows, strict=True)
+        ]
+        ids, chosen = number_rows(columns, self.n_evidence)
+        rows = tuple(rows[chosen] for rows in self.root_rows)
+        return replace(self, root_rows=rows, log_probability=self.log_probability[chosen]), ids
 
     @property
     def n_entries(self) -> int:

@@ -20,7 +20,7 @@ from shap_asv.backgrounds.sampling import (
     draw_forward,
     draw_forward_compiled,
 )
-from shap_asv.backgrounds.terms import TermColumns, count_products, evaluate_terms, number_terms
+from shap_asv.backgrounds.terms import TermColumns, count_products, evaluate_terms, expected_sums, number_terms
 from shap_asv.backgrounds.triangulation import sample_workload
 
 ENTRY_LIMIT = 1 << 20
@@ -143,6 +143,27 @@ class Inference:
             for block, columns in _term_blocks(circuit, vectors, terms, numbered):
                 compiled = self.uses_kernels(count_products(circuit, columns) * _NANOSECONDS_PER_PRODUCT)
                 evaluate_terms(circuit, columns, result[where, block], compiled)
+        return result, np.flatnonzero(impossible)
+
+    def expected_sums(
+        self,
+        evidence: np.ndarray,
+        vectors: Sequence[np.ndarray | None],
+        terms: np.ndarray,
+        coefficients: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """``sum over t of coefficients[t] * E[term t | e]`` -> (E, k), and the evidence rows that are impossible.
+
+        Distinct evidence is multiplied out once.
+        """
+        result = np.zeros((evidence.shape[1], coefficients.shape[1]))
+        impossible = np.zeros(evidence.shape[1], dtype=bool)
+        numbered: dict[int, list[tuple[slice, TermColumns]]] = {}
+        for where, circuit in self.circuits(evidence, np.array([table is not None for table in vectors])):
+            impossible[where] = np.isneginf(circuit.log_probability)
+            for block, columns in _term_blocks(circuit, vectors, terms, numbered):
+                compiled = self.uses_kernels(count_products(circuit, columns) * _NANOSECONDS_PER_PRODUCT)
+                result[where] += expected_sums(circuit, columns, coefficients[block], compiled)
         return result, np.flatnonzero(impossible)
 
     def draw(

@@ -73,7 +73,7 @@ def draw_forward(
 
 def draw_backward(circuit: Circuit, uniforms: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Draws under possible evidence, through its circuit -> int32 (E, D, columns). O(E D nodes card)."""
-    n_evidence, n_draws = len(circuit.log_probability), len(uniforms)
+    n_evidence, n_draws = circuit.n_evidence, len(uniforms)
     draws = np.zeros((uniforms.shape[1], n_evidence, n_draws), dtype=np.int32)
     rows: list[np.ndarray | None] = [None] * len(circuit.buckets)
     for root, root_rows in zip(circuit.plan.roots, circuit.root_rows, strict=True):
@@ -159,7 +159,7 @@ def draw_backward_compiled(circuit: Circuit, uniforms: np.ndarray, columns: np.n
         np.concatenate([_row_bounds(rows)[_owner_and_place(rows)] for rows in held]),
         np.concatenate(child_rows) if child_rows else np.empty(0, dtype=np.int64),
     )
-    root_rows = np.full((n_buckets, len(circuit.log_probability)), -1, dtype=np.int64)
+    root_rows = np.full((n_buckets, circuit.n_evidence), -1, dtype=np.int64)
     for root, rows in zip(circuit.plan.roots, circuit.root_rows, strict=True):
         root_rows[n_buckets - 1 - root] = rows + first_row[n_buckets - 1 - root]
     out = np.empty((root_rows.shape[1], len(uniforms), len(columns)), dtype=np.int32)

@@ -76,9 +76,67 @@ def evaluate_terms(circuit: Circuit, terms: TermColumns, out: np.ndarray, compil
     ``compiled`` changes the speed, not a bit of the result.
     """
     if compiled:
-        _evaluate_compiled(circuit, terms, out)
+        from shap_asv.backgrounds.compiled_terms import evaluate_compiled  # brings numba in
+
+        evaluate_compiled(circuit, terms, out)
+        return
+    out[...] = 1.0
+    results = _root_values(circuit, terms)
+    step = max(1, _BLOCK // max(1, terms.n_terms))
+    for root, root_rows, root_columns in zip(circuit.plan.roots, circuit.root_rows, terms.root_columns, strict=True):
+        if root_columns is not None:
+            for first in range(0, len(out), step):
+                out[first : first + step] *= results[root][root_rows[first : first + step]][:, root_columns]
+
+
+def expected_sums(circuit: Circuit, terms: TermColumns, coefficients: np.ndarray, compiled: bool) -> np.ndarray:
+    """``sum over t of coefficients[t] * E[term t | e]`` -> (E, k), without an array (E, T).
+
+    Where terms look at one connected part of the network only, their coefficients are added up per distinct term, and a
+    row of the root is summed up as soon as it is there. ``compiled`` changes the speed, not a bit of the result.
+    """
+    looked_at = [i for i, columns in enumerate(terms.root_columns) if columns is not None]
+    if not looked_at:
+        return np.tile(coefficients.sum(axis=0), (circuit.n_evidence, 1))
+    if len(looked_at) > 1:
+        distinct, ids = circuit.distinct()
+        values = np.empty((distinct.n_evidence, terms.n_terms))
+        evaluate_terms(distinct, terms, values, compiled)
+        return ordered_product(values, coefficients)[ids]
+    root, root_columns = circuit.plan.roots[looked_at[0]], terms.root_columns[looked_at[0]]
+    numbered = terms.buckets[root]
+    assert root_columns is not None
+    assert numbered is not None
+    per_column = np.zeros((numbered.n_columns, coefficients.shape[1]))
+    np.add.at(per_column, root_columns, coefficients)
+    if compiled:
+        from shap_asv.backgrounds.compiled_terms import sums_compiled  # brings numba in
+
+        sums = sums_compiled(circuit, terms, root, per_column)
     else:
-        _evaluate_in_numpy(circuit, terms, out)
+        sums = ordered_product(_root_values(circuit, terms)[root], per_column)
+    return sums[circuit.root_rows[looked_at[0]]]
+
+
+def ordered_product(values: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
+    """``values @ coefficients`` in an order of additions that is always the same: (R, C) and (C, k) -> (R, k).
+
+    Columns are dealt out to four sums, as the kernel does; a library's product adds up in an order that depends on
+    shapes and on the number of threads.
+    """
+    n_columns, k = coefficients.shape
+    padded = np.zeros((4 * max(1, -(-n_columns // 4)), k))
+    padded[:n_columns] = coefficients
+    result = np.empty((len(values), k))
+    step = max(1, _BLOCK // (len(padded) * max(1, k)))
+    products = np.zeros((min(step, len(values)), len(padded), k))
+    for first in range(0, len(values), step):
+        here = values[first : first + step]
+        part = products[: len(here)]
+        np.multiply(here[:, :, None], coefficients, out=part[:, :n_columns])
+        four = np.add.accumulate(part.reshape(len(here), -1, 4, k), axis=1)[:, -1]
+        result[first : first + step] = (four[:, 0] + four[:, 1]) + (four[:, 2] + four[:, 3])
+    return result
 
 
 def count_products(circuit: Circuit, terms: TermColumns) -> int:
@@ -90,24 +148,14 @@ def count_products(circuit: Circuit, terms: TermColumns) -> int:
     )
 
 
-def _evaluate_in_numpy(circuit: Circuit, terms: TermColumns, out: np.ndarray) -> None:
-    """Fill ``out`` (E, T), bucket by bucket."""
-    out[...] = 1.0
-    results: list[np.ndarray | None] = []
-    for bucket, rows, numbered in zip(circuit.plan.buckets, circuit.buckets, terms.buckets, strict=True):
-        if numbered is None:
-            results.append(None)
-            continue
-        results.append(_evaluate_bucket(rows, numbered, [results[c] for c in bucket.children]))
-        for c in bucket.children:  # used up: a message has one reader
-            results[c] = None
-    for root, root_rows, root_columns in zip(circuit.plan.roots, circuit.root_rows, terms.root_columns, strict=True):
-        values = results[root]
-        if values is None or root_columns is None:
-            continue
-        step = max(1, _BLOCK // max(1, terms.n_terms))
-        for first in range(0, len(out), step):
-            out[first : first + step] *= values[root_rows[first : first + step]][:, root_columns]
+def _root_values(circuit: Circuit, terms: TermColumns) -> dict[int, np.ndarray]:
+    """``R`` of the roots, bucket by bucket in numpy."""
+    results: dict[int, np.ndarray] = {}
+    for b, (bucket, numbered) in enumerate(zip(circuit.plan.buckets, terms.buckets, strict=True)):
+        if numbered is not None:
+            # a message has one reader: it is used up here
+            results[b] = _evaluate_bucket(circuit.buckets[b], numbered, [results.pop(c, None) for c in bucket.children])
+    return results
 
 
 def _evaluate_bucket(rows: BucketRows, terms: BucketTerms, below: list[np.ndarray | None]) -> np.ndarray:
@@ -134,65 +182,3 @@ def _evaluate_bucket(rows: BucketRows, terms: BucketTerms, below: list[np.ndarra
             total[longer] += product[starts[longer] + k]
         result[first:last] = total
     return result
-
-
-def _evaluate_compiled(circuit: Circuit, terms: TermColumns, out: np.ndarray) -> None:
-    """Fill ``out`` (E, T) by the kernel of :mod:`~shap_asv.backgrounds.term_kernel`.
-
-    Every bucket writes its values in the columns of its parent, one stretch per row, so that the parent reads them in
-    sequence.
-    """
-    from shap_asv.backgrounds import term_kernel  # brings numba in
-
-    plan = circuit.plan
-    pools: dict[int, np.ndarray] = {}
-    slots: dict[
-        int, tuple[np.ndarray, np.ndarray]
-    ] = {}  # bucket -> (its stretch of the parent's pool, the parent's columns)
-    bases: dict[int, np.ndarray] = {}
-    for b in reversed(range(len(plan.buckets))):
-        numbered = terms.buckets[b]
-        if numbered is None:
-            continue
-        looked_at = [
-            (c, columns)
-            for c, columns in zip(plan.buckets[b].children, numbered.child_columns, strict=True)
-            if columns is not None
-        ]
-        sizes = [circuit.buckets[c].n_rows * numbered.n_columns for c, _ in looked_at]
-        bases[b] = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.intp) if sizes else np.empty(0, dtype=np.intp)
-        pools[b] = np.empty(sum(sizes))
-        for (c, columns), base, size in zip(looked_at, bases[b], sizes, strict=True):
-            slots[c] = (pools[b][base : base + size].reshape(-1, numbered.n_columns), columns)
-    untouched = True
-    roots = dict(zip(plan.roots, zip(circuit.root_rows, terms.root_columns, strict=True), strict=True))
-    for b, (rows, numbered) in enumerate(zip(circuit.buckets, terms.buckets, strict=True)):
-        if numbered is None:
-            continue
-        child_rows = [
-            child for child, columns in zip(rows.child_rows, numbered.child_columns, strict=True) if columns is not None
-        ]
-        arrays = term_kernel.RowArrays(
-            rows.starts,
-            rows.states,
-            rows.weights,
-            np.array(child_rows, dtype=np.intp).reshape(len(child_rows), rows.n_entries),
-        )
-        if numbered.functions is None:
-            functions = np.empty((0, numbered.n_columns))
-        else:
-            functions = np.ascontiguousarray(numbered.functions.T)
-        if b not in roots:
-            values, columns = slots[b]
-            wanted = np.arange(rows.n_rows)
-        else:
-            wanted, root_columns = roots[b]
-            assert root_columns is not None
-            values, columns = out if untouched else np.empty(out.shape), root_columns
-        term_kernel.evaluate_rows(arrays, functions, pools.pop(b), bases[b], wanted, columns, values)
-        if b in roots:
-            if not untouched:
-                out *= values
-            untouched = False
-    if untouched:
-        out[...] = 1.0

@@ -42,13 +42,32 @@ def test_equal_to_the_full_joint_in_logarithms(seed, path, monkeypatch):
     np.testing.assert_allclose(got, problem.expected(), rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize("kind", ["dag", "edgeless", "forest"])
+def test_sums_are_expectations_times_coefficients(kind, path, monkeypatch):
+    for seed in range(4):
+        problem = Problem(seed, kind, n=5, n_terms=30)
+        evidence = np.repeat(problem.evidence(), 2, axis=0)[problem.rng.permutation(2 * len(problem.coalitions))]
+        coefficients = problem.rng.normal(size=(30, 3))
+        expected = problem.background.expectations(evidence, problem.vectors, problem.terms) @ coefficients
+        for limit in (1 << 20, 64):
+            monkeypatch.setattr(inference, "RESULT_LIMIT", limit)
+            got = problem.background.expected_sums(evidence, problem.vectors, problem.terms, coefficients)
+            np.testing.assert_allclose(got, expected, rtol=0, atol=1e-12)
+    with pytest.raises(ShapAsvError, match=r"coefficients of shape \(29, 3\) do not fit 30 terms"):
+        problem.background.expected_sums(evidence, problem.vectors, problem.terms, coefficients[:29])
+
+
 def test_both_implementations_give_the_same_bits(monkeypatch):
     for seed in range(8):
-        problem = Problem(seed, n=7, zeros=0.2 * (seed % 2), n_terms=40)
+        kind = "forest" if seed % 3 else "dag"  # one or several connected parts
+        problem = Problem(seed, kind, n=7, zeros=0.2 * (seed % 2), n_terms=40 + seed % 4)
+        coefficients = problem.rng.normal(size=(len(problem.terms), 3))
         results = []
         for compiled in (False, True):
             monkeypatch.setattr(Inference, "uses_kernels", lambda self, work, compiled=compiled: compiled)
-            results.append(problem.background.expectations(problem.evidence(), problem.vectors, problem.terms))
+            arguments = problem.evidence(), problem.vectors, problem.terms
+            sums = problem.background.expected_sums(*arguments, coefficients)
+            results.append(np.hstack([problem.background.expectations(*arguments), sums]))
         np.testing.assert_array_equal(*results)
 
 

@@ -101,6 +101,9 @@ def test_relaxed_expectations(seed):
             seen = np.ix_(*([row[v]] * c if v in observed else range(c) for v, c in enumerate(problem.cards)))
             expected = (p[..., None] * tables[seen]).reshape(-1, tables.shape[-1]).sum(axis=0)
             np.testing.assert_allclose(value, expected, rtol=0, atol=1e-9)
+        ones = np.ones((len(problem.terms), 1))
+        sums = problem.background.expected_sums(problem.evidence(row), problem.vectors, problem.terms, ones)
+        np.testing.assert_allclose(sums[:, 0], got.sum(axis=1), rtol=0, atol=1e-9)
         full = got[problem.coalitions.all(axis=1)][0]
         np.testing.assert_allclose(full, tables[tuple(row)], rtol=0, atol=1e-12)
 
