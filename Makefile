@@ -3,12 +3,14 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DOCS_READY := $(VENV)/.ready-docs
 
-.PHONY: help demo test lint types clean
+.PHONY: help demo test lint types clean docs
 
 help:
 	@echo "make demo   set up, explain a model of the cancer network, write demo/"
 	@echo "make test   set up, then run tests, ruff and mypy"
+	@echo "make docs   set up, then build the documentation into docs/_build/html"
 	@echo "make clean  remove the virtual environment and what was generated"
 
 $(READY): pyproject.toml
@@ -16,6 +18,10 @@ $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	@touch $(READY)
+
+$(DOCS_READY): $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	@touch $(DOCS_READY)
 
 demo: $(READY)
 	$(BIN)/python -m shap_asv --network cancer --out demo
@@ -30,5 +36,9 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
+docs: $(DOCS_READY)
+	$(BIN)/python -m sphinx -q -W --keep-going -d docs/_build/doctrees docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
 clean:
-	rm -rf $(VENV) demo build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo docs/_build build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,53 @@
+"""Sphinx builds the documentation from this folder: ``make docs``."""
+
+from importlib.metadata import version as installed_version
+from pathlib import Path
+
+project = "shap_asv"
+author = "The shap_asv developers"
+copyright = author
+version = release = installed_version("shap-asv")
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.mathjax",
+    "sphinx.ext.viewcode",
+]
+exclude_patterns = ["_build"]
+
+myst_enable_extensions = ["dollarmath", "deflist", "colon_fence"]
+myst_heading_anchors = 3
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # the docstrings give the types
+napoleon_numpy_docstring = True
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+
+html_theme = "furo"
+html_title = f"shap_asv {release}"
+html_show_copyright = False
+html_static_path = ["static"]
+html_css_files = ["wide.css"]
+
+# Pages of this folder that stand in the menu by themselves; all others are listed under Explanation.
+PLACED = {"index", "quickstart", "architecture", "changelog"}
+
+
+def list_further_pages(app, docname, source):
+    """Notes and generated reports need no entry by hand: a page that is there is in the menu."""
+    if docname == "explanation/index":
+        further = sorted(page.stem for page in Path(app.srcdir).glob("*.md") if page.stem not in PLACED)
+        source[0] = source[0].replace("FURTHER-PAGES", "\n".join(f"/{name}" for name in further))
+
+
+def escape_bars(app, what, name, obj, options, lines):
+    """``|value|`` is an absolute value in our docstrings, not a substitution."""
+    lines[:] = [line.replace("|value|", r"\|value\|") for line in lines]
+
+
+def setup(app):
+    app.connect("source-read", list_further_pages)
+    app.connect("autodoc-process-docstring", escape_bars)

@@ -1,0 +1,68 @@
+"""Make every picture and every table of the documentation: ``python docs/make_figures.py``.
+
+Runs the scripts in ``examples/`` and the code of ``README.md``. What they print and some of their pictures (with few
+colours, so that the files stay small) are kept in ``docs/figures/``. The tests compare what the examples print with
+what is kept.
+"""
+
+import contextlib
+import io
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+from PIL import Image
+
+ROOT = Path(__file__).resolve().parents[1]
+FIGURES = ROOT / "docs" / "figures"
+PICTURES = {
+    "cancer": ["comparison_waterfall"],
+    "child": ["causal_graph"],
+    "admissions": ["fair", "blind"],
+    "large_graph": ["convergence"],
+}
+
+
+def run_example(name: str, out: Path) -> str:
+    """What an example prints, apart from where it put its pictures."""
+    command = [sys.executable, str(ROOT / "examples" / f"{name}.py"), "--out", str(out)]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("pictures in"))
+
+
+def shrink(source: Path, target: Path) -> None:
+    Image.open(source).convert("RGB").quantize(128).save(target, optimize=True)
+
+
+def run_readme(out: Path) -> str:
+    """The code of the README: what it prints, and its first figure."""
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.M | re.S)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(blocks[0], "README.md", "exec"), {})
+    plt.figure(plt.get_fignums()[0]).savefig(out, dpi=100, bbox_inches="tight")
+    plt.close("all")
+    return printed.getvalue()
+
+
+def main() -> None:
+    FIGURES.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        (FIGURES / "readme.txt").write_text(run_readme(work / "readme.png"), encoding="utf-8")
+        shrink(work / "readme.png", FIGURES / "readme.png")
+        for name, pictures in PICTURES.items():
+            (FIGURES / f"{name}.txt").write_text(run_example(name, work / name), encoding="utf-8")
+            for picture in pictures:
+                shrink(work / name / f"{picture}.png", FIGURES / f"{name}_{picture}.png")
+            print(f"{name}: {', '.join(pictures)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+"""The fenced code blocks of Markdown pages."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+README = ROOT / "README.md"
+PAGES = [README, *sorted(path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts)]
+
+FENCE = re.compile(r"^(?P<fence>```+)(?P<language>\S*)[^\n]*\n(?P<code>.*?)^(?P=fence)\s*$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Block:
+    """One block; ``line`` is where its first line of code stands in the page."""
+
+    language: str
+    code: str
+    line: int
+
+
+def blocks_of(text: str) -> list[Block]:
+    return [
+        Block(match["language"], match["code"], text.count("\n", 0, match.start("code")) + 1)
+        for match in FENCE.finditer(text)
+    ]
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))

@@ -1,0 +1,81 @@
+"""Each script in ``examples/`` runs, and prints what the documentation shows of it."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.docs.pages import ROOT
+
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+PICTURES = {
+    "admissions": {"fair.png", "unfair.png", "blind.png"},
+    "cancer": {"causal_graph.png", "comparison.png", "comparison_waterfall.png", "shap_waterfall.png"},
+    "child": {"causal_graph.png", "comparison.png", "comparison_beeswarm.png"},
+    "large_graph": {"convergence.png"},
+}
+NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
+
+
+def comparable(text: str) -> list[str]:
+    """Lines without what may change: the backend that was chosen, and where pictures were put."""
+    return [line for line in text.splitlines() if not line.startswith(("Plan:", "pictures in"))]
+
+
+def same(line: str, shown: str, tolerance: float = 2e-3) -> bool:
+    """Equal words, and numbers that differ in rounding at most."""
+    if NUMBER.sub("#", line).split() != NUMBER.sub("#", shown).split():
+        return False
+    pairs = zip(NUMBER.findall(line), NUMBER.findall(shown), strict=True)
+    return all(abs(float(a) - float(b)) <= tolerance for a, b in pairs)
+
+
+@pytest.mark.parametrize("script", EXAMPLES, ids=lambda path: path.stem)
+def test_example_runs(script, tmp_path):
+    run = subprocess.run(
+        [sys.executable, str(script), "--out", str(tmp_path / "out")],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "MPLBACKEND": "Agg"},
+        timeout=300,
+    )
+    assert run.returncode == 0, run.stderr
+    pictures = {path.name: path.stat().st_size for path in (tmp_path / "out").iterdir()}
+    assert set(pictures) == PICTURES[script.stem]
+    assert min(pictures.values()) > 3_000
+
+    printed = comparable(run.stdout)
+    shown = comparable((ROOT / "docs" / "figures" / f"{script.stem}.txt").read_text("utf-8"))
+    assert len(printed) == len(shown), f"run docs/make_figures.py; the script printed:\n{run.stdout}"
+    for line, expected in zip(printed, shown, strict=True):
+        assert same(line, expected), f"the documentation shows {expected!r}, the script printed {line!r}"
+
+
+def test_all_examples_are_known():
+    assert {script.stem for script in EXAMPLES} == set(PICTURES)
+    tutorials = {path.stem for path in (ROOT / "docs" / "tutorials").glob("*.md")} - {"index"}
+    assert tutorials == set(PICTURES)
+
+
+def test_help_of_an_example():
+    run = [sys.executable, str(ROOT / "examples" / "cancer.py"), "--help"]
+    assert "--out" in subprocess.run(run, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize(
+    ("line", "shown", "equal"),
+    [
+        ("fair 0.0480", "fair 0.0481", True),
+        ("fair  0.0480", "fair 0.0480", True),
+        ("fair 0.0480", "fair 0.0580", False),
+        ("fair 0.0480", "unfair 0.0480", False),
+        ("-0.0000", "+0.0000", True),
+        ("1 row", "1 row 2", False),
+    ],
+)
+def test_lines_are_compared(line, shown, equal):
+    assert same(line, shown) is equal

@@ -1,0 +1,87 @@
+"""Every code block of the README and of the documentation runs, from top to bottom of its page.
+
+``python`` blocks are executed; ``pycon`` blocks are executed and their output is compared.
+"""
+
+import doctest
+import re
+
+import matplotlib as mpl
+import pytest
+
+from tests.docs.pages import PAGES, README, ROOT, Block, blocks_of, name_of
+
+RUNNABLE = ("python", "pycon")
+PAGES_WITH_CODE = [page for page in PAGES if any(b.language in RUNNABLE for b in blocks_of(page.read_text("utf-8")))]
+
+
+def run(block: Block, page: str, namespace: dict) -> None:
+    """Execute one block in the namespace of its page; the page and its lines appear in tracebacks."""
+    if block.language == "python":
+        exec(compile("\n" * (block.line - 1) + block.code, page, "exec"), namespace)
+        return
+    test = doctest.DocTestParser().get_doctest(block.code, namespace, page, page, block.line - 1)
+    test.globs = namespace  # the parser made a copy; later blocks want the names
+    report: list[str] = []
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    results = doctest.DocTestRunner(optionflags=flags).run(test, out=report.append, clear_globs=False)
+    assert results.failed == 0, "".join(report)
+    assert results.attempted > 0, f"{page}:{block.line}: a pycon block without prompts"
+
+
+@pytest.mark.parametrize("page", PAGES_WITH_CODE, ids=name_of)
+def test_code_of_a_page_runs(page, tmp_path, monkeypatch):
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(plt, "show", lambda *args, **kwargs: None)
+    namespace: dict = {"__name__": "page"}
+    try:
+        for block in blocks_of(page.read_text("utf-8")):
+            if block.language in RUNNABLE:
+                run(block, name_of(page), namespace)
+    finally:
+        plt.close("all")
+
+
+def test_pages_with_code_are_found():
+    names = {name_of(page) for page in PAGES_WITH_CODE}
+    assert {"README.md", "docs/quickstart.md", "docs/howto/encoders.md", "docs/explanation/algorithms.md"} <= names
+
+
+def test_a_broken_block_is_noticed():
+    with pytest.raises(NameError):
+        run(Block("python", "nothing_of_that_name\n", 1), "page", {})
+    with pytest.raises(AssertionError, match="Expected"):
+        run(Block("pycon", ">>> 1 + 1\n3\n", 1), "page", {})
+
+
+def test_blocks_are_found_in_text():
+    text = "a\n```python\nx = 1\n```\n````text\n```python\n````\n```pycon\n>>> x\n1\n```\n"
+    assert [(b.language, b.line) for b in blocks_of(text)] == [("python", 3), ("text", 6), ("pycon", 9)]
+
+
+def test_links_of_the_readme_lead_somewhere():
+    links = re.findall(r"\]\(([^)#]+)", README.read_text("utf-8"))
+    inside = [link for link in links if "://" not in link]
+    assert inside
+    assert [link for link in inside if not (ROOT / link).exists()] == []
+
+
+def test_commands_of_the_readme_exist():
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    targets = set(re.findall(r"\bmake (\w+)", " ".join(re.findall(r"`[^`]*`", README.read_text("utf-8")))))
+    targets |= set(re.findall(r"^make (\w+)", README.read_text("utf-8"), re.MULTILINE))
+    assert {"demo", "test", "docs"} <= targets
+    assert [target for target in targets if not re.search(rf"^{target}:", makefile, re.MULTILINE)] == []
+
+
+def test_numbers_of_the_readme_come_from_scripts():
+    """Numbers in the section 'Why' are printed by the examples."""
+    why = re.search(r"^## Why$(.*?)^## ", README.read_text("utf-8"), re.MULTILINE | re.DOTALL)[1]
+    numbers = set(re.findall(r"\d+(?:[.,]\d+)+", why))
+    assert len(numbers) >= 5
+    printed = " ".join(path.read_text("utf-8") for path in (ROOT / "docs" / "figures").glob("*.txt"))
+    known = set(re.findall(r"\d+(?:[.,]\d+)+", printed))
+    assert numbers - known == set()
