@@ -46,8 +46,8 @@ class Clock:
         ``∫ F(y) dy / y = sum of weights * F``.
     sizes : tuple of int
         Subtree sizes s with a matrix.
-    local : float64 (len(sizes), J, p + 1, p)
-        ``K_s`` within a panel: values at its p points, and at its end, from the p values of F.
+    local : float64 (len(sizes), J, p, p + 1)
+        ``K_s`` within a panel: from the p values of F, values at its p points, and at its end.
     decay : float64 (len(sizes), J, p + 1)
         ``(y / y at the start of the panel)**s`` at the same places.
     """
@@ -64,7 +64,7 @@ class Clock:
         out = np.empty_like(inside)
         carry = before
         for j in range(len(self.points)):
-            ends = self.decay[row, j][:, None] * carry + self.local[row, j] @ inside[j]
+            ends = self.decay[row, j][:, None] * carry + self.local[row, j].T @ inside[j]
             out[j], carry = ends[:-1], ends[-1]
         return out
 
@@ -75,7 +75,7 @@ class Clock:
         by_carry = np.zeros(weight.shape[-1])
         for j in range(len(self.points) - 1, -1, -1):
             ends = np.concatenate([weight[j], by_carry[None]])
-            by_inside[j] = self.local[row, j].T @ ends
+            by_inside[j] = self.local[row, j] @ ends
             by_carry = self.decay[row, j] @ ends
         return by_inside, by_carry
 
@@ -89,19 +89,20 @@ def exact_points(degree: int, largest: int) -> int:
 @lru_cache(maxsize=64)
 def make_clock(edges: tuple[float, ...], n_points: int, sizes: tuple[int, ...]) -> Clock:
     """A clock with Gauss-Legendre points between the given values of y (from 1 down to 0)."""
-    nodes, node_weights = np.polynomial.legendre.leggauss(n_points)
+    nodes, node_weights = _gauss(n_points)
     start, stop = np.array(edges[:-1])[:, None], np.array(edges[1:])[:, None]
     points = start + (stop - start) * (nodes + 1) / 2
     weights = (start - stop) / 2 * node_weights / points
     barycentric = np.sqrt((1 - nodes**2) * node_weights)
     barycentric[1::2] *= -1
     n_panels = len(points)
-    local = np.empty((len(sizes), n_panels, n_points + 1, n_points))
+    local = np.empty((len(sizes), n_panels, n_points, n_points + 1))
     decay = np.empty((len(sizes), n_panels, n_points + 1))
     for row, size in enumerate(sizes):
         for j in range(n_panels):
             places = np.append(points[j], edges[j + 1])
-            local[row, j], decay[row, j] = _arrival(size, edges[j], places, points[j], barycentric)
+            matrix, decay[row, j] = _arrival(size, edges[j], places, points[j], barycentric)
+            local[row, j] = matrix.T
     return Clock(points, weights, sizes, local, decay)
 
 
@@ -115,6 +116,12 @@ def panel_edges(degree: int, depth: int) -> tuple[float, ...]:
     return (1.0, *(1.0 - 2.0 ** (-j / per_octave) for j in range(n_panels - 1, 0, -1)), 0.0)
 
 
+@lru_cache(maxsize=64)
+def _gauss(n_points: int) -> tuple[np.ndarray, np.ndarray]:
+    """Points and weights of Gauss-Legendre quadrature on [-1, 1]."""
+    return np.polynomial.legendre.leggauss(n_points)
+
+
 def _arrival(
     size: int, start: float, places: np.ndarray, points: np.ndarray, barycentric: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -125,7 +132,7 @@ def _arrival(
     with np.errstate(divide="ignore"):
         length = size * (np.log(start) - np.log(places))
     decay = np.exp(-length)
-    nodes, node_weights = np.polynomial.legendre.leggauss(_INNER)
+    nodes, node_weights = _gauss(_INNER)
     reach = np.minimum(length, _CUT)[:, None]
     x = reach * (nodes + 1) / 2
     z = np.minimum(places[:, None] * np.exp(x / size), start)

@@ -82,8 +82,9 @@ def explain_groups(
         np.empty(most_states, np.int64),
         np.empty(n_rows * most_states, np.int64),
     )
-    n_lanes = max(8, min(_LANES, _FUNCTION_LIMIT // max_points))
+    n_lanes = max(32, min(_LANES, _FUNCTION_LIMIT // max_points // 16 * 16))
     lanes = Lanes(
+        np.empty((widest, n_lanes)),
         np.empty((widest, n_lanes)),
         np.empty((widest, max_points)),
         np.empty((widest, max_points, n_lanes)),
@@ -117,7 +118,7 @@ def explain_groups(
         if by_clock:
             w0, w1 = clocks.weight_offset[c], clocks.weight_offset[c + 1]
             dial = Dial(clocks.n_panels[c], clocks.n_points[c], clocks.weights[w0:w1], clocks.local, clocks.decay)
-            chain_occupancy(dial, closure, n_top, a, lanes.path, lanes.carry)
+            chain_occupancy(dial, closure, n_top, a, lanes.path)
         step = max(1, n_lanes // n_patterns)
         for first in range(model.start[g], last_term, step):
             n_terms = min(step, last_term - first)

@@ -103,7 +103,8 @@ def find_obstacle(
             above = position[feature_of[p]]
             if not above < position[i] < above + size[above]:
                 return f"{network.names[p]} is a parent of {name[i]} in the network but does not precede it causally"
-    cards = [network.cardinalities[node] for node in feature_nodes]
+    node_cards = network.cardinalities
+    cards = [node_cards[node] for node in feature_nodes]
     contexts = _context_sets(network, feature_nodes, order_parents)
     for i, context in enumerate(contexts):
         joint = int(np.prod([cards[c] for c in context], dtype=object)) if context else 1
@@ -123,7 +124,8 @@ def lay_out(
     order, parent = _preorder([causes[0] if causes else -1 for causes in order_parents])
     position = np.argsort(order)
     size = _subtree_sizes(parent)
-    card = np.array([network.cardinalities[feature_nodes[i]] for i in order], dtype=np.int64)
+    node_cards = network.cardinalities
+    card = np.array([node_cards[feature_nodes[i]] for i in order], dtype=np.int64)
     node_position = {node: int(position[i]) for i, node in enumerate(feature_nodes)}
     sets = _context_sets(network, feature_nodes, order_parents)
     contexts = tuple(np.array(sorted(int(position[c]) for c in sets[i]), dtype=np.int64) for i in order)

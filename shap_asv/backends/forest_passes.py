@@ -15,8 +15,37 @@ Closure = namedtuple("Closure", "position parent span children rate slot chain l
 # One clock, flat: sizes of the panels are n_panels x n_points.
 Dial = namedtuple("Dial", "n_panels n_points weights local decay")
 # before (a, lanes): product of own functions above, within a chain. path (a, points): where the front of a chain is.
-# value, weight (slots, points, lanes). inside, scratch (points, lanes) and carry (2, lanes): scratch.
-Lanes = namedtuple("Lanes", "before path value weight inside scratch carry")
+# value, weight (slots, points, lanes). less (a, lanes), inside, scratch (points, lanes) and carry (2, lanes): scratch.
+Lanes = namedtuple("Lanes", "before less path value weight inside scratch carry")
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def _combine(
+    numbers: np.ndarray, at: tuple[int, int], source: np.ndarray, rows: tuple, out: np.ndarray, n_lanes: int
+) -> None:
+    """out[row] = sum over k of numbers[start + k * stride] * source[first + k], for (first, p, row) = rows.
+
+    Four at a time, so that few of the operations are loads and stores of the sum.
+    """
+    start, stride = at
+    first, p, row = rows
+    c0 = numbers[start]
+    for lane in range(n_lanes):
+        out[row, lane] = c0 * source[first, lane]
+    k = 1
+    while k + 3 < p:
+        c0, c1 = numbers[start + k * stride], numbers[start + (k + 1) * stride]
+        c2, c3 = numbers[start + (k + 2) * stride], numbers[start + (k + 3) * stride]
+        for lane in range(n_lanes):
+            out[row, lane] += (c0 * source[first + k, lane] + c1 * source[first + k + 1, lane]) + (
+                c2 * source[first + k + 2, lane] + c3 * source[first + k + 3, lane]
+            )
+        k += 4
+    while k < p:
+        c0 = numbers[start + k * stride]
+        for lane in range(n_lanes):
+            out[row, lane] += c0 * source[first + k, lane]
+        k += 1
 
 
 @njit(nogil=True, cache=True)
@@ -33,22 +62,12 @@ def _arrive(
         base = j * p
         for i in range(p):
             d = dial.decay[decay + i]
-            for lane in range(n_lanes):
-                out[base + i, lane] = 0.0
-            for k in range(p):
-                c = dial.local[local + i * p + k]
-                for lane in range(n_lanes):
-                    out[base + i, lane] += c * inside[base + k, lane]
+            _combine(dial.local, (local + i, p + 1), inside, (base, p, base + i), out, n_lanes)
             for lane in range(n_lanes):
                 out[base + i, lane] = out[base + i, lane] * own[lane] + d * carry[0, lane]
         if j + 1 < dial.n_panels:
             d = dial.decay[decay + p]
-            for lane in range(n_lanes):
-                carry[1, lane] = 0.0
-            for k in range(p):
-                c = dial.local[local + p * p + k]
-                for lane in range(n_lanes):
-                    carry[1, lane] += c * inside[base + k, lane]
+            _combine(dial.local, (local + p, p + 1), inside, (base, p, 1), carry, n_lanes)
             for lane in range(n_lanes):
                 carry[0, lane] = carry[1, lane] * own[lane] + d * carry[0, lane]
         local += p * (p + 1)
@@ -74,46 +93,53 @@ def _arrive_adjoint(
         local = at[0] + j * p * (p + 1)
         decay = at[1] + j * (p + 1)
         for k in range(p):
-            c = dial.local[local + p * p + k]
+            _combine(dial.local, (local + k * (p + 1), 1), weight, (base, p, base + k), by_inside, n_lanes)
+            c = dial.local[local + k * (p + 1) + p]
             for lane in range(n_lanes):
-                by_inside[base + k, lane] = c * carry[0, lane]
-            for i in range(p):
-                c = dial.local[local + i * p + k]
-                for lane in range(n_lanes):
-                    by_inside[base + k, lane] += c * weight[base + i, lane]
-            for lane in range(n_lanes):
-                by_inside[base + k, lane] *= own[lane]
+                by_inside[base + k, lane] = own[lane] * (by_inside[base + k, lane] + c * carry[0, lane])
         d = dial.decay[decay + p]
+        _combine(dial.decay, (decay, 1), weight, (base, p, 1), carry, n_lanes)
         for lane in range(n_lanes):
-            carry[0, lane] *= d
-        for i in range(p):
-            d = dial.decay[decay + i]
-            for lane in range(n_lanes):
-                carry[0, lane] += d * weight[base + i, lane]
+            carry[0, lane] = carry[1, lane] + d * carry[0, lane]
 
 
 @njit(nogil=True, cache=True)
-def chain_occupancy(dial: Dial, closure: Closure, first: int, a: int, path: np.ndarray, carry: np.ndarray) -> None:
+def _arrive_alone(dial: Dial, at: tuple[int, int], inside: np.ndarray, before: float, out: np.ndarray) -> None:
+    """out = before * y**s + K_s inside, for one function."""
+    p = dial.n_points
+    local, decay = at
+    ends = np.empty(p + 1)
+    for j in range(dial.n_panels):
+        for i in range(p + 1):
+            ends[i] = before * dial.decay[decay + i]
+        for k in range(p):
+            c = inside[j * p + k]
+            column = dial.local[local + k * (p + 1) : local + (k + 1) * (p + 1)]
+            for i in range(p + 1):
+                ends[i] += c * column[i]
+        for i in range(p):
+            out[j * p + i] = ends[i]
+        before = ends[p]
+        local += p * (p + 1)
+        decay += p + 1
+
+
+@njit(nogil=True, cache=True)
+def chain_occupancy(dial: Dial, closure: Closure, first: int, a: int, path: np.ndarray) -> None:
     """path[i] = probability, at each point, that the front of a chain stands at i; chains below ``first``.
 
     Down a chain c, ..., h, i: P(front at i) = (rate of h / rate of i) * K_i P(front at h), as delays commute.
     """
-    p = dial.n_points
-    n = dial.n_panels * p
-    one, none = np.ones(1), np.zeros(1)
-    source = np.zeros((n, 1))
-    target = np.zeros((n, 1))
+    n = dial.n_panels * dial.n_points
+    source = np.zeros(n)
     for i in range(first, a):
-        if not closure.chain[i]:
-            continue
-        if closure.slot[i] >= 0:
-            source[:, 0] = 0.0
-            _arrive(dial, (closure.local[i], closure.decay[i]), source, (none, one), target, carry, 1)
-            path[i, :n] = target[:, 0]
-        else:
-            source[:, 0] = path[i - 1, :n] * (closure.rate[i - 1] / closure.rate[i])
-            _arrive(dial, (closure.local[i], closure.decay[i]), source, (one, none), target, carry, 1)
-            path[i, :n] = target[:, 0]
+        if closure.chain[i]:
+            if closure.slot[i] >= 0:
+                source[:] = 0.0
+            else:
+                source[:] = path[i - 1, :n] * (closure.rate[i - 1] / closure.rate[i])
+            before = 1.0 if closure.slot[i] >= 0 else 0.0
+            _arrive_alone(dial, (closure.local[i], closure.decay[i]), source, before, path[i])
 
 
 @njit(nogil=True, cache=True)
@@ -161,7 +187,7 @@ def _multiply_others(
 def _value_chain(closure: Closure, i: int, seen: tuple, lanes: Lanes, n: int, n_lanes: int) -> None:
     """value of a chain: past all of it, corrected by the probability that the front stands at one of its features."""
     own, message, _ = seen
-    before, past, less = lanes.before, lanes.carry[0], lanes.carry[1]
+    before, less, past, path, value = lanes.before, lanes.less, lanes.carry[0], lanes.path, lanes.value
     s = closure.slot[i]
     stop = i + closure.span[i]
     for lane in range(n_lanes):
@@ -172,38 +198,43 @@ def _value_chain(closure: Closure, i: int, seen: tuple, lanes: Lanes, n: int, n_
             past[lane] *= own[j, lane]
     for j in range(i, stop):
         for lane in range(n_lanes):
-            less[lane] = before[j, lane] * message[j, lane] - past[lane]
-        if j == i:
-            for q in range(n):
-                h = lanes.path[j, q]
-                for lane in range(n_lanes):
-                    lanes.value[s, q, lane] = past[lane] + h * less[lane]
-        else:
-            for q in range(n):
-                h = lanes.path[j, q]
-                for lane in range(n_lanes):
-                    lanes.value[s, q, lane] += h * less[lane]
+            less[j, lane] = before[j, lane] * message[j, lane] - past[lane]
+    j = i
+    if (stop - i) % 2:
+        for q in range(n):
+            h = path[j, q]
+            for lane in range(n_lanes):
+                value[s, q, lane] = past[lane] + h * less[j, lane]
+        j += 1
+    else:
+        for q in range(n):
+            h, h1 = path[j, q], path[j + 1, q]
+            for lane in range(n_lanes):
+                value[s, q, lane] = past[lane] + (h * less[j, lane] + h1 * less[j + 1, lane])
+        j += 2
+    while j < stop:
+        for q in range(n):
+            h, h1 = path[j, q], path[j + 1, q]
+            for lane in range(n_lanes):
+                value[s, q, lane] += h * less[j, lane] + h1 * less[j + 1, lane]
+        j += 2
 
 
 @njit(nogil=True, cache=True)
 def _attribute_chain(closure: Closure, i: int, seen: tuple, lanes: Lanes, n: int, n_lanes: int) -> None:
     own, message, phi = seen
     before = lanes.before
-    s = closure.slot[i]
     stop = i + closure.span[i]
     for j in range(i, stop):
-        for lane in range(n_lanes):
-            phi[j, lane] = 0.0
-        for q in range(n):
-            h = lanes.path[j, q] * closure.rate[j]
-            for lane in range(n_lanes):
-                phi[j, lane] += h * lanes.weight[s, q, lane]
+        _combine(lanes.path[j], (0, 1), lanes.weight[closure.slot[i]], (0, n, j), phi, n_lanes)
+        rate = closure.rate[j]
         if j + 1 < stop:
             for lane in range(n_lanes):
-                phi[j, lane] *= before[j, lane] * (own[j, lane] * message[j + 1, lane] - message[j, lane])
+                gain = own[j, lane] * message[j + 1, lane] - message[j, lane]
+                phi[j, lane] *= rate * before[j, lane] * gain
         else:
             for lane in range(n_lanes):
-                phi[j, lane] *= before[j, lane] * (own[j, lane] - message[j, lane])
+                phi[j, lane] *= rate * before[j, lane] * (own[j, lane] - message[j, lane])
 
 
 @njit(nogil=True, cache=True)

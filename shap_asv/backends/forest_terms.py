@@ -61,10 +61,11 @@ class TermGroups:
 def group_terms(layout: ForestLayout, products: SumOfProducts) -> TermGroups:
     """Merge equal terms, drop terms that see nothing, and sort the rest by closure. O(T n)."""
     terms, coefficients = _merge(np.ascontiguousarray(products.terms[:, layout.order], dtype=np.int32), products)
-    closure = np.ascontiguousarray((terms != 0).T)
+    by_feature = np.packbits((terms != 0).T, axis=1)  # bits over terms: the closure is taken for eight at a time
     for v in range(layout.n_features - 1, -1, -1):
         if layout.parent[v] >= 0:
-            closure[layout.parent[v]] |= closure[v]
+            by_feature[layout.parent[v]] |= by_feature[v]
+    closure = np.unpackbits(by_feature, axis=1, count=len(terms)).view(bool)
     packed = np.ascontiguousarray(np.packbits(closure, axis=0).T)
     if len(terms):
         _, first, group = np.unique(_as_keys(packed), return_index=True, return_inverse=True)
