@@ -78,12 +78,12 @@ def main():
     model, X = learn(network)
     row = X[42:43]  # the tree is sure of severe weather
     ask_for_exact(model, network, row)
-    explanations = sample(model, network, row, counts=(25, 50, 100, 200, 400))
-    read(explanations[400], model, row)
+    explanations = sample(model, network, row, counts=(25, 50, 100, 200))
+    read(explanations[200], model, row)
 
     # four times the orders halve the error
-    ratio = explanations[100].error_std.max() / explanations[400].error_std.max()
-    print(f"\nfrom 100 to 400 orders the largest error fell by a factor of {ratio:.1f}")
+    ratio = explanations[50].error_std.max() / explanations[200].error_std.max()
+    print(f"\nfrom 50 to 200 orders the largest error fell by a factor of {ratio:.1f}")
     assert 1.3 < ratio < 3.0
 
     plots.convergence(explanations, show=False)
@@ -92,9 +92,9 @@ def main():
 
     # or say how good it has to be, and let the sample grow
     explainer = AsymmetricExplainer(model, network, n_orders=50, seed=0)
-    good = explainer(row, outputs=FORECAST, tolerance=0.015)
-    print(f"tolerance=0.015 reached: largest standard error {np.max(good.error_std):.4f}")
-    assert np.max(good.error_std) <= 0.015
+    good = explainer(row, outputs=FORECAST, tolerance=0.02)
+    print(f"tolerance=0.02 reached: largest standard error {np.max(good.error_std):.4f}")
+    assert np.max(good.error_std) <= 0.02
     print(f"pictures in {out}")
 
 

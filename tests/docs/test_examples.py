@@ -61,11 +61,6 @@ def test_all_examples_are_known():
     assert tutorials == set(PICTURES)
 
 
-def test_help_of_an_example():
-    run = [sys.executable, str(ROOT / "examples" / "cancer.py"), "--help"]
-    assert "--out" in subprocess.run(run, capture_output=True, text=True, check=True).stdout
-
-
 @pytest.mark.parametrize(
     ("line", "shown", "equal"),
     [
