@@ -401,3 +401,23 @@ def test_network_states_are_not_needed():
     network = DiscreteNetwork(("a", "b"), (("x", "y"), (None, 3)), ((), (0,)), (np.array([0.5, 0.5]), np.eye(2)))
     products = random_products(np.random.default_rng(0), [2, 2], 2, 1)
     assert np.isfinite(forest_attributions(network, (0, 1), products, np.array([[0, 0]]))).all()
+
+
+# --- the benchmark -----------------------------------------------------------------------------------------------
+
+
+def test_pruned_child_network_is_the_papers_tree():
+    from benchmarks.ensembles import pruned_child_network
+    from benchmarks.graphs import pruned_child
+
+    network = pruned_child_network()
+    edges = {(network.names[p], network.names[v]) for v, parents in enumerate(network.parents) for p in parents}
+    assert edges == set(pruned_child().edges)
+    assert all(np.allclose(table.sum(axis=0), 1) for table in network.tables)
+
+
+def test_benchmark_runs_at_small_size(capsys):
+    from benchmarks.ensembles import grow
+
+    assert len(grow(sizes=(7, 15), n_rows=2, n_trees=2)) == 2
+    assert "efficiency" in capsys.readouterr().out
