@@ -250,8 +250,9 @@ def _forest_estimate(problem: Problem, settings: Settings, n_rows: int) -> Estim
     n = problem.n_features
     depth = int((products.terms != 0).sum(axis=1).max(initial=1))
     pairs = products.n_terms * min(n_rows, 1024) * depth
-    # no compiler for small problems; on large ones a term costs a pass over its closure for each pattern of rows
-    seconds = 0.01 if products.n_terms * depth * n <= 10_000 else 0.4 + products.n_terms * 2e-5 + pairs * 1e-8
+    # No compiler for small problems. On large ones a term costs a pass over its closure for each pattern of rows, and
+    # two seconds stand for the compiler: its work is kept on disk, but somebody has to wait for it once.
+    seconds = 0.01 if products.n_terms * depth * n <= 10_000 else 2.0 + products.n_terms * 2e-5 + pairs * 1e-8
     memory = 2**26 + products.n_terms * (4 * n + 200) + 32 * min(n_rows, _TERM_ROW_BLOCK) * n * products.n_outputs
     return Estimate(0, 0, 0, pairs, seconds, memory)
 
