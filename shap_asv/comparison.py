@@ -42,6 +42,13 @@ class Comparison:
     explanations: Mapping[str, Any]
     order: CausalOrder | None = None
 
+    def __post_init__(self) -> None:
+        missing = [name for name in ("SHAP", "ASV") if name not in self.explanations]
+        if missing:
+            raise ExplanationError(
+                f"a comparison needs an explanation called {missing[0]!r}; it has {list(self.explanations)}"
+            )
+
     @property
     def asv(self) -> Any:
         """The asymmetric Shapley values, a ``shap.Explanation``."""
@@ -72,7 +79,9 @@ class Comparison:
         """
         if name in self.explanations:
             raise ExplanationError(f"there is an explanation called {name!r} already; choose another name")
-        names = [str(feature) for feature in explanation.feature_names or []]
+        if explanation.feature_names is None:
+            raise ExplanationError(f"explanation {name!r} has no feature_names; set them, features are aligned by name")
+        names = [str(feature) for feature in explanation.feature_names]
         missing = [feature for feature in self.features if feature not in names]
         if missing:
             raise ExplanationError(f"explanation {name!r} has no feature {missing[0]!r}; it has {names}")
@@ -127,7 +136,7 @@ class Comparison:
         title = f"{', '.join(names[:-1])} and {names[-1]} of {n_rows} row{'s' if n_rows != 1 else ''}"
         formats: dict[str, Any] = dict.fromkeys(names, "{:.4f}".format)
         formats["ASV - SHAP"] = "{:+.4f}".format
-        frame = self.to_frame()
+        frame = self.to_frame().round(4) + 0.0  # no -0.0000
         frame.index.name = None
         sampled = [name for name, e in self.explanations.items() if getattr(e, "error_std", None) is not None]
         lines = [f"{title}: mean |value| per feature, causes first", frame.to_string(formatters=formats)]

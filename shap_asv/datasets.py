@@ -8,6 +8,7 @@ import pandas as pd
 from shap_asv.backgrounds.discrete import DiscreteBackground
 from shap_asv.backgrounds.network import DiscreteNetwork
 from shap_asv.backgrounds.pgmpy_networks import read_network
+from shap_asv.errors import ShapAsvError
 
 
 def sample_rows(network: Any, n: int, seed: int | None = None) -> pd.DataFrame:
@@ -33,6 +34,8 @@ def sample_rows(network: Any, n: int, seed: int | None = None) -> pd.DataFrame:
     0       low   True  False  positive    False
     1      high  False  False  negative    False
     """
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
+        raise ShapAsvError(f"n={n!r} rows cannot be drawn; pass a whole number of at least 1")
     background = DiscreteBackground(network if isinstance(network, DiscreteNetwork) else read_network(network))
     uniforms = np.random.default_rng(seed).random((n, background.n_nodes))
     nothing_known = np.full((1, background.n_features), -1)

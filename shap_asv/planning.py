@@ -79,7 +79,7 @@ class Plan:
             *(f"  {key + ':':<14}{value}" for key, value in self.semantics),
             "",
             f"  {'backend':<22}{'result':<9}{'coalitions':>12}{'orders':>8}{'model calls':>13}"
-            f"{'queries':>11}{'seconds':>9}{'memory':>9}",
+            f"{'queries':>11}{'seconds':>11}{'memory':>10}",
         ]
         runnable = sorted((c for c in self.candidates if c.runnable), key=_seconds)
         for candidate in runnable:
@@ -89,7 +89,7 @@ class Plan:
             lines.append(
                 f"{mark} {candidate.name:<22}{'exact' if candidate.backend.exact else 'sampled':<9}"
                 f"{_number(e.coalitions):>12}{_number(e.orders):>8}{_number(e.model_calls):>13}{_number(e.queries):>11}"
-                f"{_seconds_text(e.seconds):>9}{_bytes_text(e.memory):>9}"
+                f"{_seconds_text(e.seconds):>11}{_bytes_text(e.memory):>10}"
             )
         lines += [f"  {c.name:<22}cannot run: {c.obstacle}" for c in self.candidates if not c.runnable]
         return "\n".join(lines)
@@ -109,15 +109,20 @@ def make_plan(
     ``sampling`` look at their own kind only; the name of a backend takes that one or raises.
     """
     budget = budget or Budget()
+    check_algorithm(algorithm)
+    candidates = tuple(_assess(backend, problem, settings, n_rows, budget) for backend in BACKENDS)
+    chosen, why = _CHOICES.get(algorithm, _choose_named(algorithm))(candidates, budget)
+    return Plan(chosen, why, candidates, n_rows, problem.n_features, problem.n_outputs, semantics)
+
+
+def check_algorithm(algorithm: str) -> None:
+    """Raise unless ``algorithm`` is a family or the name of a backend."""
     names = [backend.name for backend in BACKENDS]
     if algorithm not in FAMILIES and algorithm not in names:
         raise UnknownMethodError(
             f"unknown algorithm {algorithm!r}; use 'auto', 'exact', 'sampling' or a backend: "
             f"{', '.join(map(repr, names))}"
         )
-    candidates = tuple(_assess(backend, problem, settings, n_rows, budget) for backend in BACKENDS)
-    chosen, why = _CHOICES.get(algorithm, _choose_named(algorithm))(candidates, budget)
-    return Plan(chosen, why, candidates, n_rows, problem.n_features, problem.n_outputs, semantics)
 
 
 def _assess(backend: Backend, problem: Problem, settings: Settings, n_rows: int, budget: Budget) -> Candidate:
@@ -211,7 +216,15 @@ def _number(value: int) -> str:
 
 
 def _seconds_text(seconds: float) -> str:
-    return "< 0.1 s" if seconds < 0.1 else f"{seconds:.1f} s" if seconds < 100 else f"{seconds:.1e} s"
+    return (
+        "< 0.1 s"
+        if seconds < 0.1
+        else f"{seconds:.1f} s"
+        if seconds < 100
+        else f"{seconds:,.0f} s"
+        if seconds < 1e6
+        else f"{seconds:.0e} s"
+    )
 
 
 def _bytes_text(size: int) -> str:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import shap
 
-from shap_asv import AsymmetricExplainer, compare
+from shap_asv import AsymmetricExplainer, Comparison, compare
 from shap_asv.errors import ExplanationError, UnknownMethodError
 from tests.explainer.conftest import asia, asia_score  # noqa: F401
 
@@ -69,3 +69,17 @@ def test_outputs_are_picked_by_name(asia):  # noqa: F811
         result.output("maybe")
     with pytest.raises(UnknownMethodError, match="one output"):
         one.output(0)
+
+
+def test_arguments_of_the_call_are_passed_on(asia):  # noqa: F811
+    network, model, X = asia
+    whole = compare(model, network, X[:5])
+    one = compare(model, network, X[:5], outputs="yes")
+    np.testing.assert_array_equal(one.asv.values, whole.output("yes").asv.values)
+
+
+def test_what_a_comparison_needs(result):
+    with pytest.raises(ExplanationError, match="needs an explanation called 'ASV'"):
+        Comparison({"SHAP": result.shap})
+    with pytest.raises(ExplanationError, match="has no feature_names"):
+        result.add("bare", shap.Explanation(np.zeros((30, 7)), np.zeros(30)))

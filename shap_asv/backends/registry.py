@@ -17,6 +17,7 @@ from shap_asv.backends.relaxed import RelaxingAttributor
 from shap_asv.backends.termwise import TermwiseAttributor, group_terms
 from shap_asv.backgrounds.discrete import DiscreteBackground
 from shap_asv.errors import BudgetExceededError
+from shap_asv.orders.sampling import methods_used
 from shap_asv.orders.weights import weigh_ideals, weigh_orders
 from shap_asv.values.contract import ValueMethod, Workload
 from shap_asv.values.products import ExactProducts
@@ -67,6 +68,24 @@ def _count_sampled(problem: Problem, settings: Settings) -> int:
     return bound if ideals is None else min(bound, ideals)
 
 
+def _is_ancestral(problem: Problem) -> bool:
+    return (
+        isinstance(problem.background, DiscreteBackground)
+        and problem.order is not None
+        and ancestral_obstacle(problem.background, problem.order) is None
+    )
+
+
+def _seconds_per_order(problem: Problem, settings: Settings, sampled: bool) -> float:
+    """Drawing by counts is cheap; the perfect sampler takes time that grows with the cube of the features and more."""
+    if not sampled or problem.order is None:
+        return 0.0
+    methods = methods_used(problem.order) if settings.order_method == "auto" else (settings.order_method,)
+    if not {"perfect", "mcmc"} & set(methods):
+        return _SECONDS_PER_ORDER
+    return 8e-3 * (problem.n_features / 56) ** 3.4
+
+
 def _ideals_obstacle(problem: Problem, settings: Settings) -> str | None:
     if _count_ideals(problem, settings) is None:
         return f"more than {settings.ideal_limit:,} ideals"
@@ -95,7 +114,8 @@ def _coalitionwise(method: ValueMethod, sampled: bool) -> Backend:
         coalitions = _count_sampled(problem, settings) if sampled else _count_ideals(problem, settings) or 0
         n = problem.n_features
         orders = settings.n_orders if sampled else 0
-        cost = method.cost(problem.background, problem.predictor, Workload(n_rows, coalitions, n, settings.n_draws))
+        work = Workload(n_rows, coalitions, n, settings.n_draws, _is_ancestral(problem))
+        cost = method.cost(problem.background, problem.predictor, work)
         # nu is never held for more pairs of row and coalition than this
         pairs = min(min(n_rows, _ROW_BLOCK) * coalitions, DENSE_LIMIT // problem.n_outputs)
         held = method.cost(problem.background, problem.predictor, Workload(1, pairs, n, settings.n_draws)).memory
@@ -105,7 +125,7 @@ def _coalitionwise(method: ValueMethod, sampled: bool) -> Backend:
             orders,
             cost.model_calls,
             cost.queries,
-            cost.seconds + orders * _SECONDS_PER_ORDER + coalitions * n * 1e-8,
+            cost.seconds + orders * _seconds_per_order(problem, settings, sampled) + coalitions * n * 1e-8,
             held + coalitions * (n + 24 * min(n, 12)) + 24 * min(n_rows, _ROW_BLOCK) * columns * problem.n_outputs,
         )
 
@@ -155,13 +175,15 @@ def _termwise(sampled: bool) -> Backend:
         touched = np.unique(products.terms != 0, axis=0)
         widest = int(touched.sum(axis=1).max(initial=0))
         # closed under network ancestors, coalitions fall into few classes; else most of them stay apart
-        ancestral = problem.order is not None and ancestral_obstacle(problem.background, problem.order) is None
-        classes = min(coalitions, 4 * 2 ** min(widest, 20) if ancestral else 100 + coalitions // 3)
+        clamped = _is_ancestral(problem)
+        classes = min(coalitions, 4 * 2 ** min(widest, 20) if clamped else 100 + coalitions // 3)
         queries = int(products.n_terms * min(n_rows, 256) * classes)
         orders = settings.n_orders if sampled else 0
         seconds = len(touched) * (2e-3 + coalitions * _SECONDS_PER_CLASSIFIED) + queries * _SECONDS_PER_QUERY
         memory = coalitions * (problem.n_features * 3 + 300) + len(touched) * classes * 200 + 2**27
-        return Estimate(coalitions, orders, 0, queries, seconds + orders * _SECONDS_PER_ORDER, memory)
+        return Estimate(
+            coalitions, orders, 0, queries, seconds + orders * _seconds_per_order(problem, settings, sampled), memory
+        )
 
     def prepare(problem: Problem, settings: Settings) -> Attributor:
         columns = columns_of(problem, settings)

@@ -188,8 +188,11 @@ def _as_digraph(causal_graph: Any) -> nx.DiGraph:
 
 def _pairs(edges: Any) -> list[tuple[Any, Any]]:
     for edge in edges:
-        if isinstance(edge, str) or not hasattr(edge, "__len__") or len(edge) != 2:
-            raise CausalGraphError(f"{edge!r} is no (cause, effect) pair; pass edges like [('age', 'income')]")
+        if not isinstance(edge, tuple) or len(edge) != 2:  # a list of two could just as well be a level
+            raise CausalGraphError(
+                f"{edge!r} is no (cause, effect) pair; pass edges as tuples, [('age', 'income')], "
+                "and levels as CausalOrder.from_levels([['age', 'sex'], ['income']])"
+            )
     return [(edge[0], edge[1]) for edge in edges]
 
 

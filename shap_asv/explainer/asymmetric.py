@@ -17,7 +17,7 @@ from shap_asv.backgrounds.discrete import DiscreteBackground
 from shap_asv.backgrounds.network import DiscreteNetwork
 from shap_asv.backgrounds.pgmpy_networks import is_network, read_network
 from shap_asv.comparison import Comparison
-from shap_asv.errors import BudgetExceededError, RowsError, ShapAsvError, UnknownMethodError
+from shap_asv.errors import BudgetExceededError, RowsError, ShapAsvError, UnknownMethodError, UnknownStateError
 from shap_asv.explainer.assembly import (
     Arguments,
     assemble_matrix_problem,
@@ -28,12 +28,12 @@ from shap_asv.explainer.assembly import (
     features_of,
     names_known_to_model,
 )
-from shap_asv.explainer.execution import Execution
+from shap_asv.explainer.execution import Execution, describe
 from shap_asv.explainer.persistence import read_arguments, read_class, write_arguments
 from shap_asv.explainer.rows import Table, read_table
 from shap_asv.explainer.selection import select_outputs
 from shap_asv.explanation import build_explanation
-from shap_asv.planning import Budget, Plan
+from shap_asv.planning import Budget, Plan, check_algorithm
 from shap_asv.values.marginal import MatrixBackground
 
 # Constructor arguments that save() writes and symmetric() copies, besides model, masker and causal_graph.
@@ -164,6 +164,9 @@ class AsymmetricExplainer(shap.Explainer):
         )
         if tolerance is not None:
             _check_positive(tolerance=tolerance)
+        if isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
+            raise ShapAsvError(f"n_jobs={n_jobs!r} must be a number of processes, or -1 for all cores")
+        check_algorithm(algorithm)
         network = (
             masker if isinstance(masker, DiscreteNetwork) else read_network(masker) if is_network(masker) else None
         )
@@ -195,6 +198,13 @@ class AsymmetricExplainer(shap.Explainer):
         features = self._features_at_construction()
         if features is not None:
             self._execution = self._assemble(features)
+
+    def __repr__(self) -> str:
+        if self._execution is None:
+            return f"{type(self).__name__}(features not known yet, algorithm={self.algorithm!r})"
+        problem = self._execution.problem
+        facts = ", ".join(f"{key}: {value}" for key, value in describe(problem, self.causal_graph is None))
+        return f"{type(self).__name__}({problem.n_features} features, {facts}, algorithm={self.algorithm!r})"
 
     # --- shap's interface -------------------------------------------------------------------------------------
 
@@ -451,7 +461,12 @@ class AsymmetricExplainer(shap.Explainer):
     def _encode(self, problem: Problem, table: Table) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Rows for the backends, and data and display data for the plots."""
         if isinstance(problem.background, DiscreteBackground):
-            codes = problem.background.encode(table.frame if table.frame is not None else table.array)
+            try:
+                codes = problem.background.encode(table.frame if table.frame is not None else table.array)
+            except UnknownStateError as error:
+                if self.encoder is None:
+                    raise
+                raise UnknownStateError(f"{error}; X holds states, encoder= is applied behind the explainer") from None
             problem.background.check_rows(codes)
             return codes, codes.astype(float), problem.background.decode(codes)
         names = self._feature_names_of(problem)

@@ -5,6 +5,8 @@ from typing import Any
 from shap_asv.comparison import Comparison
 from shap_asv.explainer.asymmetric import AsymmetricExplainer
 
+_CALL = ("max_evals", "main_effects", "error_bounds", "batch_size", "outputs", "silent")
+
 
 def compare(model: Any, masker: Any, X: Any, causal_graph: Any = None, **options: Any) -> Comparison:
     """Explain the rows of X once with and once without the causal graph.
@@ -16,7 +18,7 @@ def compare(model: Any, masker: Any, X: Any, causal_graph: Any = None, **options
     X : table
         The rows to explain.
     **options
-        Further arguments of :class:`~shap_asv.AsymmetricExplainer`.
+        Further arguments of :class:`~shap_asv.AsymmetricExplainer`, and of its call (``outputs``, ``max_evals``, ...).
 
     Returns
     -------
@@ -36,4 +38,5 @@ def compare(model: Any, masker: Any, X: Any, causal_graph: Any = None, **options
     >>> result.to_frame(row=0).round(3).loc["Dyspnoea", ["SHAP", "ASV"]].tolist()
     [0.68, 0.673]
     """
-    return AsymmetricExplainer(model, masker, causal_graph, **options).compare(X)
+    call = {name: options.pop(name) for name in _CALL if name in options}
+    return AsymmetricExplainer(model, masker, causal_graph, **options).compare(X, **call)

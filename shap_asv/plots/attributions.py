@@ -176,7 +176,8 @@ def _refuse_many_outputs(name: str, explanation: Any, values: np.ndarray) -> Non
         outputs = explanation.output_names
         known = f" ({', '.join(map(str, outputs))})" if isinstance(outputs, list | tuple) else ""
         raise ExplanationError(
-            f"{name!r} explains {values.shape[-1]} outputs{known}; pick one with e[..., k], for example e[..., 1]"
+            f"{name!r} explains {values.shape[-1]} outputs{known}; pick one with e[..., k], for example "
+            "e[..., 1], or comparison.output(1) of a comparison"
         )
     if values.ndim not in (1, 2):
         raise ExplanationError(f"{name!r} has values of shape {values.shape}; rows x features are needed")

@@ -34,12 +34,16 @@ class GroupedValues(Values, Protocol):
 
 @dataclass(frozen=True)
 class Workload:
-    """What a value method is asked to do: so many rows, so many coalitions, so many features."""
+    """What a value method is asked to do: so many rows, so many coalitions, so many features.
+
+    ``ancestral``: all coalitions are closed under network ancestors, which makes conditioning cheap.
+    """
 
     n_rows: int
     n_coalitions: int
     n_features: int
     n_draws: int = 0
+    ancestral: bool = False
 
 
 @dataclass(frozen=True)

@@ -286,3 +286,25 @@ def test_truncated_file(case):
     case.good.save(stream)
     with pytest.raises(errors.PersistenceError, match=r"truncated|damaged"):
         AsymmetricExplainer.load(io.BytesIO(stream.getvalue()[:-40]))
+
+
+def test_levels_are_not_read_as_edges(case):
+    with pytest.raises(errors.CausalGraphError, match="from_levels"):
+        make(case, causal_graph=[["asia", "smoke"], ["tub", "lung"]])
+
+
+def test_already_encoded_rows_are_explained(case):
+    explainer = AsymmetricExplainer(case.numbers, case.network, feature_names=case.names, encoder={"yes": 1, "no": 0})
+    with pytest.raises(errors.UnknownStateError, match="X holds states"):
+        explainer((case.X[:2] == "yes").astype(int))
+
+
+def test_number_of_jobs(case):
+    with pytest.raises(errors.ShapAsvError, match="n_jobs=0"):
+        make(case, n_jobs=0)
+
+
+@pytest.mark.parametrize("n", [-1, 0, 2.5, True])
+def test_rows_to_draw(case, n):
+    with pytest.raises(errors.ShapAsvError, match="rows cannot be drawn"):
+        sample_rows(case.network, n)

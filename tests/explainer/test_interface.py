@@ -220,3 +220,10 @@ def test_feature_names_come_from_columns_when_nothing_else_tells(asia):
     explainer = AsymmetricExplainer(lambda table: (pd.DataFrame(table)["smoke"] == "yes").astype(float), network)
     explanation = explainer(X[:3])
     assert explanation.feature_names == list(X.columns)
+
+
+def test_text_of_the_explainer(explainer, asia):
+    text = repr(explainer)
+    assert "7 features" in text
+    assert "latent: dysp" in text
+    assert "not known yet" in repr(AsymmetricExplainer(lambda table: np.zeros(len(table)), asia[0]))
