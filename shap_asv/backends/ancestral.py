@@ -96,6 +96,52 @@ def closed_sets(
     return closed[chosen], member
 
 
+def estimate_entries(
+    background: DiscreteBackground, order: CausalOrder, products: SumOfProducts, n_ideals: int
+) -> tuple[float, float, float]:
+    """Mean over the terms of: table entries that a term leaves alive, ideals of its closure, features of its closure.
+
+    From a few closures and the prefixes of a few random orders; O(1) in the size of the model and of the lattice.
+    """
+    rng = np.random.default_rng(0)
+    sets, member = closed_sets(background, order, products)
+    parents = feature_parents(background)
+    prefixes = _random_prefixes(order, rng)
+    entries, ideals, sizes = [], [], []
+    for term in rng.integers(products.n_terms, size=min(24, products.n_terms)):
+        members = np.flatnonzero(sets[member[term]])
+        children = np.zeros((len(members), len(members)))
+        local = {int(v): i for i, v in enumerate(members)}
+        for v in members:
+            for p in parents[v]:
+                children[local[p], local[int(v)]] = 1
+        inside = np.unique(prefixes[:, members], axis=0)
+        active = inside & ((~inside).astype(float) @ children.T > 0)
+        functions = products.terms[term, members]
+        alive = [np.count_nonzero(products.vectors[v][g]) for v, g in zip(members, functions, strict=True)]
+        count = min(float(n_ideals), 2.0 ** (len(members) / 2 + 2))
+        entries.append(count * float(np.exp(active @ np.log(np.maximum(alive, 1.0))).mean()))
+        ideals.append(count)
+        sizes.append(len(members))
+    return float(np.mean(entries)), float(np.mean(ideals)), float(np.mean(sizes))
+
+
+def _random_prefixes(order: CausalOrder, rng: np.random.Generator, n_orders: int = 12) -> np.ndarray:
+    """Prefixes of some (not uniform) topological orders: bool (k, n). Good enough to see how ideals look."""
+    found = np.zeros((n_orders, order.n_features + 1, order.n_features), dtype=bool)
+    for k in range(n_orders):
+        waiting = [len(causes) for causes in order.parents]
+        ready = [v for v, count in enumerate(waiting) if count == 0]
+        for position in range(order.n_features):
+            v = ready.pop(int(rng.integers(len(ready))))
+            found[k, position + 1 :, v] = True
+            for child in order.children[v]:
+                waiting[child] -= 1
+                if waiting[child] == 0:
+                    ready.append(child)
+    return found.reshape(-1, order.n_features)
+
+
 def build_closures(
     background: DiscreteBackground, order: CausalOrder, products: SumOfProducts, columns: Columns
 ) -> tuple[tuple[Closure, ...], np.ndarray]:

@@ -8,7 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shap_asv.backends.ancestral import AncestralAttributor, ancestral_obstacle, build_closures, closed_sets
+from shap_asv.backends.ancestral import (
+    AncestralAttributor,
+    ancestral_obstacle,
+    build_closures,
+    closed_sets,
+    estimate_entries,
+)
 from shap_asv.backends.coalitionwise import DENSE_LIMIT, CoalitionwiseAttributor
 from shap_asv.backends.columns import N_GROUPS, Columns, exact_columns, sampled_columns
 from shap_asv.backends.contract import Attribution, Attributor, Backend, Estimate, Problem, Settings
@@ -25,7 +31,7 @@ from shap_asv.values.registry import VALUE_METHODS
 
 # Measured on child and alarm: bringing one coalition into a class of a group of terms, and one query of a class.
 _SECONDS_PER_CLASSIFIED = 4e-7
-_SECONDS_PER_QUERY = 4e-8
+_SECONDS_PER_QUERY = {True: 1.5e-6, False: 2.5e-6}
 _SECONDS_PER_ORDER = 2e-6
 # Distinct rows explained at a time. Terms see few features, so that more rows mean more rows alike.
 _ROW_BLOCK = 256
@@ -173,13 +179,17 @@ def _termwise(sampled: bool) -> Backend:
         assert products is not None
         coalitions = _count_sampled(problem, settings) if sampled else _count_ideals(problem, settings) or 0
         touched = np.unique(products.terms != 0, axis=0)
-        widest = int(touched.sum(axis=1).max(initial=0))
-        # closed under network ancestors, coalitions fall into few classes; else most of them stay apart
+        # closed under network ancestors, coalitions fall into as many classes as a closure has ideals; else into more
         clamped = _is_ancestral(problem)
-        classes = min(coalitions, 4 * 2 ** min(widest, 20) if clamped else 100 + coalitions // 3)
-        queries = int(products.n_terms * min(n_rows, 256) * classes)
+        if clamped:
+            assert problem.order is not None
+            classes = int(estimate_entries(problem.background, problem.order, products, coalitions)[1])
+        else:
+            classes = min(coalitions, 100 + coalitions // 10)
+        # about one in three pairs of row and class stays alive
+        queries = int(len(touched) * classes * min(n_rows, 1024) * 0.3)
         orders = settings.n_orders if sampled else 0
-        seconds = len(touched) * (2e-3 + coalitions * _SECONDS_PER_CLASSIFIED) + queries * _SECONDS_PER_QUERY
+        seconds = len(touched) * (2e-3 + coalitions * _SECONDS_PER_CLASSIFIED) + queries * _SECONDS_PER_QUERY[clamped]
         memory = coalitions * (problem.n_features * 3 + 300) + len(touched) * classes * 200 + 2**27
         return Estimate(
             coalitions, orders, 0, queries, seconds + orders * _seconds_per_order(problem, settings, sampled), memory
@@ -226,13 +236,13 @@ def _ancestral_estimate(problem: Problem, settings: Settings, n_rows: int) -> Es
     assert products is not None
     coalitions = _count_ideals(problem, settings) or 0
     assert problem.order is not None
-    sets = closed_sets(problem.background, problem.order, products)[0]
-    # measured on child: a closure of a features has about 2**(a/2 + 2) ideals; a few dozen stay alive for a row
-    sizes = sets.sum(axis=1)
-    ideals = np.minimum(float(coalitions), 2.0 ** (sizes / 2 + 2))
-    visited = int(products.n_terms * min(n_rows, 1024) * min(coalitions, 64))
-    seconds = 1.0 + len(sets) * (5e-4 + coalitions * 1e-7) + products.n_terms * 1e-4 + visited * 1e-8
-    memory = coalitions * (problem.n_features * 3 + 300) + int((ideals * (8 * sizes + 200)).sum()) + 2**27
+    n_sets = len(closed_sets(problem.background, problem.order, products)[0])
+    entries, ideals, size = estimate_entries(problem.background, problem.order, products, coalitions)
+    # a few dozen ideals stay alive for a row; the compiler's second is in the sum
+    visited = int(products.n_terms * min(n_rows, 1024) * min(ideals, 64))
+    layouts = n_sets * (5e-4 + coalitions * 1e-7)
+    seconds = 1.0 + layouts + products.n_terms * (5e-5 + entries * 1e-8) + visited * 1e-8
+    memory = coalitions * (problem.n_features * 3 + 300) + int(n_sets * ideals * (8 * size + 200)) + 2**27
     return Estimate(coalitions, 0, 0, visited, seconds, memory)
 
 
