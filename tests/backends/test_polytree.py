@@ -219,16 +219,19 @@ def test_densities_are_those_of_the_orders():
 
 def test_too_few_points_are_noticed(monkeypatch):
     rng = np.random.default_rng(0)
-    network = random_polytree(rng, 30, 30)
-    products = random_products(rng, [2] * 30, 2, 1, most_touched=6)
-    rows = rng.integers(0, 2, size=(2, 30))
-    expected = polytree_attributions(network, tuple(range(30)), products, rows)
+    n = 30
+    network = random_polytree(rng, n, n)
+    terms = np.zeros((1, n), dtype=np.int32)
+    terms[0, -8:] = 1
+    products = SumOfProducts((np.array([[1.0, 1.0], [0.2, 1.0]]),) * n, terms, np.ones((1, 1)), np.zeros(1))
+    rows = rng.integers(0, 2, size=(2, n))
+    expected = polytree_attributions(network, tuple(range(n)), products, rows)
     monkeypatch.setattr(polytree, "choose_grid", lambda size: (4, 3))
     monkeypatch.setattr(polytree, "_REFINEMENTS", 1)
     with pytest.raises(MethodNotApplicableError, match="miss their sum"):
-        polytree_attributions(network, tuple(range(30)), products, rows)
+        polytree_attributions(network, tuple(range(n)), products, rows)
     monkeypatch.setattr(polytree, "_REFINEMENTS", 12)
-    refined = polytree_attributions(network, tuple(range(30)), products, rows)
+    refined = polytree_attributions(network, tuple(range(n)), products, rows)
     np.testing.assert_allclose(refined, expected, rtol=0, atol=1e-9)
 
 
