@@ -81,6 +81,8 @@ class Operators:
     def __init__(self, times: TimeModel, cuts: Cuts) -> None:
         self.times, self.cuts = times, cuts
         self._known: dict[tuple[int, int, bool], UpOperators | DownOperators] = {}
+        self._arrival: dict[int, np.ndarray] = {}
+        self._presence: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self._lock = Lock()
 
     def up(self, effect: int, cause: int) -> UpOperators:
@@ -88,6 +90,21 @@ class Operators:
 
     def down(self, cause: int, effect: int) -> DownOperators:
         return self._find(cause, effect, down_operators, False)
+
+    def arrival(self, x: int) -> np.ndarray:
+        """Density of x's time at the cuts, (T,); its sum with the cuts' weights is 1."""
+        if x not in self._arrival:
+            density = self.times.side(x, -1)(self.cuts.times)
+            self._arrival[x] = density / (density @ self.cuts.weights)
+        return self._arrival[x]
+
+    def presence(self, x: int) -> tuple[np.ndarray, np.ndarray]:
+        """Weights (T, Q) of functions of x's time below and above the cut; the weights of one cut add up to 1."""
+        if x not in self._presence:
+            under, over = (part.sum(axis=1) for part in gap_integrals(self.times.side(x, -1), self.cuts))
+            whole = (under.sum(axis=1) + over.sum(axis=1))[:, None]
+            self._presence[x] = (under / whole, over / whole)
+        return self._presence[x]
 
     def _find(self, u: int, v: int, make: Callable[[Density, Cuts], Any], upward: bool) -> Any:
         key = (u, v, upward)
@@ -144,13 +161,12 @@ def attribute_piece(piece: Piece, operators: Operators) -> tuple[dict[int, np.nd
             after *= messages[c, x].at_cut
         conditional = piece.tables[x][tuple(piece.codes[b] for b in piece.parents[x])]
         gain = piece.own(x) * after[:, lanes, piece.codes[x]] - (function * conditional * after).sum(axis=-1)
-        density = operators.times.side(x, -1)(cuts.times)
-        gains[x] = (density / (density @ cuts.weights))[:, None] * before * gain
+        gains[x] = operators.arrival(x)[:, None] * before * gain
     root = next(iter(piece.parents))
-    under, over = (part.sum(axis=1) for part in gap_integrals(operators.times.side(root, -1), cuts))
+    under, over = operators.presence(root)
     expected = np.einsum("tq,tql->tl", under, _observed(piece, messages, cuts, root, -1))
     expected += np.einsum("tq,tqls->tl", over, _unobserved(piece, messages, cuts, root, -1))
-    return gains, expected / (under.sum(axis=1) + over.sum(axis=1))[:, None]
+    return gains, expected
 
 
 def _send_all(piece: Piece, operators: Operators | _Timeless) -> Messages:
