@@ -23,7 +23,7 @@ See ``docs/forest-algorithm.md``.
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -133,10 +133,11 @@ def prepare_polytree(
 
 @dataclass(frozen=True, eq=False)
 class PreparedPolytree:
-    """A model on a causal polytree, ready for rows."""
+    """A model on a causal polytree, ready for rows. Operators of edges are kept from call to call."""
 
     layout: PolytreeLayout
     products: SumOfProducts
+    operators: dict[tuple[int, int], Operators] = field(default_factory=dict, repr=False)
 
     def attributions(self, codes: np.ndarray, *, n_threads: int = 1) -> np.ndarray:
         """Attributions (r, n, k) of rows of codes (r, n)."""
@@ -144,17 +145,14 @@ class PreparedPolytree:
         out = np.zeros((len(codes), self.layout.n_features, self.products.n_outputs))
         if len(codes) == 0:
             return out
-        operators: dict[tuple[int, int], Operators] = {}
         groups = self.layout.group_terms(self.products.terms)
         with ThreadPoolExecutor(max_workers=max(1, n_threads)) as pool:
-            parts = pool.map(lambda group: self._attribute_group(group[0], group[1], codes, operators), groups)
+            parts = pool.map(lambda group: self._attribute_group(group[0], group[1], codes), groups)
             for (_, closure), part in zip(groups, parts, strict=True):
                 out[:, closure] += part
         return out
 
-    def _attribute_group(
-        self, terms: np.ndarray, closure: np.ndarray, codes: np.ndarray, operators: dict[tuple[int, int], Operators]
-    ) -> np.ndarray:
+    def _attribute_group(self, terms: np.ndarray, closure: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Attributions (r, |A|, k) of terms with one closure A; rows that agree on A are computed once."""
         cards = self.layout.cards
         of_row, chosen = number_rows([(codes[:, v], cards[v]) for v in closure], len(codes))
@@ -173,7 +171,6 @@ class PreparedPolytree:
                     patterns[lanes[start : start + step, 1]],
                     (closure, pieces),
                     (n_cuts, n_points),
-                    operators,
                 )
                 for start in range(0, len(lanes), step)
             ]
@@ -187,7 +184,6 @@ class PreparedPolytree:
         codes: np.ndarray,
         where: tuple[np.ndarray, list[tuple[int, ...]]],
         grid: tuple[int, int],
-        operators: dict[tuple[int, int], Operators],
     ) -> np.ndarray:
         """Attributions (lanes, |A|) of one term and one row per lane."""
         closure, parts = where
@@ -198,9 +194,9 @@ class PreparedPolytree:
         scale = np.prod([np.abs(piece.functions[v]).max(axis=1) for piece in pieces for v in piece.functions], axis=0)
         scale = np.where(scale > 0, scale, 1.0)
         for _ in range(_REFINEMENTS):
-            if grid not in operators:
-                operators[grid] = Operators(self.layout.times, make_cuts(*grid))
-            here = operators[grid]
+            if grid not in self.operators:
+                self.operators[grid] = Operators(self.layout.times, make_cuts(*grid))
+            here = self.operators[grid]
             results = [attribute_piece(piece, here) for piece in pieces]
             phi = np.empty((len(terms), len(closure)))
             place = {v: i for i, v in enumerate(closure.tolist())}

@@ -33,7 +33,7 @@ from shap_asv.backends.polytree_times import (
 )
 
 # Bytes of the operators that are kept.
-_OPERATOR_LIMIT = 2**29
+_OPERATOR_LIMIT = 2**28
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +84,9 @@ class Operators:
         self._arrival: dict[int, np.ndarray] = {}
         self._presence: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self._lock = Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Operators, (self.times, self.cuts)  # what was worked out is worked out again
 
     def up(self, effect: int, cause: int) -> UpOperators:
         return self._find(effect, cause, up_operators, True)

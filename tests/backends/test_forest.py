@@ -1,5 +1,6 @@
 """The forest algorithm against the definition, against its twins, and at sizes where nothing else is exact."""
 
+import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -285,6 +286,7 @@ def test_threads_give_the_same_bits():
     one = prepared.attributions(rows)
     for n_threads in (2, 3):
         assert np.array_equal(one, prepared.attributions(rows, n_threads=n_threads))
+    assert np.array_equal(one, pickle.loads(pickle.dumps(prepared)).attributions(rows))
 
 
 def test_rows_do_not_depend_on_their_company():

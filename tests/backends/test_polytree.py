@@ -1,5 +1,7 @@
 """The polytree algorithm against the definition, against the ideals, against the forest algorithm, and at size 100."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -241,7 +243,9 @@ def test_threads_give_the_same_bits():
     cards = [network[0][v] for v in feature_nodes]
     prepared = prepare_polytree(as_network(*network), feature_nodes, random_products(rng, cards, 20, 2))
     rows = random_codes(rng, cards, 10)
-    assert np.array_equal(prepared.attributions(rows), prepared.attributions(rows, n_threads=3))
+    expected = prepared.attributions(rows)
+    assert np.array_equal(expected, prepared.attributions(rows, n_threads=3))
+    assert np.array_equal(expected, pickle.loads(pickle.dumps(prepared)).attributions(rows))
 
 
 def test_terms_that_see_nothing_and_no_rows():
