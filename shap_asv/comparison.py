@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shap_asv.errors import ExplanationError, UnknownMethodError
+from shap_asv.errors import ExplanationError, ShapAsvWarning, UnknownMethodError, warn_user
 from shap_asv.orders import CausalOrder
 
 
@@ -79,6 +79,8 @@ class Comparison:
         """
         if name in self.explanations:
             raise ExplanationError(f"there is an explanation called {name!r} already; choose another name")
+        if not hasattr(explanation, "feature_names"):
+            raise ExplanationError(f"{name!r} must be a shap.Explanation, not a {type(explanation).__name__}")
         if explanation.feature_names is None:
             raise ExplanationError(f"explanation {name!r} has no feature_names; set them, features are aligned by name")
         names = [str(feature) for feature in explanation.feature_names]
@@ -94,6 +96,7 @@ class Comparison:
             )
         if places != list(range(len(names))):
             explanation = explanation[:, places]
+        _check_same_prediction(name, explanation, self.asv)
         return replace(self, explanations={**self.explanations, name: explanation})
 
     def output(self, which: int | str) -> "Comparison":
@@ -144,3 +147,19 @@ class Comparison:
             largest = max(float(np.max(self.explanations[name].error_std)) for name in sampled)
             lines.append(f"{' and '.join(sampled)} sampled: the largest standard error of a value is {largest:.2g}")
         return "\n".join(lines)
+
+
+def _check_same_prediction(name: str, other: Any, asv: Any) -> None:
+    """Base value plus values is what is explained; say so when the newcomer explains something else."""
+    totals = [np.asarray(e.base_values) + np.asarray(e.values).sum(axis=1) for e in (other, asv)]
+    if totals[0].shape != totals[1].shape:
+        return
+    gap = np.abs(totals[0] - totals[1])
+    row = int(gap.reshape(len(gap), -1).max(axis=1).argmax())
+    if gap.max() > 1e-3 * (1 + np.abs(totals[1]).max()):
+        warn_user(
+            f"explanation {name!r} adds up to {np.ravel(totals[0][row])[0]:.4g} in row {row}, ASV to "
+            f"{np.ravel(totals[1][row])[0]:.4g}: another output, or log-odds against probabilities "
+            "(model_output='raw' explains the margin)?",
+            ShapAsvWarning,
+        )

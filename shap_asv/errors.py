@@ -4,6 +4,9 @@ All errors are subclasses of :class:`ValueError`, so code written for shap keeps
 the thing, the value that was met and the way out.
 """
 
+import sys
+import warnings
+
 
 class ShapAsvError(ValueError):
     """Root of all errors of this package."""
@@ -86,6 +89,14 @@ class PersistenceError(ShapAsvError):
 
 class ShapAsvWarning(UserWarning):
     """Root of all warnings of this package."""
+
+
+def warn_user(message: str, category: type[ShapAsvWarning]) -> None:
+    """Warn at the line of the user's code that led here, however deep inside the package we are."""
+    frame, level = sys._getframe(1), 2
+    while frame is not None and str(frame.f_globals.get("__name__", "")).split(".")[0] == __name__.split(".")[0]:
+        frame, level = frame.f_back, level + 1  # type: ignore[assignment]
+    warnings.warn(message, category, stacklevel=level)
 
 
 class CausalGraphWarning(ShapAsvWarning):

@@ -5,7 +5,7 @@ import pytest
 import shap
 
 from shap_asv import AsymmetricExplainer, Comparison, compare
-from shap_asv.errors import ExplanationError, UnknownMethodError
+from shap_asv.errors import ExplanationError, ShapAsvWarning, UnknownMethodError
 from tests.explainer.conftest import asia, asia_score  # noqa: F401
 
 
@@ -83,3 +83,12 @@ def test_what_a_comparison_needs(result):
         Comparison({"SHAP": result.shap})
     with pytest.raises(ExplanationError, match="has no feature_names"):
         result.add("bare", shap.Explanation(np.zeros((30, 7)), np.zeros(30)))
+
+
+def test_another_output_is_not_compared_in_silence(asia):  # noqa: F811
+    network, model, X = asia
+    both = compare(model, network, X[:10])
+    with pytest.warns(ShapAsvWarning, match="adds up to"):
+        both.output("yes").add("other class", both.asv[..., 0])
+    with pytest.raises(ExplanationError, match=r"must be a shap\.Explanation, not a ndarray"):
+        both.add("array", np.zeros(3))

@@ -10,7 +10,7 @@ ever written down.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -114,7 +114,7 @@ class Backend:
     exact: bool
     orders: str
     values: str
-    obstacle: Callable[[Problem, Settings], str | None]
-    estimate: Callable[[Problem, Settings, int], Estimate]
-    prepare: Callable[[Problem, Settings], Attributor]
+    obstacle: Callable[[Problem, Settings], str | None] = field(repr=False)
+    estimate: Callable[[Problem, Settings, int], Estimate] = field(repr=False)
+    prepare: Callable[[Problem, Settings], Attributor] = field(repr=False)
     row_block: int

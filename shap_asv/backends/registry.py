@@ -74,6 +74,11 @@ def _count_sampled(problem: Problem, settings: Settings) -> int:
     return bound if ideals is None else min(bound, ideals)
 
 
+def _patterns(n_rows: int) -> float:
+    """Rows that a term tells apart: the more rows, the more of them look alike to it. Measured on child."""
+    return min(n_rows, 500) + 0.4 * max(0, n_rows - 500)
+
+
 def _is_ancestral(problem: Problem) -> bool:
     return (
         isinstance(problem.background, DiscreteBackground)
@@ -187,7 +192,7 @@ def _termwise(sampled: bool) -> Backend:
         else:
             classes = min(coalitions, 100 + coalitions // 10)
         # about one in three pairs of row and class stays alive
-        queries = int(len(touched) * classes * min(n_rows, 1024) * 0.3)
+        queries = int(len(touched) * classes * _patterns(n_rows) * 0.3)
         orders = settings.n_orders if sampled else 0
         seconds = len(touched) * (2e-3 + coalitions * _SECONDS_PER_CLASSIFIED) + queries * _SECONDS_PER_QUERY[clamped]
         memory = coalitions * (problem.n_features * 3 + 300) + len(touched) * classes * 200 + 2**27
@@ -239,7 +244,7 @@ def _ancestral_estimate(problem: Problem, settings: Settings, n_rows: int) -> Es
     n_sets = len(closed_sets(problem.background, problem.order, products)[0])
     entries, ideals, size = estimate_entries(problem.background, problem.order, products, coalitions)
     # a few dozen ideals stay alive for a row; the compiler's second is in the sum
-    visited = int(products.n_terms * min(n_rows, 1024) * min(ideals, 64))
+    visited = int(products.n_terms * _patterns(n_rows) * min(ideals, 64))
     layouts = n_sets * (5e-4 + coalitions * 1e-7)
     seconds = 1.0 + layouts + products.n_terms * (5e-5 + entries * 1e-8) + visited * 1e-8
     memory = coalitions * (problem.n_features * 3 + 300) + int(n_sets * ideals * (8 * size + 200)) + 2**27
@@ -281,7 +286,7 @@ def _forest_estimate(problem: Problem, settings: Settings, n_rows: int) -> Estim
     assert products is not None
     n = problem.n_features
     depth = int((products.terms != 0).sum(axis=1).max(initial=1))
-    pairs = products.n_terms * min(n_rows, 1024) * depth
+    pairs = int(products.n_terms * _patterns(n_rows) * depth)
     # No compiler for small problems. On large ones a term costs a pass over its closure for each pattern of rows, and
     # two seconds stand for the compiler: its work is kept on disk, but somebody has to wait for it once.
     seconds = 0.01 if products.n_terms * depth * n <= 10_000 else 2.0 + products.n_terms * 2e-5 + pairs * 1e-8

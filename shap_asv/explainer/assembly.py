@@ -5,9 +5,9 @@ Three things have to agree on who the features are: the network (whose other nod
 causal graph. Every disagreement is an error or a warning here, before any long work starts.
 """
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 import networkx as nx
@@ -23,6 +23,7 @@ from shap_asv.errors import (
     RowsError,
     ShapAsvWarning,
     UnknownFeatureError,
+    warn_user,
 )
 from shap_asv.models.predictor import PlainPredictor, Predictor, read_model, read_plain_model
 from shap_asv.orders import CausalOrder
@@ -46,10 +47,9 @@ def check_background(masker: Any) -> None:
     if data is not None and np.shape(data)[0] == 0:
         raise NetworkError("the background matrix has no rows; pass at least one")
     if getattr(masker, "clustering", None) is not None:
-        warnings.warn(
+        warn_user(
             "the masker brings a clustering of the features, which shap uses for Owen values; it is not used here",
             ShapAsvWarning,
-            stacklevel=4,
         )
 
 
@@ -133,28 +133,38 @@ def read_causal_graph(causal_graph: Any, features: Sequence[str], hidden: Sequen
     """
     graph = _as_digraph(causal_graph)
     missing = [name for name in features if name not in graph]
-    extra = [node for node in graph if node not in set(features)]
+    surprising = [node for node in graph if node not in set(features) | set(hidden)]
+    for node in surprising:
+        _check_typo(str(node), missing or list(features))
     if missing and len(missing) == len(features) and len(graph):
         raise CausalGraphError(
             f"the causal graph speaks of {_listed(list(graph))}, none of which is a feature; "
             f"the features are {_listed(features)}"
         )
     if missing:
-        warnings.warn(
+        warn_user(
             f"the causal graph does not mention {_listed(missing)}; taken as features without causes and effects",
             CausalGraphWarning,
-            stacklevel=4,
         )
         graph.add_nodes_from(missing)
-    surprising = [node for node in extra if node not in set(hidden)]
     if surprising:
-        warnings.warn(
+        warn_user(
             f"the causal graph has {_listed(surprising)}, no feature of the model; "
             "projected out, precedence through it is kept",
             CausalGraphWarning,
-            stacklevel=4,
         )
     return CausalOrder.from_graph(graph, features=list(features))
+
+
+def _check_typo(node: str, features: Sequence[str]) -> None:
+    """A node that is nearly the name of a feature is a typo; names that differ in a number are not."""
+    words = [name for name in features if not any(c.isdigit() for c in name)]
+    close = get_close_matches(node, words, n=1, cutoff=0.8)
+    if close:
+        raise CausalGraphError(
+            f"the causal graph has a node {node!r}, which is no feature; did you mean {close[0]!r}? "
+            "(Rename it if it really is another variable.)"
+        )
 
 
 def _as_digraph(causal_graph: Any) -> nx.DiGraph:

@@ -7,7 +7,8 @@ runs the chosen backend over blocks of distinct rows, and hands back a ``shap.Ex
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, BinaryIO
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import shap
@@ -90,7 +91,8 @@ class AsymmetricExplainer(shap.Explainer):
     encoder : fitted transformer or mapping, optional
         Turns states into what the model eats, when it does not take the states themselves.
     model_output : "auto", "raw" or "probability"
-        ``raw`` explains what the ensemble adds up (the margin of a boosted classifier), which is exact for every
+        ``auto`` explains ``predict_proba`` of a classifier, else ``predict``. ``raw`` explains what the ensemble adds
+        up (the margin of a boosted classifier, as ``shap.TreeExplainer`` does), which is exact for every
         ensemble.
     orders, weights : optional
         An explicit set of orders (names or positions), each with a weight, instead of a causal graph.
@@ -237,7 +239,7 @@ class AsymmetricExplainer(shap.Explainer):
         batch_size : int or "auto"
             Rows per call of the model; bounds the memory.
         outputs : int, str, slice, list or shap.Explanation operation
-            Which model outputs to explain.
+            Which model outputs to explain: an int is a position, a str a name (so ``"1"`` is the class 1).
         silent : bool
             No progress bar.
         tolerance : float, optional
@@ -339,8 +341,12 @@ class AsymmetricExplainer(shap.Explainer):
 
     # --- saving -----------------------------------------------------------------------------------------------
 
-    def save(self, out_file: BinaryIO, model_saver: Any = None, masker_saver: Any = None) -> None:
-        """Write the explainer to a binary stream. Loading it again runs code, as with every pickle."""
+    def save(self, out_file: Any, model_saver: Any = None, masker_saver: Any = None) -> None:
+        """Write the explainer to a binary stream or a path. Loading it again runs code, as with every pickle."""
+        if isinstance(out_file, (str, Path)):
+            with open(out_file, "wb") as stream:
+                self.save(stream, model_saver, masker_saver)
+            return
         arguments = self._constructor_arguments()
         if callable(model_saver) or callable(masker_saver):
             raise UnknownMethodError("model_saver= and masker_saver= are not used here: the whole explainer is pickled")
@@ -351,10 +357,11 @@ class AsymmetricExplainer(shap.Explainer):
         write_arguments(out_file, type(self), arguments)
 
     @classmethod
-    def load(
-        cls, in_file: BinaryIO, model_loader: Any = None, masker_loader: Any = None, instantiate: bool = True
-    ) -> Any:
-        """Read an explainer that ``save`` wrote. Only load files you trust."""
+    def load(cls, in_file: Any, model_loader: Any = None, masker_loader: Any = None, instantiate: bool = True) -> Any:
+        """Read an explainer that ``save`` wrote, from a binary stream or a path. Only load files you trust."""
+        if isinstance(in_file, (str, Path)):
+            with open(in_file, "rb") as stream:
+                return cls.load(stream, model_loader, masker_loader, instantiate)
         if not instantiate:  # shap.Explainer.load has read the class already and calls the constructor itself
             return read_arguments(in_file)
         found = read_class(in_file, cls)

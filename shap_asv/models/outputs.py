@@ -145,7 +145,9 @@ def check_finite(outputs: np.ndarray, name: str, show_row: Callable[[int], str])
 def choose_call(model: Any, model_output: str = "auto") -> ModelCall:
     """The function of ``model`` that ``model_output`` asks for; see the module docstring."""
     if model_output not in MODEL_OUTPUTS:
-        raise UnknownMethodError(f"model_output={model_output!r} is unknown; use one of {', '.join(MODEL_OUTPUTS)}")
+        raise UnknownMethodError(
+            f"model_output={model_output!r} is unknown; use one of {', '.join(MODEL_OUTPUTS)} (the margin is 'raw')"
+        )
     estimator = isinstance(model, type) is False and (hasattr(model, "predict") or hasattr(model, "predict_proba"))
     if not estimator:
         if not callable(model) or isinstance(model, type):

@@ -308,3 +308,14 @@ def test_number_of_jobs(case):
 def test_rows_to_draw(case, n):
     with pytest.raises(errors.ShapAsvError, match="rows cannot be drawn"):
         sample_rows(case.network, n)
+
+
+def test_a_typo_in_an_edge_is_no_latent_node(case):
+    with pytest.raises(errors.CausalGraphError, match="did you mean 'bronc'"):
+        make(case, causal_graph=[("smoke", "bron")])
+
+
+def test_warnings_point_at_the_users_line(case):
+    with pytest.warns(errors.CausalGraphWarning) as seen:
+        make(case, causal_graph=[("smoke", "lung")])
+    assert seen[0].filename == __file__

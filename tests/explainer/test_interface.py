@@ -227,3 +227,14 @@ def test_text_of_the_explainer(explainer, asia):
     assert "7 features" in text
     assert "latent: dysp" in text
     assert "not known yet" in repr(AsymmetricExplainer(lambda table: np.zeros(len(table)), asia[0]))
+
+
+def test_save_to_a_path(explainer, asia, tmp_path):
+    explainer.save(tmp_path / "explainer.bin")
+    loaded = AsymmetricExplainer.load(str(tmp_path / "explainer.bin"))
+    np.testing.assert_array_equal(loaded(asia[2][:2]).values, explainer(asia[2][:2]).values)
+
+
+def test_estimates_grow_with_the_rows(explainer):
+    seconds = [explainer.plan(n).chosen.estimate.seconds for n in (100, 10_000, 1_000_000)]
+    assert seconds[0] < seconds[1] < seconds[2]
