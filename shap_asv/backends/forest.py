@@ -27,7 +27,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shap_asv.backends.contract import Attribution
 from shap_asv.backends.forest_clock import (
     COARSE_DEPTH,
     EXACT_LIMIT,
@@ -46,7 +45,7 @@ from shap_asv.errors import MethodNotApplicableError
 from shap_asv.models.products import SumOfProducts
 
 # Operations per row (closures x points x terms) below which numpy is done before a compiler would have been loaded.
-_SMALL = 50_000
+_SMALL = 200_000
 
 
 def forest_applicable(
@@ -202,17 +201,6 @@ class PreparedForest:
             phi = explain_large(layout, groups, self.clocks, self.clock_of_group, distinct, n_threads)
         out[:, layout.order] = phi[back]
         return out
-
-
-@dataclass(frozen=True, eq=False)
-class ForestAttributor:
-    """The forest algorithm as a backend; ``base`` (k,) is the expected output."""
-
-    prepared: PreparedForest
-    base: np.ndarray
-
-    def attribute(self, rows: np.ndarray) -> Attribution:
-        return Attribution(self.prepared.attributions(rows), self.base)
 
 
 # One numpy operation costs as much as this many lanes.

@@ -4,7 +4,9 @@ Orders and values combine freely, so most rows are made from the table of value 
 sampled orders x each method. A new exact algorithm is one new file and one row here.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -16,15 +18,24 @@ from shap_asv.backends.ancestral import (
     estimate_entries,
 )
 from shap_asv.backends.coalitionwise import DENSE_LIMIT, CoalitionwiseAttributor
-from shap_asv.backends.columns import N_GROUPS, Columns, exact_columns, sampled_columns
+from shap_asv.backends.columns import N_GROUPS
 from shap_asv.backends.contract import Attribution, Attributor, Backend, Estimate, Problem, Settings
-from shap_asv.backends.forest import ForestAttributor, forest_applicable, prepare_forest
+from shap_asv.backends.forest import forest_applicable, prepare_forest
+from shap_asv.backends.polytree import polytree_applicable, prepare_polytree
 from shap_asv.backends.relaxed import RelaxingAttributor
 from shap_asv.backends.termwise import TermwiseAttributor, group_terms
+from shap_asv.backends.workload import (
+    count_ideals,
+    count_sampled,
+    ideal_columns,
+    ideals_obstacle,
+    is_ancestral,
+    order_columns,
+    orders_obstacle,
+    patterns,
+    seconds_per_order,
+)
 from shap_asv.backgrounds.discrete import DiscreteBackground
-from shap_asv.errors import BudgetExceededError
-from shap_asv.orders.sampling import methods_used
-from shap_asv.orders.weights import weigh_ideals, weigh_orders
 from shap_asv.values.contract import ValueMethod, Workload
 from shap_asv.values.products import ExactProducts
 from shap_asv.values.registry import VALUE_METHODS
@@ -32,100 +43,26 @@ from shap_asv.values.registry import VALUE_METHODS
 # Measured on child and alarm: bringing one coalition into a class of a group of terms, and one query of a class.
 _SECONDS_PER_CLASSIFIED = 4e-7
 _SECONDS_PER_QUERY = {True: 1.5e-6, False: 2.5e-6}
-_SECONDS_PER_ORDER = 2e-6
 # Distinct rows explained at a time. Terms see few features, so that more rows mean more rows alike.
 _ROW_BLOCK = 256
 _TERM_ROW_BLOCK = 2048
-
-
-# --- which coalitions, with which weight ---------------------------------------------------------------------
-
-
-def _ideal_columns(problem: Problem, settings: Settings) -> Columns:
-    if problem.order is None:
-        assert problem.given_orders is not None
-        return exact_columns(weigh_orders(problem.given_orders, problem.given_weights))
-    return exact_columns(weigh_ideals(problem.order, settings.ideal_limit))
-
-
-def _order_columns(problem: Problem, settings: Settings) -> Columns:
-    assert problem.order is not None
-    orders = problem.order.sample_topological_orders(
-        settings.n_orders, seed=settings.seed, method=settings.order_method
-    )
-    return sampled_columns(orders)
-
-
-def _count_ideals(problem: Problem, settings: Settings) -> int | None:
-    """Number of coalitions of the exact average, None past the limit."""
-    if problem.order is None:
-        assert problem.given_orders is not None
-        k, n = problem.given_orders.shape
-        return k * (n - 1) + 2
-    try:
-        return problem.order.count_ideals(limit=settings.ideal_limit)
-    except BudgetExceededError:
-        return None
-
-
-def _count_sampled(problem: Problem, settings: Settings) -> int:
-    bound = settings.n_orders * (problem.n_features - 1) + 2
-    ideals = _count_ideals(problem, settings)
-    return bound if ideals is None else min(bound, ideals)
-
-
-def _patterns(n_rows: int) -> float:
-    """Rows that a term tells apart: the more rows, the more of them look alike to it. Measured on child."""
-    return min(n_rows, 500) + 0.4 * max(0, n_rows - 500)
-
-
-def _is_ancestral(problem: Problem) -> bool:
-    return (
-        isinstance(problem.background, DiscreteBackground)
-        and problem.order is not None
-        and ancestral_obstacle(problem.background, problem.order) is None
-    )
-
-
-def _seconds_per_order(problem: Problem, settings: Settings, sampled: bool) -> float:
-    """Drawing by counts is cheap; the perfect sampler takes time that grows with the cube of the features and more."""
-    if not sampled or problem.order is None:
-        return 0.0
-    methods = methods_used(problem.order) if settings.order_method == "auto" else (settings.order_method,)
-    if not {"perfect", "mcmc"} & set(methods):
-        return _SECONDS_PER_ORDER
-    return 8e-3 * (problem.n_features / 56) ** 3.4
-
-
-def _ideals_obstacle(problem: Problem, settings: Settings) -> str | None:
-    if _count_ideals(problem, settings) is None:
-        return f"more than {settings.ideal_limit:,} ideals"
-    return None
-
-
-def _orders_obstacle(problem: Problem, settings: Settings) -> str | None:
-    if problem.order is None:
-        return "the orders are given: there is nothing to sample"
-    if settings.n_orders < 2:
-        return "a standard error needs at least two orders"
-    return None
 
 
 # --- coalition by coalition, with any value method -------------------------------------------------------------
 
 
 def _coalitionwise(method: ValueMethod, sampled: bool) -> Backend:
-    columns_of = _order_columns if sampled else _ideal_columns
-    order_obstacle = _orders_obstacle if sampled else _ideals_obstacle
+    columns_of = order_columns if sampled else ideal_columns
+    order_obstacle = orders_obstacle if sampled else ideals_obstacle
 
     def obstacle(problem: Problem, settings: Settings) -> str | None:
         return method.obstacle(problem.background, problem.predictor) or order_obstacle(problem, settings)
 
     def estimate(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
-        coalitions = _count_sampled(problem, settings) if sampled else _count_ideals(problem, settings) or 0
+        coalitions = count_sampled(problem, settings) if sampled else count_ideals(problem, settings) or 0
         n = problem.n_features
         orders = settings.n_orders if sampled else 0
-        work = Workload(n_rows, coalitions, n, settings.n_draws, _is_ancestral(problem))
+        work = Workload(n_rows, coalitions, n, settings.n_draws, is_ancestral(problem))
         cost = method.cost(problem.background, problem.predictor, work)
         # nu is never held for more pairs of row and coalition than this
         pairs = min(min(n_rows, _ROW_BLOCK) * coalitions, DENSE_LIMIT // problem.n_outputs)
@@ -136,7 +73,7 @@ def _coalitionwise(method: ValueMethod, sampled: bool) -> Backend:
             orders,
             cost.model_calls,
             cost.queries,
-            cost.seconds + orders * _seconds_per_order(problem, settings, sampled) + coalitions * n * 1e-8,
+            cost.seconds + orders * seconds_per_order(problem, settings, sampled) + coalitions * n * 1e-8,
             held + coalitions * (n + 24 * min(n, 12)) + 24 * min(n_rows, _ROW_BLOCK) * columns * problem.n_outputs,
         )
 
@@ -173,8 +110,8 @@ def _terms_obstacle(problem: Problem) -> str | None:
 
 
 def _termwise(sampled: bool) -> Backend:
-    columns_of = _order_columns if sampled else _ideal_columns
-    order_obstacle = _orders_obstacle if sampled else _ideals_obstacle
+    columns_of = order_columns if sampled else ideal_columns
+    order_obstacle = orders_obstacle if sampled else ideals_obstacle
 
     def obstacle(problem: Problem, settings: Settings) -> str | None:
         return _terms_obstacle(problem) or order_obstacle(problem, settings)
@@ -182,22 +119,22 @@ def _termwise(sampled: bool) -> Backend:
     def estimate(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
         products = problem.predictor.products
         assert products is not None
-        coalitions = _count_sampled(problem, settings) if sampled else _count_ideals(problem, settings) or 0
+        coalitions = count_sampled(problem, settings) if sampled else count_ideals(problem, settings) or 0
         touched = np.unique(products.terms != 0, axis=0)
         # closed under network ancestors, coalitions fall into as many classes as a closure has ideals; else into more
-        clamped = _is_ancestral(problem)
+        clamped = is_ancestral(problem)
         if clamped:
             assert problem.order is not None
             classes = int(estimate_entries(problem.background, problem.order, products, coalitions)[1])
         else:
             classes = min(coalitions, 100 + coalitions // 10)
         # about one in three pairs of row and class stays alive
-        queries = int(len(touched) * classes * _patterns(n_rows) * 0.3)
+        queries = int(len(touched) * classes * patterns(n_rows) * 0.3)
         orders = settings.n_orders if sampled else 0
         seconds = len(touched) * (2e-3 + coalitions * _SECONDS_PER_CLASSIFIED) + queries * _SECONDS_PER_QUERY[clamped]
         memory = coalitions * (problem.n_features * 3 + 300) + len(touched) * classes * 200 + 2**27
         return Estimate(
-            coalitions, orders, 0, queries, seconds + orders * _seconds_per_order(problem, settings, sampled), memory
+            coalitions, orders, 0, queries, seconds + orders * seconds_per_order(problem, settings, sampled), memory
         )
 
     def prepare(problem: Problem, settings: Settings) -> Attributor:
@@ -239,12 +176,12 @@ def _ancestral_obstacle(problem: Problem, settings: Settings) -> str | None:
 def _ancestral_estimate(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
     products = problem.predictor.products
     assert products is not None
-    coalitions = _count_ideals(problem, settings) or 0
+    coalitions = count_ideals(problem, settings) or 0
     assert problem.order is not None
     n_sets = len(closed_sets(problem.background, problem.order, products)[0])
     entries, ideals, size = estimate_entries(problem.background, problem.order, products, coalitions)
     # a few dozen ideals stay alive for a row; the compiler's second is in the sum
-    visited = int(products.n_terms * _patterns(n_rows) * min(ideals, 64))
+    visited = int(products.n_terms * patterns(n_rows) * min(ideals, 64))
     layouts = n_sets * (5e-4 + coalitions * 1e-7)
     seconds = 1.0 + layouts + products.n_terms * (5e-5 + entries * 1e-8) + visited * 1e-8
     memory = coalitions * (problem.n_features * 3 + 300) + int(n_sets * ideals * (8 * size + 200)) + 2**27
@@ -252,7 +189,7 @@ def _ancestral_estimate(problem: Problem, settings: Settings, n_rows: int) -> Es
 
 
 def _prepare_ancestral(problem: Problem, settings: Settings) -> Attributor:
-    columns = _ideal_columns(problem, settings)
+    columns = ideal_columns(problem, settings)
     background, products = problem.background, problem.predictor.products
     assert products is not None
     assert problem.order is not None
@@ -265,7 +202,7 @@ def _prepare_ancestral(problem: Problem, settings: Settings) -> Attributor:
     return RelaxingAttributor(background, fast, CoalitionByCoalition(problem, settings))
 
 
-# --- polynomial on forests ---------------------------------------------------------------------------------------
+# --- polynomial on forests and polytrees --------------------------------------------------------------------------
 
 
 def _feature_nodes(problem: Problem) -> tuple[int, ...]:
@@ -286,7 +223,7 @@ def _forest_estimate(problem: Problem, settings: Settings, n_rows: int) -> Estim
     assert products is not None
     n = problem.n_features
     depth = int((products.terms != 0).sum(axis=1).max(initial=1))
-    pairs = int(products.n_terms * _patterns(n_rows) * depth)
+    pairs = int(products.n_terms * patterns(n_rows) * depth)
     # No compiler for small problems. On large ones a term costs a pass over its closure for each pattern of rows, and
     # two seconds stand for the compiler: its work is kept on disk, but somebody has to wait for it once.
     seconds = 0.01 if products.n_terms * depth * n <= 10_000 else 2.0 + products.n_terms * 2e-5 + pairs * 1e-8
@@ -294,19 +231,56 @@ def _forest_estimate(problem: Problem, settings: Settings, n_rows: int) -> Estim
     return Estimate(0, 0, 0, pairs, seconds, memory)
 
 
-def _prepare_forest(problem: Problem, settings: Settings) -> Attributor:
-    background, products = problem.background, problem.predictor.products
+def _polytree_obstacle(problem: Problem, settings: Settings) -> str | None:
+    obstacle = _terms_obstacle(problem)
+    if obstacle is not None:
+        return obstacle
+    if problem.order is None:
+        return "explicit orders are no polytree"
+    return polytree_applicable(problem.background.network, _feature_nodes(problem), problem.order.parents)
+
+
+def _polytree_estimate(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
+    products = problem.predictor.products
     assert products is not None
-    assert problem.order is not None
-    prepared = prepare_forest(
-        background.network, _feature_nodes(problem), products, order_parents=problem.order.parents
-    )
-    nothing = np.full((1, problem.n_features), -1)
-    expected = background.expectations(nothing, products.vectors, products.terms)[0]
-    fast = ForestAttributor(prepared, products.offset + expected @ products.coefficients)
-    if background.impossible != "relax":
-        return fast
-    return RelaxingAttributor(background, fast, CoalitionByCoalition(problem, settings))
+    n = problem.n_features
+    pairs = int(products.n_terms * patterns(n_rows))
+    seconds = 0.1 + pairs * 1e-5 * n**1.5
+    memory = 2**28 + products.n_terms * (4 * n + 200) + 32 * min(n_rows, _TERM_ROW_BLOCK) * n * products.n_outputs
+    return Estimate(0, 0, 0, pairs, seconds, memory)
+
+
+class Prepared(Protocol):
+    """A polynomial algorithm with everything done that does not depend on the rows."""
+
+    def attributions(self, codes: np.ndarray) -> np.ndarray: ...
+
+
+@dataclass(frozen=True, eq=False)
+class PolynomialAttributor:
+    """The forest or the polytree algorithm as a backend; ``base`` (k,) is the expected output."""
+
+    prepared: Prepared
+    base: np.ndarray
+
+    def attribute(self, rows: np.ndarray) -> Attribution:
+        return Attribution(self.prepared.attributions(rows), self.base)
+
+
+def _polynomial(prepare: Callable[..., Prepared]) -> Callable[[Problem, Settings], Attributor]:
+    def make_ready(problem: Problem, settings: Settings) -> Attributor:
+        background, products = problem.background, problem.predictor.products
+        assert products is not None
+        assert problem.order is not None
+        prepared = prepare(background.network, _feature_nodes(problem), products, order_parents=problem.order.parents)
+        nothing = np.full((1, problem.n_features), -1)
+        expected = background.expected_sums(nothing, products.vectors, products.terms, products.coefficients)[0]
+        fast = PolynomialAttributor(prepared, products.offset + expected)
+        if background.impossible != "relax":
+            return fast
+        return RelaxingAttributor(background, fast, CoalitionByCoalition(problem, settings))
+
+    return make_ready
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,7 +294,7 @@ class CoalitionByCoalition:
         products = self.problem.predictor.products
         assert products is not None
         values = ExactProducts(self.problem.background, products)
-        return CoalitionwiseAttributor(values, _ideal_columns(self.problem, self.settings)).attribute(rows)
+        return CoalitionwiseAttributor(values, ideal_columns(self.problem, self.settings)).attribute(rows)
 
 
 _FOREST = Backend(
@@ -330,7 +304,17 @@ _FOREST = Backend(
     "terms",
     _forest_obstacle,
     _forest_estimate,
-    _prepare_forest,
+    _polynomial(prepare_forest),
+    _TERM_ROW_BLOCK,
+)
+_POLYTREE = Backend(
+    "polytree",
+    True,
+    "exact",
+    "terms",
+    _polytree_obstacle,
+    _polytree_estimate,
+    _polynomial(prepare_polytree),
     _TERM_ROW_BLOCK,
 )
 _TERMWISE = _termwise(sampled=False)
@@ -348,6 +332,7 @@ _ANCESTRAL = Backend(
 
 BACKENDS: tuple[Backend, ...] = (
     _FOREST,
+    _POLYTREE,
     _ANCESTRAL,
     _TERMWISE,
     *(_coalitionwise(method, sampled=False) for method in VALUE_METHODS),

@@ -1,0 +1,82 @@
+"""Which coalitions a problem needs, with which weight, and how many there are: what most backends ask first."""
+
+from shap_asv.backends.ancestral import ancestral_obstacle
+from shap_asv.backends.columns import Columns, exact_columns, sampled_columns
+from shap_asv.backends.contract import Problem, Settings
+from shap_asv.backgrounds.discrete import DiscreteBackground
+from shap_asv.errors import BudgetExceededError
+from shap_asv.orders.sampling import methods_used
+from shap_asv.orders.weights import weigh_ideals, weigh_orders
+
+# Measured: a topological order drawn by counts.
+_SECONDS_PER_ORDER = 2e-6
+
+
+def ideal_columns(problem: Problem, settings: Settings) -> Columns:
+    if problem.order is None:
+        assert problem.given_orders is not None
+        return exact_columns(weigh_orders(problem.given_orders, problem.given_weights))
+    return exact_columns(weigh_ideals(problem.order, settings.ideal_limit))
+
+
+def order_columns(problem: Problem, settings: Settings) -> Columns:
+    assert problem.order is not None
+    orders = problem.order.sample_topological_orders(
+        settings.n_orders, seed=settings.seed, method=settings.order_method
+    )
+    return sampled_columns(orders)
+
+
+def count_ideals(problem: Problem, settings: Settings) -> int | None:
+    """Number of coalitions of the exact average, None past the limit."""
+    if problem.order is None:
+        assert problem.given_orders is not None
+        k, n = problem.given_orders.shape
+        return k * (n - 1) + 2
+    try:
+        return problem.order.count_ideals(limit=settings.ideal_limit)
+    except BudgetExceededError:
+        return None
+
+
+def count_sampled(problem: Problem, settings: Settings) -> int:
+    bound = settings.n_orders * (problem.n_features - 1) + 2
+    ideals = count_ideals(problem, settings)
+    return bound if ideals is None else min(bound, ideals)
+
+
+def patterns(n_rows: int) -> float:
+    """Rows that a term tells apart: the more rows, the more of them look alike to it. Measured on child."""
+    return min(n_rows, 500) + 0.4 * max(0, n_rows - 500)
+
+
+def is_ancestral(problem: Problem) -> bool:
+    return (
+        isinstance(problem.background, DiscreteBackground)
+        and problem.order is not None
+        and ancestral_obstacle(problem.background, problem.order) is None
+    )
+
+
+def seconds_per_order(problem: Problem, settings: Settings, sampled: bool) -> float:
+    """Drawing by counts is cheap; the perfect sampler takes time that grows with the cube of the features and more."""
+    if not sampled or problem.order is None:
+        return 0.0
+    methods = methods_used(problem.order) if settings.order_method == "auto" else (settings.order_method,)
+    if not {"perfect", "mcmc"} & set(methods):
+        return _SECONDS_PER_ORDER
+    return 8e-3 * (problem.n_features / 56) ** 3.4
+
+
+def ideals_obstacle(problem: Problem, settings: Settings) -> str | None:
+    if count_ideals(problem, settings) is None:
+        return f"more than {settings.ideal_limit:,} ideals"
+    return None
+
+
+def orders_obstacle(problem: Problem, settings: Settings) -> str | None:
+    if problem.order is None:
+        return "the orders are given: there is nothing to sample"
+    if settings.n_orders < 2:
+        return "a standard error needs at least two orders"
+    return None
