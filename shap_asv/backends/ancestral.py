@@ -107,9 +107,11 @@ def estimate_entries(
     sets, member = closed_sets(background, order, products)
     parents = feature_parents(background)
     prefixes = _random_prefixes(order, rng)
-    entries, ideals, sizes = [], [], []
+    entries, ideals, sizes = [0.0], [1.0], [0]  # a model without terms is a constant
     for term in rng.integers(products.n_terms, size=min(24, products.n_terms)):
         members = np.flatnonzero(sets[member[term]])
+        if len(members) == 0:
+            continue
         children = np.zeros((len(members), len(members)))
         local = {int(v): i for i, v in enumerate(members)}
         for v in members:
@@ -153,6 +155,8 @@ def build_closures(
     # not the network's order: an ideal without its last member has to be an ideal of the causal order
     causes_first = np.array(order.topological_indices)
     sets, member = closed_sets(background, order, products)
+    if len(sets) == 0:
+        return (), np.zeros(0, dtype=np.intp)
     by_set = np.split(np.argsort(member, kind="stable"), np.cumsum(np.bincount(member))[:-1])
     closures, left = [], [np.zeros(0, dtype=np.intp)]
     for inside, terms in zip(sets, by_set, strict=True):

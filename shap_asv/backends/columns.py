@@ -84,6 +84,11 @@ def sampled_columns(orders: np.ndarray, n_groups: int = N_GROUPS) -> Columns:
     return Columns(weights.coalitions, sp.csr_array(matrix), sizes.astype(float), sampled=True)
 
 
+def empty_columns(n: int) -> Columns:
+    """The empty coalition alone, with no weight: for whoever only wants its value."""
+    return Columns(np.zeros((1, n), dtype=bool), sp.csr_array((1, n)), np.ones(1), sampled=False)
+
+
 def singleton_columns(n: int) -> Columns:
     """``nu({i}) - nu({})`` for each feature: the main effects."""
     coalitions = np.vstack([np.zeros((1, n), dtype=bool), np.eye(n, dtype=bool)])

@@ -25,6 +25,7 @@ from shap_asv.backends.polytree import polytree_applicable, prepare_polytree
 from shap_asv.backends.relaxed import RelaxingAttributor
 from shap_asv.backends.termwise import TermwiseAttributor, group_terms
 from shap_asv.backends.workload import (
+    BYTES_PER_ORDER,
     count_ideals,
     count_sampled,
     ideal_columns,
@@ -74,7 +75,10 @@ def _coalitionwise(method: ValueMethod, sampled: bool) -> Backend:
             cost.model_calls,
             cost.queries,
             cost.seconds + orders * seconds_per_order(problem, settings, sampled) + coalitions * n * 1e-8,
-            held + coalitions * (n + 24 * min(n, 12)) + 24 * min(n_rows, _ROW_BLOCK) * columns * problem.n_outputs,
+            held
+            + orders * n * BYTES_PER_ORDER
+            + coalitions * (n + 24 * min(n, 12))
+            + 24 * min(n_rows, _ROW_BLOCK) * columns * problem.n_outputs,
         )
 
     def prepare(problem: Problem, settings: Settings) -> Attributor:
@@ -133,6 +137,7 @@ def _termwise(sampled: bool) -> Backend:
         orders = settings.n_orders if sampled else 0
         seconds = len(touched) * (2e-3 + coalitions * _SECONDS_PER_CLASSIFIED) + queries * _SECONDS_PER_QUERY[clamped]
         memory = coalitions * (problem.n_features * 3 + 300) + len(touched) * classes * 200 + 2**27
+        memory += orders * problem.n_features * BYTES_PER_ORDER
         return Estimate(
             coalitions, orders, 0, queries, seconds + orders * seconds_per_order(problem, settings, sampled), memory
         )

@@ -18,7 +18,15 @@ from shap_asv.backgrounds.discrete import DiscreteBackground
 from shap_asv.backgrounds.network import DiscreteNetwork
 from shap_asv.backgrounds.pgmpy_networks import is_network, read_network
 from shap_asv.comparison import Comparison
-from shap_asv.errors import BudgetExceededError, RowsError, ShapAsvError, UnknownMethodError, UnknownStateError
+from shap_asv.errors import (
+    BudgetExceededError,
+    CausalGraphError,
+    RowsError,
+    ShapAsvError,
+    UnknownFeatureError,
+    UnknownMethodError,
+    UnknownStateError,
+)
 from shap_asv.explainer.assembly import (
     Arguments,
     assemble_matrix_problem,
@@ -168,6 +176,8 @@ class AsymmetricExplainer(shap.Explainer):
             _check_positive(tolerance=tolerance)
         if isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
             raise ShapAsvError(f"n_jobs={n_jobs!r} must be a number of processes, or -1 for all cores")
+        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0):
+            raise ShapAsvError(f"seed={seed!r} must be a whole number >= 0, or None")
         check_algorithm(algorithm)
         network = (
             masker if isinstance(masker, DiscreteNetwork) else read_network(masker) if is_network(masker) else None
@@ -256,6 +266,8 @@ class AsymmetricExplainer(shap.Explainer):
         problem = execution.problem
         rows, data, labels = self._encode(problem, table)
         settings = self._settings(problem, max_evals, batch_size)
+        if tolerance is not None:
+            _check_positive(tolerance=tolerance)
         attribution = execution.explain(rows, settings, self.tolerance if tolerance is None else tolerance, silent)
         effects = execution.main_effects(rows, settings) if main_effects else None
         error = attribution.error
@@ -385,22 +397,38 @@ class AsymmetricExplainer(shap.Explainer):
         background = MatrixBackground(self.masker)
         if background.data is None:
             return None  # a masker without rows: the model is tried on the first X
-        if self.feature_names is not None:
-            return [str(name) for name in self.feature_names]
         if background.dataframe_columns is not None:
+            if self.feature_names is not None and set(self.feature_names) != set(background.dataframe_columns):
+                columns = background.dataframe_columns
+                raise UnknownFeatureError(
+                    f"feature_names={self.feature_names} are not the background's columns {columns}"
+                )
             return background.dataframe_columns
+        if self.feature_names is not None:
+            if len(self.feature_names) != background.n_features:
+                raise UnknownFeatureError(
+                    f"{len(self.feature_names)} feature_names for a background of {background.n_features} columns"
+                )
+            return [str(name) for name in self.feature_names]
         known = names_known_to_model(self.model)
         n = background.n_features
         if known is not None and len(known) == n:
             return known
-        if n is not None and (self.causal_graph is None or _uses_positions(self.causal_graph)):
+        if n is not None and (self.causal_graph is None or self._means_positions()):
             return [f"Feature {i}" for i in range(n)]
         return None
 
+    def _means_positions(self) -> bool:
+        """Integers in a causal graph are columns only where the columns have no names."""
+        unnamed = self._network is None and self.feature_names is None
+        return (
+            unnamed and MatrixBackground(self.masker).dataframe_columns is None and _uses_positions(self.causal_graph)
+        )
+
     def _assemble(self, features: Sequence[str], probe: np.ndarray | None = None) -> Execution:
         graph = self.causal_graph
-        if self._network is None and _uses_positions(graph):
-            graph = [(features[int(a)], features[int(b)]) for a, b in _edges_of(graph)]
+        if self._means_positions():
+            graph = [(_feature_at(features, a), _feature_at(features, b)) for a, b in _edges_of(graph)]
         arguments = Arguments(
             self.model,
             graph,
@@ -536,6 +564,12 @@ def _is_identity(link: Callable[..., Any]) -> bool:
 def _uses_positions(graph: Any) -> bool:
     edges = _edges_of(graph)
     return bool(edges) and all(isinstance(node, (int, np.integer)) for edge in edges for node in edge)
+
+
+def _feature_at(features: Sequence[str], position: Any) -> str:
+    if not 0 <= position < len(features):
+        raise CausalGraphError(f"the causal graph names column {position}; the columns are 0 to {len(features) - 1}")
+    return features[int(position)]
 
 
 def _edges_of(graph: Any) -> list[tuple[Any, Any]]:

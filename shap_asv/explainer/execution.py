@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from shap_asv.backends.coalitionwise import CoalitionwiseAttributor
-from shap_asv.backends.columns import singleton_columns
+from shap_asv.backends.columns import Columns, empty_columns, singleton_columns
 from shap_asv.backends.contract import Attribution, Attributor, Problem, Settings
 from shap_asv.backgrounds.discrete import DiscreteBackground
 from shap_asv.errors import BudgetExceededError
@@ -54,16 +54,20 @@ class Execution:
         return Attribution(attribution.phi[back], attribution.base, error)
 
     def base(self, settings: Settings, row: np.ndarray) -> np.ndarray:
-        """The value of the empty coalition (k,); ``row`` (1, n) is any row."""
-        return self._attributor(self.plan(settings, 1), settings).attribute(row).base
+        """The value of the empty coalition (k,); ``row`` (1, n) is any row, of which nothing is looked at."""
+        sampled = self.plan(settings, 1).backend.values == "monte_carlo"
+        return self._by_coalitions(settings, empty_columns(self.problem.n_features), sampled).attribute(row).base
 
     def main_effects(self, rows: np.ndarray, settings: Settings) -> np.ndarray:
         """``nu({i}) - nu({})`` (r, n, k) by the first value method that applies."""
+        return self._by_coalitions(settings, singleton_columns(self.problem.n_features)).attribute(rows).phi
+
+    def _by_coalitions(self, settings: Settings, columns: Columns, sampled: bool = False) -> CoalitionwiseAttributor:
         problem = self.problem
-        method = next(m for m in VALUE_METHODS if m.obstacle(problem.background, problem.predictor) is None)
+        able = [m for m in VALUE_METHODS if m.obstacle(problem.background, problem.predictor) is None]
+        method = able[-1] if sampled else able[0]  # the table ends with Monte Carlo
         values = method.build(problem.background, problem.predictor, settings.value_options(problem))
-        link = None if method.name == "marginal" else problem.link
-        return CoalitionwiseAttributor(values, singleton_columns(problem.n_features), link).attribute(rows).phi
+        return CoalitionwiseAttributor(values, columns, None if method.name == "marginal" else problem.link)
 
     def _attributor(self, plan: Plan, settings: Settings) -> Attributor:
         ready = self._ready

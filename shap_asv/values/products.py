@@ -6,9 +6,15 @@ A leaf of a tree is the indicator of a region, so its expectation is P(region | 
 function of one feature. The background answers both by the same query.
 """
 
+from functools import lru_cache
+from itertools import combinations
+from math import prod
+
+import networkx as nx
 import numpy as np
 
 from shap_asv.backgrounds.discrete import DiscreteBackground
+from shap_asv.backgrounds.network import DiscreteNetwork
 from shap_asv.models.predictor import Predictor
 from shap_asv.models.products import SumOfProducts
 from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, evidence_of
@@ -44,8 +50,22 @@ def _cost(background: DiscreteBackground, predictor: Predictor, work: Workload) 
     pairs = work.n_rows * work.n_coalitions * products.n_terms
     memory = _WORKING_MEMORY + 8 * work.n_rows * work.n_coalitions * (products.n_outputs + work.n_features)
     evidence = work.n_rows * work.n_coalitions
-    seconds = evidence * _SECONDS_PER_EVIDENCE[work.ancestral] + pairs * _SECONDS_PER_PAIR
+    # networks with large cliques take their time; clamped evidence leaves few of a clique's states to look at
+    network_cost = clique_states(background.network) * (6e-10 if work.ancestral else 6e-9)
+    seconds = evidence * max(_SECONDS_PER_EVIDENCE[work.ancestral], network_cost) + pairs * _SECONDS_PER_PAIR
     return Cost(model_calls=0, queries=pairs, seconds=seconds, memory=memory)
+
+
+@lru_cache(maxsize=16)
+def clique_states(network: DiscreteNetwork) -> float:
+    """Joint states of the cliques of a triangulation (min-fill), summed: what one question to the network may cost."""
+    moral = nx.Graph()
+    moral.add_nodes_from(range(network.n_nodes))
+    for v, parents in enumerate(network.parents):
+        moral.add_edges_from(combinations((v, *parents), 2))
+    _, tree = nx.algorithms.approximation.treewidth_min_fill_in(moral)
+    cards = network.cardinalities
+    return float(sum(prod(cards[v] for v in bag) for bag in tree.nodes))
 
 
 def _products(predictor: Predictor) -> SumOfProducts:

@@ -319,3 +319,33 @@ def test_warnings_point_at_the_users_line(case):
     with pytest.warns(errors.CausalGraphWarning) as seen:
         make(case, causal_graph=[("smoke", "lung")])
     assert seen[0].filename == __file__
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "a", True])
+def test_seeds(case, seed):
+    with pytest.raises(errors.ShapAsvError, match="seed="):
+        make(case, seed=seed)
+
+
+def test_tolerance_of_a_call(case):
+    with pytest.raises(errors.ShapAsvError, match="tolerance=-1"):
+        case.good(case.X[:1], tolerance=-1)
+
+
+def test_sampling_past_the_memory_limit_is_refused_before_it_starts(case):
+    with pytest.raises(errors.MethodNotApplicableError, match="the limit is"):
+        make(case, algorithm="sampling", seed=0)(case.X[:1], max_evals=10**9)
+
+
+@pytest.mark.parametrize("edge", [(0, 7), (-1, 0)])
+def test_positions_outside_of_the_matrix(edge):
+    with pytest.raises(errors.CausalGraphError, match="the columns are 0 to 3"):
+        AsymmetricExplainer(lambda t: t[:, 0], np.zeros((3, 4)), [edge])
+
+
+def test_names_that_are_not_the_matrixs_columns():
+    background = pd.DataFrame(np.zeros((3, 2)), columns=["a", "b"])
+    with pytest.raises(errors.UnknownFeatureError, match="are not the background's columns"):
+        AsymmetricExplainer(constant, background, feature_names=["a", "c"])
+    with pytest.raises(errors.UnknownFeatureError, match="1 feature_names for a background of 2 columns"):
+        AsymmetricExplainer(constant, np.zeros((3, 2)), feature_names=["a"])

@@ -218,3 +218,25 @@ def test_main_effects():
             for members in ({0}, {1}, {2}, {3}, set())
         ]
         np.testing.assert_allclose(found[r], np.array(nu[:4]) - nu[4], rtol=0, atol=1e-9)
+
+
+def test_constant_models_give_zeros():
+    problem = make_problem(7, n=3)
+    labels = problem.labels(problem.rows(np.random.default_rng(0), 2))
+    encoder = {f"s{i}": i for i in range(4)}
+    tree = DecisionTreeRegressor().fit(np.zeros((4, 3)), [2.5] * 4)
+    options = {"feature_names": problem.features, "encoder": encoder}
+    for name in ["auto", "ancestral", "ideals x terms", "ideals x trees"]:
+        explanation = AsymmetricExplainer(tree, problem.network(), algorithm=name, **options)(labels)
+        np.testing.assert_allclose(explanation.values, 0, atol=1e-14)
+        np.testing.assert_allclose(explanation.base_values, 2.5)
+
+
+def test_expected_value_needs_no_possible_row():
+    """The row of all first states may be impossible; nu({}) looks at no row."""
+    problem = make_problem(7, n=3)
+    problem.tables[0] = np.zeros_like(problem.tables[0])
+    problem.tables[0][-1] = 1.0
+    explainer = AsymmetricExplainer(black_box, problem.network(), feature_names=problem.features)
+    rows = problem.labels(problem.rows(np.random.default_rng(0), 1))
+    assert np.isclose(explainer.expected_value, explainer(rows).base_values[0])

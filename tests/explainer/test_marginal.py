@@ -7,6 +7,7 @@ import shap
 from sklearn.linear_model import LogisticRegression
 
 from shap_asv import AsymmetricExplainer, CausalOrder
+from shap_asv.errors import CausalGraphWarning
 
 
 @pytest.fixture(scope="module")
@@ -95,3 +96,21 @@ def test_single_background_row_with_a_logit_link_is_finite(data):
     values = AsymmetricExplainer(one_output, X[:1], link=shap.links.logit)(X[5:6]).values
     assert np.isfinite(values).all()
     assert np.isclose(values.sum(), shap.links.logit(one_output(X[5:6]))[0] - shap.links.logit(one_output(X[:1]))[0])
+
+
+def test_columns_of_a_dataframe_win_over_feature_names(data):
+    X, _ = data
+    names = ["a", "b", "c", "d"]
+    background, rows = pd.DataFrame(X[:20], columns=names), pd.DataFrame(X[20:23], columns=names)
+    plain = AsymmetricExplainer(one_output, background)(rows)
+    named = AsymmetricExplainer(one_output, background, feature_names=names[::-1])(rows)
+    assert named.feature_names == names
+    np.testing.assert_array_equal(named.values, plain.values)
+
+
+def test_integer_column_names_are_names(data):
+    X, _ = data
+    background = pd.DataFrame(X[:10], columns=[3, 2, 1, 0])
+    with pytest.warns(CausalGraphWarning, match="does not mention '2', '1'"):
+        explainer = AsymmetricExplainer(one_output, background, [(3, 0)])
+    assert explainer.causal_order.edges == (("3", "0"),)
