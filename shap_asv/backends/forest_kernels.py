@@ -10,7 +10,7 @@ from collections import namedtuple
 import numpy as np
 from numba import njit
 
-from shap_asv.backends.forest_passes import Closure, Dial, Lanes, attribute_members, chain_occupancy
+from shap_asv.backends.forest_passes import Closure, Dial, Lanes, attribute_members, chain_occupancy, inner
 from shap_asv.backends.forest_patterns import Patterns, number_rows
 from shap_asv.backends.forest_recursion import recur_members
 
@@ -30,9 +30,8 @@ Batch = namedtuple("Batch", "own message phi runs factor by_pattern")
 RECURSION = -2
 # An attribution under a panel clock must add up to this, as a share of the term's largest value.
 _GAP = 1e-11
-# Lanes sent through the passes together: fewer when functions of time have many points.
-_LANES = 64
-_FUNCTION_LIMIT = 2048
+# Above this many points of a clock only 32 lanes go through the passes together, instead of 64.
+_MANY_POINTS = 64
 
 
 @njit(nogil=True, cache=True)
@@ -52,14 +51,21 @@ def explain_groups(
     """
     n_rows, n = rows.codes.shape
     k = model.coefficients.shape[1]
-    widest, max_points = 1, 1
+    zero = n - n  # a literal would have a type of its own, and compile what it is passed to twice
+    widest, max_points = zero + 1, zero + 1
     for g in range(first_group, last_group):
-        widest = max(widest, model.closure[g].sum())
+        size = 0
+        for v in range(n):
+            size += model.closure[g, v]
+        if size > widest:
+            widest = size
         c = model.clock[g]
         if c == RECURSION:
-            max_points = _FUNCTION_LIMIT
+            max_points = _MANY_POINTS + 1 if max_points <= _MANY_POINTS else max_points
         elif c >= 0:
-            max_points = max(max_points, clocks.n_panels[c] * clocks.n_points[c])
+            points = clocks.n_panels[c] * clocks.n_points[c]
+            if points > max_points:
+                max_points = points
     closure = Closure(
         np.empty(widest, np.int64),
         np.empty(widest, np.int64),
@@ -71,7 +77,10 @@ def explain_groups(
         np.empty(widest, np.int64),
         np.empty(widest, np.int64),
     )
-    most_states = shape.card.max()
+    most_states = 1
+    for v in range(n):
+        if shape.card[v] > most_states:
+            most_states = shape.card[v]
     patterns = Patterns(
         np.empty(n_rows, np.int64),
         np.empty(n_rows, np.int64),
@@ -82,7 +91,7 @@ def explain_groups(
         np.empty(most_states, np.int64),
         np.empty(n_rows * most_states, np.int64),
     )
-    n_lanes = max(32, min(_LANES, _FUNCTION_LIMIT // max_points // 16 * 16))
+    n_lanes = 64 if max_points <= _MANY_POINTS else 32
     lanes = Lanes(
         np.empty((widest, n_lanes)),
         np.empty((widest, n_lanes)),
@@ -111,18 +120,20 @@ def explain_groups(
         last_term = model.start[g + 1]
         extent = (a, n_top, model.start[g], last_term)
         n_tops, n_patterns = number_rows(shape, model, closure, extent, rows, patterns)
-        total[:n_top, :, :n_tops] = 0.0
-        total[n_top:a, :, :n_patterns] = 0.0
-        dial = Dial(0, 0, clocks.weights[:0], clocks.local, clocks.decay)
+        for i in range(a):
+            for q in range(k):
+                for p in range(n_tops if i < n_top else n_patterns):
+                    total[i, q, p] = 0.0
         by_clock = n_top < a and c != RECURSION
+        c = c if by_clock else zero
+        weights = clocks.weights[clocks.weight_offset[c] : clocks.weight_offset[c + 1]]
+        dial = Dial(clocks.n_panels[c], clocks.n_points[c], weights, clocks.local, clocks.decay)
         if by_clock:
-            w0, w1 = clocks.weight_offset[c], clocks.weight_offset[c + 1]
-            dial = Dial(clocks.n_panels[c], clocks.n_points[c], clocks.weights[w0:w1], clocks.local, clocks.decay)
             chain_occupancy(dial, closure, n_top, a, lanes.path)
-        step = max(1, n_lanes // n_patterns)
+        step = n_lanes // n_patterns if n_patterns < n_lanes else 1
         for first in range(model.start[g], last_term, step):
-            n_terms = min(step, last_term - first)
-            n_runs, chunk, used = 0, 0, 0
+            n_terms = step if first + step <= last_term else last_term - first
+            n_runs, chunk, used = zero, zero, zero
             for b in range(n_terms):
                 t = first + b
                 _send_messages(shape, model, closure, a, t, message)
@@ -133,11 +144,12 @@ def explain_groups(
                     p, stop = patterns.top_start[h], patterns.top_start[h + 1]
                     while p < stop:
                         if used == n_lanes:
-                            chunk, used = chunk + 1, 0
-                        count = min(n_lanes - used, stop - p)
+                            chunk, used = chunk + 1, zero
+                        count = stop - p if stop - p < n_lanes - used else n_lanes - used
                         run = (b, p, chunk, used, count)
                         _fill_run(shape, model, closure, (a, n_top, t), run, (patterns, message), batch)
-                        batch.runs[n_runs] = run
+                        for z in range(5):
+                            batch.runs[n_runs, z] = run[z]
                         batch.factor[n_runs] = alive
                         n_runs += 1
                         used += count
@@ -146,22 +158,23 @@ def explain_groups(
                 continue
             for z in range(chunk + 1):
                 # whole vectors: lanes that are not in use hold old numbers
-                filled = n_lanes if z < chunk else min(n_lanes, (used + 15) // 16 * 16)
+                filled = n_lanes if z < chunk else (used + 15) // 16 * 16
                 if by_clock:
                     attribute_members(
                         dial, closure, (a, n_top), batch.own[z], batch.message[z], batch.phi[z], lanes, filled
                     )
                 else:
                     recur_members(closure, (a, n_top), batch.own[z], batch.message[z], batch.phi[z], n_lanes)
-            if dial.n_panels > 1 and _efficiency_gap(model, closure, (a, n_top, first), batch, n_runs) > _GAP:
-                failed[g] = True
-                break
+            if by_clock and dial.n_panels > 1:
+                failed[g] = _efficiency_gap(model, closure, (a, n_top, first), batch, n_runs) > _GAP
+                if failed[g]:
+                    break
             _collect(model, (a, n_top, first, n_terms), batch, n_runs, n_patterns, total)
         if not failed[g]:
             _spread(closure, (a, n_top), patterns, total, out)
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _fill_run(
     shape: Shape, model: Model, closure: Closure, extent: tuple, run: tuple, seen: tuple, batch: Batch
 ) -> None:
@@ -184,7 +197,7 @@ def _fill_run(
             met[lane] = received[contexts[lane]]
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _collect(model: Model, extent: tuple, batch: Batch, n_runs: int, n_patterns: int, total: np.ndarray) -> None:
     """total[i, output, pattern] += sum over terms of coefficient * factor of the top * phi."""
     a, n_top, first, n_terms = extent
@@ -192,9 +205,11 @@ def _collect(model: Model, extent: tuple, batch: Batch, n_runs: int, n_patterns:
     for i in range(n_top, a):
         run = 0
         for b in range(n_terms):
-            by_pattern[:n_patterns] = 0.0
+            for p in range(n_patterns):
+                by_pattern[p] = 0.0
             while run < n_runs and batch.runs[run, 0] == b:
-                _, p, chunk, used, count = batch.runs[run]
+                p, chunk = batch.runs[run, 1], batch.runs[run, 2]
+                used, count = batch.runs[run, 3], batch.runs[run, 4]
                 part, phi = by_pattern[p : p + count], batch.phi[chunk, i, used : used + count]
                 f = batch.factor[run]
                 for lane in range(count):
@@ -206,13 +221,14 @@ def _collect(model: Model, extent: tuple, batch: Batch, n_runs: int, n_patterns:
                     total[i, q, p] += c * by_pattern[p]
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _efficiency_gap(model: Model, closure: Closure, extent: tuple, batch: Batch, n_runs: int) -> float:
     """Largest |sum of phi - (factors at the row - their expectation)| / scale over a batch, below the top."""
     a, n_top, first = extent
     worst = 0.0
     for run in range(n_runs):
-        b, _, chunk, used, count = batch.runs[run]
+        b, chunk = batch.runs[run, 0], batch.runs[run, 2]
+        used, count = batch.runs[run, 3], batch.runs[run, 4]
         for lane in range(used, used + count):
             gap, end, begin = 0.0, 1.0, 1.0
             for i in range(n_top, a):
@@ -222,11 +238,13 @@ def _efficiency_gap(model: Model, closure: Closure, extent: tuple, batch: Batch,
             while i < a:
                 begin *= batch.message[chunk, i, lane]
                 i += closure.span[i]
-            worst = max(worst, abs(gap - end + begin) / model.scale[first + b])
+            gap = abs(gap - end + begin) / model.scale[first + b]
+            if gap > worst:
+                worst = gap
     return worst
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _spread(closure: Closure, extent: tuple, patterns: Patterns, total: np.ndarray, out: np.ndarray) -> None:
     """Add the totals of each top and of each pattern to its rows."""
     a, n_top = extent
@@ -238,7 +256,7 @@ def _spread(closure: Closure, extent: tuple, patterns: Patterns, total: np.ndarr
                 out[v, q, r] += total[i, q, number[r]]
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _read_closure(
     shape: Shape, members: np.ndarray, clocks: Clocks, clock: int, closure: Closure, local_of: np.ndarray
 ) -> tuple[int, int]:
@@ -279,7 +297,7 @@ def _read_closure(
     return a, n_top
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _send_messages(shape: Shape, model: Model, closure: Closure, a: int, t: int, message: np.ndarray) -> None:
     """message_v(context) = sum over x of P(x | context) g_v(x) * product of the messages of v's effects in A."""
     for i in range(a - 1, -1, -1):
@@ -305,7 +323,7 @@ def _send_messages(shape: Shape, model: Model, closure: Closure, a: int, t: int,
             message[to + s] = total
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _attribute_top(
     shape: Shape, model: Model, closure: Closure, n_top: int, where: tuple, seen: tuple, total: np.ndarray
 ) -> float:

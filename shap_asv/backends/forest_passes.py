@@ -1,13 +1,17 @@
 """Compiled: the passes up and down the closure of one group, for many (term, row pattern) pairs at a time.
 
 Pairs are lanes: every inner loop runs over them, so that the compiler can vectorise it. Functions of time are arrays
-(points, lanes). The readable form of the same passes is :func:`shap_asv.backends.forest_numpy.attribute_members`.
+(points, lanes). The readable form of the same passes is :func:`shap_asv.backends.forest_numpy.attribute`.
 """
 
 from collections import namedtuple
 
 import numpy as np
 from numba import njit
+
+# Compiled into its callers only: no entry from Python.
+inner = njit(nogil=True, cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+inlined = njit(nogil=True, cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)
 
 # The closure of a group in local preorder numbers 0 .. a-1. span = features of A in the subtree; slot = row of the
 # functions of time held for a position (-1 within a chain); local, decay = where its subtree size is in the clock.
@@ -19,7 +23,7 @@ Dial = namedtuple("Dial", "n_panels n_points weights local decay")
 Lanes = namedtuple("Lanes", "before less path value weight inside scratch carry")
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def _combine(
     numbers: np.ndarray, at: tuple[int, int], source: np.ndarray, rows: tuple, out: np.ndarray, n_lanes: int
 ) -> None:
@@ -48,7 +52,7 @@ def _combine(
         k += 1
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _arrive(
     dial: Dial, at: tuple[int, int], inside: np.ndarray, given: tuple, out: np.ndarray, carry: np.ndarray, n_lanes: int
 ) -> None:
@@ -74,7 +78,7 @@ def _arrive(
         decay += p + 1
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _arrive_adjoint(
     dial: Dial,
     at: tuple[int, int],
@@ -103,7 +107,7 @@ def _arrive_adjoint(
             carry[0, lane] = carry[1, lane] + d * carry[0, lane]
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _arrive_alone(dial: Dial, at: tuple[int, int], inside: np.ndarray, before: float, out: np.ndarray) -> None:
     """out = before * y**s + K_s inside, for one function."""
     p = dial.n_points
@@ -124,7 +128,7 @@ def _arrive_alone(dial: Dial, at: tuple[int, int], inside: np.ndarray, before: f
         decay += p + 1
 
 
-@njit(nogil=True, cache=True)
+@inner
 def chain_occupancy(dial: Dial, closure: Closure, first: int, a: int, path: np.ndarray) -> None:
     """path[i] = probability, at each point, that the front of a chain stands at i; chains below ``first``.
 
@@ -134,15 +138,13 @@ def chain_occupancy(dial: Dial, closure: Closure, first: int, a: int, path: np.n
     source = np.zeros(n)
     for i in range(first, a):
         if closure.chain[i]:
-            if closure.slot[i] >= 0:
-                source[:] = 0.0
-            else:
-                source[:] = path[i - 1, :n] * (closure.rate[i - 1] / closure.rate[i])
-            before = 1.0 if closure.slot[i] >= 0 else 0.0
-            _arrive_alone(dial, (closure.local[i], closure.decay[i]), source, before, path[i])
+            starts = closure.slot[i] >= 0
+            for q in range(n):
+                source[q] = 0.0 if starts else path[i - 1, q] * (closure.rate[i - 1] / closure.rate[i])
+            _arrive_alone(dial, (closure.local[i], closure.decay[i]), source, 1.0 if starts else 0.0, path[i])
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _multiply_others(
     closure: Closure, first: int, stop: int, base: np.ndarray, lanes: Lanes, n: int, n_lanes: int
 ) -> None:
@@ -183,7 +185,7 @@ def _multiply_others(
                 running[q, lane] *= value[s, q, lane]
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _value_chain(closure: Closure, i: int, seen: tuple, lanes: Lanes, n: int, n_lanes: int) -> None:
     """value of a chain: past all of it, corrected by the probability that the front stands at one of its features."""
     own, message, _ = seen
@@ -220,7 +222,7 @@ def _value_chain(closure: Closure, i: int, seen: tuple, lanes: Lanes, n: int, n_
         j += 2
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _attribute_chain(closure: Closure, i: int, seen: tuple, lanes: Lanes, n: int, n_lanes: int) -> None:
     own, message, phi = seen
     before = lanes.before
@@ -237,7 +239,7 @@ def _attribute_chain(closure: Closure, i: int, seen: tuple, lanes: Lanes, n: int
                 phi[j, lane] *= rate * before[j, lane] * (own[j, lane] - message[j, lane])
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _value_inner(dial: Dial, closure: Closure, i: int, seen: tuple, lanes: Lanes, n_lanes: int) -> None:
     """value of a feature below which the closure branches: the product of its effects, since it arrived."""
     own, message, _ = seen
@@ -259,7 +261,7 @@ def _value_inner(dial: Dial, closure: Closure, i: int, seen: tuple, lanes: Lanes
     _arrive(dial, at, lanes.inside, given, lanes.value[closure.slot[i]], lanes.carry, n_lanes)
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _attribute_inner(dial: Dial, closure: Closure, i: int, seen: tuple, lanes: Lanes, n_lanes: int) -> None:
     own, message, phi = seen
     stop = i + closure.span[i]
@@ -277,7 +279,7 @@ def _attribute_inner(dial: Dial, closure: Closure, i: int, seen: tuple, lanes: L
     _multiply_others(closure, i + 1, stop, lanes.inside, lanes, dial.n_panels * dial.n_points, n_lanes)
 
 
-@njit(nogil=True, cache=True)
+@inner
 def attribute_members(
     dial: Dial,
     closure: Closure,

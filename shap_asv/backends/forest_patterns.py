@@ -8,28 +8,31 @@ from collections import namedtuple
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from shap_asv.backends.forest_passes import inner
 
 # of_row, top (r,): pattern and top of each row. example (P,): a row of each pattern. top_start (H + 1,): patterns by
 # top. codes, contexts (a, P): what each pattern shows. label, table: scratch.
 Patterns = namedtuple("Patterns", "of_row top example top_start codes contexts label table")
 
 
-@njit(nogil=True, cache=True)
+@inner
 def number_rows(shape: Any, model: Any, closure: Any, extent: tuple, rows: Any, patterns: Patterns) -> tuple[int, int]:
     """Fill ``patterns`` for a group; extent = (size of A, size of its top, first and last term)."""
     a, n_top, first_term, last_term = extent
     n_rows = len(rows.codes)
     of_row, example, table = patterns.of_row, patterns.example, patterns.table
     label, top_of = patterns.label, patterns.top
-    of_row[:n_rows] = 0
     n_patterns, n_tops = 1, 1
-    top_of[:n_rows] = 0
+    for r in range(n_rows):
+        of_row[r] = 0
+        top_of[r] = 0
     for i in range(a):
         width = _label_states(shape, model, closure, i, first_term, last_term, label)
         if width > 1:
             v = closure.position[i]
-            table[: n_patterns * width] = -1
+            for z in range(n_patterns * width):
+                table[z] = -1
             count = 0
             for r in range(n_rows):
                 z = of_row[r] * width + label[rows.codes[r, v]]
@@ -40,11 +43,14 @@ def number_rows(shape: Any, model: Any, closure: Any, extent: tuple, rows: Any, 
             n_patterns = count
         if i == n_top - 1:
             n_tops = n_patterns
-            top_of[:n_rows] = of_row[:n_rows]
+            for r in range(n_rows):
+                top_of[r] = of_row[r]
     # renumber the patterns by their top
     top_start = patterns.top_start
-    top_start[: n_tops + 1] = 0
-    example[:n_patterns] = -1
+    for h in range(n_tops + 1):
+        top_start[h] = 0
+    for p in range(n_patterns):
+        example[p] = -1
     for r in range(n_rows):
         if example[of_row[r]] < 0:
             example[of_row[r]] = r
@@ -70,7 +76,7 @@ def number_rows(shape: Any, model: Any, closure: Any, extent: tuple, rows: Any, 
     return n_tops, n_patterns
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _label_states(
     shape: Any, model: Any, closure: Any, i: int, first_term: int, last_term: int, label: np.ndarray
 ) -> int:

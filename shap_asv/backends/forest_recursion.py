@@ -17,10 +17,11 @@ from math import lgamma
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from shap_asv.backends.forest_passes import inner
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _mixing(a: int, b: int, log_factorial: np.ndarray, mixing: np.ndarray) -> None:
     """mixing[j, l] = C(a, j) C(b, l) / C(a + b, j + l): j of the first j + l arrivals of both are from the first."""
     f = log_factorial
@@ -32,7 +33,8 @@ def _mixing(a: int, b: int, log_factorial: np.ndarray, mixing: np.ndarray) -> No
             )
     # the split of k arrivals is a distribution: hold it to that, which removes the rounding of the logarithms
     for k in range(a + b + 1):
-        low, high = max(0, k - b), min(a, k)
+        low = k - b if k > b else 0
+        high = k if k < a else a
         total = 0.0
         for j in range(low, high + 1):
             total += mixing[j, k - j]
@@ -40,7 +42,7 @@ def _mixing(a: int, b: int, log_factorial: np.ndarray, mixing: np.ndarray) -> No
             mixing[j, k - j] /= total
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _join(
     first: np.ndarray, a: int, second: np.ndarray, b: int, mixing: np.ndarray, out: np.ndarray, n_lanes: int
 ) -> None:
@@ -55,7 +57,7 @@ def _join(
                 out[j + i, lane] += w * first[j, lane] * second[i, lane]
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _join_adjoint(
     by_out: np.ndarray, a: int, second: np.ndarray, b: int, mixing: np.ndarray, by_first: np.ndarray, n_lanes: int
 ) -> None:
@@ -69,12 +71,12 @@ def _join_adjoint(
                 by_first[j, lane] += w * second[i, lane] * by_out[j + i, lane]
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _part(flat: np.ndarray, offset: int, length: int, n_lanes: int) -> np.ndarray:
     return flat[offset : offset + length * n_lanes].reshape(length, n_lanes)
 
 
-@njit(nogil=True, cache=True)
+@inner
 def recur_members(
     closure: Any, extent: tuple, own: np.ndarray, message: np.ndarray, phi: np.ndarray, n_lanes: int
 ) -> None:
@@ -86,25 +88,28 @@ def recur_members(
     joined = np.zeros(a + 1, np.int64)
     inside = np.zeros(a + 1, np.int64)
     largest = 0
-    for i in range(a - 1, first - 1, -1):
-        inside[i] = int(closure.rate[i]) - 1
+    sizes = np.zeros(a, np.int64)
+    for i in range(first, a):
+        sizes[i] = closure.rate[i]
+        inside[i] = sizes[i] - 1
     for i in range(first, a):
         u = closure.parent[i] if closure.parent[i] >= first else a
         if u == a:
-            inside[a] += int(closure.rate[i])
+            inside[a] += sizes[i]
     for u in range(first, a + 1):
         size = inside[u]
         i = first if u == a else u + 1
         stop = a if u == a else u + closure.span[u]
         while i < stop:
-            size -= int(closure.rate[i])
+            size -= sizes[i]
             i += closure.span[i]
         i = first if u == a else u + 1
         while i < stop:
             joined[i] = size
-            size += int(closure.rate[i])
+            size += sizes[i]
             i += closure.span[i]
-        largest = max(largest, size)
+        if size > largest:
+            largest = size
     log_factorial = np.empty(largest + 2)
     for k in range(largest + 2):
         log_factorial[k] = lgamma(k + 1.0)
@@ -121,7 +126,7 @@ def recur_members(
             at_before[i] = values
             values += (joined[i] + 1) * n_lanes
             at_mixing[i] = weights
-            weights += (joined[i] + 1) * (int(closure.rate[i]) + 1)
+            weights += (joined[i] + 1) * (sizes[i] + 1)
     value, weight, mixings = np.empty(values), np.empty(values), np.empty(weights)
 
     for step in range(first, a + 1):
@@ -129,12 +134,12 @@ def recur_members(
         i = first if u == a else u + 1
         stop = a if u == a else u + closure.span[u]
         whole = _part(value, at_inside[u], inside[u] + 1, n_lanes)
-        if i >= stop:
-            whole[:] = 1.0
-        else:
-            _part(value, at_before[i], joined[i] + 1, n_lanes)[:] = 1.0
+        outside = whole if i >= stop else _part(value, at_before[i], joined[i] + 1, n_lanes)
+        for k in range(len(outside)):
+            for lane in range(n_lanes):
+                outside[k, lane] = 1.0
         while i < stop:
-            size = int(closure.rate[i])
+            size = sizes[i]
             mixing = mixings[at_mixing[i] : at_mixing[i] + (joined[i] + 1) * (size + 1)].reshape(
                 joined[i] + 1, size + 1
             )
@@ -159,7 +164,8 @@ def recur_members(
         stop = a if u == a else u + closure.span[u]
         if u == a:
             for k in range(inside[a] + 1):
-                by_whole[k] = 1.0 / (inside[a] - k) if k < inside[a] else 0.0
+                for lane in range(n_lanes):
+                    by_whole[k, lane] = 1.0 / (inside[a] - k) if k < inside[a] else 0.0
         else:
             by_beta = _part(weight, at_beta[u], inside[u] + 2, n_lanes)
             for lane in range(n_lanes):
@@ -179,7 +185,7 @@ def recur_members(
             c = i - 1
             while c != first_effect and closure.parent[c] != closure.parent[first_effect]:
                 c = closure.parent[c]
-            size = int(closure.rate[c])
+            size = sizes[c]
             mixing = mixings[at_mixing[c] : at_mixing[c] + (joined[c] + 1) * (size + 1)].reshape(
                 joined[c] + 1, size + 1
             )

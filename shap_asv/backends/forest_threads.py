@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from shap_asv.backends.forest_clock import Clock
+from shap_asv.backends.forest_clock import Clock, make_clock
 from shap_asv.backends.forest_kernels import RECURSION, Clocks, Model, Rows, Shape, explain_groups
 from shap_asv.backends.forest_layout import ForestLayout
 from shap_asv.backends.forest_terms import TermGroups
@@ -91,16 +91,18 @@ def _lay_clocks(layout: ForestLayout, clocks: Sequence[Clock]) -> Clocks:
     for c, clock in enumerate(clocks):
         known = np.isin(layout.size, clock.sizes)
         row = np.searchsorted(clock.sizes, layout.size[known])
-        local_at[c, known] = local_offset[c] + row * clock.local[0].size
-        decay_at[c, known] = decay_offset[c] + row * clock.decay[0].size
-    empty = np.zeros(0)
+        n_panels, n_points = clock.points.shape
+        local_at[c, known] = local_offset[c] + row * n_panels * n_points * (n_points + 1)
+        decay_at[c, known] = decay_offset[c] + row * n_panels * (n_points + 1)
+    if not clocks:  # all of every closure is top: a clock that nobody asks
+        clocks = [make_clock((1.0, 0.0), 1, ())]
     return Clocks(
         np.array([clock.points.shape[0] for clock in clocks], dtype=np.int64),
         np.array([clock.points.shape[1] for clock in clocks], dtype=np.int64),
-        np.concatenate([empty, *(clock.weights.ravel() for clock in clocks)]),
+        np.concatenate([clock.weights.ravel() for clock in clocks]),
         np.concatenate([[0], np.cumsum([clock.weights.size for clock in clocks])]).astype(np.int64),
-        np.concatenate([empty, *(clock.local.ravel() for clock in clocks)]),
-        np.concatenate([empty, *(clock.decay.ravel() for clock in clocks)]),
+        np.concatenate([clock.local.ravel() for clock in clocks]),
+        np.concatenate([clock.decay.ravel() for clock in clocks]),
         local_at,
         decay_at,
     )
