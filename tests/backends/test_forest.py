@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from shap_asv.backends import forest, forest_clock
+from shap_asv.backends import forest, forest_clock, forest_threads
 from shap_asv.backends.forest import forest_applicable, forest_attributions, prepare_forest
 from shap_asv.backgrounds.network import DiscreteNetwork
 from shap_asv.errors import MethodNotApplicableError
@@ -19,8 +19,20 @@ from tests.oracles.random_problems import random_row
 WAYS = ("numpy", "exact clock", "panel clock", "recursion")
 
 
+@pytest.fixture
+def no_fallback(monkeypatch):
+    """A panel clock that does not add up is replaced by the recursion, which would hide that the clock is wrong."""
+
+    def explain(*arguments):
+        explain_groups(*arguments)
+        assert not arguments[-1].any(), "a group was given back to the recursion"
+
+    explain_groups = forest_threads.explain_groups
+    monkeypatch.setattr(forest_threads, "explain_groups", explain)
+
+
 @pytest.fixture(params=WAYS)
-def way(request, monkeypatch):
+def way(request, monkeypatch, no_fallback):
     """Send everything through one of the ways to compute, whatever its size."""
     monkeypatch.setattr(forest, "_SMALL", 10**9 if request.param == "numpy" else -1)
     if request.param in ("panel clock", "recursion"):
@@ -154,7 +166,7 @@ def test_equals_jump_chain_and_recursion(way, n, deep, touched):
 
 
 @pytest.mark.parametrize(("deep", "expected"), [(200, "clock"), (16, "clock"), (2, "recursion")])
-def test_large_trees_equal_the_recursion(deep, expected, monkeypatch):
+def test_large_trees_equal_the_recursion(deep, expected, monkeypatch, no_fallback):
     """Beyond exact clocks: 200 features, shallow and deep."""
     monkeypatch.setattr(forest, "EXACT_LIMIT", 16)
     rng = np.random.default_rng(deep)
@@ -246,7 +258,7 @@ def balanced(n, rng):
     return as_network([2] * n, [((v - 1) // 2,) if v else () for v in range(n)], tables)
 
 
-def test_thousand_features_add_up():
+def test_thousand_features_add_up(no_fallback):
     """Balanced binary tree: efficiency to 1e-9, for terms like the leaves of a random forest."""
     rng = np.random.default_rng(0)
     n = 1000
@@ -308,7 +320,7 @@ def test_small_models_do_not_load_the_compiler():
     script = """
 import sys
 import numpy as np
-from tests.backends.test_forest import as_network, random_products
+from tests.backends.forest_problems import as_network, random_products
 from shap_asv.backends.forest import forest_attributions
 rng = np.random.default_rng(0)
 coin, flip = np.array([0.5, 0.5]), np.array([[0.9, 0.2], [0.1, 0.8]])
