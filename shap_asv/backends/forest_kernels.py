@@ -3,6 +3,8 @@
 Per group: number the rows by what the group sees (*patterns*), work out each term's messages, collect the patterns
 that the term cannot tell apart into one lane, and send the lanes through the passes. Results are added up per pattern,
 and only then spread over the rows.
+
+numba's cache on disk looks at the date of this file alone: after a change to what it imports, save this file as well.
 """
 
 from collections import namedtuple
