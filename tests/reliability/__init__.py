@@ -1,0 +1,1 @@
+"""Runs too long for every test run: each prints its figures and keeps them for ``docs/reliability.md``."""
