@@ -5,12 +5,13 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.ready-docs
 
-.PHONY: help demo test lint types clean docs
+.PHONY: help demo test lint types clean docs benchmark
 
 help:
 	@echo "make demo   set up, explain a model of the cancer network, write demo/"
 	@echo "make test   set up, then run tests, ruff and mypy"
 	@echo "make docs   set up, then build the documentation into docs/_build/html"
+	@echo "make benchmark  set up, run all experiments (about half an hour), rewrite docs/benchmarks.md"
 	@echo "make clean  remove the virtual environment and what was generated"
 
 $(READY): pyproject.toml
@@ -39,6 +40,9 @@ types: $(READY)
 docs: $(DOCS_READY)
 	$(BIN)/python -m sphinx -q -W --keep-going -d docs/_build/doctrees docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
+
+benchmark: $(READY)
+	$(BIN)/python -m benchmarks
 
 clean:
 	rm -rf $(VENV) demo docs/_build build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

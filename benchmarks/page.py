@@ -1,0 +1,111 @@
+"""The page of the documentation, made from the stored results: ``python -m benchmarks.page``.
+
+Nothing is measured here, so an experiment can be repeated alone and the rest of the page stays as it was.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.experiment import AGAINST_PAPER, Cell, Claim, Experiment, Table
+from benchmarks.registry import EXPERIMENTS
+from benchmarks.storage import Places, Stored, read_all
+
+OPENING = """# Benchmarks
+
+The experiments of the paper behind this package, repeated, and some past it. `make benchmark` runs them all,
+`python -m benchmarks <name>` one of them, `python -m benchmarks --list` names them. Each one states what is claimed,
+what came out here, and whether the claim holds; this page is generated from the results, which are kept as CSV and JSON
+in `benchmarks/results/`.
+
+Times depend on the machine (these were taken on one busy core), and the paper's come from another one. Ratios of two
+times of one run do not; they carry the conclusions.
+"""
+VERDICTS = {None: "-", True: "yes", False: "**no**"}
+
+
+def shown(cell: Cell) -> str:
+    """A cell for readers: separators in whole numbers, four digits of the others."""
+    if cell is None:
+        return ""
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    if isinstance(cell, int):
+        return f"{cell:,}" if abs(cell) < 10**15 else f"{cell:.3e}"
+    if isinstance(cell, float):
+        return f"{cell:,.0f}" if 10_000 <= abs(cell) < 1e9 else f"{cell:.4g}"
+    return cell.replace("|", "\\|")
+
+
+def as_markdown(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
+    """A Markdown table, numbers to the right."""
+    numbers = [
+        any(isinstance(row[c], int | float) for row in rows)
+        and all(row[c] is None or isinstance(row[c], int | float) for row in rows)
+        for c in range(len(columns))
+    ]
+    lines = [
+        "| " + " | ".join(column.replace("|", "\\|") for column in columns) + " |",
+        "|" + "|".join("---:" if number else "---" for number in numbers) + "|",
+        *("| " + " | ".join(map(shown, row)) + " |" for row in rows),
+    ]
+    return "\n".join(lines)
+
+
+def claims_table(claims: Sequence[Claim]) -> str:
+    rows = [(claim.text, claim.asked, claim.measured, VERDICTS[claim.holds]) for claim in claims]
+    return as_markdown(("claim", "asked", "measured", "holds"), rows)
+
+
+def summary(stored: Sequence[Stored]) -> str:
+    """All rows that stand beside a figure of the paper, in one table; and all claims that do not hold."""
+    tables = [table for one in stored for table in one.result.tables if table.name == "against_paper"]
+    rows = [row for table in tables for row in table.rows]
+    parts = []
+    if rows:
+        parts += ["## The paper's figures and ours", "", as_markdown(AGAINST_PAPER, rows), ""]
+        parts += [*(table.caption for table in tables if table.caption), ""]
+    failing = [(one.result.title, claim) for one in stored for claim in one.result.claims if claim.holds is False]
+    total = sum(claim.holds is not None for one in stored for claim in one.result.claims)
+    parts += [f"Of {total} claims with a verdict, {total - len(failing)} hold." if total else "", ""]
+    parts += [f"- does not hold: {claim.text} ({title}): {claim.measured}" for title, claim in failing]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def table_section(table: Table) -> str:
+    caption = f"{table.caption}\n\n" if table.caption else ""
+    return caption + as_markdown(table.columns, table.rows) + "\n"
+
+
+def section(stored: Stored, about: str, figures: str) -> str:
+    """One experiment: what it is, claims, plots, tables, notes."""
+    result = stored.result
+    versions = ", ".join(f"{package} {number}" for package, number in stored.versions.items())
+    parts = [f"## {result.title}\n", about + "\n" if about else "", claims_table(result.claims) + "\n"]
+    for name, caption in stored.captions.items():
+        parts.append(f"```{{figure}} {figures}/{name}\n:alt: {caption}\n\n{caption}\n```\n")
+    parts += [table_section(t) for t in result.tables if t.on_page and t.name != "against_paper"]
+    parts += ["\n".join(f"- {note}" for note in result.notes) + "\n"] if result.notes else []
+    parts.append(f"`python -m benchmarks {result.name}`, {stored.size} size, {stored.seconds:.0f} s; {versions}.\n")
+    return "\n".join(part for part in parts if part)
+
+
+def page(stored: Sequence[Stored], figures: str, experiments: Sequence[Experiment] = EXPERIMENTS) -> str:
+    """The whole page; ``figures`` is the folder of the plots as seen from it."""
+    places = {experiment.name: place for place, experiment in enumerate(experiments)}
+    about = {experiment.name: experiment.about for experiment in experiments}
+    ordered = sorted(stored, key=lambda one: (places.get(one.result.name, len(places)), one.result.name))
+    sections = [section(one, about.get(one.result.name, ""), figures) for one in ordered]
+    return "\n".join([OPENING, summary(ordered), *sections])
+
+
+def write_page(places: Places) -> Path:
+    """Regenerate the page from all results that are stored."""
+    figures = Path(os.path.relpath(places.figures, places.page.parent)).as_posix()
+    places.page.parent.mkdir(parents=True, exist_ok=True)
+    places.page.write_text(page(read_all(places.results), figures), encoding="utf-8")
+    return places.page
+
+
+if __name__ == "__main__":
+    print(f"wrote {write_page(Places.in_repository()).name}")

@@ -1,0 +1,18 @@
+"""The table of experiments: one row each, in the order of the page. A new experiment is a module and a row here.
+
+Modules of experiments import what is heavy inside their functions, so that ``python -m benchmarks --list`` is quick.
+"""
+
+from benchmarks.experiment import Experiment
+from benchmarks.sampling import SAMPLING
+
+EXPERIMENTS: tuple[Experiment, ...] = (SAMPLING,)
+
+
+def find(name: str) -> Experiment:
+    """The experiment of that name."""
+    for experiment in EXPERIMENTS:
+        if experiment.name == name:
+            return experiment
+    known = ", ".join(experiment.name for experiment in EXPERIMENTS)
+    raise LookupError(f"there is no experiment {name!r}; there are: {known}")

@@ -1,0 +1,99 @@
+"""The frame of the benchmarks: tables, storage, page, command line."""
+
+import json
+
+import numpy as np
+import pytest
+
+from benchmarks.__main__ import main, perform, report
+from benchmarks.experiment import Claim, Experiment, Plot, Progress, Result, Table
+from benchmarks.page import as_markdown, page, shown
+from benchmarks.registry import EXPERIMENTS
+from benchmarks.storage import Places, keep, read, read_all
+
+
+def example(tables=None, **options):
+    tables = tables or (Table("times", ("n", "s"), ((1, 0.5), (10**30, None))),)
+    claims = (Claim("fast", "2", "3", True), Claim("small", "2", "5 | 6", False), Claim("blue", "", "no", None))
+    return Result("made_up", "Made up", tables, claims, ("A note.",), **options)
+
+
+def drawn(result):
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots()
+    axes.plot(result.table("times").column("n")[:1], [1])
+    return [Plot("line", "A caption.", figure)]
+
+
+def test_rows_must_fit_the_columns():
+    with pytest.raises(ValueError, match="2 cells"):
+        Table("t", ("a",), ((1, 2),))
+
+
+def test_cells_are_plain():
+    table = Table("t", ("a", "b", "c"), ((np.int64(3), np.float64(0.25), np.bool_(True)),))
+    assert [type(cell) for cell in table.rows[0]] == [int, float, bool]
+    assert json.loads(json.dumps(table.rows)) == [[3, 0.25, True]]
+    with pytest.raises(TypeError, match="list"):
+        Table("t", ("a",), (([1],),))
+
+
+def test_what_is_kept_is_read_again(tmp_path):
+    places = Places.under(tmp_path)
+    stored = keep(example(), drawn(example()), "small", 1.23, places)
+    assert read(places.results / "made_up.json") == stored
+    assert stored.result == example()
+    assert (places.results / "made_up_times.csv").read_text() == f"n,s\n1,0.5\n{10**30},\n"
+    assert (places.figures / "made_up_line.png").exists()
+
+
+def test_files_of_an_earlier_run_go(tmp_path):
+    places = Places.under(tmp_path)
+    keep(example(), drawn(example()), "small", 1.0, places)
+    keep(example((Table("other", ("a",), ((1,),)),)), [], "small", 1.0, places)
+    assert sorted(path.name for path in places.results.iterdir()) == ["made_up.json", "made_up_other.csv"]
+    assert list(places.figures.iterdir()) == []
+
+
+def test_the_page_shows_verdicts_and_gathers_the_paper(tmp_path):
+    paper = Table("against_paper", ("what", "unit", "paper", "ours", "times better"), (("a row", "s", 2.0, 0.5, 4.0),))
+    hidden = Table("long", ("secret column",), ((1,),), on_page=False)
+    places = Places.under(tmp_path)
+    keep(example((*example().tables, paper, hidden)), drawn(example()), "small", 1.0, places)
+    about = Experiment("made_up", "Made up", lambda size, progress: example(), about="What it is about.")
+    text = page(read_all(places.results), "figures", [about])
+    assert "| small | 2 | 5 \\| 6 | **no** |" in text
+    assert "| fast | 2 | 3 | yes |" in text
+    assert text.count("| a row | s | 2 | 0.5 | 4 |") == 1
+    assert "Of 2 claims with a verdict, 1 hold." in text
+    assert "- does not hold: small (Made up)" in text
+    assert "What it is about." in text
+    assert "{figure} figures/made_up_line.png" in text
+    assert "secret column" not in text
+
+
+def test_numbers_are_shown_for_readers():
+    cells = (741_015_475_200, 10**30, 0.123456, 12345.6, 1e12, True, None, "a|b")
+    assert [shown(cell) for cell in cells] == [
+        "741,015,475,200", "1.000e+30", "0.1235", "12,346", "1e+12", "yes", "", "a\\|b"
+    ]  # fmt: skip
+    assert as_markdown(("a", "b"), (("x", 1), ("y", None))).splitlines()[1] == "|---|---:|"
+
+
+def test_a_run_prints_each_claim(tmp_path, capsys):
+    experiment = Experiment("made_up", "Made up", lambda size, progress: example(), drawn)
+    perform(experiment, "small", Places.under(tmp_path), Progress(False))
+    printed = capsys.readouterr().out
+    assert "fast (asked: 2): 3 - holds" in printed
+    assert "DOES NOT HOLD" in printed
+    assert report(Claim("blue", "", "no")).endswith("blue: no - no verdict")
+
+
+def test_list_and_unknown_names(capsys):
+    main(["--list"])
+    printed = capsys.readouterr().out
+    assert all(experiment.title in printed for experiment in EXPERIMENTS)
+    with pytest.raises(SystemExit):
+        main(["no_such_experiment"])
+    assert "there are: " in capsys.readouterr().err
