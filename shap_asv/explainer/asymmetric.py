@@ -4,9 +4,9 @@ This is the only place that knows ``shap.Explainer`` and joblib. It reads what t
 runs the chosen backend over blocks of distinct rows, and hands back a ``shap.Explanation``.
 """
 
+import inspect
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,58 +14,21 @@ import numpy as np
 import shap
 
 from shap_asv.backends.contract import Problem, Settings
-from shap_asv.backgrounds.discrete import DiscreteBackground
 from shap_asv.backgrounds.network import DiscreteNetwork
 from shap_asv.backgrounds.pgmpy_networks import is_network, read_network
 from shap_asv.comparison import Comparison
-from shap_asv.errors import (
-    BudgetExceededError,
-    CausalGraphError,
-    RowsError,
-    ShapAsvError,
-    UnknownFeatureError,
-    UnknownMethodError,
-    UnknownStateError,
-)
-from shap_asv.explainer.assembly import (
-    Arguments,
-    assemble_matrix_problem,
-    assemble_network_problem,
-    check_background,
-    edgeless_order,
-    features_from_rows,
-    features_of,
-    names_known_to_model,
-)
+from shap_asv.errors import RowsError, UnknownMethodError
+from shap_asv.explainer.assembly import Arguments, assemble, assemble_for_rows, known_features
+from shap_asv.explainer.causality import edgeless_order
 from shap_asv.explainer.execution import Execution, describe
+from shap_asv.explainer.fitting import any_row, display_names, fit_rows, names_of
+from shap_asv.explainer.matrices import check_background
+from shap_asv.explainer.options import check_options, check_positive, settings_of_call
 from shap_asv.explainer.persistence import read_arguments, read_class, write_arguments
 from shap_asv.explainer.rows import Table, read_table
 from shap_asv.explainer.selection import select_outputs
 from shap_asv.explanation import build_explanation
-from shap_asv.planning import Budget, Plan, check_algorithm
-from shap_asv.values.marginal import MatrixBackground
-
-# Constructor arguments that save() writes and symmetric() copies, besides model, masker and causal_graph.
-_OPTIONS = (
-    "algorithm",
-    "output_names",
-    "feature_names",
-    "linearize_link",
-    "seed",
-    "encoder",
-    "model_output",
-    "orders",
-    "weights",
-    "n_orders",
-    "n_draws",
-    "tolerance",
-    "impossible",
-    "order_method",
-    "budget",
-    "memory_limit",
-    "ideal_limit",
-    "n_jobs",
-)
+from shap_asv.planning import Budget, Plan
 
 
 class AsymmetricExplainer(shap.Explainer):
@@ -161,24 +124,22 @@ class AsymmetricExplainer(shap.Explainer):
         ideal_limit: int = 1_000_000,
         n_jobs: int = 1,
     ) -> None:
-        if masker is None:
-            raise ValueError("masker cannot be None.")
-        if orders is not None and causal_graph is not None:
-            raise UnknownMethodError("pass causal_graph= or orders=, not both: each says which orders count")
-        if weights is not None and orders is None:
-            raise UnknownMethodError("weights= goes with orders=: one weight for each order")
-        if impossible not in ("raise", "relax"):
-            raise UnknownMethodError(f"unknown impossible={impossible!r}; use 'raise' or 'relax'")
-        _check_positive(
-            n_orders=n_orders, n_draws=n_draws, budget=budget, memory_limit=memory_limit, ideal_limit=ideal_limit
+        check_options(
+            masker,
+            causal_graph,
+            orders,
+            weights,
+            algorithm,
+            impossible,
+            seed,
+            n_jobs,
+            tolerance,
+            n_orders=n_orders,
+            n_draws=n_draws,
+            budget=budget,
+            memory_limit=memory_limit,
+            ideal_limit=ideal_limit,
         )
-        if tolerance is not None:
-            _check_positive(tolerance=tolerance)
-        if isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
-            raise ShapAsvError(f"n_jobs={n_jobs!r} must be a number of processes, or -1 for all cores")
-        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0):
-            raise ShapAsvError(f"seed={seed!r} must be a whole number >= 0, or None")
-        check_algorithm(algorithm)
         network = (
             masker if isinstance(masker, DiscreteNetwork) else read_network(masker) if is_network(masker) else None
         )
@@ -207,9 +168,9 @@ class AsymmetricExplainer(shap.Explainer):
         self._network = network
         self._expected_value: Any = None
         self._execution: Execution | None = None
-        features = self._features_at_construction()
+        features = known_features(self._arguments())
         if features is not None:
-            self._execution = self._assemble(features)
+            self._execution = self._executing(assemble(self._arguments(), features))
 
     def __repr__(self) -> str:
         if self._execution is None:
@@ -264,10 +225,10 @@ class AsymmetricExplainer(shap.Explainer):
         table = read_table(X)
         execution = self._execution_for(table)
         problem = execution.problem
-        rows, data, labels = self._encode(problem, table)
+        rows, data, labels = fit_rows(problem, table, self.feature_names, self.encoder is not None)
         settings = self._settings(problem, max_evals, batch_size)
         if tolerance is not None:
-            _check_positive(tolerance=tolerance)
+            check_positive(tolerance=tolerance)
         attribution = execution.explain(rows, settings, self.tolerance if tolerance is None else tolerance, silent)
         effects = execution.main_effects(rows, settings) if main_effects else None
         error = attribution.error
@@ -285,7 +246,7 @@ class AsymmetricExplainer(shap.Explainer):
             arrays[1],
             data,
             labels,
-            self._display_names(table),
+            display_names(problem, self.feature_names, table),
             names,
             arrays[2],
             arrays[3],
@@ -317,7 +278,7 @@ class AsymmetricExplainer(shap.Explainer):
         if self._expected_value is None:
             execution = self._known_execution()
             problem = execution.problem
-            base = execution.base(self._settings(problem), self._any_row(problem))
+            base = execution.base(self._settings(problem), any_row(problem))
             self._expected_value = float(base[0]) if problem.predictor.output_names is None and len(base) == 1 else base
         return self._expected_value
 
@@ -335,7 +296,7 @@ class AsymmetricExplainer(shap.Explainer):
     def symmetric(self) -> "AsymmetricExplainer":
         """The same explainer without causal constraints: ordinary Shapley values under the same distribution."""
         arguments = self._constructor_arguments()
-        features = self._feature_names_of(self._known_execution().problem)
+        features = names_of(self._known_execution().problem, self.feature_names)
         arguments.update(orders=None, weights=None, causal_graph=edgeless_order(features))
         if self._network is not None:
             arguments["feature_names"] = features
@@ -380,58 +341,17 @@ class AsymmetricExplainer(shap.Explainer):
         return found(**read_arguments(in_file))
 
     def _constructor_arguments(self) -> dict[str, Any]:
-        chosen = {name: getattr(self, name) for name in _OPTIONS}
-        return {
-            "model": self.model,
-            "masker": self.masker,
-            "causal_graph": self.causal_graph,
-            "link": self.link,
-            **chosen,
-        }
+        names = list(inspect.signature(AsymmetricExplainer.__init__).parameters)[1:]
+        return {name: getattr(self, name) for name in names}  # each argument is kept under its own name
 
     # --- from arguments to a problem --------------------------------------------------------------------------
 
-    def _features_at_construction(self) -> list[str] | None:
-        if self._network is not None:
-            return features_of(self._network, self.model, self.encoder, self.feature_names)
-        background = MatrixBackground(self.masker)
-        if background.data is None:
-            return None  # a masker without rows: the model is tried on the first X
-        if background.dataframe_columns is not None:
-            if self.feature_names is not None and set(self.feature_names) != set(background.dataframe_columns):
-                columns = background.dataframe_columns
-                raise UnknownFeatureError(
-                    f"feature_names={self.feature_names} are not the background's columns {columns}"
-                )
-            return background.dataframe_columns
-        if self.feature_names is not None:
-            if len(self.feature_names) != background.n_features:
-                raise UnknownFeatureError(
-                    f"{len(self.feature_names)} feature_names for a background of {background.n_features} columns"
-                )
-            return [str(name) for name in self.feature_names]
-        known = names_known_to_model(self.model)
-        n = background.n_features
-        if known is not None and len(known) == n:
-            return known
-        if n is not None and (self.causal_graph is None or self._means_positions()):
-            return [f"Feature {i}" for i in range(n)]
-        return None
-
-    def _means_positions(self) -> bool:
-        """Integers in a causal graph are columns only where the columns have no names."""
-        unnamed = self._network is None and self.feature_names is None
-        return (
-            unnamed and MatrixBackground(self.masker).dataframe_columns is None and _uses_positions(self.causal_graph)
-        )
-
-    def _assemble(self, features: Sequence[str], probe: np.ndarray | None = None) -> Execution:
-        graph = self.causal_graph
-        if self._means_positions():
-            graph = [(_feature_at(features, a), _feature_at(features, b)) for a, b in _edges_of(graph)]
-        arguments = Arguments(
+    def _arguments(self) -> Arguments:
+        return Arguments(
             self.model,
-            graph,
+            self._network if self._network is not None else self.masker,
+            self.feature_names,
+            self.causal_graph,
             self.orders,
             self.weights,
             self.encoder,
@@ -441,29 +361,14 @@ class AsymmetricExplainer(shap.Explainer):
             None if _is_identity(self.link) else self.link,
             self.linearize_link,
         )
-        budget = Budget(self.budget, self.memory_limit)
-        if self._network is not None:
-            problem = assemble_network_problem(self._network, features, arguments)
-            return Execution(problem, self.algorithm, budget, self.n_jobs, self.causal_graph is None)
-        if self.encoder is not None:
-            raise UnknownMethodError(
-                "encoder= goes with a Bayesian network; a matrix background holds the model's own inputs"
-            )
-        background = MatrixBackground(self.masker)
-        rows = background.data[:5] if background.data is not None else probe
-        assert rows is not None
-        problem = assemble_matrix_problem(background, features, arguments, rows)
-        return Execution(problem, self.algorithm, budget, self.n_jobs, False)
+
+    def _executing(self, problem: Problem) -> Execution:
+        own_graph = self._network is not None and self.causal_graph is None
+        return Execution(problem, self.algorithm, Budget(self.budget, self.memory_limit), self.n_jobs, own_graph)
 
     def _execution_for(self, table: Table) -> Execution:
         if self._execution is None:
-            n_columns = len(table.columns) if table.columns is not None else np.asarray(table.array).shape[1]
-            if self._network is not None:
-                features = features_from_rows(self._network, table.columns, n_columns)
-            else:
-                features = list(self.feature_names or table.columns or [f"Feature {i}" for i in range(n_columns)])
-            probe = table.frame.to_numpy()[:5] if table.frame is not None else np.asarray(table.array)[:5]
-            self._execution = self._assemble(features, probe)
+            self._execution = self._executing(assemble_for_rows(self._arguments(), table))
         return self._execution
 
     def _known_execution(self) -> Execution:
@@ -474,84 +379,9 @@ class AsymmetricExplainer(shap.Explainer):
             )
         return self._execution
 
-    def _feature_names_of(self, problem: Problem) -> list[str]:
-        if isinstance(problem.background, DiscreteBackground):
-            return list(problem.background.features)
-        if problem.order is not None:
-            return [str(name) for name in problem.order.features]
-        return (
-            [f"Feature {i}" for i in range(problem.n_features)]
-            if self.feature_names is None
-            else list(self.feature_names)
-        )
-
-    def _display_names(self, table: Table) -> list[str]:
-        names = self._feature_names_of(self._known_execution().problem)
-        if self._network is None and table.columns is not None and not set(table.columns) & set(names):
-            return table.columns  # a matrix without names: X names the features
-        return names
-
-    # --- rows -------------------------------------------------------------------------------------------------
-
-    def _encode(self, problem: Problem, table: Table) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """Rows for the backends, and data and display data for the plots."""
-        if isinstance(problem.background, DiscreteBackground):
-            try:
-                codes = problem.background.encode(table.frame if table.frame is not None else table.array)
-            except UnknownStateError as error:
-                if self.encoder is None:
-                    raise
-                raise UnknownStateError(f"{error}; X holds states, encoder= is applied behind the explainer") from None
-            problem.background.check_rows(codes)
-            return codes, codes.astype(float), problem.background.decode(codes)
-        names = self._feature_names_of(problem)
-        if table.frame is not None:
-            frame = table.frame
-            columns = [str(column) for column in frame.columns]
-            if set(columns) & set(names):
-                missing = [name for name in names if name not in columns]
-                surplus = [column for column in columns if column not in names]
-                if missing or surplus:
-                    what = (
-                        f"has no column {missing[0]!r}"
-                        if missing
-                        else f"has the column {surplus[0]!r}, which is no feature"
-                    )
-                    raise RowsError(f"X {what}; the features are {names}")
-                frame = frame.iloc[:, [columns.index(name) for name in names]]
-            array = frame.to_numpy()
-        else:
-            array = np.asarray(table.array)
-        if array.shape[1] != len(names):
-            raise RowsError(f"X has {array.shape[1]} columns, the background has {len(names)}: {names}")
-        if array.dtype == bool:
-            array = array.astype(float)
-        return array, array, None
-
-    def _any_row(self, problem: Problem) -> np.ndarray:
-        if isinstance(problem.background, DiscreteBackground):
-            return np.zeros((1, problem.n_features), dtype=np.intp)
-        data = problem.background.data
-        if data is None:
-            raise RowsError("this masker has no data to take a row from; explain a row and read base_values instead")
-        return np.asarray(data[:1])
-
     def _settings(self, problem: Problem, max_evals: int | str = "auto", batch_size: int | str = "auto") -> Settings:
         settings = Settings(self.n_orders, self.n_draws, self._entropy, 65_536, self.ideal_limit, self.order_method)
-        if batch_size != "auto":
-            _check_positive(batch_size=batch_size)
-            settings = replace(settings, batch_size=int(batch_size))
-        if max_evals != "auto":
-            _check_positive(max_evals=max_evals)
-            n = problem.n_features
-            fewest = 2 * (n - 1) + 2
-            if int(max_evals) < fewest:
-                raise BudgetExceededError(
-                    f"max_evals={max_evals} is too low for {n} features: two orders need {fewest}"
-                )
-            n_orders = (int(max_evals) - 2) // max(1, n - 1)
-            settings = replace(settings, n_orders=n_orders, ideal_limit=min(settings.ideal_limit, int(max_evals)))
-        return settings
+        return settings_of_call(settings, problem.n_features, max_evals, batch_size)
 
 
 def _is_identity(link: Callable[..., Any]) -> bool:
@@ -559,29 +389,3 @@ def _is_identity(link: Callable[..., Any]) -> bool:
     return link is shap.links.identity or (
         getattr(link, "__name__", "") == "identity" and getattr(link, "__module__", "") == "shap.links"
     )
-
-
-def _uses_positions(graph: Any) -> bool:
-    edges = _edges_of(graph)
-    return bool(edges) and all(isinstance(node, (int, np.integer)) for edge in edges for node in edge)
-
-
-def _feature_at(features: Sequence[str], position: Any) -> str:
-    if not 0 <= position < len(features):
-        raise CausalGraphError(f"the causal graph names column {position}; the columns are 0 to {len(features) - 1}")
-    return features[int(position)]
-
-
-def _edges_of(graph: Any) -> list[tuple[Any, Any]]:
-    if isinstance(graph, (list, tuple)):
-        return [
-            tuple(edge) for edge in graph if not isinstance(edge, str) and hasattr(edge, "__len__") and len(edge) == 2
-        ]
-    edges = getattr(graph, "edges", None)
-    return [(a, b) for a, b in edges] if edges is not None else []
-
-
-def _check_positive(**arguments: Any) -> None:
-    for name, value in arguments.items():
-        if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)) or not value > 0:
-            raise ShapAsvError(f"{name}={value!r} must be a number > 0")

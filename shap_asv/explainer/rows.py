@@ -29,6 +29,10 @@ class Table:
     def columns(self) -> list[str] | None:
         return None if self.frame is None else [str(column) for column in self.frame.columns]
 
+    @property
+    def n_columns(self) -> int:
+        return int((self.frame if self.frame is not None else np.asarray(self.array)).shape[1])
+
 
 def read_table(rows: Any) -> Table:
     """Tabular input of any of the accepted kinds.

@@ -1,0 +1,146 @@
+"""What the user knows about causes -> an order of the features, or a list of orders.
+
+A causal graph may be a networkx or pgmpy graph, a list of (cause, effect) or a ready
+:class:`~shap_asv.orders.CausalOrder`; without one the network's own graph is taken. Nodes that are no features are
+projected out, which keeps precedence through them; a node that is nearly the name of a feature is a typo and an error.
+"""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.errors import CausalGraphError, CausalGraphWarning, UnknownFeatureError, warn_user
+from shap_asv.orders import CausalOrder
+
+
+def network_order(network: DiscreteNetwork, features: Sequence[str]) -> CausalOrder:
+    """The network's own graph as a causal order of the features; latent nodes hand precedence on."""
+    graph = nx.DiGraph()
+    graph.add_nodes_from(network.names)
+    graph.add_edges_from(
+        (network.names[p], network.names[v]) for v, parents in enumerate(network.parents) for p in parents
+    )
+    return CausalOrder.from_graph(graph, features=list(features))
+
+
+def edgeless_order(features: Sequence[str]) -> CausalOrder:
+    """No causal knowledge: every order of the features is allowed, as in ordinary SHAP."""
+    return CausalOrder.from_edges([], features=list(features))
+
+
+def read_causal_graph(causal_graph: Any, features: Sequence[str], hidden: Sequence[str] = ()) -> CausalOrder:
+    """A CausalOrder, a DiGraph (pgmpy's included) or a list of (cause, effect) -> an order of exactly ``features``.
+
+    Features that the graph does not mention are kept without any edge, and nodes that are no features are projected
+    out; both are said in a warning (the latter not for ``hidden`` nodes, which are known to be latent).
+    """
+    graph = _as_digraph(causal_graph)
+    missing = [name for name in features if name not in graph]
+    surprising = [node for node in graph if node not in set(features) | set(hidden)]
+    for node in surprising:
+        _check_typo(str(node), missing or list(features))
+    if missing and len(missing) == len(features) and len(graph):
+        raise CausalGraphError(
+            f"the causal graph speaks of {_listed(list(graph))}, none of which is a feature; "
+            f"the features are {_listed(features)}"
+        )
+    if missing:
+        warn_user(
+            f"the causal graph does not mention {_listed(missing)}; taken as features without causes and effects",
+            CausalGraphWarning,
+        )
+        graph.add_nodes_from(missing)
+    if surprising:
+        warn_user(
+            f"the causal graph has {_listed(surprising)}, no feature of the model; "
+            "projected out, precedence through it is kept",
+            CausalGraphWarning,
+        )
+    return CausalOrder.from_graph(graph, features=list(features))
+
+
+def _check_typo(node: str, features: Sequence[str]) -> None:
+    """A node that is nearly the name of a feature is a typo; names that differ in a number are not."""
+    words = [name for name in features if not any(c.isdigit() for c in name)]
+    close = get_close_matches(node, words, n=1, cutoff=0.8)
+    if close:
+        raise CausalGraphError(
+            f"the causal graph has a node {node!r}, which is no feature; did you mean {close[0]!r}? "
+            "(Rename it if it really is another variable.)"
+        )
+
+
+def _as_digraph(causal_graph: Any) -> nx.DiGraph:
+    order: CausalOrder | None
+    if isinstance(causal_graph, CausalOrder):
+        order = causal_graph
+    elif isinstance(causal_graph, nx.Graph):
+        if not causal_graph.is_directed():
+            raise CausalGraphError(
+                "the causal graph is undirected; pass a networkx.DiGraph whose edges go from cause to effect"
+            )
+        graph = nx.DiGraph()
+        graph.add_nodes_from(str(node) for node in causal_graph)
+        graph.add_edges_from((str(a), str(b)) for a, b in causal_graph.edges)
+        return graph
+    elif isinstance(causal_graph, (list, tuple, set, frozenset)):
+        order = (
+            CausalOrder.from_edges([(str(a), str(b)) for a, b in _pairs(causal_graph)]) if len(causal_graph) else None
+        )
+    else:
+        raise CausalGraphError(
+            f"a causal graph cannot be read from a {type(causal_graph).__name__}; "
+            "pass a networkx.DiGraph, a pgmpy network, a list of (cause, effect) or a CausalOrder"
+        )
+    graph = nx.DiGraph()
+    if order is not None:
+        graph.add_nodes_from(str(feature) for feature in order.features)
+        graph.add_edges_from((str(a), str(b)) for a, b in order.edges)
+    return graph
+
+
+def _pairs(edges: Any) -> list[tuple[Any, Any]]:
+    for edge in edges:
+        if not isinstance(edge, tuple) or len(edge) != 2:  # a list of two could just as well be a level
+            raise CausalGraphError(
+                f"{edge!r} is no (cause, effect) pair; pass edges as tuples, [('age', 'income')], "
+                "and levels as CausalOrder.from_levels([['age', 'sex'], ['income']])"
+            )
+    return [(edge[0], edge[1]) for edge in edges]
+
+
+def _listed(names: Sequence[Any]) -> str:
+    shown = ", ".join(repr(name) for name in names[:5])
+    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
+
+
+def read_orders(orders: Any, weights: Any, features: Sequence[str]) -> tuple[np.ndarray, np.ndarray | None]:
+    """The user's own orders, as names or as positions -> int array (k, n), and their weights made to sum to one."""
+    position = {name: i for i, name in enumerate(features)}
+    n = len(features)
+    rows = [list(order) for order in orders]
+    if not rows:
+        raise CausalGraphError("orders= is empty; pass at least one order of all features")
+    read = np.empty((len(rows), n), dtype=np.intp)
+    for i, order in enumerate(rows):
+        try:
+            places = [position[item] if isinstance(item, str) else int(item) for item in order]
+        except KeyError as error:
+            raise UnknownFeatureError(
+                f"order {i} names {error.args[0]!r}, which is no feature: {list(features)}"
+            ) from None
+        if sorted(places) != list(range(n)):
+            raise CausalGraphError(f"order {i} is {order!r}; each order must hold each of the {n} features once")
+        read[i] = places
+    if weights is None:
+        return read, None
+    w = np.asarray(weights, dtype=float)
+    if w.shape != (len(rows),) or not np.isfinite(w).all() or (w < 0).any() or w.sum() == 0:
+        raise CausalGraphError(
+            f"weights= must be {len(rows)} finite numbers >= 0, one for each order, not all zero; got {weights!r}"
+        )
+    return read, w / w.sum()
