@@ -40,12 +40,15 @@ class BucketRows:
         ``w(x | row)``; they sum to one over a row, or are all 0 in a row that is impossible.
     child_rows : tuple of int arrays (entries,)
         The row of each child bucket that the entry leads to.
+    met : int array (rows,)
+        An evidence row of the batch that the row belongs to (any other one agrees with it at and below the bucket).
     """
 
     starts: np.ndarray
     states: np.ndarray
     weights: np.ndarray
     child_rows: tuple[np.ndarray, ...]
+    met: np.ndarray
 
     @property
     def n_rows(self) -> int:
@@ -107,6 +110,7 @@ class _Layout:
     states: np.ndarray
     places: np.ndarray
     child_rows: tuple[np.ndarray, ...]
+    met: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,14 +121,19 @@ class _Numbering:
     chosen: Sequence[np.ndarray]
 
 
-def compile_evidence(plan: EliminationPlan, codes: np.ndarray, entry_limit: int, compiled: bool) -> Circuit | None:
+def compile_evidence(
+    plan: EliminationPlan, codes: np.ndarray, entry_limit: int, compiled: bool, marks: np.ndarray | None = None
+) -> Circuit | None:
     """Circuit of evidence ``codes`` (nodes, E), -1 = free; None when it would have more than ``entry_limit`` entries.
 
     O(E nodes) integer work plus O(entries) arithmetic; entries <= E * plan.n_entries, usually far fewer.
     A single evidence row is never refused. ``compiled`` changes the speed, not a bit of the result.
+
+    ``marks`` (nodes, E), if given, are numbers from 0 that have to agree as well for two rows to be one.
     """
     n_evidence = codes.shape[1]
-    numbering = _number_compiled(plan, codes) if compiled else _number(plan, codes)
+    labels, bounds = _labels(plan, codes, marks)
+    numbering = _number_compiled(plan, labels, bounds) if compiled else _number(plan, labels, bounds)
     layouts = _lay_out(plan, codes, numbering, entry_limit if n_evidence > 1 else None, compiled)
     if layouts is None:
         return None
@@ -134,7 +143,7 @@ def compile_evidence(plan: EliminationPlan, codes: np.ndarray, entry_limit: int,
     for bucket, layout in zip(plan.buckets, layouts, strict=True):
         weights, message = weigh(bucket, layout, messages)
         messages.append(message)
-        rows.append(BucketRows(layout.starts, layout.states, weights, layout.child_rows))
+        rows.append(BucketRows(layout.starts, layout.states, weights, layout.child_rows, layout.met))
     log_probability = np.zeros(n_evidence)
     for root in plan.roots:
         with np.errstate(divide="ignore"):
@@ -144,22 +153,35 @@ def compile_evidence(plan: EliminationPlan, codes: np.ndarray, entry_limit: int,
     return Circuit(plan, tuple(rows), root_rows, log_probability)
 
 
-def _number(plan: EliminationPlan, codes: np.ndarray) -> _Numbering:
+def _labels(plan: EliminationPlan, codes: np.ndarray, marks: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """What has to agree: codes, or codes and marks in one number from -1 (nodes, E); and one past the largest number
+    that each bucket meets.
+    """
+    _, cards, _, _ = plan.flat
+    if marks is None:
+        return codes, cards
+    size = marks.max(axis=1, initial=0).astype(np.int64) + 1
+    labels = (codes.astype(np.int64) + 1) * size[:, None] + marks - 1
+    return labels, (cards + 1) * size[[bucket.node for bucket in plan.buckets]] - 1
+
+
+def _number(plan: EliminationPlan, labels: np.ndarray, bounds: np.ndarray) -> _Numbering:
     ids: list[np.ndarray] = []
     chosen: list[np.ndarray] = []
-    for bucket in plan.buckets:
+    for bucket, bound in zip(plan.buckets, bounds.tolist(), strict=True):
         columns = [(ids[c], len(chosen[c])) for c in bucket.children]
-        columns.append((codes[bucket.node].astype(np.int64) + 1, bucket.cardinality + 1))
-        numbers, one_of_each = number_rows(columns, codes.shape[1])
+        columns.append((labels[bucket.node].astype(np.int64) + 1, bound + 1))
+        numbers, one_of_each = number_rows(columns, labels.shape[1])
         ids.append(numbers)
         chosen.append(one_of_each)
     return _Numbering(ids, chosen)
 
 
-def _number_compiled(plan: EliminationPlan, codes: np.ndarray) -> _Numbering:
+def _number_compiled(plan: EliminationPlan, labels: np.ndarray, bounds: np.ndarray) -> _Numbering:
     from shap_asv.backgrounds import evidence_kernel  # brings numba in
 
-    ids, chosen, counts = evidence_kernel.number_evidence(np.ascontiguousarray(codes), *plan.flat)
+    nodes, _, starts, children = plan.flat
+    ids, chosen, counts = evidence_kernel.number_evidence(np.ascontiguousarray(labels), nodes, bounds, starts, children)
     return _Numbering(list(ids), [numbers[:count] for numbers, count in zip(chosen, counts, strict=True)])
 
 
@@ -190,7 +212,7 @@ def _lay_out(
             )
             child_rows.append(ids)
             wanted[c] = below_classes, below_separators
-        layouts.append(_Layout(starts, entry_rows, states, places, tuple(child_rows)))
+        layouts.append(_Layout(starts, entry_rows, states, places, tuple(child_rows), chosen[row_classes]))
         n_entries += len(states)
         if entry_limit is not None and n_entries > entry_limit:
             return None

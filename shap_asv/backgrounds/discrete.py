@@ -18,14 +18,13 @@ from shap_asv.backgrounds.impossible import minimal_contradiction, relax_evidenc
 from shap_asv.backgrounds.inference import Inference
 from shap_asv.backgrounds.joint import feature_joint
 from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.questions import checked_evidence, checked_terms
 from shap_asv.backgrounds.validation import checked_network
 from shap_asv.errors import (
     ImpossibleEvidenceError,
-    RowsError,
     ShapAsvError,
     UnknownFeatureError,
     UnknownMethodError,
-    UnknownStateError,
 )
 
 JOINT_LIMIT = 1 << 25
@@ -182,7 +181,44 @@ class DiscreteBackground:
         by_node, node_terms = self._checked_terms(vectors, terms)
         result, rows = self._inference.expectations(self._on_nodes(evidence), by_node, node_terms)
         if len(rows):
-            result[rows] = self._relaxed_expectations(evidence[rows], rows, vectors, terms)
+            self._refuse_impossible(evidence, rows)
+            result[rows] = self._relaxed_expectations(evidence[rows], vectors, terms)
+        return result
+
+    def paired_expectations(self, evidence: np.ndarray, vectors: Sequence[np.ndarray], terms: np.ndarray) -> np.ndarray:
+        """``E[prod over v of g_qv(X_v) | evidence row q]`` for pairs of one evidence row and one term -> float64 (Q,).
+
+        The diagonal of :meth:`expectations`, for questions that have nothing to do with one another; where every term
+        is asked of every evidence row, :meth:`expectations` shares more.
+
+        Parameters
+        ----------
+        evidence : int array (Q, n)
+        vectors : sequence of n float arrays (V_v, card(v))
+        terms : int array (Q, n)
+            The term of each evidence row.
+
+        Examples
+        --------
+        The probability of rain when nothing is known, and that of no rain when it rains:
+
+        >>> import numpy as np
+        >>> rain = DiscreteNetwork(("rain",), (("no", "yes"),), ((),), (np.array([0.75, 0.25]),))
+        >>> indicators = (np.array([[1.0, 1.0], [0.0, 1.0], [1.0, 0.0]]),)
+        >>> DiscreteBackground(rain).paired_expectations(
+        ...     np.array([[-1], [1]]), indicators, np.array([[1], [2]])
+        ... ).tolist()
+        [0.25, 0.0]
+        """
+        evidence = self._checked_evidence(evidence)
+        by_node, node_terms = self._checked_terms(vectors, terms)
+        if len(node_terms) != len(evidence):
+            raise ShapAsvError(f"{len(evidence)} evidence rows cannot be paired with {len(node_terms)} terms")
+        result, rows = self._inference.paired_expectations(self._on_nodes(evidence), by_node, node_terms)
+        if len(rows):
+            self._refuse_impossible(evidence, rows)
+            for row in rows:
+                result[row] = self._relaxed_expectations(evidence[[row]], vectors, np.asarray(terms)[[row]])[0, 0]
         return result
 
     def expected_sums(
@@ -219,7 +255,8 @@ class DiscreteBackground:
             )
         result, rows = self._inference.expected_sums(self._on_nodes(evidence), by_node, node_terms, coefficients)
         if len(rows):
-            result[rows] = self._relaxed_expectations(evidence[rows], rows, vectors, terms) @ coefficients
+            self._refuse_impossible(evidence, rows)
+            result[rows] = self._relaxed_expectations(evidence[rows], vectors, terms) @ coefficients
         return result
 
     def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
@@ -280,12 +317,15 @@ class DiscreteBackground:
             "give the network a positive probability there, or go on with impossible='relax'"
         )
 
-    def _relaxed_expectations(
-        self, evidence: np.ndarray, rows: np.ndarray, vectors: Sequence[np.ndarray], terms: np.ndarray
-    ) -> np.ndarray:
-        """Expectations for evidence that is impossible as it stands (or the error that says so)."""
+    def _refuse_impossible(self, evidence: np.ndarray, rows: np.ndarray) -> None:
+        """The error that names the first impossible row of the evidence, unless the user wants to go on."""
         if self.impossible == "raise":
-            raise ImpossibleEvidenceError(self._contradiction(evidence[0], f"evidence row {rows[0]}", len(rows)))
+            raise ImpossibleEvidenceError(self._contradiction(evidence[rows[0]], f"evidence row {rows[0]}", len(rows)))
+
+    def _relaxed_expectations(
+        self, evidence: np.ndarray, vectors: Sequence[np.ndarray], terms: np.ndarray
+    ) -> np.ndarray:
+        """Expectations for evidence that is impossible as it stands."""
         kept = relax_evidence(self._log_probability, evidence, np.argsort(self.nodes))
         dropped = (evidence >= 0) & (kept < 0)
         result = np.empty((len(evidence), len(terms)))
@@ -306,8 +346,7 @@ class DiscreteBackground:
         rows = np.flatnonzero(np.isneginf(self._log_probability(evidence)))
         if not len(rows):
             return evidence
-        if self.impossible == "raise":
-            raise ImpossibleEvidenceError(self._contradiction(evidence[rows[0]], f"evidence row {rows[0]}", len(rows)))
+        self._refuse_impossible(evidence, rows)
         possible = evidence.copy()
         possible[rows] = relax_evidence(self._log_probability, evidence[rows], np.argsort(self.nodes))
         return possible
@@ -315,48 +354,18 @@ class DiscreteBackground:
     # --- the machinery ----------------------------------------------------------------------------------------
 
     def _checked_evidence(self, evidence: np.ndarray) -> np.ndarray:
-        evidence = np.asarray(evidence)
-        if evidence.ndim != 2 or evidence.shape[1] != self.n_features or evidence.dtype.kind not in "iu":
-            raise RowsError(
-                f"codes must be integers of shape (rows, {self.n_features}), not {evidence.dtype} {evidence.shape}"
-            )
-        if evidence.dtype.kind == "u":
-            evidence = evidence.astype(np.int64)
-        if evidence.size and (evidence.min() < -1 or (evidence.max(axis=0) >= np.array(self.cardinalities)).any()):
-            row, v = (int(i) for i in np.argwhere((evidence < -1) | (evidence >= np.array(self.cardinalities)))[0])
-            raise UnknownStateError(
-                f"row {row}: {evidence[row, v]} is no state code of feature {self.features[v]!r}, which has "
-                f"{self.cardinalities[v]} states"
-            )
-        return evidence
+        return checked_evidence(evidence, self.features, self.cardinalities)
 
     def _checked_terms(
         self, vectors: Sequence[np.ndarray], terms: np.ndarray
     ) -> tuple[list[np.ndarray | None], np.ndarray]:
         """Vectors per node (None where no term looks) and terms (T, nodes)."""
-        terms = np.asarray(terms)
-        if terms.ndim != 2 or terms.shape[1] != self.n_features or len(vectors) != self.n_features:
-            raise ShapAsvError(
-                f"terms of shape {terms.shape} with {len(vectors)} vectors do not fit {self.n_features} features"
-            )
+        tables, used = checked_terms(vectors, terms, self.features, self.cardinalities)
         by_node: list[np.ndarray | None] = [None] * self.n_nodes
-        node_terms = np.zeros((len(terms), self.n_nodes), dtype=np.int64)
-        for v, node in enumerate(self.nodes):
-            table = np.asarray(vectors[v], dtype=np.float64)
-            if table.ndim != 2 or table.shape[1] != self.cardinalities[v]:
-                raise ShapAsvError(
-                    f"vectors of feature {self.features[v]!r} have shape {table.shape}; its {self.cardinalities[v]} "
-                    f"states ask for (number, {self.cardinalities[v]})"
-                )
-            if not np.isfinite(table).all():
-                raise ShapAsvError(f"vectors of feature {self.features[v]!r} hold NaN or infinity; they must be finite")
-            used = terms[:, v].astype(np.int64)
-            if len(used) and not (used.min() >= 0 and used.max() < len(table)):
-                raise ShapAsvError(f"terms name vectors of feature {self.features[v]!r} outside of 0..{len(table) - 1}")
-            constant = (table == 1).all(axis=1)
-            if not constant[used].all():
-                by_node[node] = table
-                node_terms[:, node] = np.where(constant[used], np.argmax(constant), used)
+        node_terms = np.zeros((len(used), self.n_nodes), dtype=np.int64)
+        for node, table, column in zip(self.nodes, tables, used.T, strict=True):
+            by_node[node] = table
+            node_terms[:, node] = column
         return by_node, node_terms
 
     def _on_nodes(self, evidence: np.ndarray) -> np.ndarray:

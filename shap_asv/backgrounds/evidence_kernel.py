@@ -46,21 +46,21 @@ def number_keys(keys: np.ndarray, bound: int, ids: np.ndarray, chosen: np.ndarra
 
 @numba.njit(nogil=True, cache=True)
 def number_evidence(
-    codes: np.ndarray, nodes: np.ndarray, cards: np.ndarray, child_starts: np.ndarray, children: np.ndarray
+    labels: np.ndarray, nodes: np.ndarray, bounds: np.ndarray, child_starts: np.ndarray, children: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Number the evidence at or below every bucket.
 
-    ``codes`` is (nodes, E). Returns ``ids`` (buckets, E), ``chosen`` (buckets, E), of which ``counts[b]`` are in use,
-    and ``counts``.
+    ``labels`` is (nodes, E), those of bucket b in ``-1 .. bounds[b] - 1``. Returns ``ids`` (buckets, E), ``chosen``
+    (buckets, E), of which ``counts[b]`` are in use, and ``counts``.
     """
-    n_evidence = codes.shape[1]
+    n_evidence = labels.shape[1]
     ids = np.empty((len(nodes), n_evidence), dtype=np.int32)
     chosen = np.empty((len(nodes), n_evidence), dtype=np.int32)
     counts = np.empty(len(nodes), dtype=np.int64)
     keys = np.empty(n_evidence, dtype=np.int64)
     for b in range(len(nodes)):
-        column = codes[nodes[b]]
-        bound = cards[b] + 1
+        column = labels[nodes[b]]
+        bound = bounds[b] + 1
         for i in range(n_evidence):
             keys[i] = column[i] + 1
         for child in range(child_starts[b], child_starts[b + 1]):

@@ -14,6 +14,7 @@ import numpy as np
 from shap_asv.backgrounds.circuit import Circuit, compile_evidence
 from shap_asv.backgrounds.elimination import EliminationPlan, plan_elimination
 from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.pairs import evaluate_pairs, split_pairs
 from shap_asv.backgrounds.sampling import (
     draw_backward,
     draw_backward_compiled,
@@ -103,16 +104,24 @@ class Inference:
         return bool(2 * (known | ~needed).all(axis=0).sum() >= sample.shape[1])
 
     def circuits(
-        self, evidence: np.ndarray, asked: np.ndarray, causal: bool | None = None
+        self,
+        evidence: np.ndarray,
+        asked: np.ndarray,
+        causal: bool | None = None,
+        marks: np.ndarray | None = None,
     ) -> Iterator[tuple[slice, Circuit]]:
-        """Circuits of consecutive blocks of evidence within :data:`ENTRY_LIMIT`, fit for terms on ``asked`` nodes."""
+        """Circuits of consecutive blocks of evidence within :data:`ENTRY_LIMIT`, fit for terms on ``asked`` nodes.
+
+        Evidence rows whose ``marks`` (nodes, E) differ are kept apart.
+        """
         causal = self.is_causal(evidence) if causal is None else causal
         plan = self.plan(asked | (evidence.max(axis=1, initial=-1) >= 0), causal)
         first, step = 0, EVIDENCE_BLOCK
         while first < evidence.shape[1]:
             where = slice(first, min(first + step, evidence.shape[1]))
             compiled = self.uses_kernels((where.stop - first) * len(plan.buckets) * _NANOSECONDS_PER_CODE)
-            circuit = compile_evidence(plan, evidence[:, where], ENTRY_LIMIT, compiled)
+            marked = None if marks is None else marks[:, where]
+            circuit = compile_evidence(plan, evidence[:, where], ENTRY_LIMIT, compiled, marked)
             if circuit is None:
                 step = max(1, (where.stop - first) // 2)
                 continue
@@ -164,6 +173,17 @@ class Inference:
             for block, columns in _term_blocks(circuit, vectors, terms, numbered):
                 compiled = self.uses_kernels(count_products(circuit, columns) * _NANOSECONDS_PER_PRODUCT)
                 result[where] += expected_sums(circuit, columns, coefficients[block], compiled)
+        return result, np.flatnonzero(impossible)
+
+    def paired_expectations(
+        self, evidence: np.ndarray, vectors: Sequence[np.ndarray | None], terms: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """``E[prod of g of term q | evidence row q]`` -> (Q,), and the evidence rows that are impossible."""
+        result, functions, vectors = split_pairs(evidence, vectors, terms)
+        impossible = np.zeros(evidence.shape[1], dtype=bool)
+        for where, circuit in self.circuits(evidence, functions.max(axis=1) > 0, marks=functions):
+            impossible[where] = np.isneginf(circuit.log_probability)
+            result[where] *= evaluate_pairs(circuit, vectors, functions[:, where])
         return result, np.flatnonzero(impossible)
 
     def draw(
