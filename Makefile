@@ -5,13 +5,14 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.ready-docs
 
-.PHONY: help demo test lint types clean docs benchmark
+.PHONY: help demo test lint types clean docs fuzz benchmark
 
 help:
 	@echo "make demo   set up, explain a model of the cancer network, write demo/"
 	@echo "make test   set up, then run tests, ruff and mypy"
 	@echo "make docs   set up, then build the documentation into docs/_build/html"
 	@echo "make benchmark  set up, run all experiments (about half an hour), rewrite docs/benchmarks.md"
+	@echo "make fuzz   set up, then 10,000 random cases against the definition (goes on where it stopped)"
 	@echo "make clean  remove the virtual environment and what was generated"
 
 $(READY): pyproject.toml
@@ -43,6 +44,9 @@ docs: $(DOCS_READY)
 
 benchmark: $(READY)
 	$(BIN)/python -m benchmarks
+
+fuzz: $(READY)
+	$(BIN)/python -m tests.reliability.fuzz
 
 clean:
 	rm -rf $(VENV) demo docs/_build build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,98 @@
+"""The small run of the property tests, and that the long one can be stopped, resumed and repeated."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
+
+from shap_asv.backends import columns
+from tests.reliability import fuzz
+from tests.reliability.cases import CHOICES, Case, case_of
+from tests.reliability.properties import check
+
+#: Simplest first: what hypothesis falls back on when it simplifies a case that fails.
+SIMPLE_FIRST = {name: tuple(dict.fromkeys(words)) for name, words in CHOICES.items()}
+CASES = st.builds(
+    Case, seed=st.integers(0, 2**32 - 1), **{name: st.sampled_from(words) for name, words in SIMPLE_FIRST.items()}
+)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(CASES)
+def test_explanations_follow_from_the_definition(case):
+    with threadpool_limits(1):
+        check(case)
+
+
+def test_a_number_is_a_case():
+    assert case_of(7) == case_of(7)
+    seen = [case_of(k) for k in range(400)]
+    for name, words in CHOICES.items():
+        assert {getattr(case, name) for case in seen} == set(words)
+
+
+def test_every_kind_of_case_is_sound():
+    """One case of each model, and of each further question, on a network that is not trivial."""
+    base = replace(case_of(0), n_nodes=4, n_latent=1, max_states=3, shape="dag", compiled=False)
+    with threadpool_limits(1):
+        for k, model in enumerate(SIMPLE_FIRST["model"]):
+            check(replace(base, seed=k, model=model, also="nothing", encoder="ordinal", graph="own"))
+
+
+@pytest.fixture
+def broken(monkeypatch):
+    """A weight that is off by a millionth."""
+    exact = columns.exact_columns
+
+    def slightly_off(weights):
+        found = exact(weights)
+        found.matrix.data[-1] *= 1 + 1e-6
+        return found
+
+    monkeypatch.setattr("shap_asv.backends.workload.exact_columns", slightly_off)
+
+
+def test_a_wrong_weight_is_found(broken, tmp_path, capsys):
+    """The run goes on past failures, names them with the command that repeats them, and remembers them."""
+    spans = fuzz.run(40, tmp_path / "state.json", silent=True)
+    assert 3 <= len(spans[0].failures) <= 40
+    said = capsys.readouterr()
+    assert f"--case {spans[0].failures[0]}" in said.out + said.err
+    assert fuzz.record_of(40, spans).figures[1].holds is False
+    assert fuzz.main(["--case", str(spans[0].failures[0])]) == 1
+
+
+def test_a_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
+    path, ran = tmp_path / "state.json", []
+
+    def stops_at_25(k):
+        if k == 25 and 25 not in ran:
+            ran.append(k)
+            raise KeyboardInterrupt
+        ran.append(k)
+        return "wrong" if k == 7 else None
+
+    monkeypatch.setattr(fuzz, "failure_of", stops_at_25)
+    monkeypatch.setattr(fuzz, "SPAN", 10)
+    with pytest.raises(KeyboardInterrupt):
+        fuzz.run(40, path, silent=True)
+    assert {span.first: span.done for span in fuzz.read_state(path).values()} == {0: 10, 10: 10, 20: 5}
+    spans = fuzz.run(40, path, silent=True)
+    assert ran == [*range(26), *range(25, 40)]
+    assert [span.done for span in spans] == [10] * 4
+    assert [k for span in spans for k in span.failures] == [7]
+    fuzz.run(40, path, silent=True)
+    assert len(ran) == 41
+
+
+def test_the_same_case_gives_the_same_numbers():
+    from tests.reliability.properties import build
+
+    with threadpool_limits(1):
+        first, second = build(case_of(11)), build(case_of(11))
+    np.testing.assert_array_equal(first.joint, second.joint)
+    np.testing.assert_array_equal(first.fitted.table, second.fitted.table)
+    np.testing.assert_array_equal(first.codes, second.codes)
