@@ -2,6 +2,7 @@
 
 import argparse
 import time
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -58,6 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.error(str(problem))
     # a small run never overwrites the figures that the documentation shows
     out = chosen.out or (ROOT / "build" / "benchmarks" if chosen.small else None)
+    warnings.filterwarnings("ignore", category=FutureWarning, module="pgmpy")  # about its own later versions
     places = Places.in_repository() if out is None else Places.under(out)
     progress = Progress(not chosen.quiet)
     for experiment in progress.over(experiments, "experiments"):

@@ -7,10 +7,12 @@ network takes seconds, and orders do not need them.
 import functools
 import gzip
 import re
+from collections.abc import Hashable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import networkx as nx
+import numpy as np
 
 # the paper prunes Child to a tree: for each node with two parents, the parent that is kept
 KEPT_PARENT = {
@@ -54,3 +56,46 @@ def pruned_child() -> nx.DiGraph:
 def balanced_binary_tree(depth: int) -> nx.DiGraph:
     """2^depth - 1 nodes, edges away from the root."""
     return nx.DiGraph([((v - 1) // 2, v) for v in range(1, 2**depth - 1)])
+
+
+def naive_bayes(n_effects: int) -> nx.DiGraph:
+    """A star: one cause of all the other features."""
+    return nx.DiGraph([("class", v) for v in range(n_effects)])
+
+
+def inverted_star(n_causes: int) -> nx.DiGraph:
+    """Many causes of one effect; no rooted tree."""
+    return nx.DiGraph([(v, "effect") for v in range(n_causes)])
+
+
+def multiple_paths(n_paths: int, length: int) -> nx.DiGraph:
+    """Directed paths of ``length`` nodes each that start at one common root (the paper's ``multiplePaths``)."""
+    graph = nx.DiGraph()
+    for path in range(n_paths):
+        nx.add_path(graph, ["root", *((path, step) for step in range(length))])
+    return graph
+
+
+def random_tree(n: int, rng: np.random.Generator, roots: int = 1) -> nx.DiGraph:
+    """Each node but the first ``roots`` ones gets a cause among those before it, uniformly."""
+    graph = nx.DiGraph()
+    graph.add_nodes_from(range(n))
+    graph.add_edges_from((int(rng.integers(v)), v) for v in range(roots, n))
+    return graph
+
+
+def rooted_trees(n: int) -> Iterator[nx.DiGraph]:
+    """Every rooted tree of ``n`` nodes, once: each free tree, hung up at each of its nodes."""
+    free = nx.nonisomorphic_trees(n) if n > 1 else [nx.empty_graph(1)]
+    seen = set()
+    for tree in free:
+        for root in tree:
+            hung = nx.bfs_tree(tree, root)
+            if (form := nested(hung, root)) not in seen:
+                seen.add(form)
+                yield hung
+
+
+def nested(tree: nx.DiGraph, root: Hashable) -> str:
+    """The tree as brackets in brackets; equal for isomorphic rooted trees."""
+    return "(" + "".join(sorted(nested(tree, child) for child in tree.successors(root))) + ")"

@@ -7,7 +7,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.experiment import AGAINST_PAPER, Cell, Claim, Experiment, Table
+from benchmarks.experiment import AGAINST_PAPER, Claim, Experiment, Table
+from benchmarks.markdown import as_markdown
 from benchmarks.registry import EXPERIMENTS
 from benchmarks.storage import Places, Stored, read_all
 
@@ -18,38 +19,14 @@ The experiments of the paper behind this package, repeated, and some past it. `m
 what came out here, and whether the claim holds; this page is generated from the results, which are kept as CSV and JSON
 in `benchmarks/results/`.
 
-Times depend on the machine (these were taken on one busy core), and the paper's come from another one. Ratios of two
-times of one run do not; they carry the conclusions.
+Times depend on the machine, and the paper's come from another one; ratios of two times of one run carry the
+conclusions. Unless an experiment says otherwise, times are CPU seconds of one thread.
+
+Three further measurements print what they find and store nothing: `python -m benchmarks.ensembles` (tree ensembles
+against TreeSHAP, large forests), `python -m benchmarks.inference` (10,000 queries against pgmpy) and
+`python -m benchmarks.explainer` (rows per second, overhead, cold start).
 """
 VERDICTS = {None: "-", True: "yes", False: "**no**"}
-
-
-def shown(cell: Cell) -> str:
-    """A cell for readers: separators in whole numbers, four digits of the others."""
-    if cell is None:
-        return ""
-    if isinstance(cell, bool):
-        return "yes" if cell else "no"
-    if isinstance(cell, int):
-        return f"{cell:,}" if abs(cell) < 10**15 else f"{cell:.3e}"
-    if isinstance(cell, float):
-        return f"{cell:,.0f}" if 10_000 <= abs(cell) < 1e9 else f"{cell:.4g}"
-    return cell.replace("|", "\\|")
-
-
-def as_markdown(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
-    """A Markdown table, numbers to the right."""
-    numbers = [
-        any(isinstance(row[c], int | float) for row in rows)
-        and all(row[c] is None or isinstance(row[c], int | float) for row in rows)
-        for c in range(len(columns))
-    ]
-    lines = [
-        "| " + " | ".join(column.replace("|", "\\|") for column in columns) + " |",
-        "|" + "|".join("---:" if number else "---" for number in numbers) + "|",
-        *("| " + " | ".join(map(shown, row)) + " |" for row in rows),
-    ]
-    return "\n".join(lines)
 
 
 def claims_table(claims: Sequence[Claim]) -> str:

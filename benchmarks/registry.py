@@ -3,10 +3,24 @@
 Modules of experiments import what is heavy inside their functions, so that ``python -m benchmarks --list`` is quick.
 """
 
+from benchmarks.accuracy import ACCURACY
+from benchmarks.classes import CLASSES
 from benchmarks.experiment import Experiment
+from benchmarks.mean_prediction import MEAN_PREDICTION
+from benchmarks.orders import ORDERS
+from benchmarks.runtime import RUNTIME
 from benchmarks.sampling import SAMPLING
+from benchmarks.values import MONTE_CARLO
 
-EXPERIMENTS: tuple[Experiment, ...] = (SAMPLING,)
+EXPERIMENTS: tuple[Experiment, ...] = (
+    CLASSES,
+    RUNTIME,
+    SAMPLING,
+    ACCURACY,
+    MEAN_PREDICTION,
+    ORDERS,
+    MONTE_CARLO,
+)
 
 
 def find(name: str) -> Experiment:

@@ -5,26 +5,14 @@ The paper draws them by counting recursively, sharing the recursion between samp
 bound on any such method is to sort as many random numbers, which is timed in the same run.
 """
 
-import time
-from collections.abc import Callable
-
 import numpy as np
 
 from benchmarks.experiment import AGAINST_PAPER, Claim, Experiment, Plot, Progress, Result, Size, Table
 from benchmarks.graphs import pruned_child
+from benchmarks.timing import shortest, timed
 
 PAPER_SECONDS = {100: 0.927, 1000: 1.117, 10_000: 4.717, 20_000: 7.717, 30_000: 10.8387}
 ASKED_RATIO = 5.0
-
-
-def shortest(work: Callable[[], object], repeats: int) -> float:
-    """Seconds of the shortest of several runs: what the work takes when nothing disturbs it."""
-    taken = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        taken.append(time.perf_counter() - start)
-    return min(taken)
 
 
 def run(size: Size, progress: Progress) -> Result:
@@ -34,9 +22,7 @@ def run(size: Size, progress: Progress) -> Result:
     repeats = 15 if size == "full" else 2
     order = CausalOrder.from_graph(pruned_child())
     rng = np.random.default_rng(0)
-    start = time.perf_counter()
-    order.sample_topological_orders(1, seed=0)
-    first = time.perf_counter() - start
+    first, _ = timed(lambda: order.sample_topological_orders(1, seed=0))
     rows = []
     for n in progress.over(counts, "sampling"):
         ours = shortest(lambda n=n: order.sample_topological_orders(n, seed=1), repeats)

@@ -7,7 +7,8 @@ import pytest
 
 from benchmarks.__main__ import main, perform, report
 from benchmarks.experiment import Claim, Experiment, Plot, Progress, Result, Table
-from benchmarks.page import as_markdown, page, shown
+from benchmarks.markdown import as_markdown, shown
+from benchmarks.page import page
 from benchmarks.registry import EXPERIMENTS
 from benchmarks.storage import Places, keep, read, read_all
 

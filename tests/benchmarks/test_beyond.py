@@ -1,0 +1,54 @@
+"""The experiment past the paper: what its tables say follows from the definitions."""
+
+import numpy as np
+import pytest
+
+from benchmarks.beyond import balanced, claims, pruned_child, whole_network
+from benchmarks.ensembles import efficiency_gap
+from benchmarks.experiment import Table
+
+NETWORK = ("network", "s per row", "efficiency gap")
+FOREST = (
+    "features",
+    "s per row",
+    "ASV / TreeSHAP, path-dependent",
+    "ASV / TreeSHAP, interventional",
+    "efficiency gap",
+)
+
+
+def test_a_whole_network_is_counted_and_adds_up():
+    row = whole_network("asia", "dysp", 2)
+    name, features, edges, orders, backend, rows, first, seconds, path_dependent, interventional, gap = row
+    assert (name, features, edges, orders, rows) == ("asia", 7, 6, 32, 2)
+    assert backend
+    assert min(first, seconds, path_dependent, interventional) > 0
+    assert gap < 1e-9
+
+
+def test_forests_are_counted_and_add_up():
+    graph, features, digits, leaves, rows, *_, gap = pruned_child(2, 2)
+    assert (graph, features, rows) == ("child, pruned to a tree", 19, 2)
+    assert digits == 10  # 7.41e11 orders of 20 nodes; the target, a leaf, is one of them
+    assert leaves > 100
+    assert gap < 1e-9
+    # 7!! ways: 7! over the sizes of all subtrees, 7 * 3 * 3
+    assert balanced(7, 2, 2)[1:3] == (7, 1.0)
+
+
+def test_a_sum_that_is_off_shows_as_a_gap():
+    phi = np.ones((2, 3, 1))
+    assert efficiency_gap(phi, np.array([[3.0], [3.0]])) == 0
+    assert efficiency_gap(phi, np.array([[3.0], [3.5]])) == pytest.approx(0.5)
+
+
+def test_claims_follow_the_tables():
+    def verdicts(slow, gap, ratio, last):
+        networks = Table("networks", NETWORK, (("a", slow, 1e-12),))
+        forests = Table(
+            "forests", FOREST, ((19, 1.0, ratio, ratio / 20, gap), (10, 1.0, 1.0, 1.0, 0.0), (100, last, 1.0, 1.0, 0.0))
+        )
+        return [claim.holds for claim in claims((networks, forests))]
+
+    assert verdicts(1.0, 1e-12, 0.9, 99.0) == [True] * 5
+    assert verdicts(11.0, 1e-6, 1.1, 101.0) == [False] * 5
