@@ -1,4 +1,4 @@
-"""The explainer end to end: ``python -m benchmarks.explainer [rows] [child] [overhead] [cold]``.
+"""The explainer end to end: ``python -m benchmarks.explainer [rows] [child] [overhead] [cold] [blackbox]``.
 
 Prints rows per second for child and insurance (decision tree and forest, exact and sampled), what 1,000 rows cost
 against one, the share of planning and assembly, and a cold start against ``import shap`` alone. Ratios are taken in
@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from shap_asv import AsymmetricExplainer, load_network, sample_rows
 from shap_asv.explainer.fitting import fit_rows
@@ -123,9 +123,40 @@ def cold_start(repeats=3):
     )
 
 
+def black_box(n_rows=3):
+    """A callable on the full child network, asked about every possible state, against the tree inside of it."""
+    network = load_network("child")
+    table = sample_rows(network, 4000, seed=0)
+    X, y = table.drop(columns="XrayReport"), table["XrayReport"]
+    codes = {name: {state: i for i, state in enumerate(network.get_cpds(name).state_names[name])} for name in X}
+    encoded = np.stack([X[name].map(codes[name]) for name in X], axis=1)
+    tree = DecisionTreeRegressor(max_depth=8, random_state=0).fit(encoded, (y == "Normal").astype(float))
+
+    def ask(table):
+        return tree.tree_.predict(np.ascontiguousarray(table, dtype=np.float32))[:, 0]
+
+    expected = AsymmetricExplainer(tree, network, encoder=codes, feature_names=list(X))(X[:n_rows], silent=True)
+    explainer = AsymmetricExplainer(ask, network, encoder=codes, feature_names=list(X), algorithm="exact")
+    estimate = explainer.plan(X[:n_rows]).chosen.estimate
+    seconds, found = timed(lambda: explainer(X[:n_rows]))
+    error = np.abs(found.values - expected.values).max()
+    later, _ = timed(lambda: explainer(X[n_rows : 2 * n_rows], silent=True))
+    print(
+        f"black box, full child, {explainer.plan(X[:n_rows]).backend.name}: {estimate.model_calls:,} states, "
+        f"{estimate.coalitions:,} ideals, {n_rows} rows in {seconds:.0f} s (the plan said {estimate.seconds:.0f} s), "
+        f"{n_rows} more in {later:.0f} s; largest difference to the tree {error:.0e}"
+    )
+
+
 def main():
-    parts = {"rows": rows_per_second, "child": full_child, "overhead": overhead, "cold": cold_start}
-    for name in sys.argv[1:] or parts:
+    parts = {
+        "rows": rows_per_second,
+        "child": full_child,
+        "overhead": overhead,
+        "cold": cold_start,
+        "blackbox": black_box,
+    }
+    for name in sys.argv[1:] or [name for name in parts if name != "blackbox"]:
         parts[name]()
 
 

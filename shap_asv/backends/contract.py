@@ -67,9 +67,10 @@ class Settings:
     batch_size: int = 65_536
     ideal_limit: int = 1_000_000
     order_method: str = "auto"
+    silent: bool = field(default=True, compare=False)
 
     def value_options(self, problem: Problem) -> ValueOptions:
-        return ValueOptions(self.n_draws, self.seed, self.batch_size, problem.link, problem.linearize_link)
+        return ValueOptions(self.n_draws, self.seed, self.batch_size, problem.link, problem.linearize_link, self.silent)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ to codes (``encoding``), the elimination plan of the network (``elimination``), 
 """
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 from shap_asv.backgrounds.encoding import decode_codes, encode_rows
 from shap_asv.backgrounds.impossible import minimal_contradiction, relax_evidence
 from shap_asv.backgrounds.inference import Inference
-from shap_asv.backgrounds.joint import feature_joint
+from shap_asv.backgrounds.joint import feature_factors, feature_joint, joint_given
 from shap_asv.backgrounds.network import DiscreteNetwork
 from shap_asv.backgrounds.questions import checked_evidence, checked_terms
 from shap_asv.backgrounds.validation import checked_network
@@ -291,6 +291,17 @@ class DiscreteBackground:
     def feature_joint(self, limit: int = JOINT_LIMIT) -> np.ndarray:
         """``P(x_features)``, one axis per feature, latent nodes summed out; an error past ``limit`` entries."""
         return feature_joint(self.network, [int(v) for v in self.nodes], limit)
+
+    def joint_blocks(self, n_fixed: int) -> Iterator[np.ndarray]:
+        """:meth:`feature_joint` piece by piece: for every state of the first ``n_fixed`` features, in C order, the
+        probabilities of all states of the others -> float64 (states of the others,).
+        """
+        nodes = [int(v) for v in self.nodes]
+        factors = feature_factors(self.network, nodes, JOINT_LIMIT)
+        shape = self.cardinalities[n_fixed:]
+        for codes in np.ndindex(*self.cardinalities[:n_fixed]):
+            block = joint_given(factors, dict(zip(nodes, codes, strict=False)), nodes[n_fixed:])
+            yield np.broadcast_to(block, shape).reshape(-1)
 
     # --- impossible evidence ----------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """The joint distribution of the features as one table, for networks small enough to hold it."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -11,11 +11,14 @@ from shap_asv.errors import BudgetExceededError
 _MOST_AXES = 64  # numpy's own limit
 
 
+Factor = tuple[tuple[int, ...], np.ndarray]
+"""The variables of a table, one per axis, and the table."""
+
+
 def feature_joint(network: DiscreteNetwork, feature_nodes: Sequence[int], limit: int) -> np.ndarray:
     """``P(x_F) = sum over latent x of prod of CPTs``, one axis per feature in the given order.
 
-    Latent nodes are eliminated one by one (smallest product first) before the table is filled, so that only the
-    result, not the joint of all nodes, is ever held. O(features * result).
+    Only the result, not the joint of all nodes, is ever held. O(features * result).
 
     Raises
     ------
@@ -24,7 +27,16 @@ def feature_joint(network: DiscreteNetwork, feature_nodes: Sequence[int], limit:
     """
     cards = network.cardinalities
     _check_size([cards[v] for v in feature_nodes], limit)
-    factors = [((v, *network.parents[v]), network.tables[v]) for v in range(network.n_nodes)]
+    joint = np.ones(tuple(cards[v] for v in feature_nodes))
+    for variables, table in feature_factors(network, feature_nodes, limit):
+        joint *= _aligned(table, variables, tuple(feature_nodes))
+    return joint
+
+
+def feature_factors(network: DiscreteNetwork, feature_nodes: Sequence[int], limit: int) -> list[Factor]:
+    """Tables whose product is ``P(x_F)``: latent nodes are eliminated one by one, smallest product first."""
+    cards = network.cardinalities
+    factors: list[Factor] = [((v, *network.parents[v]), network.tables[v]) for v in range(network.n_nodes)]
     latent = set(range(network.n_nodes)) - set(feature_nodes)
     while latent:
         scopes = {v: {u for variables, _ in factors if v in variables for u in variables} for v in latent}
@@ -38,10 +50,19 @@ def feature_joint(network: DiscreteNetwork, feature_nodes: Sequence[int], limit:
                 product = product * _aligned(table, variables, axes)
         factors = [factor for factor in factors if v not in factor[0]]
         factors.append((axes[1:], product.sum(axis=0)))
-    joint = np.ones(tuple(cards[v] for v in feature_nodes))
+    return factors
+
+
+def joint_given(factors: Sequence[Factor], fixed: Mapping[int, int], free: Sequence[int]) -> np.ndarray | float:
+    """The product of the factors where the ``fixed`` variables have these codes, one axis per ``free`` variable.
+
+    Axes along which the product is constant have length 1.
+    """
+    product: np.ndarray | float = 1.0
     for variables, table in factors:
-        joint *= _aligned(table, variables, tuple(feature_nodes))
-    return joint
+        part = table[tuple(fixed.get(v, slice(None)) for v in variables)]
+        product = product * _aligned(part, tuple(v for v in variables if v not in fixed), tuple(free))
+    return product
 
 
 def _check_size(cards: list[int], limit: int) -> None:

@@ -40,6 +40,7 @@ class Execution:
 
     def explain(self, rows: np.ndarray, settings: Settings, tolerance: float | None, silent: bool) -> Attribution:
         """Rows (r, n) -> Attribution; with a tolerance, samples grow until every standard error is below it."""
+        settings = replace(settings, silent=silent)
         distinct, back = _distinct_rows(rows)
         while True:
             plan = self.plan(settings, len(distinct))
@@ -55,17 +56,19 @@ class Execution:
 
     def base(self, settings: Settings, row: np.ndarray) -> np.ndarray:
         """The value of the empty coalition (k,); ``row`` (1, n) is any row, of which nothing is looked at."""
-        sampled = self.plan(settings, 1).backend.values == "monte_carlo"
-        return self._by_coalitions(settings, empty_columns(self.problem.n_features), sampled).attribute(row).base
+        columns = empty_columns(self.problem.n_features)
+        return self._by_coalitions(self.plan(settings, 1), settings, columns).attribute(row).base
 
     def main_effects(self, rows: np.ndarray, settings: Settings) -> np.ndarray:
-        """``nu({i}) - nu({})`` (r, n, k) by the first value method that applies."""
-        return self._by_coalitions(settings, singleton_columns(self.problem.n_features)).attribute(rows).phi
+        """``nu({i}) - nu({})`` (r, n, k) by the value method of the plan."""
+        columns = singleton_columns(self.problem.n_features)
+        return self._by_coalitions(self.plan(settings, len(rows)), settings, columns).attribute(rows).phi
 
-    def _by_coalitions(self, settings: Settings, columns: Columns, sampled: bool = False) -> CoalitionwiseAttributor:
+    def _by_coalitions(self, plan: Plan, settings: Settings, columns: Columns) -> CoalitionwiseAttributor:
+        """Single coalitions with the value method of the plan."""
         problem = self.problem
         able = [m for m in VALUE_METHODS if m.obstacle(problem.background, problem.predictor) is None]
-        method = able[-1] if sampled else able[0]  # the table ends with Monte Carlo
+        method = next((m for m in able if m.name == plan.backend.values), able[0])  # "terms" are trees or linear
         values = method.build(problem.background, problem.predictor, settings.value_options(problem))
         return CoalitionwiseAttributor(values, columns, None if method.name == "marginal" else problem.link)
 
@@ -136,5 +139,7 @@ def describe(problem: Problem, own_graph: bool) -> tuple[tuple[str, str], ...]:
 def _distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if rows.dtype == object:  # cannot be sorted; explained one by one
         return rows, np.arange(len(rows))
-    distinct, back = np.unique(rows, axis=0, return_inverse=True)
-    return distinct, back.reshape(-1)
+    # by their bits: 0.0 and -0.0 are equal, but not to every model
+    keys = np.ascontiguousarray(rows).view(f"u{rows.itemsize}") if rows.dtype.kind == "f" else rows
+    _, first, back = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    return rows[first], back.reshape(-1)

@@ -74,13 +74,16 @@ class ValueMethod:
 
 @dataclass(frozen=True)
 class ValueOptions:
-    """What a caller may set: draws and their seed (Monte Carlo), rows per model call, shap's link (matrix only)."""
+    """What a caller may set: draws and their seed (Monte Carlo), rows per model call, shap's link (matrix only),
+    and whether progress is shown where it takes long before the first row.
+    """
 
     n_draws: int = 500
     seed: int | None = None
     batch_size: int = 65_536
     link: Callable[[np.ndarray], np.ndarray] | None = None
     linearize_link: bool = True
+    silent: bool = True
 
 
 def evidence_of(coalitions: np.ndarray, rows: np.ndarray) -> np.ndarray:

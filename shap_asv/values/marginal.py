@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.errors import ModelError
+from shap_asv.errors import ModelError, NetworkError
 from shap_asv.models.predictor import PlainPredictor
 from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, blocks
 
@@ -30,6 +30,7 @@ class MatrixBackground:
         self.dataframe_columns: list[str] | None = (
             [str(name) for name in masker.feature_names] if getattr(masker, "output_dataframe", False) else None
         )
+        self.labels = None if self.dataframe_columns is None else list(masker.feature_names)
 
     @property
     def n_features(self) -> int | None:
@@ -42,7 +43,7 @@ class MatrixBackground:
             return inputs
         import pandas as pd
 
-        return pd.DataFrame(inputs, columns=self.dataframe_columns)
+        return pd.DataFrame(inputs, columns=self.labels)
 
     def masked_inputs(self, coalitions: np.ndarray, row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Model inputs for each coalition, stacked, and the number of inputs that belong to each."""
@@ -51,8 +52,16 @@ class MatrixBackground:
             return inputs.reshape(-1, inputs.shape[-1]), np.full(len(coalitions), len(self.data))
         stacked, counts = [], []
         for members in coalitions:
-            masked = self.masker(members, row)
-            masked = np.array(masked[0] if isinstance(masked, tuple) else masked)
+            try:
+                masked = self.masker(members, row)
+                masked = np.array(masked[0] if isinstance(masked, tuple) else masked)
+            except Exception as error:
+                raise NetworkError(f"the masker raised {type(error).__name__}: {error}") from error
+            if masked.ndim != 2 or masked.shape[1] != len(row):
+                raise NetworkError(
+                    f"the masker answered with shape {masked.shape} to a row of {len(row)} features; it must return "
+                    "rows of the model's inputs (samples, features)"
+                )
             stacked.append(masked)
             counts.append(len(masked))
         return np.concatenate(stacked), np.array(counts)
@@ -92,6 +101,8 @@ class MarginalValues:
                 for position, (start, end) in enumerate(zip(ends - counts, ends, strict=True)):
                     result[i, block.start + position] = self._average(outputs[start:end], sample_weights)
         if not np.isfinite(result).all():
+            if self._link is None:
+                raise ModelError("the mean of the model's outputs is not finite: they are too large; rescale the model")
             raise ModelError(
                 "the link function is not finite at the model's output (the logit of exactly 0 or 1?); "
                 "use the identity link, or a model whose output stays inside the link's domain"
@@ -100,7 +111,8 @@ class MarginalValues:
 
     def _average(self, outputs: np.ndarray, sample_weights: np.ndarray | None) -> np.ndarray:
         if self._link is None:
-            return outputs.mean(axis=0)
+            with np.errstate(over="ignore"):
+                return outputs.mean(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
             if sample_weights is not None:
                 return (sample_weights * self._link(outputs)).mean(axis=0)

@@ -1,9 +1,10 @@
 """The table of value methods. A new way to compute nu(S) is one new file and one row here."""
 
+from shap_asv.values.agreement import AGREEMENT
 from shap_asv.values.contract import ValueMethod
 from shap_asv.values.marginal import MARGINAL
 from shap_asv.values.monte_carlo import MONTE_CARLO
 from shap_asv.values.products import LINEAR, TREES
 from shap_asv.values.table import TABLE
 
-VALUE_METHODS: tuple[ValueMethod, ...] = (TREES, LINEAR, TABLE, MARGINAL, MONTE_CARLO)
+VALUE_METHODS: tuple[ValueMethod, ...] = (TREES, LINEAR, TABLE, AGREEMENT, MARGINAL, MONTE_CARLO)

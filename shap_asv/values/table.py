@@ -6,7 +6,11 @@ With T(x) = P(x) M(x) over all joint states of the features (latent nodes alread
 
 and ``A_S = sum over x_v of A_{S+v}``: the tables of smaller coalitions come from those of larger ones. This needs no
 property of the causal order or of the network. A table is kept only while a smaller coalition still waits for it.
+
+Doubles end at 1e-308. A row rarer than :data:`RARE` is summed from logarithms instead, one coalition at a time.
 """
+
+from functools import cached_property
 
 import numpy as np
 
@@ -17,6 +21,8 @@ from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, 
 
 #: Joint states of the features that may be tabulated.
 STATE_LIMIT = 2_000_000
+#: Below this probability of a row, states that underflow could weigh as much as a rounding error.
+RARE = 1e-280
 _SECONDS_PER_CALL = 5e-6
 _SECONDS_PER_CELL = 2e-9
 
@@ -50,15 +56,15 @@ class TabulatedModel:
     def values(self, coalitions: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """bool (m, n) and codes (r, n) -> float64 (r, m, k)."""
         result = np.empty((len(rows), len(coalitions), self.n_outputs))
-        impossible = self._p[tuple(rows.T)] == 0
-        if impossible.any():
-            result[impossible] = self._relaxed_values(coalitions, rows[impossible])
-        possible = np.flatnonzero(~impossible)
-        if len(possible):
-            self._fill(result, coalitions, rows, possible)
+        rare = self._p[tuple(rows.T)] < RARE
+        if rare.any():
+            result[rare] = self._one_by_one(coalitions, rows[rare])
+        common = np.flatnonzero(~rare)
+        if len(common):
+            self._fill(result, coalitions, rows, common)
         return result
 
-    def _fill(self, result: np.ndarray, coalitions: np.ndarray, rows: np.ndarray, possible: np.ndarray) -> None:
+    def _fill(self, result: np.ndarray, coalitions: np.ndarray, rows: np.ndarray, common: np.ndarray) -> None:
         """Walk the coalitions from large to small; each takes its table from the smallest one at hand that holds it."""
         n = rows.shape[1]
         full = (1 << n) - 1
@@ -80,8 +86,8 @@ class TabulatedModel:
                     gone = tuple(v for v in range(n) if (source >> v) & 1 and not (key >> v) & 1)
                     fresh[key] = (a.sum(axis=gone, keepdims=True), b.sum(axis=gone, keepdims=True))
                 a, b = fresh[key]
-                index = tuple(rows[possible, v] if (key >> v) & 1 else 0 for v in range(n))
-                result[possible, position] = (
+                index = tuple(rows[common, v] if (key >> v) & 1 else 0 for v in range(n))
+                result[common, position] = (
                     (a[index] / b[index][..., None]) if key else (a.reshape(-1) / b.reshape(-1))[None, :]
                 )
             # what is to come needs this level, and the full table as a last resort
@@ -96,14 +102,25 @@ class TabulatedModel:
         above = [key | (1 << v) for v in range(n) if not (key >> v) & 1]
         return min((c for c in above if c in tables), key=lambda c: tables[c][1].size, default=(1 << n) - 1)
 
-    def _relaxed_values(self, coalitions: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Rows of probability zero: the model sees e_S, the rest follows the part of e_S that is possible."""
+    @cached_property
+    def _log_p(self) -> np.ndarray:
+        """``log P(x)`` over all joint states: what has underflowed in ``_p`` is still told apart."""
+        cards = self.background.cardinalities
+        log_p = np.empty(self.background.size)
+        for block in blocks(len(log_p), 65_536):
+            states = np.stack(np.unravel_index(np.arange(block.start, block.stop), cards), axis=1)
+            log_p[block] = self.background.log_probability(states)
+        return log_p.reshape(cards)
+
+    def _one_by_one(self, coalitions: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Rare and impossible rows: the model sees e_S, the rest follows the part of e_S that is possible."""
         out = np.empty((len(rows), len(coalitions), self.n_outputs))
         for i, row in enumerate(rows):
             for j, members in enumerate(coalitions):
                 evidence = np.where(members, row, -1)
                 given = self.background.possible_evidence(evidence[None])[0]
-                p = self._p[tuple(slice(None) if code < 0 else slice(code, code + 1) for code in given)]
+                log_p = self._log_p[tuple(slice(None) if code < 0 else slice(code, code + 1) for code in given)]
+                p = np.exp(log_p - log_p.max())  # only ratios count
                 dropped = tuple(v for v in range(len(row)) if members[v] and given[v] < 0)
                 p = p.sum(axis=dropped, keepdims=True)
                 m = self._m[
@@ -126,7 +143,7 @@ def _cost(background: DiscreteBackground, predictor: Predictor, work: Workload) 
     # half the features are summed out of a typical coalition's superset
     cells = work.n_coalitions * (size**0.5 * 4 + work.n_rows) * (predictor.n_outputs + 1)
     memory = int(8 * (size * (3 * predictor.n_outputs + 2) + work.n_rows * work.n_coalitions * predictor.n_outputs))
-    seconds = size * _SECONDS_PER_CALL + cells * _SECONDS_PER_CELL + work.n_coalitions * 2e-5
+    seconds = size * _SECONDS_PER_CALL + cells * _SECONDS_PER_CELL + work.n_coalitions * 5e-5
     return Cost(model_calls=size, queries=work.n_coalitions, seconds=seconds, memory=memory)
 
 

@@ -1,0 +1,174 @@
+"""Exact values of any model on a large state space: ask it about every possible state once, then count agreement.
+
+For a row e let ``A(x)`` be the features in which a state x agrees with it. A coalition S is consistent with x if and
+only if it lies in ``A(x)``, so with
+
+    F(A) = sum of P(x) M(x) over the states x with A(x) = A
+
+the numerators of all ``nu(S) = E[M | e_S]`` are sums over supersets,
+
+    nu(S) P(e_S) = sum over A that contain S of F(A),        and P(e_S) likewise with M = 1,
+
+which one sweep per feature gives for all 2^n coalitions at once (a zeta transform). A row costs one addition per state
+and ``n 2^n`` more, whatever the coalitions are; no table of a coalition is ever held. The model is the expensive part:
+no exact method can leave out a state of positive probability, since changing M there changes ``nu({})``.
+"""
+
+import math
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from shap_asv.backgrounds.discrete import DiscreteBackground
+from shap_asv.errors import BudgetExceededError, MethodNotApplicableError
+from shap_asv.models.predictor import Predictor
+from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, blocks
+from shap_asv.values.table import RARE
+
+#: Joint states of the features that may be walked through.
+STATE_LIMIT = 1 << 30
+#: Features whose 2^n coalitions may be held for a row.
+FEATURE_LIMIT = 22
+_BLOCK = 1 << 19
+_SUMS_HELD = 1 << 25
+_SECONDS_AT_LEAST = 0.05
+_SECONDS_PER_CALL = 5e-6
+_SECONDS_PER_ADDITION = 6e-9
+_SHOWN_FROM = 1 << 24
+
+
+class EveryState:
+    """nu of any model under a discrete network, exactly; the model is called once at every state that can occur.
+
+    Parameters
+    ----------
+    batch_size : int
+        Rows per call of the model.
+    silent : bool
+        Whether to show no progress while the model is asked (which is the long part, before the first row).
+    """
+
+    exact = True
+
+    def __init__(
+        self, background: DiscreteBackground, predictor: Predictor, batch_size: int = 65_536, silent: bool = True
+    ) -> None:
+        obstacle = _obstacle(background, predictor)
+        if obstacle is not None:
+            raise BudgetExceededError(f"not every state can be asked about: {obstacle}")
+        self.background = background
+        self.n_outputs = predictor.n_outputs
+        cards = background.cardinalities
+        self._n_fixed = next(n for n in range(len(cards) + 1) if math.prod(cards[n:]) <= _BLOCK)
+        self._last: tuple[bytes, np.ndarray] | None = None
+        self._base = np.zeros(self.n_outputs)
+        self._outputs = np.zeros((background.size, self.n_outputs))
+        progress = _progress(background.size, silent)
+        for where, p in self._blocks():
+            possible = where.start + np.flatnonzero(p)
+            for block in blocks(len(possible), batch_size):
+                states = np.stack(np.unravel_index(possible[block], cards), axis=1)
+                self._outputs[possible[block]] = predictor.predict(states)
+            self._base += p @ self._outputs[where]
+            progress.update(len(p))
+        progress.close()
+
+    def values(self, coalitions: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """bool (m, n) and codes (r, n) -> float64 (r, m, k)."""
+        result = np.empty((len(rows), len(coalitions), self.n_outputs))
+        result[:, ~coalitions.any(axis=1)] = self._base
+        asked = np.flatnonzero(coalitions.any(axis=1))
+        n = rows.shape[1]
+        if len(asked):
+            places = coalitions[asked] @ (1 << np.arange(n)[::-1])
+            for block in blocks(len(rows), _SUMS_HELD // ((self.n_outputs + 1) << n)):
+                sums = self._remembered_sums(rows[block])[:, :, places]
+                numerators, p = sums[:, :-1], sums[:, -1:]
+                if p.min() < RARE:
+                    raise MethodNotApplicableError(
+                        f"a row has probability {p.min():.0e}, where sums of plain doubles end; "
+                        "use algorithm='sampling' for it"
+                    )
+                result[block, asked] = (numerators / p).transpose(0, 2, 1)
+        return result
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_last": None}
+
+    def _remembered_sums(self, rows: np.ndarray) -> np.ndarray:
+        """:meth:`_superset_sums`; the last rows come back when they are asked for other coalitions."""
+        key, last = rows.tobytes(), self._last
+        if last is None or last[0] != key:
+            self._last = last = key, self._superset_sums(rows)
+        return last[1]
+
+    def _blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """The states in C order, a block for each state of the leading features: (which states, P of them)."""
+        start = 0
+        for p in self.background.joint_blocks(self._n_fixed):
+            yield slice(start, start + len(p)), p
+            start += len(p)
+
+    def _superset_sums(self, rows: np.ndarray) -> np.ndarray:
+        """Rows (r, n) -> (r, k + 1, 2^n): P M, and last P, summed over the states that agree on S (S in binary)."""
+        n_rows, n = rows.shape
+        cards = self.background.cardinalities
+        inner = n - self._n_fixed
+        agreeing = [_agreement(row[self._n_fixed :], cards[self._n_fixed :]) for row in rows]
+        sums = np.zeros((n_rows, self.n_outputs + 1, 1 << self._n_fixed, 1 << inner))
+        outer_states = np.ndindex(*cards[: self._n_fixed])
+        for codes, (where, p) in zip(outer_states, self._blocks(), strict=True):
+            weighted = np.vstack([(self._outputs[where] * p[:, None]).T, p])
+            outer = (rows[:, : self._n_fixed] == np.array(codes, dtype=int)) @ (1 << np.arange(self._n_fixed)[::-1])
+            for r in range(n_rows):
+                for k in range(len(weighted)):
+                    sums[r, k, outer[r]] += np.bincount(agreeing[r], weighted[k], minlength=1 << inner)
+        sums = sums.reshape(-1, *(2,) * n)
+        for axis in range(1, n + 1):
+            without, with_it = np.split(sums, 2, axis=axis)
+            without += with_it
+        return sums.reshape(n_rows, self.n_outputs + 1, -1)
+
+
+def _agreement(row: np.ndarray, cards: tuple[int, ...]) -> np.ndarray:
+    """The features in which each state (C order) agrees with the row, in binary, first feature highest."""
+    agreement = np.zeros(1, dtype=np.int64)
+    for code, card in zip(row, cards, strict=True):
+        agreement = (2 * agreement[:, None] + (np.arange(card) == code)).reshape(-1)
+    return agreement
+
+
+def _progress(total: int, silent: bool) -> Any:
+    from tqdm.auto import tqdm
+
+    hidden = silent or total < _SHOWN_FROM
+    return tqdm(total=total, desc="asking the model", unit=" states", unit_scale=True, disable=hidden, file=sys.stderr)
+
+
+def _obstacle(background: object, predictor: Predictor) -> str | None:
+    if not isinstance(background, DiscreteBackground):
+        return "needs a discrete Bayesian network as background"
+    if background.size > STATE_LIMIT:
+        return f"{background.size:.3g} joint states, more than {STATE_LIMIT:,}"
+    if background.n_features > FEATURE_LIMIT:
+        return f"{background.n_features} features, more than the {FEATURE_LIMIT} whose coalitions can be held"
+    if background.impossible == "relax":
+        return "impossible='relax' would ask the model about states that cannot occur"
+    return None
+
+
+def _cost(background: DiscreteBackground, predictor: Predictor, work: Workload) -> Cost:
+    size, k = background.size, predictor.n_outputs + 1
+    seconds = _SECONDS_AT_LEAST + size * (_SECONDS_PER_CALL + work.n_rows * k * _SECONDS_PER_ADDITION)
+    seconds += work.n_rows * k * (background.n_features << background.n_features) * _SECONDS_PER_ADDITION
+    held = min(work.n_rows * (k << background.n_features), _SUMS_HELD)
+    return Cost(size, 0, seconds, 8 * (size * k + 2 * held + (4 + k) * _BLOCK) + 2**26)
+
+
+def _build(background: DiscreteBackground, predictor: Predictor, options: ValueOptions) -> EveryState:
+    return EveryState(background, predictor, options.batch_size, options.silent)
+
+
+AGREEMENT = ValueMethod("agreement", True, _obstacle, _cost, _build)
