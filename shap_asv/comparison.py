@@ -108,6 +108,9 @@ class Comparison:
             if names is None or which not in list(names):
                 raise UnknownMethodError(f"there is no output {which!r}; the outputs are {list(names or [])}")
             which = list(names).index(which)
+        k = np.shape(self.asv.values)[2]
+        if isinstance(which, bool) or not isinstance(which, (int, np.integer)) or not -k <= which < k:
+            raise UnknownMethodError(f"there is no output {which!r}; the outputs are {list(names or range(k))}")
         return replace(self, explanations={name: e[..., which] for name, e in self.explanations.items()})
 
     def to_frame(self, row: int | None = None) -> pd.DataFrame:
@@ -115,6 +118,11 @@ class Comparison:
 
         Several outputs are averaged (``output`` picks one); a single row of several outputs needs one to be picked.
         """
+        n_rows = len(np.asarray(self.asv.values))
+        if row is not None and (
+            isinstance(row, bool) or not isinstance(row, (int, np.integer)) or not -n_rows <= row < n_rows
+        ):
+            raise ExplanationError(f"there is no row {row!r}; {n_rows} were explained, the rows are 0 to {n_rows - 1}")
         columns = {name: self._column(explanation, row) for name, explanation in self.explanations.items()}
         frame = pd.DataFrame(columns, index=pd.Index([str(name) for name in self.asv.feature_names], name="feature"))
         frame["ASV - SHAP"] = frame["ASV"] - frame["SHAP"]

@@ -8,7 +8,10 @@ import pandas as pd
 from shap_asv.backgrounds.discrete import DiscreteBackground
 from shap_asv.backgrounds.network import DiscreteNetwork
 from shap_asv.backgrounds.pgmpy_networks import read_network
-from shap_asv.errors import ShapAsvError
+from shap_asv.errors import ArgumentError, BudgetExceededError, ShapAsvError
+
+#: values that one table may hold
+MOST_VALUES = 1 << 30
 
 
 def sample_rows(network: Any, n: int, seed: int | None = None) -> pd.DataFrame:
@@ -37,7 +40,15 @@ def sample_rows(network: Any, n: int, seed: int | None = None) -> pd.DataFrame:
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
         raise ShapAsvError(f"n={n!r} rows cannot be drawn; pass a whole number of at least 1")
     background = DiscreteBackground(network if isinstance(network, DiscreteNetwork) else read_network(network))
-    uniforms = np.random.default_rng(seed).random((n, background.n_nodes))
+    if n * background.n_nodes > MOST_VALUES:
+        raise BudgetExceededError(
+            f"n={n:,} rows of {background.n_nodes} nodes are more than {MOST_VALUES:,} values; draw them in parts"
+        )
+    try:
+        rng = np.random.default_rng(seed)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"seed={seed!r} is no seed; pass a whole number >= 0, or None") from None
+    uniforms = rng.random((n, background.n_nodes))
     nothing_known = np.full((1, background.n_features), -1)
     labels = background.decode(background.draws(nothing_known, uniforms)[0])
     return pd.DataFrame(labels, columns=list(background.features))

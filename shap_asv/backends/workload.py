@@ -72,7 +72,7 @@ def seconds_per_order(problem: Problem, settings: Settings, sampled: bool) -> fl
 
 def ideals_obstacle(problem: Problem, settings: Settings) -> str | None:
     if count_ideals(problem, settings) is None:
-        return f"more than {settings.ideal_limit:,} ideals"
+        return f"more than {settings.ideal_limit:,} ideals (ideal_limit=)"
     return None
 
 

@@ -6,6 +6,7 @@ guessed between two candidates.
 """
 
 from collections.abc import Hashable, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -77,10 +78,12 @@ def _frame_columns(frame: Any, features: Sequence[str], latent: Sequence[str]) -
             raise RowsError(f"column {column!r} occurs more than once; every feature needs exactly one column")
         position[str(column)] = i
     missing = [name for name in features if name not in position]
-    if missing:
-        raise RowsError(f"column(s) missing: {', '.join(missing)}; the features are {', '.join(features)}")
     known = set(features)
     surplus = [name for name in position if name not in known]
+    if missing:
+        close = get_close_matches(missing[0], surplus, n=1)
+        hint = f" (is the column {close[0]!r} meant?)" if close else ""
+        raise RowsError(f"column(s) missing: {', '.join(missing)}{hint}; the features are {', '.join(features)}")
     if surplus:
         unobserved = [name for name in surplus if name in set(latent)]
         hint = f" ({', '.join(unobserved)}: in the network, but no feature)" if unobserved else ""
@@ -93,7 +96,10 @@ def _frame_columns(frame: Any, features: Sequence[str], latent: Sequence[str]) -
 def _encode_column(column: Any, feature: str, states: Sequence[Hashable]) -> np.ndarray:
     import pandas as pd  # here, because the package must be quick to import
 
-    inverse, distinct = pd.factorize(column)
+    try:
+        inverse, distinct = pd.factorize(column)
+    except TypeError as error:  # a list, a dict or an array in a cell
+        raise RowsError(f"feature {feature!r} holds a value that can be no state: {error}") from None
     missing = inverse < 0  # pandas numbers every kind of missing value -1
     if missing.any():
         row = int(np.flatnonzero(missing)[0])

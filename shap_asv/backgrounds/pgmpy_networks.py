@@ -121,6 +121,8 @@ def load_network(name_or_path: str | Path) -> Any:
     """
     from pgmpy.readwrite import BIFReader
 
+    if not isinstance(name_or_path, (str, Path)):
+        raise NetworkError(f"a network is loaded by name or path, not by a {type(name_or_path).__name__}")
     path = Path(name_or_path)
     if path.suffix not in (".bif", ".gz"):
         shelf = _example_folder()

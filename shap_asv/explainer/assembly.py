@@ -5,8 +5,8 @@ Three things have to agree on who the features are: the network (whose other nod
 causal graph. Every disagreement is an error or a warning here, before any long work starts.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from shap_asv.backends.contract import Problem
 from shap_asv.backgrounds.discrete import DiscreteBackground
 from shap_asv.backgrounds.network import DiscreteNetwork
 from shap_asv.errors import RowsError, UnknownFeatureError, UnknownMethodError
+from shap_asv.explainer.callables import CheckedLink, check_repeatable, with_own_labels
 from shap_asv.explainer.causality import edgeless_order, network_order, read_causal_graph, read_orders
 from shap_asv.explainer.matrices import matrix_features, name_positions, numbered_features, uses_positions
 from shap_asv.explainer.rows import Table
@@ -86,7 +87,8 @@ def features_from_rows(network: DiscreteNetwork, columns: list[str] | None, n_co
 class Arguments:
     """What the explainer was built from, as far as a problem depends on it.
 
-    ``background`` is a network or a shap masker; ``link`` None stands for the identity.
+    ``background`` is a network or a shap masker; ``link`` None stands for the identity; ``labels`` holds those nodes
+    of the network that are no strings, by name.
     """
 
     model: Any
@@ -101,6 +103,7 @@ class Arguments:
     impossible: str = "raise"
     link: Link | None = None
     linearize_link: bool = True
+    labels: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def graph_of_positions(self) -> bool:
@@ -152,13 +155,17 @@ def _assemble_network_problem(network: DiscreteNetwork, features: Sequence[str],
     """A problem with a Bayesian network as the distribution of the data."""
     background = DiscreteBackground(network, features, impossible=arguments.impossible)
     predictor = read_model(
-        arguments.model,
+        with_own_labels(arguments.model, arguments.labels),
         features,
         background.states,
         encoder=arguments.encoder,
         model_output=arguments.model_output,
         output_names=arguments.output_names,
     )
+    if predictor.products is None:
+        widest = np.arange(max(background.cardinalities))[:, None]
+        rows = np.minimum(widest, np.array(background.cardinalities) - 1).astype(np.intp)
+        check_repeatable(predictor.predict, rows, rows[::-1])
     own = network_order(network, features)
     return _with_order(background, predictor, arguments, features, own, hidden=background.latent)
 
@@ -175,8 +182,9 @@ def _assemble_matrix_problem(
         model_output=arguments.model_output,
         feature_names=background.dataframe_columns,
         output_names=arguments.output_names,
-        probe=background.dressed(probe),
+        probe=background.dressed(np.array(probe)),  # a copy: the model may write into what it is given
     )
+    check_repeatable(predictor.predict, background.dressed(np.array(probe)), background.dressed(np.array(probe[::-1])))
     return _with_order(background, predictor, arguments, features, edgeless_order(features))
 
 
@@ -195,4 +203,5 @@ def _with_order(
         given, given_weights = read_orders(arguments.orders, arguments.weights, features)
     elif arguments.causal_graph is not None:
         order = read_causal_graph(arguments.causal_graph, features, hidden)
-    return Problem(background, predictor, order, given, given_weights, arguments.link, arguments.linearize_link)
+    link = None if arguments.link is None else CheckedLink(arguments.link)
+    return Problem(background, predictor, order, given, given_weights, link, arguments.linearize_link)

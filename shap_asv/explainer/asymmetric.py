@@ -5,6 +5,7 @@ runs the chosen backend over blocks of distinct rows, and hands back a ``shap.Ex
 """
 
 import inspect
+import io
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,13 +18,13 @@ from shap_asv.backends.contract import Problem, Settings
 from shap_asv.backgrounds.network import DiscreteNetwork
 from shap_asv.backgrounds.pgmpy_networks import is_network, read_network
 from shap_asv.comparison import Comparison
-from shap_asv.errors import RowsError, UnknownMethodError
+from shap_asv.errors import PersistenceError, RowsError, UnknownMethodError
 from shap_asv.explainer.assembly import Arguments, assemble, assemble_for_rows, known_features
 from shap_asv.explainer.causality import edgeless_order
 from shap_asv.explainer.execution import Execution, describe
-from shap_asv.explainer.fitting import any_row, display_names, fit_rows, names_of
+from shap_asv.explainer.fitting import any_row, display_names, fit_rows, names_of, predictions
 from shap_asv.explainer.matrices import check_background
-from shap_asv.explainer.options import check_options, check_positive, settings_of_call
+from shap_asv.explainer.options import check_options, check_positive, check_whole, read_names, settings_of_call
 from shap_asv.explainer.persistence import read_arguments, read_class, write_arguments
 from shap_asv.explainer.rows import Table, read_table
 from shap_asv.explainer.selection import select_outputs
@@ -66,7 +67,8 @@ class AsymmetricExplainer(shap.Explainer):
         up (the margin of a boosted classifier, as ``shap.TreeExplainer`` does), which is exact for every
         ensemble.
     orders, weights : optional
-        An explicit set of orders (names or positions), each with a weight, instead of a causal graph.
+        An explicit set of orders (names, or positions; names win where numbers are names), each with a weight,
+        instead of a causal graph.
     n_orders : int
         Topological orders that sampling draws (``max_evals`` of a call overrides it).
     n_draws : int
@@ -125,30 +127,17 @@ class AsymmetricExplainer(shap.Explainer):
         n_jobs: int = 1,
     ) -> None:
         check_options(
-            masker,
-            causal_graph,
-            orders,
-            weights,
-            algorithm,
-            impossible,
-            seed,
-            n_jobs,
-            tolerance,
-            n_orders=n_orders,
-            n_draws=n_draws,
-            budget=budget,
-            memory_limit=memory_limit,
-            ideal_limit=ideal_limit,
+            masker, causal_graph, link, orders, weights, algorithm, impossible, order_method, seed, n_jobs, tolerance
         )
-        network = (
-            masker if isinstance(masker, DiscreteNetwork) else read_network(masker) if is_network(masker) else None
-        )
+        check_positive(budget=budget, memory_limit=memory_limit)
+        check_whole(n_orders=n_orders, n_draws=n_draws, ideal_limit=ideal_limit)
+        network = read_network(masker) if isinstance(masker, DiscreteNetwork) or is_network(masker) else None
         super().__init__(
             model,
             masker,
             link=link,
-            output_names=output_names,
-            feature_names=None if feature_names is None else [str(name) for name in feature_names],
+            output_names=read_names(output_names, "output_names"),
+            feature_names=read_names(feature_names, "feature_names"),
             linearize_link=linearize_link,
         )
         if network is None:
@@ -166,6 +155,8 @@ class AsymmetricExplainer(shap.Explainer):
         self.n_jobs = n_jobs
         self._entropy = seed if seed is not None else int(np.random.SeedSequence().generate_state(1)[0])
         self._network = network
+        nodes = masker if is_network(masker) else ()
+        self._labels = {str(node): node for node in nodes if not isinstance(node, str)}
         self._expected_value: Any = None
         self._execution: Execution | None = None
         features = known_features(self._arguments())
@@ -239,7 +230,7 @@ class AsymmetricExplainer(shap.Explainer):
             [attribution.phi, np.broadcast_to(attribution.base, (len(rows), len(attribution.base))), error, effects],
             names,
             outputs,
-            lambda: problem.predictor.predict(rows),
+            lambda: predictions(problem, rows),
         )
         return build_explanation(
             arrays[0],
@@ -264,6 +255,8 @@ class AsymmetricExplainer(shap.Explainer):
         kwargs = {
             name: value for name, value in kwargs.items() if name in ("max_evals", "batch_size", "outputs", "silent")
         }
+        if not row_args:
+            raise RowsError("explain_row takes the row to explain; there is none")
         explanation = self([np.asarray(row_args[0], dtype=object).tolist()], **kwargs)
         return {
             "values": explanation.values[0],
@@ -287,6 +280,7 @@ class AsymmetricExplainer(shap.Explainer):
     def plan(self, X: Any = None, max_evals: int | str = "auto") -> Plan:
         """Which backend would explain X, why, and at what cost; ``print`` it. X may also be a number of rows."""
         if X is None or isinstance(X, (int, np.integer)):
+            check_whole(X=1 if X is None else X)
             execution, n_rows = self._known_execution(), 1 if X is None else int(X)
         else:
             table = read_table(X)
@@ -320,10 +314,12 @@ class AsymmetricExplainer(shap.Explainer):
             with open(out_file, "wb") as stream:
                 self.save(stream, model_saver, masker_saver)
             return
+        if isinstance(out_file, io.TextIOBase) or not hasattr(out_file, "write"):
+            raise PersistenceError(f"out_file must be a path or a binary stream, not a {type(out_file).__name__}")
         arguments = self._constructor_arguments()
         if callable(model_saver) or callable(masker_saver):
             raise UnknownMethodError("model_saver= and masker_saver= are not used here: the whole explainer is pickled")
-        if self._network is not None:
+        if self._network is not None and not self._labels:
             arguments["masker"] = self._network
         if arguments["seed"] is None:
             arguments["seed"] = self._entropy
@@ -360,6 +356,7 @@ class AsymmetricExplainer(shap.Explainer):
             self.impossible,
             None if _is_identity(self.link) else self.link,
             self.linearize_link,
+            self._labels,
         )
 
     def _executing(self, problem: Problem) -> Execution:

@@ -5,7 +5,7 @@ A causal graph may be a networkx or pgmpy graph, a list of (cause, effect) or a 
 projected out, which keeps precedence through them; a node that is nearly the name of a feature is a typo and an error.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from difflib import get_close_matches
 from typing import Any
 
@@ -13,7 +13,7 @@ import networkx as nx
 import numpy as np
 
 from shap_asv.backgrounds.network import DiscreteNetwork
-from shap_asv.errors import CausalGraphError, CausalGraphWarning, UnknownFeatureError, warn_user
+from shap_asv.errors import CausalGraphError, CausalGraphWarning, OrdersError, UnknownFeatureError, warn_user
 from shap_asv.orders import CausalOrder
 
 
@@ -84,12 +84,16 @@ def _as_digraph(causal_graph: Any) -> nx.DiGraph:
                 "the causal graph is undirected; pass a networkx.DiGraph whose edges go from cause to effect"
             )
         graph = nx.DiGraph()
-        graph.add_nodes_from(str(node) for node in causal_graph)
-        graph.add_edges_from((str(a), str(b)) for a, b in causal_graph.edges)
+        graph.add_nodes_from(_named(node) for node in causal_graph)
+        graph.add_edges_from((_named(a), _named(b)) for a, b in causal_graph.edges())
+        if len(graph) < len(causal_graph):
+            raise CausalGraphError("two nodes of the causal graph are written alike, such as 1 and '1'; rename one")
         return graph
     elif isinstance(causal_graph, (list, tuple, set, frozenset)):
         order = (
-            CausalOrder.from_edges([(str(a), str(b)) for a, b in _pairs(causal_graph)]) if len(causal_graph) else None
+            CausalOrder.from_edges([(_named(a), _named(b)) for a, b in read_pairs(causal_graph)])
+            if len(causal_graph)
+            else None
         )
     else:
         raise CausalGraphError(
@@ -103,7 +107,8 @@ def _as_digraph(causal_graph: Any) -> nx.DiGraph:
     return graph
 
 
-def _pairs(edges: Any) -> list[tuple[Any, Any]]:
+def read_pairs(edges: Any) -> list[tuple[Any, Any]]:
+    """A list of (cause, effect) as it is, or a CausalGraphError that names the entry that is no pair."""
     for edge in edges:
         if not isinstance(edge, tuple) or len(edge) != 2:  # a list of two could just as well be a level
             raise CausalGraphError(
@@ -113,34 +118,78 @@ def _pairs(edges: Any) -> list[tuple[Any, Any]]:
     return [(edge[0], edge[1]) for edge in edges]
 
 
+def _named(node: Any) -> str:
+    """The name of a node; things that cannot be a name would otherwise become one by being printed."""
+    if isinstance(node, (str, int, np.integer)) and not isinstance(node, bool):
+        return str(node)
+    if isinstance(node, Hashable) and node is not None and node == node:
+        return str(node)
+    raise CausalGraphError(f"the causal graph has the node {node!r:.80}, which is no name; use strings")
+
+
 def _listed(names: Sequence[Any]) -> str:
     shown = ", ".join(repr(name) for name in names[:5])
     return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
 
 
 def read_orders(orders: Any, weights: Any, features: Sequence[str]) -> tuple[np.ndarray, np.ndarray | None]:
-    """The user's own orders, as names or as positions -> int array (k, n), and their weights made to sum to one."""
-    position = {name: i for i, name in enumerate(features)}
+    """The user's own orders, as names or as positions -> int array (k, n), and their weights made to sum to one.
+
+    An order of whole numbers holds positions, unless every one of them is the name of a feature: names win.
+    """
+    rows = _listed_orders(orders)
     n = len(features)
-    rows = [list(order) for order in orders]
-    if not rows:
-        raise CausalGraphError("orders= is empty; pass at least one order of all features")
     read = np.empty((len(rows), n), dtype=np.intp)
     for i, order in enumerate(rows):
-        try:
-            places = [position[item] if isinstance(item, str) else int(item) for item in order]
-        except KeyError as error:
-            raise UnknownFeatureError(
-                f"order {i} names {error.args[0]!r}, which is no feature: {list(features)}"
-            ) from None
+        places = _places(i, order, features)
         if sorted(places) != list(range(n)):
-            raise CausalGraphError(f"order {i} is {order!r}; each order must hold each of the {n} features once")
+            raise OrdersError(f"order {i} is {order!r}; each order must hold each of the {n} features once")
         read[i] = places
-    if weights is None:
-        return read, None
-    w = np.asarray(weights, dtype=float)
-    if w.shape != (len(rows),) or not np.isfinite(w).all() or (w < 0).any() or w.sum() == 0:
-        raise CausalGraphError(
-            f"weights= must be {len(rows)} finite numbers >= 0, one for each order, not all zero; got {weights!r}"
+    return read, None if weights is None else _read_weights(weights, len(rows))
+
+
+def _listed_orders(orders: Any) -> list[list[Any]]:
+    wanted = "orders= takes a list of orders, each a list of all features"
+    if isinstance(orders, (str, bytes, Mapping, Set)):
+        raise OrdersError(f"{wanted}; got a {type(orders).__name__}, {orders!r:.80}")
+    try:
+        listed = list(orders)
+    except Exception:
+        raise OrdersError(f"{wanted}; got a {type(orders).__name__}") from None
+    if not listed:
+        raise OrdersError("orders= is empty; pass at least one order of all features")
+    for i, order in enumerate(listed):
+        if isinstance(order, (str, bytes, Mapping, Set)) or not isinstance(order, Iterable):
+            hint = "; put one order into a list of its own: orders=[[...]]" if isinstance(order, (str, int)) else ""
+            raise OrdersError(f"{wanted}; entry {i} is {order!r:.80}, no list{hint}")
+    return [np.ravel(order).tolist() if isinstance(order, np.ndarray) else list(order) for order in listed]
+
+
+def _places(i: int, order: list[Any], features: Sequence[str]) -> list[int]:
+    position = {name: v for v, name in enumerate(features)}
+    numbers = all(isinstance(item, (int, np.integer)) and not isinstance(item, bool) for item in order)
+    if numbers and not all(str(item) in position for item in order):
+        return [int(item) for item in order]
+    places = []
+    for item in order:
+        if not isinstance(item, (str, int, np.integer)) or isinstance(item, bool):
+            raise OrdersError(
+                f"order {i} holds {item!r:.80}, a {type(item).__name__}; write features by name, or all by position"
+            )
+        if str(item) not in position:
+            raise UnknownFeatureError(f"order {i} names {item!r}, which is no feature: {list(features)}")
+        places.append(position[str(item)])
+    return places
+
+
+def _read_weights(weights: Any, k: int) -> np.ndarray:
+    try:
+        w = np.asarray(weights, dtype=float)
+    except Exception:
+        w = np.empty(0)
+    if w.shape != (k,) or not np.isfinite(w).all() or (w < 0).any() or w.max() == 0:
+        raise OrdersError(
+            f"weights= must be {k} finite numbers >= 0, one for each order, not all zero; got {weights!r:.80}"
         )
-    return read, w / w.sum()
+    w = w / w.max()  # the sum of large weights may be past the floats
+    return w / w.sum()

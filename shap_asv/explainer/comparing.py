@@ -35,7 +35,7 @@ def compare(model: Any, masker: Any, X: Any, causal_graph: Any = None, **options
     ...     [["low", "True", "positive", "True"]],
     ...     feature_names=["Pollution", "Smoker", "Xray", "Dyspnoea"],
     ... )
-    >>> result.to_frame(row=0).round(3).loc["Dyspnoea", ["SHAP", "ASV"]].tolist()
+    >>> result.to_frame(row=0)[["SHAP", "ASV"]].round(3).loc["Dyspnoea"].tolist()
     [0.68, 0.673]
     """
     call = {name: options.pop(name) for name in _CALL if name in options}

@@ -5,6 +5,7 @@ inputs.
 """
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 
 import numpy as np
 
@@ -50,6 +51,13 @@ def fit_rows(
     return codes, codes.astype(float), problem.background.decode(codes)
 
 
+def predictions(problem: Problem, rows: np.ndarray) -> np.ndarray:
+    """M at the fitted rows (r, k)."""
+    if isinstance(problem.background, DiscreteBackground):
+        return problem.predictor.predict(rows)
+    return problem.predictor.predict(problem.background.dressed(np.array(rows)))
+
+
 def any_row(problem: Problem) -> np.ndarray:
     """Some row (1, n), for what depends on no row."""
     if isinstance(problem.background, DiscreteBackground):
@@ -63,22 +71,13 @@ def any_row(problem: Problem) -> np.ndarray:
 def order_columns(table: Table, names: Sequence[str]) -> np.ndarray:
     """The table's values (r, n) with the columns as ``names`` has them.
 
-    Columns that share no name with ``names`` are taken in the order they come in: the background had no names of its
-    own.
+    Columns of a matrix without names are taken in the order they come in, whatever X calls them.
     """
     if table.frame is not None:
         frame = table.frame
         columns = [str(column) for column in frame.columns]
-        if set(columns) & set(names):
-            missing = [name for name in names if name not in columns]
-            surplus = [column for column in columns if column not in names]
-            if missing or surplus:
-                what = (
-                    f"has no column {missing[0]!r}"
-                    if missing
-                    else f"has the column {surplus[0]!r}, which is no feature"
-                )
-                raise RowsError(f"X {what}; the features are {list(names)}")
+        if set(columns) & set(names) or list(names) != numbered_features(len(names)):
+            _check_columns(columns, names)
             frame = frame.iloc[:, [columns.index(name) for name in names]]
         array = frame.to_numpy()
     else:
@@ -86,3 +85,14 @@ def order_columns(table: Table, names: Sequence[str]) -> np.ndarray:
     if array.shape[1] != len(names):
         raise RowsError(f"X has {array.shape[1]} columns, the background has {len(names)}: {list(names)}")
     return array.astype(float) if array.dtype == bool else array
+
+
+def _check_columns(columns: Sequence[str], names: Sequence[str]) -> None:
+    missing = [name for name in names if name not in columns]
+    surplus = [column for column in columns if column not in names]
+    if missing:
+        close = get_close_matches(missing[0], surplus, n=1)
+        hint = f"; is its column {close[0]!r} meant?" if close else ""
+        raise RowsError(f"X has no column {missing[0]!r}{hint}; the features are {list(names)}")
+    if surplus:
+        raise RowsError(f"X has the column {surplus[0]!r}, which is no feature; the features are {list(names)}")

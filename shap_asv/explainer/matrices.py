@@ -4,26 +4,31 @@ A matrix may come without names. Then the model's own names are taken, else ``Fe
 numbers in a causal graph are positions of columns.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from shap_asv.errors import CausalGraphError, NetworkError, ShapAsvWarning, UnknownFeatureError, warn_user
+from shap_asv.explainer.causality import read_pairs
 from shap_asv.values.marginal import MatrixBackground
 
 
 def check_background(masker: Any) -> None:
     """A matrix with rows, or a callable masker of shap's; anything else is named in an error."""
-    if isinstance(masker, np.ndarray) or not callable(masker):
-        what = f"an array of shape {masker.shape}" if isinstance(masker, np.ndarray) else f"a {type(masker).__name__}"
+    if isinstance(masker, (np.ndarray, type)) or not callable(masker):
+        what = f"a {type(masker).__name__}"
+        if isinstance(masker, np.ndarray):
+            what = f"an array of shape {masker.shape}"
+        elif isinstance(masker, type):
+            what = f"the class {masker.__name__}, which is no instance"
         raise NetworkError(
             f"a background distribution cannot be read from {what}; pass a pgmpy DiscreteBayesianNetwork, "
             "a 2-D ndarray, a DataFrame or a shap masker"
         )
     data = getattr(masker, "data", None)
-    if data is not None and np.shape(data)[0] == 0:
-        raise NetworkError("the background matrix has no rows; pass at least one")
+    if data is not None and 0 in np.shape(data):
+        raise NetworkError(f"the background matrix has no rows or no columns, its shape is {np.shape(data)}")
     if getattr(masker, "clustering", None) is not None:
         warn_user(
             "the masker brings a clustering of the features, which shap uses for Owen values; it is not used here",
@@ -62,12 +67,15 @@ def numbered_features(n: int) -> list[str]:
 def uses_positions(graph: Any) -> bool:
     """Whether every node of a causal graph is a whole number."""
     edges = _edges_of(graph)
-    return bool(edges) and all(isinstance(node, (int, np.integer)) for edge in edges for node in edge)
+    return bool(edges) and all(
+        isinstance(node, (int, np.integer)) and not isinstance(node, bool) for edge in edges for node in edge
+    )
 
 
 def name_positions(graph: Any, features: Sequence[str]) -> list[tuple[str, str]]:
     """Edges between positions of columns -> edges between their names."""
-    return [(_feature_at(features, a), _feature_at(features, b)) for a, b in _edges_of(graph)]
+    edges = read_pairs(graph) if isinstance(graph, (list, tuple)) else _edges_of(graph)
+    return [(_feature_at(features, a), _feature_at(features, b)) for a, b in edges]
 
 
 def _feature_at(features: Sequence[str], position: Any) -> str:
@@ -81,5 +89,5 @@ def _edges_of(graph: Any) -> list[tuple[Any, Any]]:
         return [
             tuple(edge) for edge in graph if not isinstance(edge, str) and hasattr(edge, "__len__") and len(edge) == 2
         ]
-    edges = getattr(graph, "edges", None)
-    return [(a, b) for a, b in edges] if edges is not None else []
+    edges = getattr(graph, "edges", ())
+    return [(edge[0], edge[1]) for edge in edges] if isinstance(edges, Iterable) else []

@@ -47,18 +47,27 @@ def read_table(rows: Any) -> Table:
         rows, single = pd.DataFrame([rows.to_numpy(dtype=object)], columns=rows.index), True
     elif isinstance(rows, Mapping):
         single = all(np.ndim(value) == 0 for value in rows.values())
-        rows = pd.DataFrame([dict(rows)] if single else dict(rows))
+        rows = _framed([dict(rows)] if single else dict(rows))
     elif isinstance(rows, (list, tuple)) and rows and all(isinstance(row, (Mapping, pd.Series)) for row in rows):
-        rows = pd.DataFrame(list(rows))
+        rows = _framed(list(rows))
     if isinstance(rows, pd.DataFrame):
         _check_frame(rows)
         return Table(rows, None, single)
     return _read_array(rows)
 
 
+def _framed(rows: Any) -> pd.DataFrame:
+    try:
+        return pd.DataFrame(rows)
+    except Exception as error:
+        raise RowsError(f"X is no table: {error}") from None
+
+
 def _check_frame(frame: pd.DataFrame) -> None:
     if len(frame) == 0:
         raise RowsError("X has no rows; there is nothing to explain")
+    if frame.shape[1] == 0:
+        raise RowsError("X has no columns; there is nothing to explain")
     twice = frame.columns[frame.columns.duplicated()]
     if len(twice):
         raise RowsError(f"X has the column {twice[0]!r} twice; drop one of them")
@@ -67,6 +76,10 @@ def _check_frame(frame: pd.DataFrame) -> None:
 def _read_array(rows: Any) -> Table:
     if hasattr(rows, "toarray"):
         rows = rows.toarray()  # scipy's sparse matrices
+    if isinstance(rows, np.ma.MaskedArray):
+        if np.ma.is_masked(rows):
+            raise RowsError("X is a masked array with masked values; fill them in or drop these rows")
+        rows = rows.data
     if isinstance(rows, (list, tuple)) and len({np.size(row) for row in rows if not np.isscalar(row)}) > 1:
         lengths = sorted({int(np.size(row)) for row in rows})
         raise RowsError(f"X is no table: its rows have different lengths, {lengths[0]} and {lengths[-1]} among them")
@@ -74,8 +87,12 @@ def _read_array(rows: Any) -> Table:
         rows = np.array(rows, dtype=object)  # numpy would turn [1, "yes"] into strings
     try:
         array = np.asarray(rows)
-    except ValueError as error:
-        raise RowsError(f"X is no table: its rows have different lengths ({error})") from None
+    except Exception as error:
+        raise RowsError(f"X is no table: {type(error).__name__}: {error}") from None
+    if array.ndim == 0:
+        raise RowsError(
+            f"X is a {type(rows).__name__}, no table; pass a DataFrame, an array or a list of rows, or one row"
+        )
     single = array.ndim == 1
     if single:
         array = array[None, :]

@@ -105,10 +105,12 @@ def as_matrix(answer: Any, n_rows: int, name: str) -> np.ndarray:
         )
     if hasattr(answer, "toarray"):
         answer = answer.toarray()
+    if np.ma.is_masked(answer):
+        raise ModelError(f"{name} returned a masked array with masked values; every row needs a number")
     try:
         outputs = np.asarray(answer)
-    except ValueError as error:
-        raise ModelError(f"{name} returned no array of numbers: {shorten(error)}") from error
+    except Exception as error:
+        raise ModelError(f"{name} returned no array of numbers: {shorten(error)}") from None
     if outputs.dtype.kind in "USO" and any(isinstance(value, str) for value in outputs.ravel()[:1000]):
         raise ModelError(
             f"{name} returned labels such as {str(outputs.ravel()[0])!r}, and only numbers can be explained; use "
@@ -116,10 +118,13 @@ def as_matrix(answer: Any, n_rows: int, name: str) -> np.ndarray:
         )
     if outputs.dtype.kind == "c":
         raise ModelError(f"{name} returned complex numbers; only real numbers can be explained")
+    if outputs.dtype.kind in "mM":
+        raise ModelError(f"{name} returned {outputs.dtype} values; only numbers can be explained")
     try:
         outputs = outputs.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise ModelError(f"{name} returned {outputs.dtype} values that are no numbers: {shorten(error)}") from error
+    except (TypeError, ValueError, OverflowError) as error:
+        what = f"a {type(answer).__name__}" if outputs.ndim == 0 else f"{outputs.dtype} values"
+        raise ModelError(f"{name} returned {what}, no array of numbers: {shorten(error)}") from None
     if outputs.ndim == 1:
         outputs = outputs[:, None]
     if outputs.ndim != 2 or len(outputs) != n_rows or outputs.shape[1] == 0:

@@ -110,16 +110,16 @@ def match_columns(model: Any, features: Sequence[str]) -> tuple[str, ...] | None
                 parts.append(f"the features hold {show(surplus)}, which it was not fitted on")
             raise EncodingError(
                 f"the columns of {describe(model)} and the features differ: {'; '.join(parts)}. Name the features that "
-                f"the model takes with features=[...] (every other node of the network is latent), rename the columns, "
-                f"or pass encoder= the transformer that made them"
+                f"the model takes with feature_names=[...] (every other node of the network is latent), rename the "
+                f"columns, or pass encoder= the transformer that made them"
             )
         return columns
     width = known_width(model)
     if width is not None and width != len(features):
         raise EncodingError(
             f"{describe(model)} was fitted on {width} columns, but there are {len(features)} features "
-            f"({show(list(features))}); name the features that it takes with features=[...], in its column order, or "
-            f"pass encoder= when one feature becomes several columns"
+            f"({show(list(features))}); name the features that it takes with feature_names=[...], in its column order, "
+            f"or pass encoder= when one feature becomes several columns"
         )
     return None
 
@@ -204,6 +204,11 @@ def encoder_step(encoder: Any, model: Any, features: Sequence[str], make_input: 
             f"encoder= ({describe(encoder)}) raised {type(error).__name__} on the states of the network: "
             f"{shorten(error)}"
         ) from error
+    if len(np.shape(encoded)) != 2 or np.shape(encoded)[0] != len(make_input()):
+        raise EncodingError(
+            f"encoder= ({describe(encoder)}) answered with a {type(encoded).__name__} of shape {np.shape(encoded)} to "
+            f"{len(make_input())} rows; its transform must return a table with as many rows"
+        )
     width = encoded.shape[1]
     expected = known_width(model)
     if expected is not None and expected != width:

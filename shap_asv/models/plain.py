@@ -66,7 +66,10 @@ class PlainPredictor:
     def _dress(self, rows: Any) -> Any:
         """Hand rows over under the names that the model knows, when it knows names."""
         if hasattr(rows, "columns"):
-            if self.columns is not None and tuple(rows.columns) != self.columns:
+            if self.columns is None:
+                return rows
+            rows = rows.set_axis([str(name) for name in rows.columns], axis=1)
+            if tuple(rows.columns) != self.columns:
                 missing = [name for name in self.columns if name not in rows.columns]
                 if missing:
                     raise ModelError(f"the rows lack the column {missing[0]!r} that {self.call.name} was fitted on")

@@ -119,7 +119,8 @@ class CausalOrder:
         """The order given by (cause, effect) pairs.
 
         ``features`` names the players: those without any edge are kept as isolated features, and names that occur in
-        edges only are projected out. By default every name that occurs in an edge, in order of appearance.
+        edges only are projected out (with a warning where such a name puts no feature before another and is no common
+        cause: it may be misspelt). By default every name that occurs in an edge, in order of appearance.
 
         Examples
         --------
@@ -135,6 +136,7 @@ class CausalOrder:
         else:
             names = reading.check_names(features)
         nodes = list(dict.fromkeys([*names, *named]))
+        reading.warn_of_idle_names(nodes, pairs, names)
         return cls(names, tuple(map(tuple, reading.parents_among(nodes, pairs, names))))
 
     @classmethod
@@ -149,6 +151,8 @@ class CausalOrder:
         """
         if isinstance(levels, str | bytes):
             raise CausalGraphError(f"levels is the string {levels!r}; pass a list of lists of names")
+        if not isinstance(levels, Iterable):
+            raise CausalGraphError(f"levels must be a list of lists of names, not {type(levels).__name__}")
         rows = [reading.check_names(level, what=f"level {k}") for k, level in enumerate(levels)]
         names = reading.check_names([name for row in rows for name in row], what="the list of levels")
         parents: list[tuple[int, ...]] = []

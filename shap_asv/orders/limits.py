@@ -1,7 +1,9 @@
 """Numbers that users pass: how many orders, how many ideals at most."""
 
 from numbers import Integral
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from shap_asv.errors import ArgumentError, BudgetExceededError
 
@@ -9,6 +11,9 @@ if TYPE_CHECKING:
     from shap_asv.orders.causal_order import CausalOrder
 
 DEFAULT_LIMIT = 1_000_000
+
+#: numbers that one array of sampled orders may hold: 8 GiB
+MOST_ENTRIES = 1 << 30
 
 
 def check_count(value: int, name: str, meaning: str) -> int:
@@ -28,6 +33,24 @@ def check_limit(limit: int | None) -> int:
 def too_many_ideals(order: "CausalOrder", limit: int) -> BudgetExceededError:
     """The error for an order whose ideals are more than ``limit``."""
     return BudgetExceededError(
-        f"a causal order of {order.n_features} features has more than {limit:,} ideals; raise limit=, "
-        "or sample topological orders instead"
+        f"a causal order of {order.n_features} features has more than {limit:,} ideals; raise limit= "
+        "(ideal_limit= of an explainer), or sample topological orders instead"
     )
+
+
+def check_sample(n: int, n_features: int) -> int:
+    """The number of orders of a sample that can be held in memory, or an error."""
+    n = check_count(n, "n", "a number of orders")
+    if n * n_features > MOST_ENTRIES:
+        raise BudgetExceededError(
+            f"n={n:,} orders of {n_features} features are more than {MOST_ENTRIES:,} numbers; draw them in parts"
+        )
+    return n
+
+
+def generator_of(seed: Any) -> np.random.Generator:
+    """numpy's generator for a seed, or an :class:`ArgumentError`."""
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"seed={seed!r} is no seed; pass a whole number >= 0, a numpy Generator, or None") from None

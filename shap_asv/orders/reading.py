@@ -19,7 +19,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from shap_asv.errors import CausalGraphError, UnknownFeatureError
+from shap_asv.errors import CausalGraphError, CausalGraphWarning, UnknownFeatureError, warn_user
 from shap_asv.orders.bitsets import bits_of
 
 Parents = Sequence[Iterable[int]]
@@ -88,7 +88,10 @@ def read_graph(graph: Any) -> tuple[list[Hashable], list[tuple[Hashable, Hashabl
 
 def check_parents(parents: Parents, names: Sequence[Hashable]) -> list[tuple[int, ...]]:
     """One tuple of parent indices per name, or a :class:`CausalGraphError`."""
-    given = [tuple(int(p) for p in ps) for ps in parents]
+    try:
+        given = [tuple(int(p) for p in ps) for ps in parents]
+    except (TypeError, ValueError):
+        raise CausalGraphError(f"parents must be one list of indices per feature, not {parents!r:.80}") from None
     if len(given) != len(names):
         raise CausalGraphError(f"{len(names)} features need as many lists of parents, not {len(given)}")
     for v, ps in enumerate(given):
@@ -109,6 +112,32 @@ def parents_among(
     for cause, effect in edges:
         parents[position[effect]].add(position[cause])
     return project(parents, topological_order(parents, nodes), [position[feature] for feature in features])
+
+
+def warn_of_idle_names(
+    nodes: Sequence[Hashable], edges: Iterable[tuple[Hashable, Hashable]], features: Sequence[Hashable]
+) -> None:
+    """Warn of a name outside of ``features`` whose edges change nothing: a misspelt feature, most likely.
+
+    A name that puts one feature before another is a mediator, and one with two effects among the features a hidden
+    common cause (unless it is nearly the name of a feature); both are written on purpose.
+    """
+    known = set(features)
+    causes: dict[Hashable, set[Hashable]] = {node: set() for node in nodes}
+    effects: dict[Hashable, set[Hashable]] = {node: set() for node in nodes}
+    for cause, effect in edges:
+        causes[effect].add(cause)
+        effects[cause].add(effect)
+    for name in nodes:
+        if name in known or (causes[name] and effects[name]):
+            continue
+        near = get_close_matches(str(name), [str(feature) for feature in features], n=1, cutoff=0.8)
+        if near or len(effects[name]) < 2:
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            warn_user(
+                f"the edges name {name!r}, which is no feature and puts no feature before another{hint}",
+                CausalGraphWarning,
+            )
 
 
 def topological_order(parents: Parents, names: Sequence[Hashable]) -> tuple[int, ...]:

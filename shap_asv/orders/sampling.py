@@ -21,7 +21,7 @@ from shap_asv.orders.chains import draw_mcmc, draw_perfect
 from shap_asv.orders.counting import ideals_up_to
 from shap_asv.orders.decomposition import decompose
 from shap_asv.orders.draws import draw_by_ideals, draw_forest, draw_tree
-from shap_asv.orders.limits import check_count, check_limit, too_many_ideals
+from shap_asv.orders.limits import check_limit, check_sample, generator_of, too_many_ideals
 
 if TYPE_CHECKING:
     from shap_asv.orders.causal_order import CausalOrder
@@ -139,11 +139,11 @@ def sample_topological_orders(
     limit: int | None = None,
 ) -> np.ndarray:
     """See :meth:`CausalOrder.sample_topological_orders`."""
-    n = check_count(n, "n", "a number of orders")
+    n = check_sample(n, order.n_features)
     if isinstance(epsilon, bool) or not isinstance(epsilon, Real) or not 0 < epsilon < 1:
         raise ArgumentError(f"epsilon={epsilon!r} is no total-variation distance; pass a number between 0 and 1")
     options = Options(float(epsilon), check_limit(limit))
-    rng = np.random.default_rng(seed)
+    rng = generator_of(seed)
     if method == "auto":
         if order.is_forest:
             return draw_forest(order, n, rng)

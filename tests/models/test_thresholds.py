@@ -117,7 +117,7 @@ def test_zero_as_missing_value_of_lightgbm(zero_goes_with, without_shaps_loader)
     predictor = read_model(model.fit(x, y), ("x",), states)
     assert predictor.kind == "tree"
     np.testing.assert_allclose(
-        predictor.products.evaluate(np.arange(5)[:, None])[:, 0], model.predict(x[::40]), atol=1e-12
+        predictor.products.evaluate(np.arange(5)[:, None])[:, 0], model.predict(np.array(states).T.copy()), atol=1e-12
     )
     near = states[0].index(zero_goes_with)
     assert predictor.predict(np.array([[2]])) == predictor.predict(np.array([[near]]))

@@ -1,0 +1,17 @@
+"""The catalogue of bad inputs: one file per group, each a table from a short name to the call and the error it gets."""
+
+from tests.explainer.bad_input.arguments import ARGUMENTS
+from tests.explainer.bad_input.encoders import ENCODERS
+from tests.explainer.bad_input.graphs import GRAPHS
+from tests.explainer.bad_input.models import MODELS
+from tests.explainer.bad_input.networks import NETWORKS
+from tests.explainer.bad_input.rows import ROWS
+
+CATALOGUE = {
+    "causal graphs and orders": GRAPHS,
+    "networks and backgrounds": NETWORKS,
+    "models": MODELS,
+    "encoders": ENCODERS,
+    "rows": ROWS,
+    "arguments and files": ARGUMENTS,
+}

@@ -1,0 +1,179 @@
+"""Causal graphs and orders that cannot be one."""
+
+import networkx as nx
+import numpy as np
+
+from shap_asv import AsymmetricExplainer, CausalOrder, load_network
+from shap_asv.errors import (
+    ArgumentError,
+    BudgetExceededError,
+    CausalGraphError,
+    OrdersError,
+    UnknownFeatureError,
+    UnknownMethodError,
+)
+from tests.explainer.bad_input.setting import Bad, Bomb, constant, first
+
+PAIR = [("a", "b")]
+
+EXPLAINERS = {
+    "cycle": Bad(
+        lambda c: c.make(causal_graph=[("smoke", "lung"), ("lung", "smoke")]),
+        CausalGraphError,
+        "cycle: smoke -> lung -> smoke",
+    ),
+    "cycle of a graph": Bad(
+        lambda c: c.make(causal_graph=nx.DiGraph([("smoke", "lung"), ("lung", "smoke")])),
+        CausalGraphError,
+        "cycle: smoke -> lung -> smoke",
+    ),
+    "cycle through a latent node": Bad(
+        lambda c: c.make(causal_graph=[("smoke", "moon"), ("moon", "lung"), ("lung", "smoke")]),
+        CausalGraphError,
+        "cycle: smoke -> moon -> lung -> smoke",
+    ),
+    "self-loop": Bad(lambda c: c.make(causal_graph=[("smoke", "smoke")]), CausalGraphError, "self-loop at 'smoke'"),
+    "self-loop of a graph": Bad(
+        lambda c: c.make(causal_graph=nx.DiGraph([("smoke", "smoke")])), CausalGraphError, "self-loop at 'smoke'"
+    ),
+    "self-loop of a column": Bad(lambda c: c.over_matrix(first, causal_graph=[(0, 0)]), CausalGraphError, "self-loop"),
+    "undirected": Bad(lambda c: c.make(causal_graph=nx.Graph([("smoke", "lung")])), CausalGraphError, "undirected"),
+    "a word": Bad(lambda c: c.make(causal_graph="smoke"), CausalGraphError, "cannot be read from a str"),
+    "a number": Bad(lambda c: c.make(causal_graph=5), CausalGraphError, "cannot be read from a int"),
+    "a dict": Bad(lambda c: c.make(causal_graph={"smoke": ["lung"]}), CausalGraphError, "cannot be read from a dict"),
+    "a matrix": Bad(lambda c: c.make(causal_graph=np.zeros((7, 7))), CausalGraphError, "cannot be read from a ndarray"),
+    "a generator": Bad(
+        lambda c: c.make(causal_graph=(edge for edge in PAIR)), CausalGraphError, "cannot be read from a generator"
+    ),
+    "a class": Bad(lambda c: c.make(causal_graph=CausalOrder), CausalGraphError, "cannot be read from a type"),
+    "edge of three": Bad(lambda c: c.make(causal_graph=[("a", "b", "c")]), CausalGraphError, "no .cause, effect. pair"),
+    "edge of one": Bad(lambda c: c.make(causal_graph=[("smoke",)]), CausalGraphError, "no .cause, effect. pair"),
+    "edge is None": Bad(lambda c: c.make(causal_graph=[None]), CausalGraphError, "no .cause, effect. pair"),
+    "edge is a string": Bad(lambda c: c.make(causal_graph=["ab"]), CausalGraphError, "no .cause, effect. pair"),
+    "levels as edges": Bad(
+        lambda c: c.make(causal_graph=[["asia", "smoke"], ["tub", "lung"]]), CausalGraphError, "from_levels"
+    ),
+    "node is a list": Bad(
+        lambda c: c.make(causal_graph=[(["smoke"], "lung")]), CausalGraphError, r"\['smoke'\], which is no name"
+    ),
+    "node is None": Bad(lambda c: c.make(causal_graph=[(None, "lung")]), CausalGraphError, "None, which is no name"),
+    "node is NaN": Bad(
+        lambda c: c.make(causal_graph=[(float("nan"), "lung")]), CausalGraphError, "nan, which is no name"
+    ),
+    "1 and '1'": Bad(
+        lambda c: c.make(causal_graph=nx.DiGraph([(1, "smoke"), ("1", "lung")])), CausalGraphError, "written alike"
+    ),
+    "strangers": Bad(lambda c: c.make(causal_graph=[("sun", "moon")]), CausalGraphError, "none of which is a feature"),
+    "another network": Bad(
+        lambda c: c.make(causal_graph=load_network("cancer")), CausalGraphError, "none of which is a feature"
+    ),
+    "typo": Bad(lambda c: c.make(causal_graph=[("smoke", "bron")]), CausalGraphError, "did you mean 'bronc'"),
+    "column past the end": Bad(
+        lambda c: c.over_matrix(first, causal_graph=[(0, 7)]), CausalGraphError, "columns are 0 to 2"
+    ),
+    "negative column": Bad(
+        lambda c: c.over_matrix(first, causal_graph=[(-1, 0)]), CausalGraphError, "columns are 0 to 2"
+    ),
+    "columns, and an edge of one": Bad(
+        lambda c: c.over_matrix(first, causal_graph=[(0, 1), (1,)]), CausalGraphError, "no .cause, effect. pair"
+    ),
+    "columns as floats": Bad(
+        lambda c: c.over_matrix(first, causal_graph=[(0.0, 1.0)])(c.matrix), CausalGraphError, "none of which"
+    ),
+    "columns as booleans": Bad(
+        lambda c: c.over_matrix(first, causal_graph=[(True, False)])(c.matrix), CausalGraphError, "none of which"
+    ),
+    "graph and orders": Bad(
+        lambda c: c.make(causal_graph=[("smoke", "lung")], orders=[c.names]), UnknownMethodError, "not both"
+    ),
+    "no orders": Bad(lambda c: c.make(orders=[]), OrdersError, "orders= is empty"),
+    "orders is a number": Bad(lambda c: c.make(orders=5), OrdersError, "got a int"),
+    "orders is a word": Bad(lambda c: c.make(orders="asia"), OrdersError, "got a str"),
+    "orders is a dict": Bad(lambda c: c.make(orders={"a": 1}), OrdersError, "got a dict"),
+    "orders raises": Bad(lambda c: c.make(orders=Bomb()), OrdersError, "got a Bomb"),
+    "orders in three dimensions": Bad(
+        lambda c: c.make(orders=np.zeros((2, 2, 2), int)), OrdersError, "each of the 7 features once"
+    ),
+    "one flat order": Bad(lambda c: c.make(orders=c.names), OrdersError, r"orders=\[\[...\]\]"),
+    "one flat order of numbers": Bad(lambda c: c.make(orders=list(range(7))), OrdersError, r"orders=\[\[...\]\]"),
+    "order is None": Bad(lambda c: c.make(orders=[None]), OrdersError, "entry 0 is None"),
+    "order is a set": Bad(lambda c: c.make(orders=[set(c.names)]), OrdersError, "no list"),
+    "order of floats": Bad(lambda c: c.make(orders=[[float(i) for i in range(7)]]), OrdersError, "0.0, a float"),
+    "order of NaN": Bad(lambda c: c.make(orders=[[np.nan] * 7]), OrdersError, "nan, a float"),
+    "order of booleans": Bad(lambda c: c.make(orders=[[True, False, 2, 3, 4, 5, 6]]), OrdersError, "True, a bool"),
+    "order of lists": Bad(lambda c: c.make(orders=[[[1]] * 7]), OrdersError, r"\[1\], a list"),
+    "short order": Bad(lambda c: c.make(orders=[c.names[:-1]]), OrdersError, "each of the 7 features once"),
+    "order that repeats": Bad(lambda c: c.make(orders=[c.names[:1] * 7]), OrdersError, "each of the 7 features once"),
+    "order of a stranger": Bad(
+        lambda c: c.make(orders=[[*c.names[:-1], "q"]]), UnknownFeatureError, "names 'q', which is no feature"
+    ),
+    "weights alone": Bad(lambda c: c.make(weights=[1]), UnknownMethodError, "goes with orders="),
+    "negative weight": Bad(lambda c: c.make(orders=[c.names], weights=[-1]), OrdersError, ">= 0"),
+    "weights of another length": Bad(
+        lambda c: c.make(orders=[c.names], weights=[1, 2]), OrdersError, "must be 1 finite"
+    ),
+    "weights are words": Bad(lambda c: c.make(orders=[c.names], weights=["a"]), OrdersError, "must be 1 finite"),
+    "weights are NaN": Bad(lambda c: c.make(orders=[c.names], weights=[np.nan]), OrdersError, "must be 1 finite"),
+    "weights are complex": Bad(lambda c: c.make(orders=[c.names], weights=[1j]), OrdersError, "must be 1 finite"),
+    "weights are zero": Bad(lambda c: c.make(orders=[c.names], weights=[0]), OrdersError, "not all zero"),
+    "weights raise": Bad(lambda c: c.make(orders=[c.names], weights=Bomb()), OrdersError, "must be 1 finite"),
+}
+
+CAUSAL_ORDERS = {
+    "nothing": Bad(lambda c: CausalOrder.from_edges([]), CausalGraphError, "no edges and no features"),
+    "edges is a word": Bad(lambda c: CausalOrder.from_edges("ab"), CausalGraphError, "edges is the string"),
+    "edges is a number": Bad(lambda c: CausalOrder.from_edges(5), CausalGraphError, "not int"),
+    "features is a word": Bad(
+        lambda c: CausalOrder.from_edges(PAIR, features="ab"), CausalGraphError, "the single string 'ab'"
+    ),
+    "feature twice": Bad(lambda c: CausalOrder.from_edges(PAIR, features=["a", "a"]), CausalGraphError, "'a' twice"),
+    "feature not hashable": Bad(
+        lambda c: CausalOrder.from_edges(PAIR, features=[["a"]]), CausalGraphError, "not hashable"
+    ),
+    "levels is a number": Bad(lambda c: CausalOrder.from_levels(5), CausalGraphError, "not int"),
+    "level is a word": Bad(lambda c: CausalOrder.from_levels(["ab"]), CausalGraphError, "level 0 is the single string"),
+    "level is empty": Bad(lambda c: CausalOrder.from_levels([["a"], []]), CausalGraphError, "level 1 is empty"),
+    "no levels": Bad(lambda c: CausalOrder.from_levels([]), CausalGraphError, "empty"),
+    "feature in two levels": Bad(lambda c: CausalOrder.from_levels([["a"], ["a"]]), CausalGraphError, "'a' twice"),
+    "graph is None": Bad(lambda c: CausalOrder.from_graph(None), CausalGraphError, "not NoneType"),
+    "graph without nodes": Bad(lambda c: CausalOrder.from_graph(nx.DiGraph()), CausalGraphError, "graph is empty"),
+    "feature outside of the graph": Bad(
+        lambda c: CausalOrder.from_graph(nx.DiGraph(PAIR), features=["c"]), UnknownFeatureError, "no feature 'c'"
+    ),
+    "parents in a circle": Bad(lambda c: CausalOrder(("a", "b"), ((1,), (0,))), CausalGraphError, "a -> b -> a"),
+    "parent past the end": Bad(lambda c: CausalOrder(("a", "b"), ((5,), ())), CausalGraphError, "no index of 2"),
+    "parents are names": Bad(lambda c: CausalOrder(("a", "b"), ((), ("a",))), CausalGraphError, "list of indices"),
+    "parents is None": Bad(lambda c: CausalOrder(("a", "b"), None), CausalGraphError, "list of indices"),
+    "no orders are drawn": Bad(
+        lambda c: CausalOrder.from_edges(PAIR).sample_topological_orders(0), ArgumentError, "n=0 is no positive integer"
+    ),
+    "1.5 orders are drawn": Bad(
+        lambda c: CausalOrder.from_edges(PAIR).sample_topological_orders(1.5), ArgumentError, "n=1.5"
+    ),
+    "orders past the memory": Bad(
+        lambda c: CausalOrder.from_edges(PAIR).sample_topological_orders(10**15), BudgetExceededError, "in parts"
+    ),
+    "sampler's seed": Bad(
+        lambda c: CausalOrder.from_edges(PAIR).sample_topological_orders(2, seed=-1), ArgumentError, "seed=-1"
+    ),
+    "sampler's name": Bad(
+        lambda c: CausalOrder.from_edges(PAIR).sample_topological_orders(2, method="kahn"), UnknownMethodError, "'kahn'"
+    ),
+    "limit of no ideals": Bad(lambda c: CausalOrder.from_edges(PAIR).count_ideals(limit=0), ArgumentError, "limit=0"),
+    "more ideals than the limit": Bad(
+        lambda c: CausalOrder.from_levels([range(5), range(5, 10)]).count_ideals(limit=3),
+        BudgetExceededError,
+        "more than 3 ideals; raise limit=",
+    ),
+    "ancestors of a stranger": Bad(
+        lambda c: CausalOrder.from_edges(PAIR).ancestors("c"), UnknownFeatureError, "no feature 'c'"
+    ),
+    "ancestors of a list": Bad(
+        lambda c: CausalOrder.from_edges(PAIR).ancestors(["a"]), UnknownFeatureError, r"no feature \['a'\]"
+    ),
+    "positions for named columns": Bad(
+        lambda c: AsymmetricExplainer(constant, c.X.iloc[:5], [(0, 1)]), CausalGraphError, "none of which"
+    ),
+}
+
+GRAPHS = {**EXPLAINERS, **CAUSAL_ORDERS}
