@@ -1,11 +1,13 @@
 # Everything sets itself up: only Python >= 3.11 and make are needed.
 PYTHON ?= python3
+OLDEST_PYTHON ?= python3.11
+NEWEST_PYTHON ?= python3.12
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.ready-docs
 
-.PHONY: help demo test lint types clean docs fuzz benchmark
+.PHONY: help demo test lint types clean docs fuzz benchmark compatibility
 
 help:
 	@echo "make demo   set up, explain a model of the cancer network, write demo/"
@@ -13,6 +15,7 @@ help:
 	@echo "make docs   set up, then build the documentation into docs/_build/html"
 	@echo "make benchmark  set up, run all experiments (about half an hour), rewrite docs/benchmarks.md"
 	@echo "make fuzz   set up, then 10,000 random cases against the definition (goes on where it stopped)"
+	@echo "make compatibility  wheel, sdist, and the tests with the oldest and the newest versions (half an hour)"
 	@echo "make clean  remove the virtual environment and what was generated"
 
 $(READY): pyproject.toml
@@ -30,6 +33,9 @@ demo: $(READY)
 
 test: $(READY) lint types
 	$(BIN)/python -m pytest -n auto
+
+compatibility: $(READY)
+	$(BIN)/python -m tests.reliability.compatibility --oldest-python $(OLDEST_PYTHON) --newest-python $(NEWEST_PYTHON)
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -1,0 +1,195 @@
+"""The package in other environments than this one: ``python -m tests.reliability.compatibility``.
+
+- the built wheel and the built sdist, each installed into an environment of its own, explain a model (``smoke.py``)
+  outside of the source tree;
+- the whole test suite, with the oldest version of every dependency that ``pyproject.toml`` declares, and with the
+  newest that pip finds;
+- the time that ``import shap_asv`` takes beside ``import shap``.
+
+Everything happens in a copy of the committed tree. About half an hour.
+"""
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tarfile
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+
+from tests.reliability.declared import ROOT, extras, listed, suite_bounds
+from tests.reliability.records import Figure, Record, keep
+
+COMMAND = "make compatibility"
+PIP = ("-m", "pip", "--disable-pip-version-check", "--quiet")
+ROUNDS = 9
+IMPORTS = {
+    "import shap": "import shap",
+    "import shap_asv": "import shap_asv",
+    "import shap, shap_asv": "import shap, shap_asv",
+    "the explainer class, which needs shap": "from shap_asv import AsymmetricExplainer",
+}
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A virtual environment below the working folder."""
+
+    folder: Path
+
+    @property
+    def python(self) -> str:
+        return str(self.folder / ("Scripts" if os.name == "nt" else "bin") / "python")
+
+    @classmethod
+    def make(cls, python: str, folder: Path) -> "Environment":
+        shutil.rmtree(folder, ignore_errors=True)
+        run([python, "-m", "venv", str(folder)])
+        return cls(folder)
+
+    def install(self, *arguments: str) -> None:
+        run([self.python, *PIP, "install", *arguments])
+
+    def ask(self, code: str, cwd: Path) -> str:
+        """What a fresh process prints; it sees nothing but what is installed."""
+        return run([self.python, "-I", "-c", code], cwd=cwd).stdout.strip()
+
+    def versions(self) -> dict[str, str]:
+        listed = json.loads(run([self.python, *PIP, "list", "--format=json"]).stdout)
+        return {entry["name"].lower(): entry["version"] for entry in listed}
+
+
+def run(command: list[str], **options: object) -> subprocess.CompletedProcess[str]:
+    """Run to the end; the output of what failed is the message."""
+    done = subprocess.run(command, capture_output=True, text=True, **options)  # type: ignore[call-overload]
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)} failed:\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}")
+    return done
+
+
+def copy_tree(folder: Path) -> tuple[Path, str]:
+    """The committed tree, and the commit's short name."""
+    target = folder / "source"
+    shutil.rmtree(target, ignore_errors=True)
+    archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, check=True, capture_output=True).stdout
+    with tarfile.open(fileobj=BytesIO(archive)) as tar:
+        tar.extractall(target, filter="data")
+    return target, run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT).stdout.strip()
+
+
+def try_packages(python: str, source: Path, folder: Path) -> list[Figure]:
+    """Build sdist and wheel, install each into a clean environment, explain a model with it."""
+    builder = Environment.make(python, folder / "builder")
+    builder.install("build")
+    packages = folder / "packages"
+    shutil.rmtree(packages, ignore_errors=True)
+    run([builder.python, "-m", "build", "--outdir", str(packages), str(source)])
+    figures = []
+    away = folder / "away"
+    away.mkdir(exist_ok=True)
+    for kind, pattern in (("wheel", "*.whl"), ("sdist", "*.tar.gz")):
+        (package,) = packages.glob(pattern)
+        environment = Environment.make(python, folder / kind)
+        environment.install(str(package))
+        home = environment.ask((ROOT / "tests" / "reliability" / "smoke.py").read_text(), away)
+        figures.append(
+            Figure(
+                f"pip install of the {kind} into a clean environment",
+                f"{package.name} ({package.stat().st_size / 1024:.0f} KiB) explains a tree over a network",
+                "works outside of the source tree",
+                str(environment.folder) in home,
+            )
+        )
+    return figures
+
+
+def try_suite(name: str, python: str, source: Path, folder: Path, constraints: list[str], workers: int) -> list[Figure]:
+    """The whole test suite in an environment of its own."""
+    environment = Environment.make(python, folder / name)
+    file = folder / f"{name}.txt"
+    file.write_text("\n".join(constraints) + "\n")
+    wanted = f"{source}[{','.join(extras(source))}]"
+    environment.install("--only-binary", ":all:", "--constraint", str(file), "--editable", wanted)
+    report = folder / f"{name}.xml"
+    report.unlink(missing_ok=True)
+    command = [environment.python, "-m", "pytest", "-q", "-n", str(workers), "-p", "no:cacheprovider"]
+    with open(folder / f"{name}.log", "w") as log:
+        subprocess.run([*command, f"--junitxml={report}"], cwd=source, stdout=log, stderr=subprocess.STDOUT)
+    suite = next(ElementTree.parse(report).getroot().iter("testsuite"))
+    counts = {key: int(suite.get(key, 0)) for key in ("tests", "failures", "errors", "skipped")}
+    bad = counts["failures"] + counts["errors"]
+    passed = counts["tests"] - bad - counts["skipped"]
+    found = environment.versions()
+    versions = {package: found[package.lower()] for package in suite_bounds(source)}
+    release = environment.ask("import platform; print(platform.python_version())", folder)
+    return [
+        Figure(
+            f"test suite on Python {release}, {name} versions",
+            f"{passed:,} passed, {bad} failed, {counts['skipped']} skipped, {float(suite.get('time', 0)) / 60:.0f} min",
+            "all pass",
+            bad == 0 and passed > 0,
+        ),
+        Figure(f"{name} versions", listed(versions)),
+    ]
+
+
+def time_imports(environment: Environment, away: Path) -> list[Figure]:
+    """CPU seconds of fresh processes, taken in turns; the median of each."""
+    seconds: dict[str, list[float]] = {what: [] for what in IMPORTS}
+    for _ in range(ROUNDS):
+        for what, code in IMPORTS.items():
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            environment.ask(code, away)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            seconds[what].append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    median = {what: statistics.median(taken) for what, taken in seconds.items()}
+    alone = median["import shap"]
+    figures = [Figure(what, f"{taken:.2f} s, {taken / alone:.2f} of import shap") for what, taken in median.items()]
+    heavy = environment.ask("import sys, shap_asv; print('pgmpy' in sys.modules or 'shap' in sys.modules)", away)
+    figures.append(Figure("import shap_asv imports shap or pgmpy", heavy, "False", heavy == "False"))
+    return figures
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--oldest-python", default="python3.11")
+    parser.add_argument("--newest-python", default="python3.12")
+    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "compatibility")
+    parser.add_argument("--workers", type=int, default=2)
+    options = parser.parse_args()
+    folder = options.folder.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    if hasattr(os, "nice"):
+        os.nice(10)
+    source, commit = copy_tree(folder)
+    bounds = suite_bounds(source)
+    oldest = [f"{package}=={version}" for package, version in bounds.items()]
+    figures = [Figure("declared lower bounds", listed(bounds))]
+    # the tests compare bounds with the record of the run that tries them, which is this one
+    keep(Record("compatibility", "Compatibility", COMMAND, figures), source / "tests" / "reliability" / "records")
+    figures += try_packages(options.newest_python, source, folder)
+    for name, python, constraints in (
+        ("oldest", options.oldest_python, oldest),
+        ("newest", options.newest_python, []),
+    ):
+        figures += try_suite(name, python, source, folder, constraints, options.workers)
+        print("\n".join(f"{figure.what}: {figure.value}" for figure in figures[-2:]), flush=True)
+    figures += time_imports(Environment(folder / "wheel"), folder / "away")
+    notes = [
+        f"Taken at {commit}. The oldest versions are installed by pip from constraints made of pyproject.toml; "
+        "packages that are not declared are the newest that fit.",
+        f"Imports: CPU seconds of fresh processes, median of {ROUNDS}, taken in turns, newest versions, bytecode and "
+        "file caches warm.",
+    ]
+    keep(Record("compatibility", "Compatibility", COMMAND, figures, notes))
+    sys.exit(any(figure.holds is False for figure in figures))
+
+
+if __name__ == "__main__":
+    main()
