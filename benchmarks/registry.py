@@ -4,10 +4,12 @@ Modules of experiments import what is heavy inside their functions, so that ``py
 """
 
 from benchmarks.accuracy import ACCURACY
+from benchmarks.beyond import BEYOND
 from benchmarks.classes import CLASSES
 from benchmarks.experiment import Experiment
 from benchmarks.mean_prediction import MEAN_PREDICTION
 from benchmarks.orders import ORDERS
+from benchmarks.peers.comparison import PEERS
 from benchmarks.runtime import RUNTIME
 from benchmarks.sampling import SAMPLING
 from benchmarks.values import MONTE_CARLO
@@ -20,6 +22,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     MEAN_PREDICTION,
     ORDERS,
     MONTE_CARLO,
+    BEYOND,
+    PEERS,
 )
 
 

@@ -1,11 +1,15 @@
 """The experiment past the paper: what its tables say follows from the definitions."""
 
+import math
+
+import networkx as nx
 import numpy as np
 import pytest
 
 from benchmarks.beyond import balanced, claims, pruned_child, whole_network
 from benchmarks.ensembles import efficiency_gap
 from benchmarks.experiment import Table
+from benchmarks.graphs import pruned_child as pruned_child_graph
 
 NETWORK = ("network", "s per row", "efficiency gap")
 FOREST = (
@@ -29,11 +33,13 @@ def test_a_whole_network_is_counted_and_adds_up():
 def test_forests_are_counted_and_add_up():
     graph, features, digits, leaves, rows, *_, gap = pruned_child(2, 2)
     assert (graph, features, rows) == ("child, pruned to a tree", 19, 2)
-    assert digits == 10  # 7.41e11 orders of 20 nodes; the target, a leaf, is one of them
+    tree = nx.DiGraph(pruned_child_graph())
+    tree.remove_node("XrayReport")
+    sizes = math.prod(len(nx.descendants(tree, node)) + 1 for node in tree)
+    assert digits == len(str(math.factorial(19) // sizes)) - 1
     assert leaves > 100
     assert gap < 1e-9
-    # 7!! ways: 7! over the sizes of all subtrees, 7 * 3 * 3
-    assert balanced(7, 2, 2)[1:3] == (7, 1.0)
+    assert balanced(7, 2, 2)[1:3] == (7, 1.0)  # 7! / (7 * 3 * 3) = 80 orders
 
 
 def test_a_sum_that_is_off_shows_as_a_gap():
