@@ -6,7 +6,8 @@ that would not end.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from shap_asv.backends.contract import Backend, Estimate, Problem, Settings
 from shap_asv.backends.registry import BACKENDS
@@ -18,10 +19,14 @@ FAMILIES = ("auto", "exact", "sampling")
 
 @dataclass(frozen=True)
 class Budget:
-    """How far ``auto`` may go for an exact result (seconds), and how far anything may go (bytes of memory)."""
+    """How far ``auto`` may go for an exact result (seconds), and how far anything may go (bytes of memory).
+
+    ``jobs`` processes work side by side, each with memory of its own.
+    """
 
     seconds: float = 600.0
     memory: int = 4 * 2**30
+    jobs: int = 1
 
 
 @dataclass(frozen=True)
@@ -102,15 +107,18 @@ def make_plan(
     algorithm: str = "auto",
     budget: Budget | None = None,
     semantics: tuple[tuple[str, str], ...] = (),
+    n_results: int | None = None,
 ) -> Plan:
-    """Rank the backends for a problem.
+    """Rank the backends for a problem: ``n_rows`` distinct rows, which stand for ``n_results`` rows in all.
 
     ``auto`` takes the cheapest exact backend within the budget, else the best approximate one; ``exact`` and
     ``sampling`` look at their own kind only; the name of a backend takes that one or raises.
     """
     budget = budget or Budget()
     check_algorithm(algorithm)
-    candidates = tuple(_assess(backend, problem, settings, n_rows, budget) for backend in BACKENDS)
+    free = available_memory()
+    n_results = n_rows if n_results is None else n_results
+    candidates = tuple(_assess(backend, problem, settings, (n_rows, n_results), (budget, free)) for backend in BACKENDS)
     chosen, why = _CHOICES.get(algorithm, _choose_named(algorithm))(candidates, budget)
     return Plan(chosen, why, candidates, n_rows, problem.n_features, problem.n_outputs, semantics)
 
@@ -125,16 +133,63 @@ def check_algorithm(algorithm: str) -> None:
         )
 
 
-def _assess(backend: Backend, problem: Problem, settings: Settings, n_rows: int, budget: Budget) -> Candidate:
+def _assess(
+    backend: Backend,
+    problem: Problem,
+    settings: Settings,
+    rows: tuple[int, int],
+    limits: tuple[Budget, int | None],
+) -> Candidate:
     obstacle = backend.obstacle(problem, settings)
     if obstacle is not None:
         return Candidate(backend, obstacle, None)
+    n_rows, n_results = rows
+    budget, free = limits
     estimate = backend.estimate(problem, settings, n_rows)
+    results = result_bytes(n_results, problem.n_features, problem.n_outputs, backend.exact)
+    estimate = replace(estimate, memory=budget.jobs * estimate.memory + results)
     if estimate.memory > budget.memory:
-        return Candidate(
-            backend, f"needs {_bytes_text(estimate.memory)}, the limit is {_bytes_text(budget.memory)}", None
-        )
-    return Candidate(backend, None, estimate)
+        limit = f"the limit is {_bytes_text(budget.memory)}: raise memory_limit="
+    elif free is not None and estimate.memory > free:
+        limit = f"the limit is what is free, {_bytes_text(free)}"
+    else:
+        return Candidate(backend, None, estimate)
+    return Candidate(backend, f"needs {_bytes_text(estimate.memory)}, {limit} or explain fewer rows at a time", None)
+
+
+def result_bytes(n_rows: int, n_features: int, n_outputs: int, exact: bool) -> int:
+    """What grows with the rows: attributions (and their errors), codes, the data and labels shown beside them."""
+    # the last selection of outputs and the order of equal rows take a copy each
+    return n_rows * (n_features * (8 * n_outputs * (1 if exact else 2) + 8 + 8 + 8 + 4) + 24)
+
+
+def available_memory() -> int | None:
+    """Bytes that this process may still take, where the system tells: free memory, or what a container leaves.
+
+    Read from ``/proc`` and the control group, on Linux; None elsewhere.
+    """
+    found = []
+    try:
+        with open("/proc/meminfo") as lines:
+            found = [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
+    except (OSError, ValueError, IndexError):
+        pass
+    for folder, limit, used in _GROUPS:
+        try:
+            left = int((folder / limit).read_text()) - int((folder / used).read_text())
+            # files that are only cached count as used, but give way
+            counts = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+            found.append(max(0, left + int(counts.get("inactive_file", 0))))
+        except (OSError, ValueError):  # no such group, or "max": no limit
+            continue
+    return min(found, default=None)
+
+
+# Where a control group tells its limit and its use, version 2 and version 1.
+_GROUPS = (
+    (Path("/sys/fs/cgroup"), "memory.max", "memory.current"),
+    (Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes", "memory.usage_in_bytes"),
+)
 
 
 def _choose_auto(candidates: tuple[Candidate, ...], budget: Budget) -> tuple[Candidate, str]:

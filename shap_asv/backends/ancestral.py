@@ -23,7 +23,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from shap_asv.backends.columns import Columns
-from shap_asv.backends.contract import Attribution, Attributor
+from shap_asv.backends.contract import Attribution
+from shap_asv.backends.pace import Report, keep_silent, paced, part_of
+from shap_asv.backends.termwise import TermwiseAttributor
 from shap_asv.backgrounds.discrete import DiscreteBackground
 from shap_asv.backgrounds.grouping import number_rows
 from shap_asv.models.products import SumOfProducts
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 ENTRY_LIMIT = 2**24
 _LARGEST_CLOSURE = 62  # ideals of a closure are bits of one signed integer
 _PATTERN_BLOCK = 1024
+# Pairs of row pattern and ideal that one compiled call may have to walk for a single term.
+_WALK_LIMIT = 2**26
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,6 +214,9 @@ def _lay_out(
         weights.data,
         layout.starts,
         layout.strides,
+        np.concatenate([[0], np.cumsum((layout.strides > 0).sum(axis=1))]),
+        np.nonzero(layout.strides)[1],
+        layout.strides[layout.strides > 0],
     )
     filling = Tables(
         largest_first(layout.next_ideal),
@@ -231,30 +238,51 @@ class AncestralAttributor:
     products: SumOfProducts
     closures: tuple[Closure, ...]
     n_features: int
-    rest: Attributor
+    rest: TermwiseAttributor
 
-    def attribute(self, rows: np.ndarray) -> Attribution:
-        from shap_asv.backends.ancestral_kernel import explain_closure
+    @property
+    def rowwise(self) -> bool:
+        """A pattern of a row is walked on its own; what ``rest`` does depends on the rows that come together."""
+        return not self.rest.groups
 
+    def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
         products = self.products
         phi = np.zeros((len(rows), self.n_features, products.n_outputs))
         base = np.zeros(products.n_outputs)
-        nothing = np.zeros(products.n_outputs)
+        done, n_terms = 0, max(1, products.n_terms)
         for closure in self.closures:
-            members, cards, offsets = closure.members, closure.tables.cards, closure.tables.offsets
-            factors = np.empty((len(closure.terms), offsets[-1]))
-            for j, v in enumerate(members):
-                factors[:, offsets[j] : offsets[j + 1]] = products.vectors[v][products.terms[closure.terms, v]]
-            coefficients = np.ascontiguousarray(products.coefficients[closure.terms])
-            looks = [(rows[:, v], int(card)) for v, card in zip(members, cards, strict=True)]
-            ids, chosen = number_rows(looks, len(rows))
-            patterns = np.ascontiguousarray(rows[chosen][:, members], dtype=np.int64)
-            found = np.zeros((len(patterns), len(members), products.n_outputs))
-            for number, block in enumerate(blocks(len(patterns), _PATTERN_BLOCK)):
-                share = base if number == 0 else nothing.copy()
-                explain_closure(
-                    closure.walk, closure.tables, patterns[block], factors, coefficients, found[block], share
-                )
-            phi[:, members] += found[ids]
-        others = self.rest.attribute(rows)
+            self._add_closure(closure, rows, phi, base)
+            done += len(closure.terms)
+            report(done / n_terms)
+        others = self.rest.attribute(rows, part_of(report, done / n_terms, 1.0))
         return Attribution(phi + others.phi, base + others.base)
+
+    def _add_closure(self, closure: Closure, rows: np.ndarray, phi: np.ndarray, base: np.ndarray) -> None:
+        """Add the share of a closure's terms to phi (r, n, k) and to base (k,)."""
+        from shap_asv.backends.ancestral_kernel import explain_closure
+
+        products = self.products
+        members, cards, offsets = closure.members, closure.tables.cards, closure.tables.offsets
+        factors = np.empty((len(closure.terms), offsets[-1]))
+        for j, v in enumerate(members):
+            factors[:, offsets[j] : offsets[j + 1]] = products.vectors[v][products.terms[closure.terms, v]]
+        coefficients = np.ascontiguousarray(products.coefficients[closure.terms])
+        looks = [(rows[:, v], int(card)) for v, card in zip(members, cards, strict=True)]
+        ids, chosen = number_rows(looks, len(rows))
+        patterns = np.ascontiguousarray(rows[chosen][:, members], dtype=np.int64)
+        found = np.zeros((len(patterns), len(members), products.n_outputs))
+        at_once = max(16, min(_PATTERN_BLOCK, _WALK_LIMIT // len(closure.walk.skip)))
+        for number, block in enumerate(blocks(len(patterns), at_once)):
+            share = base if number == 0 else np.zeros_like(base)
+            # term after term is added to the same numbers, so that the cuts do not show in the result
+            for some in paced(len(factors)):
+                explain_closure(
+                    closure.walk,
+                    closure.tables,
+                    patterns[block],
+                    factors[some],
+                    coefficients[some],
+                    found[block],
+                    share,
+                )
+        phi[:, members] += found[ids]

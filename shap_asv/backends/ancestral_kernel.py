@@ -30,6 +30,9 @@ class Walk(NamedTuple):
     weights: np.ndarray
     starts: np.ndarray
     strides: np.ndarray
+    active_starts: np.ndarray
+    active_members: np.ndarray
+    active_strides: np.ndarray
 
 
 def lay_out_ideals(masks: np.ndarray, children: np.ndarray, cards: np.ndarray) -> Layout:
@@ -145,13 +148,6 @@ def explain_closure(walk, tables, patterns, factors, coefficients, found, base):
     """
     q, (n_patterns, a) = len(walk.skip), patterns.shape
     n_terms, k = coefficients.shape
-    entries = np.empty((n_patterns, q), np.int32)
-    for pattern in range(n_patterns):
-        for t in range(q):
-            entry = walk.starts[t]
-            for u in range(a):
-                entry += walk.strides[t, u] * patterns[pattern, u]
-            entries[pattern, t] = entry
     values = np.empty(walk.starts[-1])
     product = np.empty(q)
     looks = np.empty(tables.offsets[-1], np.int64)
@@ -186,7 +182,7 @@ def explain_closure(walk, tables, patterns, factors, coefficients, found, base):
             if row < 0:
                 row = n_met
                 n_met += 1
-                _walk(walk, tables.offsets, factor, values, patterns[pattern], entries[pattern], product, phi[row])
+                _walk(walk, tables.offsets, factor, values, patterns[pattern], product, phi[row])
             met[pattern] = row
         for pattern in range(n_patterns):
             for i in range(a):
@@ -274,7 +270,7 @@ def _fill(walk, tables, factor, values):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(nogil=True, cache=True)
-def _walk(walk, offsets, factor, values, codes, entries, product, phi):  # type: ignore[no-untyped-def]
+def _walk(walk, offsets, factor, values, codes, product, phi):  # type: ignore[no-untyped-def]
     """phi (a,) of one term for one pattern: down the spanning tree of the ideals, past branches that are dead."""
     phi[:] = 0.0
     t, q = 0, len(walk.skip)
@@ -287,7 +283,10 @@ def _walk(walk, offsets, factor, values, codes, entries, product, phi):  # type:
                 t = walk.skip[t]
                 continue
         product[t] = alive
-        nu = alive * values[entries[t]]
+        entry = walk.starts[t]
+        for u in range(walk.active_starts[t], walk.active_starts[t + 1]):
+            entry += walk.active_strides[u] * codes[walk.active_members[u]]
+        nu = alive * values[entry]
         if nu != 0.0:
             for w in range(walk.weight_starts[t], walk.weight_starts[t + 1]):
                 phi[walk.weight_members[w]] += walk.weights[w] * nu

@@ -7,6 +7,7 @@ import numpy as np
 
 from shap_asv.backends.columns import Columns, contract
 from shap_asv.backends.contract import Attribution
+from shap_asv.backends.pace import Report, keep_silent
 from shap_asv.errors import ModelError
 from shap_asv.values.contract import Values, blocks
 
@@ -22,15 +23,16 @@ class CoalitionwiseAttributor:
     columns: Columns
     link: Callable[[np.ndarray], np.ndarray] | None = None
 
-    def attribute(self, rows: np.ndarray) -> Attribution:
+    def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
         groups = getattr(self.values, "groups", None)
         if groups is not None:
-            return self._attribute_sampled_values(rows, groups)
+            return self._attribute_sampled_values(rows, groups, report)
         coalitions, matrix = self.columns.coalitions, self.columns.matrix
         contracted = np.zeros((len(rows), matrix.shape[1], self.values.n_outputs))
         for block in blocks(len(coalitions), DENSE_LIMIT // max(1, len(rows) * self.values.n_outputs)):
             nu = self._linked(self.values.values(coalitions[block], rows))
             contracted += contract(nu, matrix[block])
+            report(block.stop / len(coalitions))
         phi, error = self.columns.combine(contracted)
         return Attribution(phi, self._base(rows), error)
 
@@ -39,7 +41,7 @@ class CoalitionwiseAttributor:
         return self._linked(self.values.values(empty, rows[:1]))[0, 0]
 
     def _attribute_sampled_values(
-        self, rows: np.ndarray, groups: Callable[[np.ndarray, np.ndarray], np.ndarray]
+        self, rows: np.ndarray, groups: Callable[[np.ndarray, np.ndarray], np.ndarray], report: Report
     ) -> Attribution:
         """Values that are means of draws: the error has a part from the draws and, for sampled orders, one from the
         orders.
@@ -59,6 +61,7 @@ class CoalitionwiseAttributor:
             off = (grouped - mean) * self._slope(mean)
             part = np.stack([contract(group, mean_matrix[block]) for group in off])
             deviations = part if deviations is None else deviations + part
+            report(block.stop / len(coalitions))
         assert deviations is not None
         phi, order_error = self.columns.combine(contracted)
         variance = (deviations**2).sum(axis=0) / (n_groups * (n_groups - 1))

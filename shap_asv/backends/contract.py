@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from shap_asv.backends.pace import Report, keep_silent
 from shap_asv.models.predictor import PlainPredictor, Predictor
 from shap_asv.orders import CausalOrder
 from shap_asv.values.contract import ValueOptions
@@ -83,10 +84,13 @@ class Attribution:
 
 
 class Attributor(Protocol):
-    """A problem made ready: everything that does not depend on the row is done. Can be pickled to other processes."""
+    """A problem made ready: everything that does not depend on the row is done. Can be pickled to other processes.
 
-    def attribute(self, rows: np.ndarray) -> Attribution:
-        """Codes (or model inputs, for a matrix background) (r, n) -> Attribution."""
+    An attributor with a true attribute ``rowwise`` gives a row the same bits whatever rows come with it.
+    """
+
+    def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
+        """Codes (or model inputs, for a matrix background) (r, n) -> Attribution; ``report`` hears how far it is."""
         ...
 
 

@@ -40,6 +40,7 @@ from shap_asv.backends.forest_clock import (
 from shap_asv.backends.forest_layout import ForestLayout, find_obstacle, lay_out, network_order_parents
 from shap_asv.backends.forest_numpy import explain_small
 from shap_asv.backends.forest_terms import TermGroups, group_terms
+from shap_asv.backends.pace import Report, keep_silent
 from shap_asv.backgrounds.network import DiscreteNetwork
 from shap_asv.errors import MethodNotApplicableError
 from shap_asv.models.products import SumOfProducts
@@ -183,7 +184,12 @@ class PreparedForest:
         work = points[self.clock_of_group] * self.groups.closure.sum(axis=1) * (terms + _OVERHEAD)
         return int(work.sum()) <= _SMALL
 
-    def attributions(self, codes: np.ndarray, *, n_threads: int = 1) -> np.ndarray:
+    @property
+    def rowwise(self) -> bool:
+        """Whether a row has the same bits whatever rows come with it: numpy's matrix products see to it that not."""
+        return not self.is_small
+
+    def attributions(self, codes: np.ndarray, *, n_threads: int = 1, report: Report = keep_silent) -> np.ndarray:
         """Attributions (r, n, k) of rows of codes (r, n) in feature order."""
         layout, groups = self.layout, self.groups
         preordered = np.ascontiguousarray(np.asarray(codes)[:, layout.order], dtype=np.int32)
@@ -198,7 +204,7 @@ class PreparedForest:
             # numba is loaded here, where the work is worth it
             from shap_asv.backends.forest_threads import explain_large
 
-            phi = explain_large(layout, groups, self.clocks, self.clock_of_group, distinct, n_threads)
+            phi = explain_large(layout, groups, self.clocks, self.clock_of_group, distinct, n_threads, report)
         out[:, layout.order] = phi[back]
         return out
 

@@ -3,11 +3,15 @@
 Blocks are fixed by the model and the network alone. Every block of rows has its own part of the result; blocks of
 groups write to arrays of their own, which are added up in order. So the result has the same bits for any number of
 threads, and for a row whatever rows are explained with it.
+
+Nothing interrupts a compiled call, so each gets only as many groups as it works off in a fraction of a second.
 """
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from functools import partial
+from threading import Event
 
 import numpy as np
 
@@ -15,11 +19,14 @@ from shap_asv.backends.forest_clock import Clock, make_clock
 from shap_asv.backends.forest_kernels import RECURSION, Clocks, Model, Rows, Shape, explain_groups
 from shap_asv.backends.forest_layout import ForestLayout
 from shap_asv.backends.forest_terms import TermGroups
+from shap_asv.backends.pace import Report, keep_silent, paced
 
 _ROW_BLOCK = 2048
 _GROUP_BLOCKS = 8
 # Numbers in the results of one block of rows, over all blocks of groups: 2**24 are 128 MiB.
 _RESULT_LIMIT = 2**24
+# Operations that a compiled call may take for a single group of terms, which cannot be cut: about a second.
+_WORK_LIMIT = 10**9
 
 
 def explain_large(
@@ -29,6 +36,7 @@ def explain_large(
     clock_of_group: np.ndarray,
     codes: np.ndarray,
     n_threads: int,
+    report: Report = keep_silent,
 ) -> np.ndarray:
     """Attributions (r, n, k) of distinct rows (r, n), all in preorder."""
     n, k = layout.n_features, groups.coefficients.shape[1]
@@ -57,24 +65,41 @@ def explain_large(
     dials = _lay_clocks(layout, clocks)
     bounds = _split_groups(groups)
 
+    stopped = Event()
+
     def explain(rows: Rows, first: int, last: int) -> np.ndarray:
         part = np.zeros((n, k, len(rows.codes)))
         failed = np.zeros(groups.n_groups, dtype=bool)
-        explain_groups(shape, model, dials, rows, first, last, part, failed)
+        for some in paced(last - first):
+            if stopped.is_set():
+                break
+            explain_groups(shape, model, dials, rows, first + some.start, first + some.stop, part, failed)
         for g in np.flatnonzero(failed).tolist():
             failed[g] = False
             explain_groups(shape, recursion, dials, rows, g, g + 1, part, failed)
         return part
 
-    step = max(1, min(_ROW_BLOCK, _RESULT_LIMIT // (_GROUP_BLOCKS * n * k)))
+    rows_at_once = max(16, _WORK_LIMIT // _most_work(groups, clocks))
+    step = max(1, min(_ROW_BLOCK, _RESULT_LIMIT // (_GROUP_BLOCKS * n * k), rows_at_once))
     out = np.zeros((n, k, len(codes)))
-    with ThreadPoolExecutor(max_workers=max(1, n_threads)) as pool:
-        for start in range(0, len(codes), step):
-            block = codes[start : start + step]
-            rows = Rows(np.ascontiguousarray(block), layout.row_contexts(block))
-            for part in pool.map(partial(explain, rows), bounds[:-1], bounds[1:]):
-                out[:, :, start : start + step] += part
+    with ThreadPoolExecutor(max_workers=n_threads) if n_threads > 1 else nullcontext() as pool:
+        run = map if pool is None else pool.map
+        try:
+            for start in range(0, len(codes), step):
+                block = codes[start : start + step]
+                rows = Rows(np.ascontiguousarray(block), layout.row_contexts(block))
+                for i, part in enumerate(run(partial(explain, rows), bounds[:-1], bounds[1:])):
+                    out[:, :, start : start + step] += part
+                    report((start + len(block) * (i + 1) / (len(bounds) - 1)) / len(codes))
+        finally:
+            stopped.set()  # after Ctrl-C the threads are not waited for any longer than one compiled call
     return out.transpose(2, 0, 1)
+
+
+def _most_work(groups: TermGroups, clocks: Sequence[Clock]) -> int:
+    """Terms x features x points of the largest group: what a row of its own pattern costs at most, in operations."""
+    points = max((clock.points.size for clock in clocks), default=1)
+    return max(1, int((np.diff(groups.start) * groups.closure.sum(axis=1)).max(initial=1)) * points)
 
 
 def _split_groups(groups: TermGroups) -> list[int]:

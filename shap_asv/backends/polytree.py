@@ -23,10 +23,13 @@ See ``docs/forest-algorithm.md``.
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
+from threading import Event
 
 import numpy as np
 
+from shap_asv.backends.pace import Report, keep_silent
 from shap_asv.backends.polytree_layout import PolytreeLayout, find_obstacle, lay_out
 from shap_asv.backends.polytree_messages import Operators, Piece, attribute_piece, expect_piece
 from shap_asv.backends.polytree_times import make_cuts
@@ -139,20 +142,31 @@ class PreparedPolytree:
     products: SumOfProducts
     operators: dict[tuple[int, int], Operators] = field(default_factory=dict, repr=False)
 
-    def attributions(self, codes: np.ndarray, *, n_threads: int = 1) -> np.ndarray:
+    @property
+    def rowwise(self) -> bool:
+        """Whether a row has the same bits whatever rows come with it: numpy's matrix products see to it that not."""
+        return False
+
+    def attributions(self, codes: np.ndarray, *, n_threads: int = 1, report: Report = keep_silent) -> np.ndarray:
         """Attributions (r, n, k) of rows of codes (r, n)."""
         codes = np.asarray(codes)
         out = np.zeros((len(codes), self.layout.n_features, self.products.n_outputs))
         if len(codes) == 0:
             return out
         groups = self.layout.group_terms(self.products.terms)
-        with ThreadPoolExecutor(max_workers=max(1, n_threads)) as pool:
-            parts = pool.map(lambda group: self._attribute_group(group[0], group[1], codes), groups)
-            for (_, closure), part in zip(groups, parts, strict=True):
-                out[:, closure] += part
+        stopped = Event()
+        with ThreadPoolExecutor(max_workers=n_threads) if n_threads > 1 else nullcontext() as pool:
+            run = map if pool is None else pool.map
+            try:
+                parts = run(lambda group: self._attribute_group(group[0], group[1], codes, stopped), groups)
+                for done, ((_, closure), part) in enumerate(zip(groups, parts, strict=True), start=1):
+                    out[:, closure] += part
+                    report(done / len(groups))
+            finally:
+                stopped.set()  # after Ctrl-C the threads are not waited for any longer than one block of lanes
         return out
 
-    def _attribute_group(self, terms: np.ndarray, closure: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    def _attribute_group(self, terms: np.ndarray, closure: np.ndarray, codes: np.ndarray, stopped: Event) -> np.ndarray:
         """Attributions (r, |A|, k) of terms with one closure A; rows that agree on A are computed once."""
         cards = self.layout.cards
         of_row, chosen = number_rows([(codes[:, v], cards[v]) for v in closure], len(codes))
@@ -173,6 +187,7 @@ class PreparedPolytree:
                     (n_cuts, n_points),
                 )
                 for start in range(0, len(lanes), step)
+                if not stopped.is_set()
             ]
         )
         coefficients = self.products.coefficients[terms]

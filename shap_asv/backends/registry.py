@@ -21,6 +21,7 @@ from shap_asv.backends.coalitionwise import DENSE_LIMIT, CoalitionwiseAttributor
 from shap_asv.backends.columns import N_GROUPS
 from shap_asv.backends.contract import Attribution, Attributor, Backend, Estimate, Problem, Settings
 from shap_asv.backends.forest import forest_applicable, prepare_forest
+from shap_asv.backends.pace import Report, keep_silent
 from shap_asv.backends.polytree import polytree_applicable, prepare_polytree
 from shap_asv.backends.relaxed import RelaxingAttributor
 from shap_asv.backends.termwise import TermwiseAttributor, group_terms
@@ -258,7 +259,10 @@ def _polytree_estimate(problem: Problem, settings: Settings, n_rows: int) -> Est
 class Prepared(Protocol):
     """A polynomial algorithm with everything done that does not depend on the rows."""
 
-    def attributions(self, codes: np.ndarray) -> np.ndarray: ...
+    @property
+    def rowwise(self) -> bool: ...
+
+    def attributions(self, codes: np.ndarray, *, report: Report = keep_silent) -> np.ndarray: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,8 +272,12 @@ class PolynomialAttributor:
     prepared: Prepared
     base: np.ndarray
 
-    def attribute(self, rows: np.ndarray) -> Attribution:
-        return Attribution(self.prepared.attributions(rows), self.base)
+    @property
+    def rowwise(self) -> bool:
+        return self.prepared.rowwise
+
+    def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
+        return Attribution(self.prepared.attributions(rows, report=report), self.base)
 
 
 def _polynomial(prepare: Callable[..., Prepared]) -> Callable[[Problem, Settings], Attributor]:
@@ -295,11 +303,11 @@ class CoalitionByCoalition:
     problem: Problem
     settings: Settings
 
-    def attribute(self, rows: np.ndarray) -> Attribution:
+    def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
         products = self.problem.predictor.products
         assert products is not None
         values = ExactProducts(self.problem.background, products)
-        return CoalitionwiseAttributor(values, ideal_columns(self.problem, self.settings)).attribute(rows)
+        return CoalitionwiseAttributor(values, ideal_columns(self.problem, self.settings)).attribute(rows, report)
 
 
 _FOREST = Backend(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shap_asv.backends.contract import Attribution, Attributor
+from shap_asv.backends.pace import Report, keep_silent, part_of
 from shap_asv.backgrounds.discrete import DiscreteBackground
 
 
@@ -20,13 +21,14 @@ class RelaxingAttributor:
     fast: Attributor
     general: Attributor
 
-    def attribute(self, rows: np.ndarray) -> Attribution:
+    def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
         possible = np.isfinite(self.background.log_probability(rows))
         if possible.all():
-            return self.fast.attribute(rows)
+            return self.fast.attribute(rows, report)
         if not possible.any():
-            return self.general.attribute(rows)
-        first, second = self.fast.attribute(rows[possible]), self.general.attribute(rows[~possible])
+            return self.general.attribute(rows, report)
+        first = self.fast.attribute(rows[possible], part_of(report, 0.0, 0.5))
+        second = self.general.attribute(rows[~possible], part_of(report, 0.5, 1.0))
         phi = np.empty((len(rows), *first.phi.shape[1:]))
         phi[possible], phi[~possible] = first.phi, second.phi
         error = None

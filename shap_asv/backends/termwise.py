@@ -17,6 +17,7 @@ import scipy.sparse as sp
 
 from shap_asv.backends.columns import Columns, contract
 from shap_asv.backends.contract import Attribution
+from shap_asv.backends.pace import Report, keep_silent
 from shap_asv.backgrounds.discrete import DiscreteBackground
 from shap_asv.backgrounds.grouping import number_rows
 from shap_asv.backgrounds.requisite import RequisiteEvidence
@@ -50,14 +51,15 @@ class TermwiseAttributor:
     columns: Columns
     groups: tuple[TermGroup, ...]
 
-    def attribute(self, rows: np.ndarray) -> Attribution:
+    def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
         products = self.products
         contracted = np.zeros((len(rows), self.columns.matrix.shape[1], products.n_outputs))
-        for group in self.groups:
+        for number, group in enumerate(self.groups):
             patterns, back = np.unique(rows[:, group.seen], axis=0, return_inverse=True)
             full = np.full((len(patterns), rows.shape[1]), -1, dtype=rows.dtype)
             full[:, group.seen] = patterns
             contracted += self._group_values(group, full)[back.reshape(-1)]
+            report((number + 1) / len(self.groups))
         empty = np.full((1, rows.shape[1]), -1, dtype=rows.dtype)
         base = products.offset + (
             self.background.expectations(empty, products.vectors, products.terms)[0] @ products.coefficients

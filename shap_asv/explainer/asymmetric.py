@@ -86,8 +86,9 @@ class AsymmetricExplainer(shap.Explainer):
         Bytes that no plan may exceed.
     ideal_limit : int
         Coalitions that an exact enumeration may hold.
-    n_jobs : int
-        Processes over blocks of rows; the result does not depend on it.
+    n_jobs : int, optional
+        Processes over blocks of rows; -1 for all cores. By default one, or what ``joblib.parallel_config`` says, which
+        may be a cluster. The result does not depend on it.
 
     Examples
     --------
@@ -124,7 +125,7 @@ class AsymmetricExplainer(shap.Explainer):
         budget: float = 600.0,
         memory_limit: int = 4 * 2**30,
         ideal_limit: int = 1_000_000,
-        n_jobs: int = 1,
+        n_jobs: int | None = None,
     ) -> None:
         check_options(
             masker, causal_graph, link, orders, weights, algorithm, impossible, order_method, seed, n_jobs, tolerance

@@ -1,11 +1,12 @@
 """A problem being explained: plan it, make it ready once, run it over blocks of distinct rows.
 
-Equal rows are explained once. Blocks have a fixed size and every random number is fixed by the seed, so the result is
-the same for any number of processes.
+Equal rows are explained once. Blocks are cut in a way that the number of processes does not show (see
+:mod:`~shap_asv.explainer.blocks`) and every random number is fixed by the seed, so the result is the same for any
+number of processes, and for any number of threads that use one explainer.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,11 @@ from shap_asv.backends.coalitionwise import CoalitionwiseAttributor
 from shap_asv.backends.columns import Columns, empty_columns, singleton_columns
 from shap_asv.backends.contract import Attribution, Attributor, Problem, Settings
 from shap_asv.backgrounds.discrete import DiscreteBackground
+from shap_asv.backgrounds.grouping import number_rows
 from shap_asv.errors import BudgetExceededError
+from shap_asv.explainer.blocks import count_jobs, count_local_jobs, cut_rows, run_blocks
+from shap_asv.explainer.progress import ProgressBar
 from shap_asv.planning import Budget, Plan, make_plan
-from shap_asv.values.contract import blocks
 from shap_asv.values.registry import VALUE_METHODS
 
 
@@ -27,32 +30,38 @@ class Execution:
     problem: Problem
     algorithm: str
     budget: Budget
-    n_jobs: int
+    n_jobs: int | None
     own_graph: bool
     _ready: tuple[tuple[str, Settings], Attributor] | None = field(default=None, repr=False)
+    _lock: Any = field(default_factory=Lock, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_ready": None}
+        return {**self.__dict__, "_ready": None, "_lock": None}
 
-    def plan(self, settings: Settings, n_rows: int) -> Plan:
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=Lock())
+
+    def plan(self, settings: Settings, n_rows: int, n_results: int | None = None) -> Plan:
+        """A plan for ``n_rows`` distinct rows among ``n_results``."""
         semantics = describe(self.problem, self.own_graph)
-        return make_plan(self.problem, settings, n_rows, self.algorithm, self.budget, semantics)
+        budget = replace(self.budget, jobs=count_local_jobs(self.n_jobs))
+        return make_plan(self.problem, settings, n_rows, self.algorithm, budget, semantics, n_results)
 
     def explain(self, rows: np.ndarray, settings: Settings, tolerance: float | None, silent: bool) -> Attribution:
         """Rows (r, n) -> Attribution; with a tolerance, samples grow until every standard error is below it."""
         settings = replace(settings, silent=silent)
-        distinct, back = _distinct_rows(rows)
+        alike = find_equal_rows(rows)
         while True:
-            plan = self.plan(settings, len(distinct))
-            attribution = self._run(plan, settings, distinct, silent)
+            plan = self.plan(settings, len(alike.distinct), len(rows))
+            attributor = self._attributor(plan, settings)
+            attribution = self._run(attributor, alike, plan.backend.row_block, silent)
             if tolerance is None or attribution.error is None:
                 break
             worst = float(attribution.error.max())
             if worst <= tolerance:
                 break
             settings = self._larger_sample(plan, settings, worst, tolerance)
-        error = None if attribution.error is None else attribution.error[back]
-        return Attribution(attribution.phi[back], attribution.base, error)
+        return attribution
 
     def base(self, settings: Settings, row: np.ndarray) -> np.ndarray:
         """The value of the empty coalition (k,); ``row`` (1, n) is any row, of which nothing is looked at."""
@@ -61,8 +70,10 @@ class Execution:
 
     def main_effects(self, rows: np.ndarray, settings: Settings) -> np.ndarray:
         """``nu({i}) - nu({})`` (r, n, k) by the value method of the plan."""
-        columns = singleton_columns(self.problem.n_features)
-        return self._by_coalitions(self.plan(settings, len(rows)), settings, columns).attribute(rows).phi
+        alike = find_equal_rows(rows)
+        plan = self.plan(settings, len(alike.distinct), len(rows))
+        attributor = self._by_coalitions(plan, settings, singleton_columns(self.problem.n_features))
+        return self._run(attributor, alike, plan.backend.row_block, silent=True).phi
 
     def _by_coalitions(self, plan: Plan, settings: Settings, columns: Columns) -> CoalitionwiseAttributor:
         """Single coalitions with the value method of the plan."""
@@ -73,30 +84,31 @@ class Execution:
         return CoalitionwiseAttributor(values, columns, None if method.name == "marginal" else problem.link)
 
     def _attributor(self, plan: Plan, settings: Settings) -> Attributor:
-        ready = self._ready
-        if ready is None or ready[0] != (plan.backend.name, settings):
-            ready = ((plan.backend.name, settings), plan.backend.prepare(self.problem, settings))
-            self._ready = ready
-        return ready[1]
+        """What is ready for rows; threads that ask at the same time wait for the first one to make it."""
+        with self._lock:
+            if self._ready is None or self._ready[0] != (plan.backend.name, settings):
+                self._ready = ((plan.backend.name, settings), plan.backend.prepare(self.problem, settings))
+            return self._ready[1]
 
-    def _run(self, plan: Plan, settings: Settings, rows: np.ndarray, silent: bool) -> Attribution:
-        import shap
-
-        attributor = self._attributor(plan, settings)
-        pieces = [rows[block] for block in blocks(len(rows), plan.backend.row_block)]
-        done: Iterable[Attribution]
-        if self.n_jobs == 1 or len(pieces) == 1:
-            done = (attributor.attribute(piece) for piece in pieces)
-        else:
-            import joblib
-
-            run = joblib.delayed(attributor.attribute)
-            done = joblib.Parallel(n_jobs=self.n_jobs, return_as="generator")(run(piece) for piece in pieces)
-        parts = list(shap.utils.show_progress(done, len(pieces), "AsymmetricExplainer explainer", silent))
-        errors = [part.error for part in parts if part.error is not None]
-        return Attribution(
-            np.concatenate([part.phi for part in parts]), parts[0].base, np.concatenate(errors) if errors else None
-        )
+    def _run(self, attributor: Attributor, alike: "EqualRows", row_block: int, silent: bool) -> Attribution:
+        """Blocks of distinct rows, each written to its rows as soon as it is there."""
+        n, k = self.problem.n_features, self.problem.n_outputs
+        n_rows = len(alike.order)
+        jobs = count_jobs(self.n_jobs)
+        cuts = cut_rows(len(alike.distinct), row_block, n * k, getattr(attributor, "rowwise", False), jobs)
+        phi = np.empty((n_rows, n, k))
+        base: np.ndarray | None = None
+        error: np.ndarray | None = None
+        with ProgressBar(n_rows, silent) as bar:
+            for block, part in run_blocks(attributor, alike.distinct, alike.counts, cuts, self.n_jobs, bar):
+                rows, source = alike.places(block)
+                phi[rows] = part.phi[source]
+                base = part.base if base is None else base
+                if part.error is not None:
+                    error = np.empty_like(phi) if error is None else error
+                    error[rows] = part.error[source]
+        assert base is not None
+        return Attribution(phi, base, error)
 
     def _larger_sample(self, plan: Plan, settings: Settings, worst: float, tolerance: float) -> Settings:
         """Errors fall with the square root of the sample: aim a little past the tolerance."""
@@ -136,10 +148,48 @@ def describe(problem: Problem, own_graph: bool) -> tuple[tuple[str, str], ...]:
     return (("distribution", distribution), ("causal graph", graph), ("model", model))
 
 
-def _distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+@dataclass(frozen=True, eq=False)
+class EqualRows:
+    """Rows of which some are equal.
+
+    Attributes
+    ----------
+    distinct : array (d, n)
+        Every row once.
+    counts : int array (d,)
+        How often it occurs.
+    order : int array (r,)
+        All rows, those that are equal to the first distinct row first, and so on.
+    """
+
+    distinct: np.ndarray
+    counts: np.ndarray
+    order: np.ndarray
+
+    def places(self, block: slice) -> tuple[np.ndarray, np.ndarray]:
+        """The rows that a block of distinct rows stands for, and for each of them its place in the block."""
+        counts = self.counts[block]
+        first = int(self.counts[: block.start].sum())
+        return self.order[first : first + int(counts.sum())], np.repeat(np.arange(len(counts)), counts)
+
+
+def find_equal_rows(rows: np.ndarray) -> EqualRows:
+    """Which rows (r, n) are equal; rows of codes are compared as numbers, rows of objects not at all.
+
+    Examples
+    --------
+    >>> alike = find_equal_rows(np.array([[1, 0], [0, 2], [1, 0]]))
+    >>> alike.distinct.tolist(), alike.counts.tolist(), alike.order.tolist()
+    ([[0, 2], [1, 0]], [1, 2], [1, 0, 2])
+    """
     if rows.dtype == object:  # cannot be sorted; explained one by one
-        return rows, np.arange(len(rows))
-    # by their bits: 0.0 and -0.0 are equal, but not to every model
-    keys = np.ascontiguousarray(rows).view(f"u{rows.itemsize}") if rows.dtype.kind == "f" else rows
-    _, first, back = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    return rows[first], back.reshape(-1)
+        return EqualRows(rows, np.ones(len(rows), dtype=np.intp), np.arange(len(rows)))
+    if rows.dtype.kind in "iu" and rows.min(initial=0) >= 0:
+        # column by column, because a sort of whole rows is slow, and deaf to Ctrl-C
+        ids, chosen = number_rows([(rows[:, v], int(rows[:, v].max()) + 1) for v in range(rows.shape[1])], len(rows))
+    else:
+        # by their bits: 0.0 and -0.0 are equal, but not to every model
+        keys = np.ascontiguousarray(rows).view(f"u{rows.itemsize}") if rows.dtype.kind == "f" else rows
+        _, chosen, ids = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        ids = ids.reshape(-1)
+    return EqualRows(rows[chosen], np.bincount(ids, minlength=len(chosen)), np.argsort(ids, kind="stable"))

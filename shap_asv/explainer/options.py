@@ -42,8 +42,8 @@ def check_options(
         raise UnknownMethodError(f"unknown order_method={order_method!r}; use {', '.join(['auto', *METHODS])}")
     if tolerance is not None:
         check_positive(tolerance=tolerance)
-    if not _is_whole(n_jobs) or n_jobs == 0:
-        raise ShapAsvError(f"n_jobs={n_jobs!r} must be a number of processes, or -1 for all cores")
+    if n_jobs is not None and (not _is_whole(n_jobs) or n_jobs == 0):
+        raise ShapAsvError(f"n_jobs={n_jobs!r} must be a number of processes, -1 for all cores, or None")
     if seed is not None and (not _is_whole(seed) or seed < 0):
         raise ShapAsvError(f"seed={seed!r} must be a whole number >= 0, or None")
     check_algorithm(algorithm)

@@ -184,21 +184,6 @@ def test_global_generator_is_left_alone(asia):
     np.testing.assert_array_equal(np.random.random(3), expected)  # noqa: NPY002
 
 
-def test_progress_bar_is_shaps_own(score_explainer, asia, monkeypatch):
-    """Bar on stderr after a delay, none when silent: all decided by shap's show_progress, once per block of rows."""
-    seen = []
-    original = shap.utils.show_progress
-
-    def recorded(iterable, total, desc, silent, start_delay=0):
-        seen.append((total, desc, silent))
-        return original(iterable, total, desc, silent, start_delay)
-
-    monkeypatch.setattr(shap.utils, "show_progress", recorded)
-    score_explainer(asia[2][:40])
-    score_explainer(asia[2][:40], silent=True)
-    assert seen == [(1, "AsymmetricExplainer explainer", False), (1, "AsymmetricExplainer explainer", True)]
-
-
 def test_plan_can_be_read(explainer, asia):
     _, _, X = asia
     text = str(explainer.plan(X))

@@ -1,0 +1,61 @@
+"""A process that is interrupted (SIGINT, as Ctrl-C sends) in the middle of each of a few jobs, and goes on afterwards.
+
+``python -m tests.reliability.interrupted <n_jobs> <job> ...`` prints a line of JSON per job: the seconds between the
+signal and the KeyboardInterrupt, and whether the explainer then gives what a fresh one gives.
+"""
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from unittest.mock import patch
+
+import numpy as np
+
+from shap_asv.explainer import blocks, execution
+from tests.reliability.jobs import JOBS, rows_for
+
+#: Rows of the long call: far more than can be explained before the signal comes.
+N_ROWS = 20_000
+#: Seconds from the first block of rows to the signal.
+DELAY = 0.4
+
+
+class Alarm:
+    """Sends SIGINT to this process, some time after the first block of rows has been started, and notes when."""
+
+    def __init__(self, delay: float) -> None:
+        self.sent = float("nan")
+        self.delay = delay
+
+    def run_blocks(self, *arguments):
+        """Stands before the loop over the blocks."""
+        threading.Timer(self.delay, self._ring).start()
+        yield from blocks.run_blocks(*arguments)
+
+    def _ring(self) -> None:
+        self.sent = time.perf_counter()
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+def interrupt(name: str, n_jobs: int, delay: float = DELAY) -> dict:
+    """Run one job and interrupt it; the first rows are explained before, so that everything is compiled."""
+    explainer = JOBS[name](n_jobs=n_jobs)
+    rows = rows_for(explainer, N_ROWS)
+    expected = JOBS[name]()(rows[:3], silent=True).values
+    alarm = Alarm(delay)
+    seconds = None
+    with patch.object(execution, "run_blocks", alarm.run_blocks):
+        try:
+            explainer(rows, silent=True)
+        except KeyboardInterrupt:
+            seconds = time.perf_counter() - alarm.sent
+    again = explainer(rows[:3], silent=True).values
+    return {"job": name, "seconds": seconds, "usable": bool(np.array_equal(again, expected))}
+
+
+if __name__ == "__main__":
+    for job in sys.argv[2:]:
+        print(json.dumps(interrupt(job, int(sys.argv[1]))), flush=True)

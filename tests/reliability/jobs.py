@@ -1,0 +1,107 @@
+"""One job for each backend: an explainer that runs on it, and as many rows as one likes.
+
+Networks are random and models are quickly fitted, so that a job starts at once; how long it takes is a matter of rows.
+"""
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import pandas as pd
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+
+from shap_asv import AsymmetricExplainer, sample_rows
+from shap_asv.backends.registry import BACKENDS
+from shap_asv.backgrounds.network import DiscreteNetwork
+from tests.oracles.random_problems import random_edges, random_network
+
+Job = Callable[..., AsymmetricExplainer]
+
+
+@cache
+def network(kind: str, n: int) -> DiscreteNetwork:
+    rng = np.random.default_rng(n)
+    cards, parents, tables = random_network(rng, n, random_edges(rng, n, kind), max_parents=2, max_states=3)
+    states = tuple(tuple(f"s{i}" for i in range(c)) for c in cards)
+    return DiscreteNetwork(tuple(f"x{v}" for v in range(n)), states, tuple(parents), tuple(tables))
+
+
+def target(frame: pd.DataFrame) -> np.ndarray:
+    """Something that depends on every column."""
+    codes = frame.to_numpy(dtype=object)
+    weights = np.cos(np.arange(codes.shape[1]))
+    return ((codes == "s1") * weights).sum(axis=1) + (codes[:, 0] == codes[:, -1])
+
+
+@cache
+def ensemble(kind: str, n: int, trees: int):
+    X = sample_rows(network(kind, n), 500, seed=1)
+    model = RandomForestRegressor(trees, max_depth=7, random_state=0)
+    return make_pipeline(OrdinalEncoder(), model).fit(X, target(X))
+
+
+@cache
+def linear(kind: str, n: int):
+    X = sample_rows(network(kind, n), 500, seed=1)
+    return make_pipeline(OneHotEncoder(), LinearRegression()).fit(X, target(X))
+
+
+def _trees(algorithm: str, kind: str, n: int, trees: int = 30) -> Job:
+    return lambda **options: AsymmetricExplainer(
+        ensemble(kind, n, trees), network(kind, n), algorithm=algorithm, seed=0, **options
+    )
+
+
+def _linear(algorithm: str) -> Job:
+    return lambda **options: AsymmetricExplainer(
+        linear("forest", 12), network("forest", 12), algorithm=algorithm, seed=0, **options
+    )
+
+
+def _black_box(algorithm: str) -> Job:
+    names = list(network("forest", 12).names)
+    return lambda **options: AsymmetricExplainer(
+        target, network("forest", 12), algorithm=algorithm, feature_names=names, seed=0, **{"n_draws": 20, **options}
+    )
+
+
+def _marginal(algorithm: str) -> Job:
+    def make(**options) -> AsymmetricExplainer:
+        matrix = np.random.default_rng(2).integers(0, 3, size=(20, 6)).astype(float)
+        return AsymmetricExplainer(lambda x: np.cos(x).sum(axis=1) * x[:, 0], matrix, algorithm=algorithm, **options)
+
+    return make
+
+
+JOBS: dict[str, Job] = {
+    "forest": _trees("forest", "forest", 24),
+    "polytree": _trees("polytree", "polytree", 9, trees=2),
+    "ancestral": _trees("ancestral", "dag", 16, trees=10),
+    "ideals x terms": _trees("ideals x terms", "dag", 10, trees=2),
+    "ideals x trees": _trees("ideals x trees", "dag", 10, trees=2),
+    "ideals x linear": _linear("ideals x linear"),
+    "ideals x table": _black_box("ideals x table"),
+    "ideals x agreement": _black_box("ideals x agreement"),
+    "ideals x marginal": _marginal("ideals x marginal"),
+    "ideals x monte_carlo": _black_box("ideals x monte_carlo"),
+    "orders x terms": _trees("orders x terms", "dag", 10, trees=2),
+    "orders x trees": _trees("orders x trees", "dag", 10, trees=2),
+    "orders x linear": _linear("orders x linear"),
+    "orders x table": _black_box("orders x table"),
+    "orders x agreement": _black_box("orders x agreement"),
+    "orders x marginal": _marginal("orders x marginal"),
+    "orders x monte_carlo": _black_box("orders x monte_carlo"),
+}
+assert set(JOBS) == {backend.name for backend in BACKENDS}, "every backend has a job"
+
+
+def rows_for(explainer: AsymmetricExplainer, n_rows: int) -> pd.DataFrame | np.ndarray:
+    """So many rows that the explainer can explain, all possible."""
+    background = explainer.masker
+    if isinstance(background, DiscreteNetwork):
+        return sample_rows(background, n_rows, seed=3)
+    rng = np.random.default_rng(3)
+    return rng.integers(0, 3, size=(n_rows, 6)).astype(float) + rng.random((n_rows, 1))
