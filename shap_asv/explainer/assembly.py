@@ -19,6 +19,7 @@ from shap_asv.explainer.callables import CheckedLink, check_repeatable, with_own
 from shap_asv.explainer.causality import edgeless_order, network_order, read_causal_graph, read_orders
 from shap_asv.explainer.matrices import matrix_features, name_positions, numbered_features, uses_positions
 from shap_asv.explainer.rows import Table
+from shap_asv.models.outputs import choose_call
 from shap_asv.models.predictor import PlainPredictor, Predictor, read_model, read_plain_model
 from shap_asv.orders import CausalOrder
 from shap_asv.values.marginal import MatrixBackground
@@ -117,7 +118,8 @@ class Arguments:
 
 
 def known_features(arguments: Arguments) -> list[str] | None:
-    """The features as far as the arguments tell them; None when only X can."""
+    """The features as far as the arguments tell them; None when only X can. What is no model is an error already."""
+    choose_call(arguments.model, arguments.model_output)
     if isinstance(arguments.background, DiscreteNetwork):
         return features_of(arguments.background, arguments.model, arguments.encoder, arguments.feature_names)
     background = MatrixBackground(arguments.background)
@@ -177,10 +179,12 @@ def _assemble_matrix_problem(
 
     ``probe`` are a few rows that the model is tried on.
     """
+    known = names_known_to_model(arguments.model) or []
     predictor = read_plain_model(
         arguments.model,
         model_output=arguments.model_output,
-        feature_names=background.dataframe_columns,
+        # names that the model knows say which column is which; other names are for display
+        feature_names=features if set(features) & set(known) else background.dataframe_columns,
         output_names=arguments.output_names,
         probe=background.dressed(np.array(probe)),  # a copy: the model may write into what it is given
     )

@@ -7,6 +7,7 @@ numbers in a causal graph are positions of columns.
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import networkx as nx
 import numpy as np
 
 from shap_asv.errors import CausalGraphError, NetworkError, ShapAsvWarning, UnknownFeatureError, warn_user
@@ -72,10 +73,13 @@ def uses_positions(graph: Any) -> bool:
     )
 
 
-def name_positions(graph: Any, features: Sequence[str]) -> list[tuple[str, str]]:
-    """Edges between positions of columns -> edges between their names."""
+def name_positions(graph: Any, features: Sequence[str]) -> nx.DiGraph:
+    """A graph of positions of columns -> the graph of their names."""
     edges = read_pairs(graph) if isinstance(graph, (list, tuple)) else _edges_of(graph)
-    return [(_feature_at(features, a), _feature_at(features, b)) for a, b in edges]
+    nodes = getattr(graph, "nodes", getattr(graph, "features", ()))
+    named = nx.DiGraph([(_feature_at(features, a), _feature_at(features, b)) for a, b in edges])
+    named.add_nodes_from(_feature_at(features, node) if isinstance(node, (int, np.integer)) else node for node in nodes)
+    return named
 
 
 def _feature_at(features: Sequence[str], position: Any) -> str:

@@ -80,13 +80,17 @@ def _read_array(rows: Any) -> Table:
         if np.ma.is_masked(rows):
             raise RowsError("X is a masked array with masked values; fill them in or drop these rows")
         rows = rows.data
-    if isinstance(rows, (list, tuple)) and len({np.size(row) for row in rows if not np.isscalar(row)}) > 1:
-        lengths = sorted({int(np.size(row)) for row in rows})
-        raise RowsError(f"X is no table: its rows have different lengths, {lengths[0]} and {lengths[-1]} among them")
-    if isinstance(rows, (list, tuple)) and any(isinstance(value, str) for value in _leaves(rows)):
-        rows = np.array(rows, dtype=object)  # numpy would turn [1, "yes"] into strings
     try:
+        if isinstance(rows, (list, tuple)) and len({np.size(row) for row in rows if not np.isscalar(row)}) > 1:
+            lengths = sorted({int(np.size(row)) for row in rows})
+            raise RowsError(
+                f"X is no table: its rows have different lengths, {lengths[0]} and {lengths[-1]} among them"
+            )
+        if isinstance(rows, (list, tuple)) and any(isinstance(value, str) for value in _leaves(rows)):
+            rows = np.array(rows, dtype=object)  # numpy would turn [1, "yes"] into strings
         array = np.asarray(rows)
+    except RowsError:
+        raise
     except Exception as error:
         raise RowsError(f"X is no table: {type(error).__name__}: {error}") from None
     if array.ndim == 0:

@@ -9,6 +9,7 @@ import pytest
 import shap
 from pgmpy.factors.discrete import TabularCPD
 from pgmpy.models import DiscreteBayesianNetwork
+from sklearn.linear_model import LinearRegression
 
 from shap_asv import AsymmetricExplainer, CausalOrder, errors
 from tests.explainer.bad_input import CATALOGUE
@@ -182,6 +183,22 @@ def test_columns_that_are_numbers(case):
     explanation = explainer(background[:3])
     reference = case.over_matrix(lambda table: table[:, 1] * table[:, 0])(case.matrix[:3])
     np.testing.assert_allclose(explanation.values, reference.values, atol=1e-12)
+
+
+def test_names_say_which_column_is_which(case):
+    """A model that knows its columns gets them by name, also when the background is an array in another order."""
+    table = pd.DataFrame(case.matrix[:, :2], columns=["b", "a"])
+    model = LinearRegression().fit(table, table["b"] + 10 * table["a"])
+    rows = table[["a", "b"]].to_numpy()
+    explanation = AsymmetricExplainer(model, rows, feature_names=["a", "b"])(rows[:3])
+    np.testing.assert_allclose(explanation.values, ((rows - rows.mean(axis=0)) * [10, 1])[:3], atol=1e-9)
+
+
+def test_isolated_columns_of_a_graph_are_mentioned(case):
+    graph = nx.DiGraph([(0, 1)])
+    graph.add_node(2)
+    order = case.over_matrix(lambda table: table[:, 0], causal_graph=graph).causal_order
+    assert order.edges == (("Feature 0", "Feature 1"),)
 
 
 def test_weights_whose_sum_is_past_the_floats(case):

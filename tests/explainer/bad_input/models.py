@@ -26,6 +26,9 @@ MODELS = {
     "none": Bad(lambda c: c.over_network(None), ModelError, "must be callable .* got None"),
     "a number": Bad(lambda c: c.over_network(42), ModelError, "must be callable .* got 42"),
     "a word": Bad(lambda c: c.over_network("model"), ModelError, "must be callable .* got 'model'"),
+    "a list of models": Bad(
+        lambda c: AsymmetricExplainer([c.model], c.network), ModelError, "must be callable or have predict"
+    ),
     "a class": Bad(lambda c: c.over_network(DecisionTreeClassifier), ModelError, "the class DecisionTreeClassifier"),
     "not fitted": Bad(lambda c: c.over_network(DecisionTreeClassifier()), ModelError, "not fitted"),
     "classifier without probabilities": Bad(

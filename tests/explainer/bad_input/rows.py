@@ -19,6 +19,12 @@ def cell(value):
     return lambda c: c.good(pd.DataFrame([[value] * 7], columns=c.names))
 
 
+def endless():
+    rows = []
+    rows.append(rows)
+    return rows
+
+
 def over_named_matrix(columns):
     def action(c):
         background = pd.DataFrame(c.matrix, columns=["age", "income", "height"])
@@ -36,6 +42,7 @@ ROWS = {
     "a generator": Bad(explain(lambda X: (row for row in X.to_numpy())), RowsError, "X is a generator, no table"),
     "an object": Bad(explain(lambda X: object()), RowsError, "X is a object, no table"),
     "it raises": Bad(explain(lambda X: Bomb()), RowsError, "no table: RuntimeError: boom"),
+    "a list that holds itself": Bad(explain(lambda X: endless()), RowsError, "X is no table: ValueError"),
     "no rows": Bad(explain(lambda X: X[:0]), RowsError, "no rows"),
     "empty list": Bad(explain(lambda X: []), RowsError, "no rows"),
     "empty dict": Bad(explain(lambda X: {}), RowsError, "no columns"),
