@@ -48,10 +48,12 @@ class Setting:
         return f"{self.target}, {'full depth' if self.depth is None else f'depth {self.depth}'}"
 
     def sampled(self, n_orders: int, seed: int) -> np.ndarray:
-        """ASV from a sample of uniform topological orders, (rows, features)."""
+        """ASV from a sample of uniform topological orders, drawn as the explainer does, (rows, features)."""
+        from shap_asv.backends.columns import N_GROUPS
         from shap_asv.orders.weights import weigh_orders
 
-        weights = weigh_orders(self.order.sample_topological_orders(n_orders, seed=seed))
+        orders = self.order.sample_topological_orders(n_orders, seed=seed, n_groups=min(n_orders, N_GROUPS))
+        weights = weigh_orders(orders)
         columns = [self.places[key.tobytes()] for key in np.packbits(weights.coalitions, axis=1)]
         return self.nu[:, columns] @ weights.matrix
 

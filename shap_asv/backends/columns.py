@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from shap_asv.orders.weights import CoalitionWeights, weigh_orders
+from shap_asv.strata import group_of_draws
 
 #: Groups that a sample of orders is split into; the standard error has one degree of freedom less.
 N_GROUPS = 100
@@ -72,7 +73,7 @@ def sampled_columns(orders: np.ndarray, n_groups: int = N_GROUPS) -> Columns:
     n_groups = min(n_groups, k)
     weights = weigh_orders(orders)
     assert weights.paths is not None
-    group = np.arange(k) * n_groups // k  # consecutive orders, sizes that differ by one at most
+    group = group_of_draws(k, n_groups)
     sizes = np.bincount(group, minlength=n_groups)
     column = (group[:, None] * n + orders).reshape(-1)
     share = np.repeat(1.0 / sizes[group], n)

@@ -1,7 +1,7 @@
 """Which coalitions a problem needs, with which weight, and how many there are: what most backends ask first."""
 
 from shap_asv.backends.ancestral import ancestral_obstacle
-from shap_asv.backends.columns import Columns, exact_columns, sampled_columns
+from shap_asv.backends.columns import N_GROUPS, Columns, exact_columns, sampled_columns
 from shap_asv.backends.contract import Problem, Settings
 from shap_asv.backgrounds.discrete import DiscreteBackground
 from shap_asv.errors import BudgetExceededError
@@ -24,7 +24,10 @@ def ideal_columns(problem: Problem, settings: Settings) -> Columns:
 def order_columns(problem: Problem, settings: Settings) -> Columns:
     assert problem.order is not None
     orders = problem.order.sample_topological_orders(
-        settings.n_orders, seed=settings.seed, method=settings.order_method
+        settings.n_orders,
+        seed=settings.seed,
+        method=settings.order_method,
+        n_groups=min(N_GROUPS, settings.n_orders),
     )
     return sampled_columns(orders)
 

@@ -345,8 +345,9 @@ class CausalOrder:
         *,
         epsilon: float = 0.01,
         limit: int | None = None,
+        n_groups: int | None = None,
     ) -> np.ndarray:
-        """``n`` independent, uniformly distributed topological orders.
+        """``n`` uniformly distributed topological orders, independent unless ``n_groups`` is given.
 
         Parameters
         ----------
@@ -362,6 +363,10 @@ class CausalOrder:
             Total-variation distance of each ``"mcmc"`` draw from the uniform distribution; sets the number of steps.
         limit : int, optional
             Largest lattice that ``"ideals"`` and ``"auto"`` may build, in ideals; by default 1,000,000.
+        n_groups : int, optional
+            Deal the orders into this many consecutive groups, independent of one another; within a group the random
+            numbers behind the orders are spread evenly, so that means over the orders are more accurate. Every single
+            order is still uniform. The polytree, perfect and mcmc methods draw independently all the same.
 
         Returns
         -------
@@ -380,4 +385,6 @@ class CausalOrder:
         >>> round(float((draws[:, 0] == 2).mean()), 1)  # c comes first in one of three orders
         0.3
         """
-        return sampling.sample_topological_orders(self, n, seed, method, epsilon=epsilon, limit=limit)
+        return sampling.sample_topological_orders(
+            self, n, seed, method, epsilon=epsilon, limit=limit, n_groups=n_groups
+        )

@@ -18,6 +18,7 @@ from shap_asv.orders.atkinson import hang_up, ways_before
 from shap_asv.orders.counting import subtree_sizes
 from shap_asv.orders.lattice import build_lattice
 from shap_asv.orders.paths import scaled_down
+from shap_asv.strata import spread_uniforms
 
 if TYPE_CHECKING:
     from shap_asv.orders.causal_order import CausalOrder
@@ -25,16 +26,19 @@ if TYPE_CHECKING:
 CHUNK = 2**21  # numbers held at a time in a table of draws x possibilities
 
 
-def draw_forest(order: "CausalOrder", n: int, rng: np.random.Generator) -> np.ndarray:
+def draw_forest(order: "CausalOrder", n: int, rng: np.random.Generator, n_groups: int | None = None) -> np.ndarray:
     """Orders of a rooted forest by exponential clocks: (n, n_features). O(n_features log n_features) each.
 
     ``T_v = T_parent(v) + Exp(rate = size of the subtree of v)``, all independent; features sorted by T. Whenever a
     clock rings, the next one to ring is each available feature with probability proportional to its subtree size,
-    which is what the hook length formula asks for.
+    which is what the hook length formula asks for. With ``n_groups``, the clocks of a group are spread evenly.
     """
     sequence = np.array(order.topological_indices)
     row = {v: r for r, v in enumerate(order.topological_indices)}
-    times = rng.standard_exponential((order.n_features, n))
+    if n_groups is None:
+        times = rng.standard_exponential((order.n_features, n))
+    else:
+        times = -np.log1p(-spread_uniforms(rng, order.n_features, n, n_groups))
     times /= np.array(subtree_sizes(order), dtype=float)[sequence][:, None]
     for r, v in enumerate(order.topological_indices):
         for p in order.parents[v]:
@@ -120,10 +124,13 @@ def _draw_from(shares: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarr
     return np.searchsorted(chances, rng.random(n) * chances[-1], side="right")
 
 
-def draw_by_ideals(order: "CausalOrder", n: int, rng: np.random.Generator, limit: int | None) -> np.ndarray:
+def draw_by_ideals(
+    order: "CausalOrder", n: int, rng: np.random.Generator, limit: int | None, n_groups: int | None = None
+) -> np.ndarray:
     """Orders of any order with an affordable lattice: (n, n_features). O(edges) once, then O(edges met) each.
 
     From ideal S the next feature is i with probability down(S + i) / down(S), where down counts the ways to finish.
+    With ``n_groups``, the random numbers of a step are spread evenly within a group.
     """
     lattice = build_lattice(order, limit)
     down = scaled_down(lattice)
@@ -135,7 +142,8 @@ def draw_by_ideals(order: "CausalOrder", n: int, rng: np.random.Generator, limit
         ways = np.add.reduceat(leaving, first[:-1])
         edge = first[here - ideals.start]
         last = first[here - ideals.start + 1] - 1
-        aim = rng.random(n) * ways[here - ideals.start]
+        chance = rng.random(n) if n_groups is None else spread_uniforms(rng, 1, n, n_groups)[0]
+        aim = chance * ways[here - ideals.start]
         walking = np.arange(n)
         while len(walking):
             aim[walking] -= leaving[edge[walking]]

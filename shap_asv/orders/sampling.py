@@ -10,7 +10,7 @@ To add a sampler, add a row to :data:`METHODS`; the tests run over the table.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,8 @@ from shap_asv.orders.chains import draw_mcmc, draw_perfect
 from shap_asv.orders.counting import ideals_up_to
 from shap_asv.orders.decomposition import decompose
 from shap_asv.orders.draws import draw_by_ideals, draw_forest, draw_tree
-from shap_asv.orders.limits import check_limit, check_sample, generator_of, too_many_ideals
+from shap_asv.orders.limits import check_count, check_limit, check_sample, generator_of, too_many_ideals
+from shap_asv.strata import spread_uniforms
 
 if TYPE_CHECKING:
     from shap_asv.orders.causal_order import CausalOrder
@@ -35,6 +36,7 @@ class Options:
 
     epsilon: float
     limit: int
+    n_groups: int | None = None
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ METHODS: dict[str, SamplingMethod] = {
             "forest",
             exact=True,
             refusal=_no_forest,
-            draw=lambda order, n, rng, options: draw_forest(order, n, rng),
+            draw=lambda order, n, rng, options: draw_forest(order, n, rng, options.n_groups),
             whole=True,
         ),
         SamplingMethod(
@@ -111,7 +113,7 @@ METHODS: dict[str, SamplingMethod] = {
             "ideals",
             exact=True,
             refusal=_too_many_ideals,
-            draw=lambda order, n, rng, options: draw_by_ideals(order, n, rng, options.limit),
+            draw=lambda order, n, rng, options: draw_by_ideals(order, n, rng, options.limit, options.n_groups),
         ),
         SamplingMethod(
             "perfect",
@@ -137,16 +139,21 @@ def sample_topological_orders(
     *,
     epsilon: float = 0.01,
     limit: int | None = None,
+    n_groups: int | None = None,
 ) -> np.ndarray:
     """See :meth:`CausalOrder.sample_topological_orders`."""
     n = check_sample(n, order.n_features)
     if isinstance(epsilon, bool) or not isinstance(epsilon, Real) or not 0 < epsilon < 1:
         raise ArgumentError(f"epsilon={epsilon!r} is no total-variation distance; pass a number between 0 and 1")
-    options = Options(float(epsilon), check_limit(limit))
+    if n_groups is not None:
+        n_groups = check_count(n_groups, "n_groups", "a number of groups")
+        if n_groups > n:
+            raise ArgumentError(f"n_groups={n_groups} groups cannot be made of n={n} orders")
+    options = Options(float(epsilon), check_limit(limit), n_groups)
     rng = generator_of(seed)
     if method == "auto":
         if order.is_forest:
-            return draw_forest(order, n, rng)
+            return draw_forest(order, n, rng, n_groups)
         return _draw_blocks(order, n, rng, options, _cheapest_exact)
     if not isinstance(method, str) or method not in METHODS:
         raise UnknownMethodError(f"method={method!r} is unknown; choose from {', '.join(['auto', *METHODS])}")
@@ -195,7 +202,7 @@ def _draw_blocks(
     blocks = decompose(order)
     n_leaves = sum(len(block.members) > 1 and not block.parts for block in blocks)
     # distances of independent parts add up at most
-    options = Options(options.epsilon / max(1, n_leaves), options.limit)
+    options = replace(options, epsilon=options.epsilon / max(1, n_leaves))
     drawn: dict[int, np.ndarray] = {}
     for place in reversed(range(len(blocks))):
         block = blocks[place]
@@ -203,7 +210,7 @@ def _draw_blocks(
         if block.kind == "series":
             drawn[place] = np.concatenate([drawn.pop(part) for part in block.parts], axis=1)
         elif block.kind == "parallel":
-            drawn[place] = _interleave([drawn.pop(part) for part in block.parts], rng)
+            drawn[place] = _interleave([drawn.pop(part) for part in block.parts], rng, options.n_groups)
         elif len(members) == 1:
             drawn[place] = np.broadcast_to(members, (n, 1))
         else:
@@ -212,10 +219,12 @@ def _draw_blocks(
     return np.ascontiguousarray(drawn[0])
 
 
-def _interleave(parts: list[np.ndarray], rng: np.random.Generator) -> np.ndarray:
+def _interleave(parts: list[np.ndarray], rng: np.random.Generator, n_groups: int | None) -> np.ndarray:
     """Merge orders (n, size) of several parts, every interleaving being equally likely."""
     sizes = [part.shape[1] for part in parts]
-    places = np.argsort(rng.random((len(parts[0]), sum(sizes))), axis=1)
+    n, size = len(parts[0]), sum(sizes)
+    numbers = rng.random((n, size)) if n_groups is None else spread_uniforms(rng, size, n, n_groups).T
+    places = np.argsort(numbers, axis=1)
     start = 0
     for size in sizes:
         places[:, start : start + size].sort(axis=1)

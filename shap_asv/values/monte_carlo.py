@@ -2,14 +2,15 @@
 
 The same uniform numbers drive the draws of every coalition and every row (common random numbers), so the difference
 ``nu(S + i) - nu(S)`` is far less noisy than either value, and a result does not depend on how the rows were split
-into blocks. The draws come in independent groups; how much the groups disagree is the standard error, of a value and
-of anything that is linear in the values.
+into blocks. The draws come in independent groups, each spread evenly (:mod:`shap_asv.strata`); how
+much the groups disagree is the standard error, of a value and of anything that is linear in the values.
 """
 
 import numpy as np
 
 from shap_asv.backgrounds.discrete import DiscreteBackground
 from shap_asv.models.predictor import Predictor
+from shap_asv.strata import spread_uniforms
 from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, blocks, evidence_of
 
 #: Independent groups of draws; the standard error has one degree of freedom less.
@@ -46,7 +47,8 @@ class MonteCarlo:
         self.batch_size = batch_size
         self.n_groups = min(N_GROUPS, max(2, n_draws))
         self.n_draws = -(-max(2, n_draws) // self.n_groups) * self.n_groups
-        self._uniforms = np.random.default_rng(seed).random((self.n_draws, background.n_nodes))
+        rng = np.random.default_rng(seed)
+        self._uniforms = spread_uniforms(rng, background.n_nodes, self.n_draws, self.n_groups).T
 
     def values(self, coalitions: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """bool (m, n) and codes (r, n) -> float64 (r, m, k)."""

@@ -76,6 +76,34 @@ def test_draws_are_uniform(name, method):
     assert p_value(name, draws) > FALSE_ALARM
 
 
+@pytest.mark.parametrize("name", GRAPHS)
+def test_orders_of_groups_are_uniform_one_by_one(name):
+    """The second order of each group of three: orders of different groups are independent."""
+    draws = order_of(name).sample_topological_orders(3 * N_DRAWS, seed=12, n_groups=N_DRAWS)
+    assert p_value(name, draws[1::3]) > FALSE_ALARM
+
+
+@pytest.mark.parametrize(("name", "method"), [("forest", "auto"), ("crown", "auto"), ("forest", "ideals")])
+def test_means_over_groups_are_more_accurate(name, method):
+    """Positions averaged over a group of ten scatter less than over ten independent orders."""
+
+    def variance(**options):
+        draws = order_of(name).sample_topological_orders(10_000, seed=13, method=method, **options)
+        means = np.argsort(draws, axis=1).reshape(1000, 10, -1).mean(axis=1)
+        return means.var(axis=0).sum()
+
+    assert variance(n_groups=1000) < 0.7 * variance()
+
+
+@pytest.mark.parametrize(
+    ("n_groups", "message"),
+    [(11, "n_groups=11 groups cannot be made of n=10 orders"), (0, "n_groups=0"), ("a", "n_groups='a'")],
+)
+def test_impossible_groups_are_named(n_groups, message):
+    with pytest.raises(ArgumentError, match=message):
+        order_of("tree").sample_topological_orders(10, seed=0, n_groups=n_groups)
+
+
 def random_kahn(order, n, rng):
     """The sampler that comes to mind first, and is wrong: the next feature uniformly among those available."""
     draws = []

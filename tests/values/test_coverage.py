@@ -41,7 +41,7 @@ def test_many_draws_cover(coverage):
     share, names = coverage
     by_feature = share(n_draws=6000, n_seeds=60)
     assert 0.93 <= by_feature[np.array(names) != "either"].mean() <= 0.97  # "either" follows from the others: no error
-    assert by_feature.min() >= 0.90
+    assert by_feature.min() >= 0.85  # 60 seeds: three standard errors below 95%
 
 
 def test_few_draws_do_not_cover_rare_states(coverage):
