@@ -19,14 +19,15 @@ import subprocess
 import sys
 import tarfile
 import xml.etree.ElementTree as ElementTree
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from io import BytesIO
 from pathlib import Path
 
 from tests.reliability.declared import ROOT, extras, listed, suite_bounds
 from tests.reliability.records import Figure, Record, keep
 
-COMMAND = "make compatibility"
+PARTS = ("packages", "oldest", "newest", "imports")
+DECLARED = "declared lower bounds"
 PIP = ("-m", "pip", "--disable-pip-version-check", "--quiet")
 ROUNDS = 9
 IMPORTS = {
@@ -111,7 +112,10 @@ def try_packages(python: str, source: Path, folder: Path) -> list[Figure]:
 
 def try_suite(name: str, python: str, source: Path, folder: Path, constraints: list[str], workers: int) -> list[Figure]:
     """The whole test suite in an environment of its own."""
-    environment = Environment.make(python, folder / name)
+    # the tests compare the declared bounds with the record of the run that tries them, which is this one
+    declared = Figure(DECLARED, listed(suite_bounds(source)))
+    keep(Record("compatibility", "", "", [declared]), source / "tests" / "reliability" / "records")
+    environment = Environment.make(python, folder / "environment")
     file = folder / f"{name}.txt"
     file.write_text("\n".join(constraints) + "\n")
     wanted = f"{source}[{','.join(extras(source))}]"
@@ -162,33 +166,53 @@ def main() -> None:
     parser.add_argument("--newest-python", default="python3.12")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "compatibility")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument(
+        "--only", nargs="+", choices=PARTS, default=PARTS, help="the others are taken from their last run"
+    )
     options = parser.parse_args()
     folder = options.folder.resolve()
-    folder.mkdir(parents=True, exist_ok=True)
     if hasattr(os, "nice"):
         os.nice(10)
-    source, commit = copy_tree(folder)
-    bounds = suite_bounds(source)
-    oldest = [f"{package}=={version}" for package, version in bounds.items()]
-    figures = [Figure("declared lower bounds", listed(bounds))]
-    # the tests compare bounds with the record of the run that tries them, which is this one
-    keep(Record("compatibility", "Compatibility", COMMAND, figures), source / "tests" / "reliability" / "records")
-    figures += try_packages(options.newest_python, source, folder)
-    for name, python, constraints in (
-        ("oldest", options.oldest_python, oldest),
-        ("newest", options.newest_python, []),
-    ):
-        figures += try_suite(name, python, source, folder, constraints, options.workers)
-        print("\n".join(f"{figure.what}: {figure.value}" for figure in figures[-2:]), flush=True)
-    figures += time_imports(Environment(folder / "wheel"), folder / "away")
+    for part in options.only:
+        home = folder / part
+        home.mkdir(parents=True, exist_ok=True)
+        source, commit = copy_tree(home)
+        bounds = suite_bounds(source)
+        if part == "packages":
+            figures = try_packages(options.newest_python, source, home)
+        elif part == "oldest":
+            constraints = [f"{package}=={version}" for package, version in bounds.items()]
+            figures = [Figure(DECLARED, listed(bounds))]
+            figures += try_suite(part, options.oldest_python, source, home, constraints, options.workers)
+        elif part == "newest":
+            figures = try_suite(part, options.newest_python, source, home, [], options.workers)
+        else:
+            figures = time_imports(Environment(folder / "packages" / "wheel"), home)
+        for figure in figures:
+            print(f"{figure.what}: {figure.value}", flush=True)
+        result = {"commit": commit, "figures": [asdict(figure) for figure in figures]}
+        (home / "result.json").write_text(json.dumps(result))
+    results = {part: folder / part / "result.json" for part in PARTS}
+    missing = [part for part, file in results.items() if not file.exists()]
+    if missing:
+        sys.exit(f"no record is kept before {' and '.join(missing)} have run")
+    record = record_of({part: json.loads(file.read_text()) for part, file in results.items()})
+    keep(record)
+    sys.exit(any(figure.holds is False for figure in record.figures))
+
+
+def record_of(results: dict[str, dict]) -> Record:
+    """All parts as one record."""
+    figures = [Figure(**figure) for result in results.values() for figure in result["figures"]]
+    commits = ", ".join(f"{part} {result['commit']}" for part, result in results.items())
     notes = [
-        f"Taken at {commit}. The oldest versions are installed by pip from constraints made of pyproject.toml; "
-        "packages that are not declared are the newest that fit.",
+        "The oldest versions are installed by pip from constraints made of pyproject.toml; packages that are not "
+        "declared there are the newest that fit.",
         f"Imports: CPU seconds of fresh processes, median of {ROUNDS}, taken in turns, newest versions, bytecode and "
         "file caches warm.",
+        f"Taken at the commits: {commits}.",
     ]
-    keep(Record("compatibility", "Compatibility", COMMAND, figures, notes))
-    sys.exit(any(figure.holds is False for figure in figures))
+    return Record("compatibility", "Compatibility", "make compatibility", figures, notes)
 
 
 if __name__ == "__main__":

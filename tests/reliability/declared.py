@@ -10,8 +10,8 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
 
-#: Names on the package index that differ from the names of their modules.
-MODULES = {"scikit-learn": "sklearn"}
+#: Modules of packages that are not called like them.
+MODULES = {"scikit-learn": {"sklearn"}, "dask": {"dask", "distributed"}}
 
 #: Extras that the tests have no use for.
 UNTESTED = ("docs",)
@@ -56,6 +56,21 @@ def suite_bounds(root: Path = ROOT) -> dict[str, str]:
     """Lower bounds of all that is installed for the tests."""
     optional = project(root).get("optional-dependencies", {})
     return runtime_bounds(root) | lower_bounds(text for extra in extras(root) for text in optional[extra])
+
+
+def modules_of(packages: Iterable[str]) -> set[str]:
+    """The modules that packages of the index bring along.
+
+    >>> sorted(modules_of(["numpy", "scikit-learn"]))
+    ['numpy', 'sklearn']
+    """
+    return {module for package in packages for module in MODULES.get(package, {package})}
+
+
+def optional_packages(root: Path = ROOT) -> set[str]:
+    """What a user may install beside: the extras that are not for developers."""
+    declared = project(root).get("optional-dependencies", {})
+    return {name for extra in declared if extra not in ("dev", *UNTESTED) for name in lower_bounds(declared[extra])}
 
 
 def imported_packages(folder: Path) -> set[str]:
