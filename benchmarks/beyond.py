@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.experiment import Claim, Experiment, Plot, Progress, Result, Size, Table
 from benchmarks.timing import shortest, timed
 
-NETWORKS = (("child", "XrayReport", 100), ("insurance", "PropCost", 20), ("alarm", "BP", 5))
+NETWORKS = (("child", "XrayReport", 1000), ("insurance", "PropCost", 50), ("alarm", "BP", 10))
 ABOUT = """The paper prunes Child to a tree; here all edges stay. Exact ASV of a decision tree (depth 8) on whole
 networks, and of a random forest (100 trees of depth 8) by the forest algorithm, whose cost does not depend on the
 number of classes. *ASV / TreeSHAP* divides our time by that of `shap.TreeExplainer` for the same model and rows, after
@@ -56,12 +56,24 @@ def run(size: Size, progress: Progress) -> Result:
             caption="A random forest on rooted trees, by the forest algorithm.",
         ),
     )  # fmt: skip
-    return Result("beyond", "Beyond the paper", tables, claims(tables), NOTES)
+    return Result("beyond", "Beyond the paper", tables, claims(tables), notes(tables))
 
 
-NOTES = (
-    "Efficiency gap: the largest difference between the sum of a row's values and its prediction minus the mean one.",
-)
+def notes(tables: tuple[Table, ...]) -> tuple[str, ...]:
+    """Where TreeSHAP is faster, said plainly."""
+    said = []
+    for table in tables:
+        for row in table.rows:
+            cells = dict(zip(table.columns, row, strict=True))
+            faster = [
+                f"{cells[f'ASV / TreeSHAP, {kind}']:,.0f} times ({kind})"
+                for kind in ("path-dependent", "interventional")
+                if cells[f"ASV / TreeSHAP, {kind}"] > 1
+            ]
+            if faster:
+                said.append(f"{row[0]}, {cells['features']} features: {', '.join(faster)}")
+    gap = "Efficiency gap: the largest difference between a row's sum of values and its prediction minus the mean one."
+    return (*([f"**Where TreeSHAP is faster.** {'; '.join(said)}."] if said else []), gap)
 
 
 def sizes(full: bool) -> tuple[int, ...]:
@@ -200,12 +212,13 @@ def draw(result: Result) -> list[Plot]:
     places = np.arange(len(names))
     for offset, kind in ((-0.2, "path-dependent"), (0.2, "interventional")):
         column = f"ASV / TreeSHAP, {kind}"
-        right.barh(places + offset, networks.column(column) + forests.column(column)[:1], 0.4, label=kind)
+        ratios = np.array(networks.column(column) + forests.column(column)[:1])
+        right.barh(places + offset, ratios - 1, 0.4, left=1, label=f"TreeSHAP, {kind}")
     right.axvline(1, color="black", linewidth=1)
     right.set(xscale="log", xlabel="time of exact ASV / time of TreeSHAP")
     right.set_yticks(places, names)
     right.invert_yaxis()
-    right.set_title("one decision tree on whole networks, a forest on the pruned one", fontsize=10)
+    right.set_title("right of the line: TreeSHAP is faster", fontsize=10)
     right.legend(fontsize=8)
     return [Plot("treeshap", "Exact ASV beside TreeSHAP: per row by size, and as ratios", figure)]
 

@@ -1,9 +1,9 @@
 """Peers on the same work: same graph, same value function, same rows, each participant in a fresh process.
 
 Every participant sets itself up, explains one row (*first*), then all rows several times (*warm*, the median), in one
-thread. We run before and after the others, so that times which are divided by one another were taken close together.
-Errors are against exact values from plain definitions (:mod:`benchmarks.peers.reference`). Small runs stay inside this
-process and install nothing.
+thread. Participants of one piece of work follow each other, so that times which are divided by one another were taken
+close together. Errors are against exact values from plain definitions (:mod:`benchmarks.peers.reference`). Small runs
+stay inside this process and install nothing.
 """
 
 from __future__ import annotations
@@ -50,20 +50,20 @@ baseline enumerates topological orders by `networkx.all_topological_sorts` and a
 
 @dataclass
 class Outcome:
-    """All rounds of one participant, or why there are none; its largest error against the exact values."""
+    """The answer of one participant, or why there is none; its largest error against the exact values."""
 
     participant: Participant
-    answers: list[Answer]
+    answer: Answer | None = None
     missing: str = ""
     error: float | None = None
 
     @property
     def seconds(self) -> float:
-        return float(np.median([seconds for answer in self.answers for seconds in answer.warm]))
+        return float(np.median(self.answer.warm))
 
     @property
     def first(self) -> float:
-        return float(np.median([answer.first for answer in self.answers]))
+        return self.answer.first
 
 
 def run(size: Size, progress: Progress) -> Result:
@@ -74,7 +74,7 @@ def run(size: Size, progress: Progress) -> Result:
     for task in progress.over(chosen, "peers"):
         found = perform(task, size, progress)
         outcomes[task.name] = found
-        rows += [table_row(task, outcome, found) for outcome in found if outcome.answers]
+        rows += [table_row(task, outcome, found) for outcome in found if outcome.answer]
     skipped = {
         (outcome.participant.environment or outcome.participant.name, outcome.missing)
         for found in outcomes.values()
@@ -90,29 +90,25 @@ def run(size: Size, progress: Progress) -> Result:
 def perform(task: Task, size: Size, progress: Progress) -> list[Outcome]:
     """One task: write the problem, let everybody work in turns, compare with exact values."""
     small = size == "small"
-    outcomes = [Outcome(participant, []) for participant in task.participants]
+    outcomes = [Outcome(participant) for participant in task.participants]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         problem = task.problem()
         problem.write(folder)
-        for cycle in range(1 if small else 2):
-            for outcome in progress.over(outcomes, task.name):
-                if outcome.missing or (cycle and outcome.participant.runner != "ours"):
-                    continue
-                answer = answer_of(outcome.participant, folder, small)
-                if isinstance(answer, Missing):
-                    outcome.missing = answer.reason
-                    continue
-                outcome.answers.append(answer)
-                if answer.nu is not None:  # others are given what was found
-                    members = lattice(len(problem.features), problem.edges).members()
-                    problem.extra.update(nu=np.array(answer.nu), members=members)
-                    problem.write(folder)
-    exact = task.reference(problem) if task.reference else np.array(outcomes[0].answers[0].values)
+        for outcome in progress.over(outcomes, task.name):
+            answer = answer_of(outcome.participant, folder, small)
+            if isinstance(answer, Missing):
+                outcome.missing = answer.reason
+                continue
+            outcome.answer = answer
+            if answer.nu is not None:  # others are given what was found
+                members = lattice(len(problem.features), problem.edges).members()
+                problem.extra.update(nu=np.array(answer.nu), members=members)
+                problem.write(folder)
+    exact = task.reference(problem) if task.reference else np.array(outcomes[0].answer.values)
     for outcome in outcomes:
-        values = outcome.answers[0].values if outcome.answers else None
-        if values is not None and outcome.participant.same:
-            outcome.error = float(np.abs(np.array(values) - exact).max())
+        if outcome.answer is not None and outcome.answer.values is not None and outcome.participant.same:
+            outcome.error = float(np.abs(np.array(outcome.answer.values) - exact).max())
     return outcomes
 
 
@@ -151,9 +147,9 @@ def wall_times(outcomes: dict[str, list[Outcome]]) -> Table:
     rows = []
     for task, found in outcomes.items():
         for outcome in found:
-            wall = [seconds for answer in outcome.answers for seconds in answer.wall]
-            if wall:
-                rows.append((task, outcome.participant.name, float(np.median(wall)), outcome.seconds))
+            if outcome.answer and outcome.answer.wall:
+                wall = float(np.median(outcome.answer.wall))
+                rows.append((task, outcome.participant.name, wall, outcome.seconds))
     return Table("wall", ("work", "participant", "wall, s", "CPU, s"), tuple(rows), on_page=False)
 
 
@@ -163,7 +159,7 @@ def ours(participant: Participant, outcomes: list[Outcome]) -> Outcome:
 
 
 def table_row(task: Task, outcome: Outcome, outcomes: list[Outcome]) -> tuple:
-    participant, answer = outcome.participant, outcome.answers[-1]
+    participant, answer = outcome.participant, outcome.answer
     base = ours(participant, outcomes)
     remarks = [answer.extrapolated, answer.note]
     if not participant.same:
@@ -190,7 +186,7 @@ def table_row(task: Task, outcome: Outcome, outcomes: list[Outcome]) -> tuple:
 
 def claims(outcomes: dict[str, list[Outcome]]) -> tuple[Claim, ...]:
     """What was hoped for, and what came out."""
-    every = [(task, outcome) for task, found in outcomes.items() for outcome in found if outcome.answers]
+    every = [(task, outcome) for task, found in outcomes.items() for outcome in found if outcome.answer]
     errors = [outcome.error for _, outcome in every if outcome.participant.name.startswith(OURS) and outcome.error]
     worst = max(errors, default=0.0)
     made = [Claim("Our values are exact on all of it", "error of at most 1e-9", f"{worst:.0e}", worst <= 1e-9)]
@@ -221,7 +217,7 @@ def notes(outcomes: dict[str, list[Outcome]], chosen: list[Task]) -> tuple[str, 
     for name, found in outcomes.items():
         for outcome in found:
             participant = outcome.participant
-            if not outcome.answers or participant.name.startswith(OURS) or not participant.same:
+            if not outcome.answer or participant.name.startswith(OURS) or not participant.same:
                 continue
             base = ours(participant, found)
             faster, sooner = base.seconds / outcome.seconds, base.first / outcome.first
@@ -233,7 +229,7 @@ def notes(outcomes: dict[str, list[Outcome]], chosen: list[Task]) -> tuple[str, 
     said = [f"**Where a peer wins.** {win}." for win in wins]
     said += [f"**Slower in the long run, but sooner done with the first row.** {win}." for win in early]
     said += [f"{task.title}. {task.remark}" for task in chosen if task.remark]
-    used = {outcome.participant.environment for found in outcomes.values() for outcome in found if outcome.answers}
+    used = {outcome.participant.environment for found in outcomes.values() for outcome in found if outcome.answer}
     said += [f"{name} has its own environment: {ENVIRONMENTS[name].why}." for name in sorted(filter(None, used))]
     said.append(
         "pyAgrum's causal values intervene on ancestors of the target and average over all orders of them, from a "
@@ -259,7 +255,9 @@ def draw(result: Result) -> list[Plot]:
     figure, axes = plt.subplots(figsize=(9, 1 + 0.36 * (len(lines) + len(works))))
     place, labels, ticks = 0.0, [], []
     for work in works:
-        axes.text(0.0, place, work, transform=axes.get_yaxis_transform(), fontsize=8, weight="bold", va="center")
+        box = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+        transform = axes.get_yaxis_transform()
+        axes.text(0.005, place, work, transform=transform, fontsize=8, weight="bold", va="center", bbox=box)
         place += 1
         for row in (line for line in lines if line["work"] == work):
             error = row["largest error"]
@@ -280,7 +278,7 @@ def draw(result: Result) -> list[Plot]:
         plt.Line2D([], [], linestyle="", marker="o", color="tab:gray", label="extrapolated, or another definition"),
         plt.Line2D([], [], linestyle="", marker="|", color="black", markersize=11, label="first row, set-up included"),
     ]
-    axes.legend(handles=handles, fontsize=8, loc="upper center", bbox_to_anchor=(0.4, -0.1), ncols=4, frameon=False)
+    axes.legend(handles=handles, fontsize=8, loc="upper center", bbox_to_anchor=(0.4, -0.06), ncols=4, frameon=False)
     return [Plot("ratios", "Times of the peers over ours in the same run; dots: all rows, bars: the first row", figure)]
 
 

@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+ENOUGH = 1.0
+
 
 class TreeModel:
     """A decision tree as a black box over codes (q, n) -> (q,), which counts its calls and the rows it was given."""
@@ -153,7 +155,10 @@ class Answer:
 def measure(
     build: Callable[[], Callable[[np.ndarray], Any]], problem: Problem, rounds: int, model: Any, version: str
 ) -> Answer:
-    """Time ``build()`` with one row, then all rows ``rounds`` times; ``model`` counts the calls of the last round."""
+    """Time ``build()`` with one row, then all rows ``rounds`` times; ``model`` counts the calls of the last round.
+
+    A round that takes longer than :data:`ENOUGH` seconds is the last one.
+    """
     start = time.process_time()
     explain = build()
     explain(problem.rows[:1])
@@ -166,6 +171,8 @@ def measure(
         values = explain(problem.rows)
         warm.append(time.process_time() - start)
         wall.append(time.perf_counter() - clock)
+        if warm[-1] > ENOUGH:
+            break
     answer = Answer(version, first, warm, wall, np.asarray(values, dtype=float).tolist())
     if model is not None:
         answer.calls, answer.evaluated = model.calls, model.evaluated

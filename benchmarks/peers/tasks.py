@@ -139,7 +139,7 @@ def _asv_on_child(n_rows: int) -> Task:
         (
             Participant("ancestral sets, a pgmpy query each", "naive", {"memory": "sets", "rounds": 1}),
             Participant(OURS, "ours", {"work": "network"}),
-            Participant("all orders, a pgmpy query each time", "naive", {"memory": "none", "first": 100}),
+            Participant("all orders, a pgmpy query each time", "naive", {"memory": "none", "first": 30}),
             Participant(f"{OURS}, nu given", "ours", {"work": "weights"}),
             Participant("causasv, nu given", "causasv", {"values": "given"}, "causasv", against=f"{OURS}, nu given"),
         ),

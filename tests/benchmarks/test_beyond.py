@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from benchmarks.beyond import balanced, claims, pruned_child, whole_network
+from benchmarks.beyond import balanced, claims, notes, pruned_child, whole_network
 from benchmarks.ensembles import efficiency_gap
 from benchmarks.experiment import Table
 from benchmarks.graphs import pruned_child as pruned_child_graph
@@ -58,3 +58,10 @@ def test_claims_follow_the_tables():
 
     assert verdicts(1.0, 1e-12, 0.9, 99.0) == [True] * 5
     assert verdicts(11.0, 1e-6, 1.1, 101.0) == [False] * 5
+
+
+def test_treeshap_that_wins_is_named():
+    columns = ("graph", "features", "ASV / TreeSHAP, path-dependent", "ASV / TreeSHAP, interventional")
+    said = notes((Table("forests", columns, (("a", 5, 3.0, 0.5), ("b", 6, 0.5, 0.1))),))
+    assert said[0] == "**Where TreeSHAP is faster.** a, 5 features: 3 times (path-dependent)."
+    assert len(notes((Table("forests", columns, (("b", 6, 0.5, 0.1),)),))) == 1

@@ -185,8 +185,8 @@ def test_what_is_installed_is_used(tmp_path):
 def made_up(seconds, error=0.0):
     """Our outcome at one second, and a peer's."""
     task = Task("work", "Some work", lambda: None, (), None)
-    mine = Outcome(Participant(OURS, "ours"), [Answer("1", 1.0, [1.0], [1.0], [[0.0]])], error=1e-12)
-    peer = Outcome(Participant("Peer", "causasv"), [Answer("2", 2.0, [seconds], [1.0], [[0.0]])], error=error)
+    mine = Outcome(Participant(OURS, "ours"), Answer("1", 1.0, [1.0], [1.0], [[0.0]]), error=1e-12)
+    peer = Outcome(Participant("Peer", "causasv"), Answer("2", 2.0, [seconds], [1.0], [[0.0]]), error=error)
     return task, [mine, peer]
 
 
