@@ -1,42 +1,91 @@
 """The file format of ``AsymmetricExplainer.save``.
 
 shap reads a pickled class first and hands the stream to that class's ``load``; so a file written here opens through
-``shap.Explainer.load`` too. What follows the class is one cloudpickle of a dict with a name and a version. Like every
-pickle, such a file can run code when it is loaded: load only files you trust.
+``shap.Explainer.load`` too. What follows the class is one pickled dict: a name, a version, the versions of Python and
+of the packages, the constructor's arguments as the bytes of a cloudpickle, and a digest of these bytes. The digest is
+looked at before they are unpickled, so that a damaged file is an error and not another model.
+
+Like every pickle, such a file can run code when it is loaded: load only files you trust. The digest is no signature;
+it tells accidents, not attacks.
 """
 
 import pickle
+import platform
+from dataclasses import dataclass
+from hashlib import blake2b
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, BinaryIO
 
 import cloudpickle
 
+from shap_asv.backgrounds.network import DiscreteNetwork
 from shap_asv.errors import PersistenceError
 
 FORMAT = "shap_asv.AsymmetricExplainer"
-VERSION = 1
+VERSION = 2
+_PACKAGES = ("shap-asv", "shap", "numpy", "pandas", "scikit-learn", "pgmpy")
+# What cloudpickle writes where a function is stored with its code, because it cannot be imported.
+_CODE_BY_VALUE = b"_make_function"
+
+
+@dataclass(frozen=True)
+class NamedLink:
+    """A link function of shap by its name; itself it would be pickled with code that fits one version of Python."""
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class StoredNetwork:
+    """A network that has been read and normalised; to do so again could change the last digit of a probability."""
+
+    network: DiscreteNetwork
 
 
 def write_arguments(stream: BinaryIO, cls: type, arguments: dict[str, Any]) -> None:
-    """Write the class, then the constructor's arguments."""
-    pickle.dump(cls, stream)
-    cloudpickle.dump({"format": FORMAT, "version": VERSION, "arguments": arguments}, stream)
+    """Write the class, then the constructor's arguments; nothing at all is written if they cannot be pickled."""
+    try:
+        content = cloudpickle.dumps({**arguments, "link": _name_link(arguments["link"])})
+        head = pickle.dumps(cls)
+    except Exception as error:
+        raise PersistenceError(f"the explainer cannot be pickled: {type(error).__name__}: {error}") from error
+    block = {
+        "format": FORMAT,
+        "version": VERSION,
+        "versions": _versions(),
+        "digest": _digest(content),
+        "content": content,
+    }
+    stream.write(head)
+    stream.write(pickle.dumps(block))
 
 
 def read_arguments(stream: BinaryIO) -> dict[str, Any]:
     """Read the constructor's arguments; the class has been read already."""
     try:
-        block = cloudpickle.load(stream)
-    except (EOFError, pickle.UnpicklingError) as error:
+        block = pickle.load(stream)
+    except Exception as error:
         raise PersistenceError(f"the file is truncated or damaged ({error}); save the explainer again") from error
     if not isinstance(block, dict) or block.get("format") != FORMAT:
         raise PersistenceError(
             "the file does not hold an AsymmetricExplainer; was it written by another explainer's save?"
         )
-    if block["version"] > VERSION:
+    if block["version"] != VERSION:
+        newer = "install a newer shap_asv" if block["version"] > VERSION else "save the explainer again"
+        raise PersistenceError(f"the file has version {block['version']}, this shap_asv reads {VERSION}; {newer}")
+    content = block["content"]
+    if _digest(content) != block["digest"]:
+        raise PersistenceError("the file is damaged: its digest does not fit its content; save the explainer again")
+    written, here = block["versions"], _versions()
+    _check_code(content, written["Python"], here["Python"])
+    try:
+        arguments = pickle.loads(content)
+    except Exception as error:
+        changed = ", ".join(f"{name} {written[name]} (here {here.get(name)})" for name in written) or "unknown versions"
         raise PersistenceError(
-            f"the file has version {block['version']}, this shap_asv reads up to {VERSION}; install a newer shap_asv"
-        )
-    return dict(block["arguments"])
+            f"the model or the background cannot be read back: {type(error).__name__}: {error}; written with {changed}"
+        ) from error
+    return {**arguments, "link": _find_link(arguments["link"])}
 
 
 def read_class(stream: BinaryIO, expected: type) -> type:
@@ -46,5 +95,42 @@ def read_class(stream: BinaryIO, expected: type) -> type:
     except Exception as error:
         raise PersistenceError(f"this is no saved explainer ({type(error).__name__}: {error})") from error
     if not isinstance(cls, type) or not issubclass(cls, expected):
-        raise PersistenceError(f"the file holds {cls!r}, not {expected.__name__}")
+        raise PersistenceError(f"the file holds {cls!r:.200}, not {expected.__name__}")
     return cls
+
+
+def _check_code(content: bytes, written: str, here: str) -> None:
+    """Code objects of another Python may crash the interpreter when they run; refuse them before."""
+    if written.split(".")[:2] != here.split(".")[:2] and _CODE_BY_VALUE in content:
+        raise PersistenceError(
+            f"the file holds functions with the code of Python {written}, this is Python {here}; define the model in a "
+            "module that can be imported in both, or save the explainer again here"
+        )
+
+
+def _name_link(link: Any) -> Any:
+    from shap import links
+
+    name = getattr(link, "__name__", "")
+    known = getattr(links, name, None) if getattr(link, "__module__", "") == "shap.links" else None
+    return link if known is None else NamedLink(name)
+
+
+def _find_link(link: Any) -> Any:
+    from shap import links
+
+    return getattr(links, link.name) if isinstance(link, NamedLink) else link
+
+
+def _versions() -> dict[str, str]:
+    found = {"Python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _digest(content: bytes) -> str:
+    return blake2b(content, digest_size=16).hexdigest()

@@ -39,7 +39,7 @@ def target(frame: pd.DataFrame) -> np.ndarray:
 @cache
 def ensemble(kind: str, n: int, trees: int):
     X = sample_rows(network(kind, n), 500, seed=1)
-    model = RandomForestRegressor(trees, max_depth=7, random_state=0)
+    model = RandomForestRegressor(trees, max_depth=7 if trees > 2 else 4, random_state=0)
     return make_pipeline(OrdinalEncoder(), model).fit(X, target(X))
 
 
@@ -47,6 +47,11 @@ def ensemble(kind: str, n: int, trees: int):
 def linear(kind: str, n: int):
     X = sample_rows(network(kind, n), 500, seed=1)
     return make_pipeline(OneHotEncoder(), LinearRegression()).fit(X, target(X))
+
+
+def wave(matrix: np.ndarray) -> np.ndarray:
+    """A model of numbers."""
+    return np.cos(matrix).sum(axis=1) * matrix[:, 0]
 
 
 def _trees(algorithm: str, kind: str, n: int, trees: int = 30) -> Job:
@@ -64,14 +69,14 @@ def _linear(algorithm: str) -> Job:
 def _black_box(algorithm: str) -> Job:
     names = list(network("forest", 12).names)
     return lambda **options: AsymmetricExplainer(
-        target, network("forest", 12), algorithm=algorithm, feature_names=names, seed=0, **{"n_draws": 20, **options}
+        target, network("forest", 12), algorithm=algorithm, feature_names=names, seed=0, **{"n_draws": 4, **options}
     )
 
 
 def _marginal(algorithm: str) -> Job:
     def make(**options) -> AsymmetricExplainer:
         matrix = np.random.default_rng(2).integers(0, 3, size=(20, 6)).astype(float)
-        return AsymmetricExplainer(lambda x: np.cos(x).sum(axis=1) * x[:, 0], matrix, algorithm=algorithm, **options)
+        return AsymmetricExplainer(wave, matrix, algorithm=algorithm, seed=0, **options)
 
     return make
 

@@ -1,0 +1,116 @@
+"""Rows on a cluster: a real one, of worker processes on this machine. The same bits, and no row lost with a worker."""
+
+import os
+import signal
+import threading
+import time
+
+import joblib
+import numpy as np
+import pytest
+from dask import distributed
+
+from shap_asv import AsymmetricExplainer
+from shap_asv.errors import ShapAsvError, ShapAsvWarning
+from shap_asv.explainer import blocks
+from tests.reliability.jobs import JOBS, rows_for
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, silence_logs=50
+        ) as local,
+        distributed.Client(local) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(blocks, "SMALLEST_BLOCK", 8)
+
+
+@pytest.mark.parametrize("name", ["forest", "orders x terms", "ideals x monte_carlo"])
+def test_a_cluster_gives_the_same_bits(name, cluster, small_blocks):
+    explainer = JOBS[name]()
+    rows = rows_for(explainer, 64)
+    expected = explainer(rows, silent=True)
+    with joblib.parallel_config(backend="dask"):
+        assert blocks.count_jobs(explainer.n_jobs) == 2
+        found = explainer(rows, silent=True)
+    np.testing.assert_array_equal(found.values, expected.values)
+    np.testing.assert_array_equal(found.base_values, expected.base_values)
+    if expected.error_std is not None:
+        np.testing.assert_array_equal(found.error_std, expected.error_std)
+
+
+class Slow:
+    """A model that can be watched: every call takes a while."""
+
+    def __call__(self, X):
+        time.sleep(0.2)
+        return np.asarray(X, dtype=float).sum(axis=1)
+
+
+def slow_explainer(**options):
+    return AsymmetricExplainer(Slow(), np.zeros((1, 2)), algorithm="ideals x marginal", **options)
+
+
+def slow_rows():
+    return np.random.default_rng(0).normal(size=(8, 2))
+
+
+def kill_soon(pid_of_a_worker, seconds):
+    timer = threading.Timer(seconds, lambda: os.kill(pid_of_a_worker(), signal.SIGKILL))
+    timer.start()
+    return timer
+
+
+def test_a_worker_killed_in_the_middle_costs_no_row(cluster, monkeypatch):
+    """Eight rows, one by one, each of which takes most of a second; one of the two workers dies meanwhile."""
+    monkeypatch.setattr(blocks, "BLOCK_LIMIT", 1)
+    rows = slow_rows()
+    expected = rows  # the model adds up its inputs, and the background is zero
+    pids = list(cluster.run(os.getpid).values())
+    timer = kill_soon(lambda: pids[0], 1.0)
+    with joblib.parallel_config(backend="dask"):
+        found = slow_explainer()(rows, silent=True).values
+    timer.join()
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    assert pids[0] not in cluster.run(os.getpid).values()
+
+
+def test_a_local_process_killed_in_the_middle_costs_no_row(monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK_LIMIT", 1)
+    rows = slow_rows()
+    explainer = slow_explainer(n_jobs=2)
+    pids = joblib.Parallel(n_jobs=2)(joblib.delayed(os.getpid)() for _ in range(2))
+    timer = kill_soon(lambda: pids[0], 0.7)
+    with pytest.warns(ShapAsvWarning, match=r"was killed; \d of 8 blocks are run again"):
+        found = explainer(rows, silent=True).values
+    timer.join()
+    np.testing.assert_allclose(found, rows, atol=1e-12)
+
+
+def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_processes_that_always_die_are_an_error(monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK_LIMIT", 1)
+    monkeypatch.setattr(blocks, "ATTEMPTS", 1)
+    monkeypatch.setattr(blocks, "attribute_parcel", die)
+    with pytest.raises(ShapAsvError, match="was killed, 1 times; out of memory"):
+        slow_explainer(n_jobs=2)(slow_rows(), silent=True)
+
+
+def test_a_model_travels_once(cluster, small_blocks):
+    """What is ready for rows is unpacked once per process, however many blocks it explains there."""
+    explainer = JOBS["ideals x trees"]()
+    with joblib.parallel_config(backend="dask"):
+        explainer(rows_for(explainer, 64), silent=True)
+    kept = cluster.run(lambda: len(blocks._UNPACKED))
+    assert set(kept.values()) <= {0, 1}
+    assert sum(kept.values()) >= 1

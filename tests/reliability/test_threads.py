@@ -1,0 +1,122 @@
+"""One explainer in several threads at once, and the same bits again: in other processes, for any number of them."""
+
+import hashlib
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+
+import joblib
+import numpy as np
+import pytest
+
+from shap_asv import AsymmetricExplainer
+from shap_asv.explainer import blocks
+from tests.reliability.jobs import JOBS, ensemble, network, rows_for, target
+
+ROOT = Path(__file__).parents[2]
+N_ROWS = 32
+SAMPLED = ("orders x terms", "ideals x monte_carlo", "orders x monte_carlo")
+
+
+def numbers(explanation):
+    parts = [explanation.values, explanation.base_values]
+    return parts if explanation.error_std is None else [*parts, explanation.error_std]
+
+
+def assert_same_bits(one, other):
+    for a, b in zip(numbers(one), numbers(other), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_threads_get_what_one_gets_alone(name):
+    """The first call of the explainer is made by all threads at once: plans and caches are built meanwhile."""
+    alone, shared = JOBS[name](), JOBS[name]()
+    rows = rows_for(alone, 12)
+    pieces = [rows[:8], rows[4:], rows[:8], rows[3:4]]
+    start = Barrier(len(pieces))
+
+    def explain(piece):
+        start.wait()
+        return shared(piece, silent=True)
+
+    with ThreadPoolExecutor(len(pieces)) as pool:
+        found = list(pool.map(explain, pieces))
+    for piece, explanation in zip(pieces, found, strict=True):
+        assert_same_bits(explanation, alone(piece, silent=True))
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_the_number_of_processes_does_not_show(name, monkeypatch):
+    """Threads stand for processes here: the cuts and what happens to them are the same, and nothing has to start."""
+    one = JOBS[name]()
+    rows = rows_for(one, N_ROWS)
+    monkeypatch.setattr(blocks, "SMALLEST_BLOCK", 8)
+    expected = one(rows, silent=True)
+    for n_jobs in (2, 3):
+        with joblib.parallel_config(backend="threading"):
+            assert_same_bits(JOBS[name](n_jobs=n_jobs)(rows, silent=True), expected)
+
+
+@pytest.mark.parametrize("name", ["forest", "ancestral"])
+def test_rows_do_not_see_one_another(name, monkeypatch):
+    """What is said of backends that are ``rowwise``, by which their rows may be cut anywhere."""
+    explainer = JOBS[name]()
+    rows = rows_for(explainer, N_ROWS)
+    expected = explainer(rows, silent=True).values
+    alone = np.concatenate([explainer(rows[i : i + 1], silent=True).values for i in range(3)])
+    np.testing.assert_array_equal(alone, expected[:3])
+    monkeypatch.setattr(blocks, "BLOCK_LIMIT", 1)  # row by row
+    np.testing.assert_array_equal(explainer(rows[:6], silent=True).values, expected[:6])
+    execution = explainer._known_execution()
+    assert execution._ready[1].rowwise
+
+
+def test_real_processes_share_small_calls():
+    one = JOBS["forest"]()
+    rows = rows_for(one, 200)
+    assert len(blocks.cut_rows(200, 2048, 24, rowwise=True, jobs=2)) > 1
+    assert_same_bits(JOBS["forest"](n_jobs=2)(rows, silent=True), one(rows, silent=True))
+
+
+def digests(names):
+    found = []
+    for name in names:
+        explainer = JOBS[name]()
+        explanation = explainer(rows_for(explainer, 10), silent=True)
+        found.append(hashlib.sha256(b"".join(np.asarray(a).tobytes() for a in numbers(explanation))).hexdigest())
+    return found
+
+
+def test_another_process_gives_the_same_bits():
+    names = ["forest", "ancestral", "ideals x trees", *SAMPLED]
+    code = f"from tests.reliability.test_threads import digests; print(*digests({names!r}))"
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.split() == digests(names)
+
+
+@pytest.mark.parametrize("algorithm", SAMPLED)
+def test_seeds_decide(algorithm):
+    names = list(network("forest", 12).names)
+
+    def values(seed):
+        model = target if "monte_carlo" in algorithm else ensemble("forest", 12, 2)
+        options = {"algorithm": algorithm, "n_orders": 20, "n_draws": 10, "feature_names": names}
+        explainer = AsymmetricExplainer(model, network("forest", 12), seed=seed, **options)
+        return explainer(rows_for(explainer, 3), silent=True).values
+
+    np.testing.assert_array_equal(values(0), values(0))
+    assert not np.array_equal(values(0), values(1))
+
+
+def test_without_a_seed_explainers_differ_and_one_explainer_does_not():
+    names = list(network("forest", 12).names)
+    options = {"algorithm": "orders x monte_carlo", "n_orders": 20, "n_draws": 10, "feature_names": names}
+    one, other = (AsymmetricExplainer(target, network("forest", 12), **options) for _ in range(2))
+    rows = rows_for(one, 2)
+    first = one(rows, silent=True).values
+    np.testing.assert_array_equal(first, one(rows, silent=True).values)
+    assert not np.array_equal(first, other(rows, silent=True).values)
