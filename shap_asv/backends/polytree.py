@@ -29,6 +29,7 @@ from threading import Event
 
 import numpy as np
 
+from shap_asv.backends.forest_layout import network_order_parents
 from shap_asv.backends.pace import Report, keep_silent
 from shap_asv.backends.polytree_layout import PolytreeLayout, find_obstacle, lay_out
 from shap_asv.backends.polytree_messages import Operators, Piece, attribute_piece, expect_piece
@@ -124,8 +125,7 @@ def prepare_polytree(
 ) -> "PreparedPolytree":
     """Do everything that does not depend on the rows; arguments as for :func:`polytree_attributions`."""
     if order_parents is None:
-        place = {node: i for i, node in enumerate(feature_nodes)}
-        order_parents = [tuple(place[p] for p in network.parents[v] if p in place) for v in feature_nodes]
+        order_parents = network_order_parents(network, feature_nodes)
     obstacle = find_obstacle(network, feature_nodes, order_parents)
     if obstacle is not None:
         raise MethodNotApplicableError(

@@ -39,7 +39,7 @@ from shap_asv.backends.workload import (
 )
 from shap_asv.backgrounds.discrete import DiscreteBackground
 from shap_asv.values.contract import ValueMethod, Workload
-from shap_asv.values.products import ExactProducts
+from shap_asv.values.products import ExactProducts, clique_states
 from shap_asv.values.registry import VALUE_METHODS
 
 # Measured on child and alarm: bringing one coalition into a class of a group of terms, and one query of a class.
@@ -136,7 +136,11 @@ def _termwise(sampled: bool) -> Backend:
         # about one in three pairs of row and class stays alive
         queries = int(len(touched) * classes * patterns(n_rows) * 0.3)
         orders = settings.n_orders if sampled else 0
-        seconds = len(touched) * (2e-3 + coalitions * _SECONDS_PER_CLASSIFIED) + queries * _SECONDS_PER_QUERY[clamped]
+        # evidence that is not clamped walks through the states of the network's cliques
+        per_query = max(
+            _SECONDS_PER_QUERY[clamped], 0 if clamped else clique_states(problem.background.network) * 5e-10
+        )
+        seconds = len(touched) * (2e-3 + coalitions * _SECONDS_PER_CLASSIFIED) + queries * per_query
         memory = coalitions * (problem.n_features * 3 + 300) + len(touched) * classes * 200 + 2**27
         memory += orders * problem.n_features * BYTES_PER_ORDER
         return Estimate(

@@ -22,7 +22,8 @@ from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, 
 # What the background holds while it works, whatever it is asked: its own blocks of evidence and terms.
 _WORKING_MEMORY = 2**27
 # Measured on child and insurance: a row of evidence (clamped, or conditioned on), and an (evidence, term) pair.
-_SECONDS_PER_EVIDENCE = {True: 5e-7, False: 1e-5}
+_SECONDS_PER_EVIDENCE = {True: 5e-7, False: 2e-6}
+_SECONDS_PER_CLIQUE_STATE = {True: 1e-10, False: 5e-10}
 _SECONDS_PER_PAIR = 1e-8
 
 
@@ -51,7 +52,7 @@ def _cost(background: DiscreteBackground, predictor: Predictor, work: Workload) 
     memory = _WORKING_MEMORY + 8 * work.n_rows * work.n_coalitions * (products.n_outputs + work.n_features)
     evidence = work.n_rows * work.n_coalitions
     # networks with large cliques take their time; clamped evidence leaves few of a clique's states to look at
-    network_cost = clique_states(background.network) * (6e-10 if work.ancestral else 6e-9)
+    network_cost = clique_states(background.network) * _SECONDS_PER_CLIQUE_STATE[work.ancestral]
     seconds = evidence * max(_SECONDS_PER_EVIDENCE[work.ancestral], network_cost) + pairs * _SECONDS_PER_PAIR
     return Cost(model_calls=0, queries=pairs, seconds=seconds, memory=memory)
 
