@@ -76,11 +76,14 @@ class Execution:
         return self._run(attributor, alike, plan.backend.row_block, silent=True).phi
 
     def _by_coalitions(self, plan: Plan, settings: Settings, columns: Columns) -> CoalitionwiseAttributor:
-        """Single coalitions with the value method of the plan."""
-        problem = self.problem
+        """Single coalitions with the value method of the plan, which is ready already if rows were explained."""
+        problem, ready = self.problem, self._ready
         able = [m for m in VALUE_METHODS if m.obstacle(problem.background, problem.predictor) is None]
         method = next((m for m in able if m.name == plan.backend.values), able[0])  # "terms" are trees or linear
-        values = method.build(problem.background, problem.predictor, settings.value_options(problem))
+        if ready and ready[0] == (plan.backend.name, settings) and isinstance(ready[1], CoalitionwiseAttributor):
+            values = ready[1].values
+        else:
+            values = method.build(problem.background, problem.predictor, settings.value_options(problem))
         return CoalitionwiseAttributor(values, columns, None if method.name == "marginal" else problem.link)
 
     def _attributor(self, plan: Plan, settings: Settings) -> Attributor:

@@ -75,6 +75,29 @@ def test_through_the_explainer_by_name():
     assert results[1].error_std is None
 
 
+def test_main_effects_ask_the_model_nothing_new():
+    problem = make_problem(7, n=5)
+    calls = []
+
+    def counting(table):
+        calls.append(len(table))
+        return black_box(table)
+
+    rows = DiscreteBackground(problem.network(), problem.features).decode(problem.rows(np.random.default_rng(1), 3))
+    explainer = AsymmetricExplainer(
+        counting, problem.network(), feature_names=problem.features, algorithm="ideals x agreement"
+    )
+    before = explainer(rows)
+    calls.clear()
+    effects = explainer(rows, main_effects=True).main_effects
+    assert sum(calls) == 0
+    table = AsymmetricExplainer(
+        black_box, problem.network(), feature_names=problem.features, algorithm="ideals x table"
+    )(rows, main_effects=True)
+    np.testing.assert_allclose(effects, table.main_effects, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(before.values, table.values, rtol=0, atol=1e-9)
+
+
 def test_what_it_refuses(monkeypatch):
     problem = make_problem(2, n=4)
     relaxing = DiscreteBackground(problem.network(), problem.features, impossible="relax")
