@@ -20,6 +20,8 @@ def run(folder: Path, problem: Problem, options: dict[str, Any]) -> Answer:
     names, model = problem.feature_names, problem.model()
     edges = [(names[cause], names[effect]) for cause, effect in problem.edges]
 
+    chosen = {"algorithm": options["algorithm"]} if "algorithm" in options else {}
+
     def by_network() -> Callable[[np.ndarray], Any]:
         tree = pickle.loads((folder / "model.pkl").read_bytes())  # its own file, written a moment ago
         explainer = shap_asv.AsymmetricExplainer(tree, _network(problem), feature_names=names)
@@ -31,7 +33,9 @@ def run(folder: Path, problem: Problem, options: dict[str, Any]) -> Answer:
 
     def by_matrix() -> Callable[[np.ndarray], Any]:
         graph = edges or None  # none at all: ordinary Shapley values
-        explainer = shap_asv.AsymmetricExplainer(model, problem.background, graph, feature_names=names)
+        explainer = shap_asv.AsymmetricExplainer(
+            model, problem.background, graph, feature_names=names, seed=0, **chosen
+        )
         return lambda rows: explainer(rows, silent=True).values
 
     def by_weights() -> Callable[[np.ndarray], Any]:
