@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.ready-docs
 
-.PHONY: help demo test lint types clean docs fuzz benchmark compatibility
+.PHONY: help demo test lint types clean docs fuzz mutants benchmark compatibility
 
 help:
 	@echo "make demo   set up, explain a model of the cancer network, write demo/"
@@ -16,6 +16,7 @@ help:
 	@echo "make benchmark  set up, run all experiments (about half an hour), rewrite docs/benchmarks.md"
 	@echo "make fuzz   set up, then 10,000 random cases against the definition (goes on where it stopped)"
 	@echo "make compatibility  wheel, sdist, and the tests with the oldest and the newest versions (half an hour)"
+	@echo "make mutants  set up, then break the code in known ways and see that the tests notice"
 	@echo "make clean  remove the virtual environment and what was generated"
 
 $(READY): pyproject.toml
@@ -53,6 +54,9 @@ benchmark: $(READY)
 
 fuzz: $(READY)
 	$(BIN)/python -m tests.reliability.fuzz
+
+mutants: $(READY)
+	$(BIN)/python -m tests.reliability.mutants
 
 clean:
 	rm -rf $(VENV) demo docs/_build build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

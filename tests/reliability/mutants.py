@@ -1,0 +1,427 @@
+"""Do the tests notice? ``python -m tests.reliability.mutants`` (``make mutants``) breaks the code in known ways.
+
+Each mutant is one wrong line, written into a copy of the tree in a temporary folder, never into the tree itself. The
+tests named beside it run there and have to fail; before that, the copy without a mutant has to pass them all. A mutant
+that survives means that a test is missing. If the line that a mutant breaks no longer occurs exactly once, the run
+stops: the list has to follow the code.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from tqdm import tqdm
+
+from tests.reliability.records import Figure, Record, keep
+
+ROOT = Path(__file__).parents[2]
+COPIED = ("shap_asv", "tests", "benchmarks", "pyproject.toml")
+UNIFORM = "tests/orders/test_sampling.py::test_draws_are_uniform"
+QUESTION = "tests/reliability/test_properties.py::test_every_further_question"
+EXACT = "tests/explainer/test_exact.py"
+COVER = "tests/explainer/test_sampling.py"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """``old`` becomes ``new`` in ``shap_asv/<file>``; ``tests`` are node ids; ``kernel``: numba compiles the line."""
+
+    what: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+    kernel: bool = False
+
+
+MUTANTS = (
+    Mutant(
+        "a weight off by a millionth",
+        "orders/weights.py",
+        "    return arriving - leaving",
+        "    return arriving - 0.999999 * leaving",
+        ("tests/orders/test_weights.py::test_exact_weights_give_the_mean_over_all_orders",),
+    ),
+    Mutant(
+        "a sign",
+        "orders/weights.py",
+        "np.concatenate([weight, -weight])",
+        "np.concatenate([weight, weight])",
+        ("tests/orders/test_weights.py::test_weights_of_given_orders",),
+    ),
+    Mutant(
+        "off by one at a threshold",
+        "models/regions.py",
+        "rounded[column] <= threshold)",
+        "rounded[column] < threshold)",
+        ("tests/models/test_regions.py",),
+    ),
+    Mutant(
+        "a region that keeps the states it should lose",
+        "models/regions.py",
+        "members & ~left_sets[s])",
+        "members)",
+        ("tests/models/test_regions.py",),
+    ),
+    Mutant(
+        "a latent node maximised instead of summed out",
+        "backgrounds/joint.py",
+        "product.sum(axis=0)",
+        "product.max(axis=0)",
+        ("tests/values/test_values.py::test_exact_methods_match_the_full_joint",),
+    ),
+    Mutant(
+        "latent nodes that hand no precedence on",
+        "explainer/causality.py",
+        "for v, parents in enumerate(network.parents) for p in parents\n",
+        "for v, parents in enumerate(network.parents) for p in parents\n"
+        "        if network.names[p] in features and network.names[v] in features\n",
+        tuple(
+            f"{EXACT}::test_definition[1-network-{kind}]" for kind in ("black box", "tree", "linear", "many outputs")
+        ),
+    ),
+    Mutant(
+        "forest sampler: clocks without subtree sizes",
+        "orders/draws.py",
+        "    times /= np.array(subtree_sizes(order), dtype=float)[sequence][:, None]\n",
+        "",
+        (f"{UNIFORM}[tree-forest]",),
+    ),
+    Mutant(
+        "polytree sampler: positions counted from the wrong end",
+        "orders/draws.py",
+        "ways = ways_before(counts, follows=True)[:s]",
+        "ways = ways_before(counts[::-1], follows=True)[:s]",
+        (f"{UNIFORM}[polytree-polytree]",),
+    ),
+    Mutant(
+        "ideal sampler: the next feature uniform among those available",
+        "orders/draws.py",
+        "leaving = down[lattice.edge_target[edges]]",
+        "leaving = np.ones(edges.stop - edges.start)",
+        (f"{UNIFORM}[crown-ideals]",),
+    ),
+    Mutant(
+        "Markov chain: not run for its mixing time",
+        "orders/chains.py",
+        "return ceil((n**3 - n) / 6 * log(",
+        "return ceil((n**3 - n) / 60 * log(",
+        (f"{UNIFORM}[crown-mcmc]", "tests/orders/test_chains.py"),
+    ),
+    Mutant(
+        "Markov chain: the coin is never thrown",
+        "orders/chains_kernel.py",
+        "swap = (word & np.uint64(1) != np.uint64(0)) & (not precedes[a, b])",
+        "swap = not precedes[a, b]",
+        (
+            f"{UNIFORM}[no edges-mcmc]",
+            f"{UNIFORM}[crown-mcmc]",
+        ),
+        kernel=True,
+    ),
+    Mutant(
+        "perfect sampler: the same coin for list and bound",
+        "orders/chains_kernel.py",
+        "swap = (coin != (u == b)) & (not precedes[u, v])",
+        "swap = coin & (not precedes[u, v])",
+        (f"{UNIFORM}[crown-perfect]", "tests/orders/test_chains.py"),
+        kernel=True,
+    ),
+    Mutant(
+        "standard error of sampled orders: half",
+        "backends/columns.py",
+        "return phi, np.sqrt(spread / (n_groups - 1))",
+        "return phi, np.sqrt(spread / (n_groups - 1)) / 2",
+        (f"{COVER}::test_intervals_from_sampled_orders_cover",),
+    ),
+    Mutant(
+        "standard error of draws: a fifth too large",
+        "backends/coalitionwise.py",
+        "variance = (deviations**2).sum(axis=0) / (n_groups * (n_groups - 1))",
+        "variance = 1.44 * (deviations**2).sum(axis=0) / (n_groups * (n_groups - 1))",
+        (f"{COVER}::test_intervals_from_monte_carlo_values_cover",),
+    ),
+    Mutant(
+        "the link left out",
+        "backends/coalitionwise.py",
+        "            linked = self.link(nu)",
+        "            linked = nu",
+        ("tests/explainer/test_interface.py::test_link_is_applied_to_the_expectation",),
+    ),
+    Mutant(
+        "the axes of a CPT: parents in the table's own order",
+        "backgrounds/pgmpy_networks.py",
+        "np.transpose(values, [cpd.variables.index(variable) for variable in (node, *causes)])",
+        "values",
+        ("tests/backgrounds/test_pgmpy_networks.py",),
+    ),
+    Mutant(
+        "the states of a CPT: by position instead of by name",
+        "backgrounds/pgmpy_networks.py",
+        "[named.index(state) for state in states[variable]]",
+        "list(range(len(named)))",
+        ("tests/backgrounds/test_pgmpy_networks.py",),
+    ),
+    Mutant(
+        "equal rows: results handed to the wrong rows",
+        "explainer/execution.py",
+        "return self.order[first : first + int(counts.sum())], np.repeat",
+        "return np.sort(self.order)[first : first + int(counts.sum())], np.repeat",
+        ("tests/explainer/test_interface.py::test_row_order_is_kept_and_equal_rows_agree", f"{QUESTION}[nothing]"),
+    ),
+    Mutant(
+        "weights of explicit orders dropped",
+        "explainer/causality.py",
+        "    return w / w.sum()",
+        "    return np.full(k, 1 / k)",
+        (f"{EXACT}::test_explicit_orders_with_weights",),
+    ),
+    Mutant(
+        "projection: the sign of a weight lost",
+        "orders/projection.py",
+        "weights=columns.data[entries], minlength",
+        "weights=abs(columns.data[entries]), minlength",
+        ("tests/orders/test_weights.py::test_projection_is_the_distribution_of_restricted_orders",),
+    ),
+    Mutant(
+        "forest algorithm: subtree size off by one",
+        "backends/forest_numpy.py",
+        "phi[v] = branches.size[v] * gain(v) * by_message",
+        "phi[v] = (branches.size[v] + 1) * gain(v) * by_message",
+        (f"{EXACT}::test_every_exact_backend_by_name",),
+    ),
+    Mutant(
+        "forest kernel: the last sibling left out",
+        "backends/forest_passes.py",
+        "                weight[s, q, lane] *= running[q, lane]\n",
+        "                weight[s, q, lane] *= 1.0\n",
+        ("tests/backends/test_forest.py::test_equals_jump_chain_and_recursion",),
+        kernel=True,
+    ),
+    Mutant(
+        "polytree algorithm: causes and effects confused",
+        "backends/polytree_times.py",
+        "        if effect:\n            sums",
+        "        if not effect:\n            sums",
+        ("tests/backends/test_polytree.py::test_equals_the_definition",),
+    ),
+    Mutant(
+        "ancestral kernel: the table of the wrong ideal",
+        "backends/ancestral_kernel.py",
+        "            next_ideal[t] = _find(masks, by_mask, mask | (np.int64(1) << v))",
+        "            next_ideal[t] = _find(masks, by_mask, everything)",
+        (f"{EXACT}::test_every_exact_backend_by_name",),
+        kernel=True,
+    ),
+    Mutant(
+        "relaxation: nothing is dropped",
+        "backgrounds/impossible.py",
+        "        possible = ~np.isneginf(log_probability(trial))",
+        "        possible = np.ones(len(trial), dtype=bool)",
+        ("tests/backgrounds/test_impossible.py",),
+    ),
+    Mutant(
+        "encoding: the first of several matches is taken",
+        "backgrounds/encoding.py",
+        "        if len(found) == 1:",
+        "        if found:",
+        ("tests/backgrounds/test_encoding.py",),
+    ),
+    Mutant(
+        "Monte Carlo: other numbers for every batch",
+        "values/monte_carlo.py",
+        "draws(evidence[open_], self._uniforms[piece])",
+        "draws(evidence[open_], np.roll(self._uniforms, len(evidence), axis=0)[piece])",
+        ("tests/values/test_values.py::test_monte_carlo_is_the_same_in_any_batches",),
+    ),
+    Mutant(
+        "Monte Carlo: draws that forget which row of a CPT they are in",
+        "backgrounds/sampling.py",
+        "rows = rows * cards[p] + draws[p, free]",
+        "rows = rows + draws[p, free]",
+        ("tests/backgrounds/test_draws.py",),
+    ),
+    Mutant(
+        "spread draws: every number in the middle of its interval",
+        "strata.py",
+        "spread = (intervals + rng.random((n_coordinates, n_draws)))",
+        "spread = (intervals + 0.5)",
+        ("tests/test_strata.py",),
+    ),
+    Mutant(
+        "the seed is not saved",
+        "explainer/asymmetric.py",
+        'arguments["seed"] = self._entropy',
+        'arguments["seed"] = None',
+        ("tests/explainer/test_interface.py::test_save_and_load",),
+    ),
+    Mutant(
+        "rows rarer than doubles: not scaled",
+        "values/table.py",
+        "p = np.exp(log_p - log_p.max())",
+        "p = np.exp(log_p)",
+        ("tests/reliability/test_extremes.py::test_rare_rows_and_common_rows_together",),
+    ),
+    Mutant(
+        "requisite evidence: common effects are not looked through",
+        "backgrounds/requisite.py",
+        "upward = (from_below[v] & hidden[v]) | (from_above[v] & observed[v])",
+        "upward = from_below[v] & hidden[v]",
+        ("tests/backgrounds/test_requisite.py",),
+    ),
+    Mutant(
+        "agreement: a feature that is not summed over",
+        "values/agreement.py",
+        "        for axis in range(1, n + 1):\n            without, with_it",
+        "        for axis in range(1, n):\n            without, with_it",
+        ("tests/values/test_values.py::test_exact_methods_match_the_full_joint",),
+    ),
+    Mutant(
+        "main effects: the empty coalition not subtracted",
+        "backends/columns.py",
+        "sp.csr_array(-np.ones((1, n)))",
+        "sp.csr_array(np.zeros((1, n)))",
+        (f"{EXACT}::test_main_effects",),
+    ),
+    Mutant(
+        "symmetric: the causal graph kept",
+        "explainer/asymmetric.py",
+        "causal_graph=edgeless_order(features))",
+        "causal_graph=self.causal_graph)",
+        (f"{EXACT}::test_symmetric_is_ordinary_shapley",),
+    ),
+)
+
+
+def environment(copy: Path, cache: Path) -> dict[str, str]:
+    """Python finds the copy first; kernels are compiled into a folder of their own."""
+    return {**os.environ, "PYTHONPATH": str(copy), "NUMBA_CACHE_DIR": str(cache), "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def run_tests(copy: Path, tests: list[str], cache: Path) -> tuple[bool, str]:
+    """Whether the tests pass in the copy, and the end of what they said."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", *tests]
+    done = subprocess.run(command, cwd=copy, env=environment(copy, cache), capture_output=True, text=True)
+    if done.returncode not in (0, 1):  # nothing collected, or an error of usage: says nothing about the mutant
+        raise SystemExit(f"pytest could not run {' '.join(tests)}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return done.returncode == 0, done.stdout[-1500:]
+
+
+def make_copy(folder: Path) -> Path:
+    """The tree without what was generated; checked that Python imports it and not the original."""
+    copy = folder / "tree"
+    copy.mkdir()
+    ignore = shutil.ignore_patterns("__pycache__", ".peers", "results", "*.nbi", "*.nbc")
+    for name in COPIED:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, copy / name, ignore=ignore)
+        else:
+            shutil.copy2(source, copy / name)
+    code = "import shap_asv, tests; print(shap_asv.__file__); print(tests.__file__)"
+    found = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=copy,
+        env=environment(copy, folder),
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    if not all(Path(path).resolve().is_relative_to(copy.resolve()) for path in found):
+        raise SystemExit(f"Python imports {found}, not the copy in {copy}")
+    return copy
+
+
+def place_of(copy: Path, mutant: Mutant) -> tuple[Path, str]:
+    """The file that a mutant breaks and its text; an error unless the line is there once."""
+    path = copy / "shap_asv" / mutant.file
+    text = path.read_text()
+    if text.count(mutant.old) != 1:
+        raise SystemExit(
+            f"{mutant.what}: the text {mutant.old!r} occurs {text.count(mutant.old)} times in shap_asv/{mutant.file}; "
+            "mend the list of mutants"
+        )
+    return path, text
+
+
+def is_caught(copy: Path, mutant: Mutant, folder: Path, number: int) -> bool:
+    """Break the copy, run the mutant's tests, mend the copy again."""
+    path, text = place_of(copy, mutant)
+    # cached kernels do not notice that what they call has changed: compile everything anew
+    cache = folder / f"cache{number}" if mutant.kernel else folder / "cache"
+    path.write_text(text.replace(mutant.old, mutant.new))
+    try:
+        passed, _ = run_tests(copy, list(mutant.tests), cache)
+    finally:
+        path.write_text(text)
+    return not passed
+
+
+def check(mutants: list[Mutant], number: int, folder: Path, bar: tqdm) -> list[Mutant]:
+    """One worker with a copy of its own: the copy passes all tests, then each mutant; returns those that survive."""
+    folder = folder / f"worker{number}"
+    folder.mkdir()
+    copy = make_copy(folder)
+    for mutant in mutants:
+        place_of(copy, mutant)
+    tests = sorted({test for mutant in mutants for test in mutant.tests})
+    passed, said = run_tests(copy, tests, folder / "cache")
+    if not passed:
+        raise SystemExit(f"the tests fail without any mutant:\n{said}")
+    survivors = []
+    for place, mutant in enumerate(mutants):
+        caught = is_caught(copy, mutant, folder, place)
+        bar.write(f"{'caught  ' if caught else 'SURVIVES'}  {mutant.what}")
+        bar.update()
+        if not caught:
+            survivors.append(mutant)
+    return survivors
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.reliability.mutants", description=__doc__)
+    parser.add_argument("--only", default="", help="run the mutants whose description holds this text; keeps no record")
+    parser.add_argument(
+        "--jobs", type=int, default=min(4, os.cpu_count() or 1), help="copies that are broken at a time"
+    )
+    parser.add_argument("--silent", action="store_true", help="no progress bar")
+    options = parser.parse_args(arguments)
+    chosen = [mutant for mutant in MUTANTS if options.only in mutant.what]
+    if not chosen:
+        raise SystemExit(f"no mutant is described by {options.only!r}")
+    started = time.monotonic()
+    shares = [chosen[number :: options.jobs] for number in range(min(options.jobs, len(chosen)))]
+    bar = tqdm(total=len(chosen), unit="mutant", disable=options.silent)
+    with tempfile.TemporaryDirectory(prefix="mutants") as name, ThreadPoolExecutor(len(shares)) as pool:
+        running = [pool.submit(check, share, number, Path(name), bar) for number, share in enumerate(shares)]
+        survivors = [mutant for work in running for mutant in work.result()]
+    bar.close()
+    if not options.only:
+        keep(record_of(survivors, time.monotonic() - started))
+    return 1 if survivors else 0
+
+
+def record_of(survivors: list[Mutant], seconds: float) -> Record:
+    figures = [
+        Figure("ways in which the code was broken", str(len(MUTANTS)), "20", len(MUTANTS) >= 20),
+        Figure("noticed by the tests", str(len(MUTANTS) - len(survivors)), str(len(MUTANTS)), not survivors),
+        Figure("time in all", f"{seconds / 60:.1f} minutes"),
+    ]
+    notes = [
+        "One wrong line at a time in a copy of the tree; the tests beside it have to fail, and pass without it. "
+        "Broken were: "
+        + "; ".join(mutant.what + (" (survives)" if mutant in survivors else "") for mutant in MUTANTS)
+        + "."
+    ]
+    return Record("mutants", "Mutation check", "make mutants", figures, notes)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

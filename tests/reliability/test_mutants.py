@@ -1,0 +1,39 @@
+"""The list of mutants follows the code: every line that is broken is there once, every test beside it exists."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.reliability import mutants
+from tests.reliability.mutants import MUTANTS, ROOT, Mutant, place_of
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.what)
+def test_the_line_is_there_once_and_the_tests_exist(mutant):
+    path, text = place_of(ROOT, mutant)
+    assert path.suffix == ".py"
+    assert mutant.new not in (mutant.old, text)
+    for test in mutant.tests:
+        file, _, name = test.partition("::")
+        source = (ROOT / file).read_text()
+        assert not name or f"def {name.partition('[')[0]}(" in source
+
+
+def test_there_are_enough():
+    assert len({mutant.what for mutant in MUTANTS}) == len(MUTANTS) >= 20
+
+
+def test_a_line_that_is_gone_stops_the_run():
+    gone = Mutant("gone", "orders/weights.py", "this line is not there", "", ())
+    with pytest.raises(SystemExit, match="occurs 0 times"):
+        place_of(ROOT, gone)
+
+
+def test_a_mutant_is_caught_in_a_copy_and_the_copy_is_mended(tmp_path):
+    copy = mutants.make_copy(tmp_path)
+    mutant = next(mutant for mutant in MUTANTS if mutant.what == "a sign")
+    whole = Path(copy / "shap_asv" / mutant.file).read_text()
+    assert mutants.is_caught(copy, mutant, tmp_path, 0)
+    assert Path(copy / "shap_asv" / mutant.file).read_text() == whole
+    harmless = Mutant("nothing", mutant.file, mutant.old, mutant.old + "  ", mutant.tests)
+    assert not mutants.is_caught(copy, harmless, tmp_path, 1)
