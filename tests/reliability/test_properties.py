@@ -8,7 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
+from shap_asv import AsymmetricExplainer
 from shap_asv.backends import columns
+from shap_asv.backgrounds.network import DiscreteNetwork
 from tests.reliability import fuzz
 from tests.reliability.cases import CHOICES, Case, case_of
 from tests.reliability.properties import check
@@ -53,6 +55,18 @@ def test_every_further_question(also):
                      "model": model, "states": "names", "container": "pgmpy", "encoder": "ordinal",
                      "model_output": "auto", "rows": "duplicated", "names": "given", "compiled": False}  # fmt: skip
             check(replace(case_of(0), seed=100 + k, also=also, **words))
+
+
+def test_latent_causes_hand_precedence_on():
+    """a -> hidden -> b, without the hidden one: a still comes before b, and takes what it causes."""
+    keep = np.array([[0.9, 0.2], [0.1, 0.8]])
+    states = ((0, 1),) * 3
+    network = DiscreteNetwork(("a", "hidden", "b"), states, ((), (0,), (1,)), (np.array([0.5, 0.5]), keep, keep))
+    explainer = AsymmetricExplainer(lambda X: X["b"] * 1.0, network, feature_names=["a", "b"])
+    assert explainer.causal_order.edges == (("a", "b"),)
+    b_given_a = (keep @ keep)[1, 1]
+    base = 0.5 * (keep @ keep)[1].sum()
+    np.testing.assert_allclose(explainer([[1, 1]]).values[0], [b_given_a - base, 1 - b_given_a], atol=1e-12)
 
 
 @pytest.fixture
