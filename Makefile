@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.ready-docs
 
-.PHONY: help demo test lint types clean docs fuzz mutants benchmark compatibility
+.PHONY: help limits engines versions demo test lint types clean docs fuzz mutants benchmark compatibility
 
 help:
 	@echo "make demo   set up, explain a model of the cancer network, write demo/"
@@ -17,6 +17,9 @@ help:
 	@echo "make fuzz   set up, then 10,000 random cases against the definition (goes on where it stopped)"
 	@echo "make compatibility  wheel, sdist, and the tests with the oldest and the newest versions (half an hour)"
 	@echo "make mutants  set up, then break the code in known ways and see that the tests notice"
+	@echo "make limits set up, then Ctrl-C in every backend, planned and measured memory, a million rows (about half an hour)"
+	@echo "make engines  set up, then compare one process with Dask, and with Ray and Spark where they are installed"
+	@echo "make versions OTHER_PYTHON=...  set up, then save explainers here and read them with another environment, and back"
 	@echo "make clean  remove the virtual environment and what was generated"
 
 $(READY): pyproject.toml
@@ -57,6 +60,20 @@ fuzz: $(READY)
 
 mutants: $(READY)
 	$(BIN)/python -m tests.reliability.mutants
+
+limits: $(READY)
+	$(BIN)/python -m tests.reliability.limits
+	$(BIN)/python -m tests.reliability.memory
+	$(BIN)/python -m tests.reliability.million
+	$(BIN)/python -m tests.reliability.report
+
+engines: $(READY)
+	$(BIN)/python -m tests.reliability.engines
+	$(BIN)/python -m tests.reliability.report
+
+versions: $(READY)
+	$(BIN)/python -m tests.reliability.versions $(OTHER_PYTHON)
+	$(BIN)/python -m tests.reliability.report
 
 clean:
 	rm -rf $(VENV) demo docs/_build build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -98,11 +98,17 @@ def run_blocks(
 
 def _in_processes(parcel: "Parcel", rows: np.ndarray, cuts: list[slice], n_jobs: int | None) -> Iterator[Attribution]:
     import joblib
+    from joblib.parallel import get_active_backend
 
     run = joblib.delayed(attribute_parcel)
+    tasks = [run(parcel.name, parcel.content, rows[block]) for block in cuts]
     # one block per task: joblib would otherwise gather quick ones, and a bar would wait for them
-    parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator", batch_size=1)
-    yield from parallel(run(parcel.name, parcel.content, rows[block]) for block in cuts)
+    if get_active_backend()[0].supports_return_generator:
+        yield from joblib.Parallel(n_jobs=n_jobs, return_as="generator", batch_size=1)(tasks)
+        return
+    wave = 4 * count_jobs(n_jobs)  # not all results at once
+    for first in range(0, len(tasks), wave):
+        yield from joblib.Parallel(n_jobs=n_jobs, batch_size=1)(tasks[first : first + wave])
 
 
 # --- travelling to other processes ----------------------------------------------------------------------------------
