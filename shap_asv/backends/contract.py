@@ -35,6 +35,8 @@ class Problem:
         The user's own orders, and a weight for each.
     link : callable or None
         None stands for the identity.
+    features : tuple of str
+        Their names; where the columns of a matrix have none, numbered ones.
     """
 
     background: Any
@@ -44,6 +46,7 @@ class Problem:
     given_weights: np.ndarray | None = None
     link: Callable[[np.ndarray], np.ndarray] | None = None
     linearize_link: bool = True
+    features: tuple[str, ...] = ()
 
     @property
     def n_outputs(self) -> int:

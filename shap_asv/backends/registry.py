@@ -190,10 +190,10 @@ def _ancestral_estimate(problem: Problem, settings: Settings, n_rows: int) -> Es
     assert problem.order is not None
     n_sets = len(closed_sets(problem.background, problem.order, products)[0])
     entries, ideals, size = estimate_entries(problem.background, problem.order, products, coalitions)
-    # a few dozen ideals stay alive for a row; the compiler's second is in the sum
+    # a few dozen ideals stay alive for a row; loading the kernels is in the sum
     visited = int(products.n_terms * patterns(n_rows) * min(ideals, 64))
     layouts = n_sets * (5e-4 + coalitions * 1e-7)
-    seconds = 1.0 + layouts + products.n_terms * (5e-5 + entries * 1e-8) + visited * 1e-8
+    seconds = 0.3 + layouts + products.n_terms * (5e-5 + entries * 1e-8) + visited * 1e-8
     memory = coalitions * (problem.n_features * 3 + 300) + int(n_sets * ideals * (8 * size + 200)) + 2**27
     return Estimate(coalitions, 0, 0, visited, seconds, memory)
 

@@ -181,7 +181,7 @@ class Inference:
         """``E[prod of g of term q | evidence row q]`` -> (Q,), and the evidence rows that are impossible."""
         result, functions, vectors = split_pairs(evidence, vectors, terms)
         impossible = np.zeros(evidence.shape[1], dtype=bool)
-        for where, circuit in self.circuits(evidence, functions.max(axis=1) > 0, marks=functions):
+        for where, circuit in self.circuits(evidence, functions.max(axis=1, initial=0) > 0, marks=functions):
             impossible[where] = np.isneginf(circuit.log_probability)
             result[where] *= evaluate_pairs(circuit, vectors, functions[:, where])
         return result, np.flatnonzero(impossible)

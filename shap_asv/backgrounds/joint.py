@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -51,6 +52,22 @@ def feature_factors(network: DiscreteNetwork, feature_nodes: Sequence[int], limi
         factors = [factor for factor in factors if v not in factor[0]]
         factors.append((axes[1:], product.sum(axis=0)))
     return factors
+
+
+@lru_cache(maxsize=64)
+def largest_product(network: DiscreteNetwork, feature_nodes: tuple[int, ...]) -> int:
+    """Entries of the largest table that :func:`feature_factors` makes, without making it; 0 without latent nodes."""
+    cards = network.cardinalities
+    scopes = [frozenset((v, *network.parents[v])) for v in range(network.n_nodes)]
+    latent = set(range(network.n_nodes)) - set(feature_nodes)
+    largest = 0
+    while latent:
+        joined = {v: frozenset().union(*(scope for scope in scopes if v in scope)) for v in latent}
+        v = min(latent, key=lambda u: (math.prod(cards[w] for w in joined[u]), -u))
+        latent.remove(v)
+        largest = max(largest, math.prod(cards[u] for u in joined[v]))
+        scopes = [scope for scope in scopes if v not in scope] + [joined[v] - {v}]
+    return largest
 
 
 def joint_given(factors: Sequence[Factor], fixed: Mapping[int, int], free: Sequence[int]) -> np.ndarray | float:

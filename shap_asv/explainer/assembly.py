@@ -208,4 +208,5 @@ def _with_order(
     elif arguments.causal_graph is not None:
         order = read_causal_graph(arguments.causal_graph, features, hidden)
     link = None if arguments.link is None else CheckedLink(arguments.link)
-    return Problem(background, predictor, order, given, given_weights, link, arguments.linearize_link)
+    names = tuple(str(name) for name in features)
+    return Problem(background, predictor, order, given, given_weights, link, arguments.linearize_link, names)

@@ -74,7 +74,8 @@ class AsymmetricExplainer(shap.Explainer):
     n_draws : int
         Draws per coalition where values are Monte Carlo means.
     tolerance : float, optional
-        Sampled results go on until every standard error is below it.
+        Sampled results go on until every standard error is below it, past ``n_orders``, ``n_draws`` and ``max_evals``,
+        as far as ``budget`` reaches.
     impossible : "raise" or "relax"
         What to do with rows of probability zero: an error, or condition only on the part of the evidence that is
         possible.

@@ -17,7 +17,7 @@ from shap_asv.backends.contract import Attribution, Attributor, Problem, Setting
 from shap_asv.backgrounds.discrete import DiscreteBackground
 from shap_asv.backgrounds.grouping import number_rows
 from shap_asv.errors import BudgetExceededError
-from shap_asv.explainer.blocks import count_jobs, count_local_jobs, cut_rows, run_blocks
+from shap_asv.explainer.blocks import SMALLEST_BLOCK, count_jobs, count_local_jobs, cut_rows, run_blocks
 from shap_asv.explainer.progress import ProgressBar
 from shap_asv.planning import Budget, Plan, make_plan
 from shap_asv.values.registry import VALUE_METHODS
@@ -44,7 +44,8 @@ class Execution:
     def plan(self, settings: Settings, n_rows: int, n_results: int | None = None) -> Plan:
         """A plan for ``n_rows`` distinct rows among ``n_results``."""
         semantics = describe(self.problem, self.own_graph)
-        budget = replace(self.budget, jobs=count_local_jobs(self.n_jobs))
+        most = max(1, -(-n_rows // SMALLEST_BLOCK))
+        budget = replace(self.budget, jobs=min(most, count_local_jobs(self.n_jobs)))
         return make_plan(self.problem, settings, n_rows, self.algorithm, budget, semantics, n_results)
 
     def explain(self, rows: np.ndarray, settings: Settings, tolerance: float | None, silent: bool) -> Attribution:
@@ -187,12 +188,15 @@ def find_equal_rows(rows: np.ndarray) -> EqualRows:
     """
     if rows.dtype == object:  # cannot be sorted; explained one by one
         return EqualRows(rows, np.ones(len(rows), dtype=np.intp), np.arange(len(rows)))
-    if rows.dtype.kind in "iu" and rows.min(initial=0) >= 0:
+    if rows.dtype.kind in "iu" and rows.min(initial=0) >= 0 and rows.max(initial=0) < 1 << 31:
         # column by column, because a sort of whole rows is slow, and deaf to Ctrl-C
-        ids, chosen = number_rows([(rows[:, v], int(rows[:, v].max()) + 1) for v in range(rows.shape[1])], len(rows))
+        ids, chosen = number_rows(
+            [(rows[:, v].astype(np.int64), int(rows[:, v].max()) + 1) for v in range(rows.shape[1])], len(rows)
+        )
     else:
         # by their bits: 0.0 and -0.0 are equal, but not to every model
-        keys = np.ascontiguousarray(rows).view(f"u{rows.itemsize}") if rows.dtype.kind == "f" else rows
+        bits = rows.dtype.kind == "f" and rows.itemsize in (2, 4, 8)
+        keys = np.ascontiguousarray(rows).view(f"u{rows.itemsize}") if bits else rows
         _, chosen, ids = np.unique(keys, axis=0, return_index=True, return_inverse=True)
         ids = ids.reshape(-1)
     return EqualRows(rows[chosen], np.bincount(ids, minlength=len(chosen)), np.argsort(ids, kind="stable"))

@@ -22,7 +22,7 @@ def names_of(problem: Problem, given: Sequence[str] | None) -> list[str]:
         return list(problem.background.features)
     if problem.order is not None:
         return [str(name) for name in problem.order.features]
-    return numbered_features(problem.n_features) if given is None else list(given)
+    return list(problem.features) if given is None else list(given)
 
 
 def display_names(problem: Problem, given: Sequence[str] | None, table: Table) -> list[str]:

@@ -75,7 +75,7 @@ def uses_positions(graph: Any) -> bool:
 
 def name_positions(graph: Any, features: Sequence[str]) -> nx.DiGraph:
     """A graph of positions of columns -> the graph of their names."""
-    edges = read_pairs(graph) if isinstance(graph, (list, tuple)) else _edges_of(graph)
+    edges = read_pairs(graph) if isinstance(graph, (list, tuple, set, frozenset)) else _edges_of(graph)
     nodes = getattr(graph, "nodes", getattr(graph, "features", ()))
     named = nx.DiGraph([(_feature_at(features, a), _feature_at(features, b)) for a, b in edges])
     named.add_nodes_from(_feature_at(features, node) if isinstance(node, (int, np.integer)) else node for node in nodes)
@@ -89,7 +89,7 @@ def _feature_at(features: Sequence[str], position: Any) -> str:
 
 
 def _edges_of(graph: Any) -> list[tuple[Any, Any]]:
-    if isinstance(graph, (list, tuple)):
+    if isinstance(graph, (list, tuple, set, frozenset)):
         return [
             tuple(edge) for edge in graph if not isinstance(edge, str) and hasattr(edge, "__len__") and len(edge) == 2
         ]

@@ -26,6 +26,8 @@ VERSION = 2
 _PACKAGES = ("shap-asv", "shap", "numpy", "pandas", "scikit-learn", "pgmpy")
 # What cloudpickle writes where a function is stored with its code, because it cannot be imported.
 _CODE_BY_VALUE = b"_make_function"
+# What follows the class, beside its format.
+_BLOCK = {"version": int, "versions": dict, "digest": str, "content": bytes}
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,8 @@ def read_arguments(stream: BinaryIO) -> dict[str, Any]:
         raise PersistenceError(
             "the file does not hold an AsymmetricExplainer; was it written by another explainer's save?"
         )
+    if not all(isinstance(block.get(key), kind) for key, kind in _BLOCK.items()) or "Python" not in block["versions"]:
+        raise PersistenceError("the file is damaged: parts of it are missing; save the explainer again")
     if block["version"] != VERSION:
         newer = "install a newer shap_asv" if block["version"] > VERSION else "save the explainer again"
         raise PersistenceError(f"the file has version {block['version']}, this shap_asv reads {VERSION}; {newer}")

@@ -22,17 +22,19 @@ from typing import Any
 import numpy as np
 
 from shap_asv.backgrounds.discrete import DiscreteBackground
+from shap_asv.backgrounds.joint import largest_product
 from shap_asv.errors import BudgetExceededError, MethodNotApplicableError
 from shap_asv.models.predictor import Predictor
 from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, blocks
-from shap_asv.values.table import RARE
+from shap_asv.values.table import RARE, latent_obstacle
 
 #: Joint states of the features that may be walked through.
 STATE_LIMIT = 1 << 30
 #: Features whose 2^n coalitions may be held for a row.
 FEATURE_LIMIT = 22
 _BLOCK = 1 << 19
-_SUMS_HELD = 1 << 25
+_SUMS_HELD = 1 << 24
+_AGREEMENT_HELD = 1 << 25
 _SECONDS_AT_LEAST = 0.05
 _SECONDS_PER_CALL = 5e-6
 _SECONDS_PER_ADDITION = 6e-9
@@ -62,6 +64,7 @@ class EveryState:
         self.n_outputs = predictor.n_outputs
         cards = background.cardinalities
         self._n_fixed = next(n for n in range(len(cards) + 1) if math.prod(cards[n:]) <= _BLOCK)
+        self.rows_at_a_time = _rows_at_a_time(background, self.n_outputs)
         self._last: tuple[bytes, np.ndarray] | None = None
         self._base = np.zeros(self.n_outputs)
         self._outputs = np.zeros((background.size, self.n_outputs))
@@ -83,7 +86,7 @@ class EveryState:
         n = rows.shape[1]
         if len(asked):
             places = coalitions[asked] @ (1 << np.arange(n)[::-1])
-            for block in blocks(len(rows), _SUMS_HELD // ((self.n_outputs + 1) << n)):
+            for block in blocks(len(rows), self.rows_at_a_time):
                 sums = self._remembered_sums(rows[block])[:, :, places]
                 numerators, p = sums[:, :-1], sums[:, -1:]
                 if p.min() < RARE:
@@ -134,9 +137,9 @@ class EveryState:
 
 def _agreement(row: np.ndarray, cards: tuple[int, ...]) -> np.ndarray:
     """The features in which each state (C order) agrees with the row, in binary, first feature highest."""
-    agreement = np.zeros(1, dtype=np.int64)
+    agreement = np.zeros(1, dtype=np.int32)
     for code, card in zip(row, cards, strict=True):
-        agreement = (2 * agreement[:, None] + (np.arange(card) == code)).reshape(-1)
+        agreement = (2 * agreement[:, None] + (np.arange(card) == code).astype(np.int32)).reshape(-1)
     return agreement
 
 
@@ -147,6 +150,12 @@ def _progress(total: int, silent: bool) -> Any:
     return tqdm(total=total, desc="asking the model", unit=" states", unit_scale=True, disable=hidden, file=sys.stderr)
 
 
+def _rows_at_a_time(background: DiscreteBackground, n_outputs: int) -> int:
+    """Rows whose sums and agreements are held together."""
+    sums = (n_outputs + 1) << background.n_features
+    return max(1, min(_SUMS_HELD // sums, _AGREEMENT_HELD // min(_BLOCK, background.size)))
+
+
 def _obstacle(background: object, predictor: Predictor) -> str | None:
     if not isinstance(background, DiscreteBackground):
         return "needs a discrete Bayesian network as background"
@@ -154,6 +163,9 @@ def _obstacle(background: object, predictor: Predictor) -> str | None:
         return f"{background.size:.3g} joint states, more than {STATE_LIMIT:,}"
     if background.n_features > FEATURE_LIMIT:
         return f"{background.n_features} features, more than the {FEATURE_LIMIT} whose coalitions can be held"
+    latent = latent_obstacle(background)
+    if latent is not None:
+        return latent
     if background.impossible == "relax":
         return "impossible='relax' would ask the model about states that cannot occur"
     return None
@@ -163,8 +175,10 @@ def _cost(background: DiscreteBackground, predictor: Predictor, work: Workload) 
     size, k = background.size, predictor.n_outputs + 1
     seconds = _SECONDS_AT_LEAST + size * (_SECONDS_PER_CALL + work.n_rows * k * _SECONDS_PER_ADDITION)
     seconds += work.n_rows * k * (background.n_features << background.n_features) * _SECONDS_PER_ADDITION
-    held = min(work.n_rows * (k << background.n_features), _SUMS_HELD)
-    return Cost(size, 0, seconds, 8 * (size * k + 2 * held + (4 + k) * _BLOCK) + 2**26)
+    rows = min(work.n_rows * work.n_coalitions, _rows_at_a_time(background, predictor.n_outputs))
+    held = rows * (2 * 8 * (k << background.n_features) + 4 * min(_BLOCK, size))
+    held += 16 * largest_product(background.network, tuple(background.nodes.tolist()))
+    return Cost(size, 0, seconds, 8 * (size * k + (4 + k) * _BLOCK) + held + 2**26)
 
 
 def _build(background: DiscreteBackground, predictor: Predictor, options: ValueOptions) -> EveryState:

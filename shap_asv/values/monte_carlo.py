@@ -15,6 +15,7 @@ from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, 
 
 #: Independent groups of draws; the standard error has one degree of freedom less.
 N_GROUPS = 50
+_STREAM = 1
 _SECONDS_PER_DRAW = 3e-6
 
 
@@ -47,7 +48,8 @@ class MonteCarlo:
         self.batch_size = batch_size
         self.n_groups = min(N_GROUPS, max(2, n_draws))
         self.n_draws = -(-max(2, n_draws) // self.n_groups) * self.n_groups
-        rng = np.random.default_rng(seed)
+        # a stream of its own: sampled orders start from the same seed, and must not know of the draws
+        rng = np.random.default_rng(None if seed is None else [seed, _STREAM])
         self._uniforms = spread_uniforms(rng, background.n_nodes, self.n_draws, self.n_groups).T
 
     def values(self, coalitions: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -25,6 +25,9 @@ _WORKING_MEMORY = 2**27
 _SECONDS_PER_EVIDENCE = {True: 5e-7, False: 2e-6}
 _SECONDS_PER_CLIQUE_STATE = {True: 1e-10, False: 5e-10}
 _SECONDS_PER_PAIR = 1e-8
+# Before the background has worked for a while, it does without a compiler.
+_SECONDS_BEFORE_KERNELS = 8e-6
+_PATIENCE = 1.5
 
 
 class ExactProducts:
@@ -54,6 +57,7 @@ def _cost(background: DiscreteBackground, predictor: Predictor, work: Workload) 
     # networks with large cliques take their time; clamped evidence leaves few of a clique's states to look at
     network_cost = clique_states(background.network) * _SECONDS_PER_CLIQUE_STATE[work.ancestral]
     seconds = evidence * max(_SECONDS_PER_EVIDENCE[work.ancestral], network_cost) + pairs * _SECONDS_PER_PAIR
+    seconds += min(evidence * _SECONDS_BEFORE_KERNELS, _PATIENCE)
     return Cost(model_calls=0, queries=pairs, seconds=seconds, memory=memory)
 
 

@@ -14,7 +14,8 @@ from functools import cached_property
 
 import numpy as np
 
-from shap_asv.backgrounds.discrete import DiscreteBackground
+from shap_asv.backgrounds.discrete import JOINT_LIMIT, DiscreteBackground
+from shap_asv.backgrounds.joint import largest_product
 from shap_asv.errors import BudgetExceededError
 from shap_asv.models.predictor import Predictor
 from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, blocks
@@ -135,6 +136,14 @@ def _obstacle(background: object, predictor: Predictor) -> str | None:
         return "needs a discrete Bayesian network as background"
     if background.size > STATE_LIMIT:
         return f"{background.size:.3g} joint states, more than {STATE_LIMIT:,}"
+    return latent_obstacle(background)
+
+
+def latent_obstacle(background: DiscreteBackground) -> str | None:
+    """Why the latent nodes cannot be summed out of the joint of the features; None when they can."""
+    largest = largest_product(background.network, tuple(background.nodes.tolist()))
+    if largest > JOINT_LIMIT:
+        return f"summing the latent nodes out takes a table of {largest:.3g} entries, more than {JOINT_LIMIT:,}"
     return None
 
 
@@ -143,6 +152,7 @@ def _cost(background: DiscreteBackground, predictor: Predictor, work: Workload) 
     # half the features are summed out of a typical coalition's superset
     cells = work.n_coalitions * (size**0.5 * 4 + work.n_rows) * (predictor.n_outputs + 1)
     memory = int(8 * (size * (3 * predictor.n_outputs + 2) + work.n_rows * work.n_coalitions * predictor.n_outputs))
+    memory += 16 * largest_product(background.network, tuple(background.nodes.tolist()))
     seconds = size * _SECONDS_PER_CALL + cells * _SECONDS_PER_CELL + work.n_coalitions * 5e-5
     return Cost(model_calls=size, queries=work.n_coalitions, seconds=seconds, memory=memory)
 

@@ -1,7 +1,7 @@
 """Intervals from Monte Carlo values on a network with rare states: too short with few draws, honest with many.
 
-asia has states of probability 0.01. Five hundred draws meet such a state five times, and an interval of a mean of five
-events is too short (theory of Wald intervals: about 88%); with thousands of draws 95% means 95%. The seeds are fixed,
+asia has states of probability 0.01. Two hundred draws meet such a state twice, and an interval of a mean of two events
+is too short; with thousands of draws 95% means 95%. The seeds are fixed,
 so there is no false alarm; over other seeds the shares below scatter by about one percentage point.
 """
 
@@ -47,6 +47,6 @@ def test_many_draws_cover(coverage):
 def test_few_draws_do_not_cover_rare_states(coverage):
     """What the documentation warns of: if this gets better, the warning can go."""
     share, names = coverage
-    by_feature = dict(zip(names, share(n_draws=500, n_seeds=60), strict=True))
-    assert by_feature["asia"] < 0.90
+    by_feature = dict(zip(names, share(n_draws=200, n_seeds=60), strict=True))
+    assert by_feature["asia"] < 0.88
     assert by_feature["smoke"] > 0.92

@@ -1,0 +1,153 @@
+"""What an attack found: each case gave a wrong value, a crash or a broken promise once."""
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LinearRegression
+
+from shap_asv import AsymmetricExplainer
+from shap_asv.backends import coalitionwise
+from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.errors import PersistenceError
+from shap_asv.explainer.execution import find_equal_rows
+from shap_asv.values import agreement
+
+
+@pytest.mark.parametrize("as_frame", [True, False])
+def test_explicit_orders_know_the_columns_by_name(as_frame):
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(20, 3)), columns=list("abc"))
+    model = LinearRegression().fit(table, table @ [1.0, 10.0, 100.0])
+    X = pd.DataFrame([[1.0, 2.0, 3.0]], columns=list("abc"))
+    explainer = AsymmetricExplainer(model, table if as_frame else table.to_numpy(), orders=[["a", "b", "c"]])
+    expected = (X.to_numpy() - table.to_numpy().mean(axis=0)) * [1.0, 10.0, 100.0]
+    for columns in ("abc", "cab"):
+        np.testing.assert_allclose(explainer(X[list(columns)]).values, expected, atol=1e-9)
+        np.testing.assert_allclose(explainer.symmetric()(X[list(columns)]).values, expected, atol=1e-9)
+
+
+def coins(n, latent_states=0):
+    """Fair coins, all of them effects of one latent node if it has states."""
+    coin = np.array([0.5, 0.5])
+    names = tuple(f"x{i}" for i in range(n))
+    if not latent_states:
+        return DiscreteNetwork(names, ((0, 1),) * n, ((),) * n, (coin,) * n), list(names)
+    table = np.linspace(0.2, 0.8, latent_states)
+    cause = np.full(latent_states, 1 / latent_states)
+    tables = (cause, *([np.stack([table, 1 - table])] * n))
+    states = (tuple(range(latent_states)), *((0, 1),) * n)
+    return DiscreteNetwork(("cause", *names), states, ((), *((0,),) * n), tables), list(names)
+
+
+def total(rows):
+    return np.asarray(rows, dtype=float).sum(axis=1)
+
+
+def test_agreement_sums_a_row_once(monkeypatch):
+    """However many blocks of coalitions and of rows there are."""
+    monkeypatch.setattr(coalitionwise, "DENSE_LIMIT", 16)
+    monkeypatch.setattr(agreement, "_SUMS_HELD", 3 * (2 << 5))
+    summed = []
+    plain = agreement.EveryState._superset_sums
+
+    def counting(self, rows):
+        summed.append(len(rows))
+        return plain(self, rows)
+
+    monkeypatch.setattr(agreement.EveryState, "_superset_sums", counting)
+    network, names = coins(5)
+    rows = np.array([[0, 0, 0, 0, 0], [1, 0, 0, 1, 0], [1, 1, 1, 1, 1], [0, 1, 0, 1, 0], [0, 0, 1, 1, 1]])
+    explainer = AsymmetricExplainer(total, network, feature_names=names, algorithm="ideals x agreement")
+    np.testing.assert_allclose(explainer(rows).values, rows - 0.5, atol=1e-12)
+    assert sum(summed) == len(rows)
+    assert max(summed) <= 3
+
+
+def test_a_latent_node_that_cannot_be_summed_out_is_known_to_the_plan():
+    network, names = coins(20, latent_states=40)
+    explainer = AsymmetricExplainer(total, network, feature_names=names, n_orders=3, n_draws=2, seed=0)
+    plan = explainer.plan(1)
+    obstacles = {c.name: c.obstacle for c in plan.candidates}
+    for name in ("ideals x table", "ideals x agreement"):
+        assert "summing the latent nodes out takes a table of 4.19e+07 entries" in obstacles[name]
+    row = np.zeros((1, 20), dtype=int)
+    explanation = explainer(row, silent=True)
+    np.testing.assert_allclose(explanation.base_values + explanation.values.sum(axis=1), 0, atol=1e-9)
+
+
+def test_sampled_orders_and_draws_are_independent():
+    """Both start from one seed: with the same numbers the mean over 1,000 seeds was six standard errors off."""
+    network, names = coins(3)
+
+    def product(rows):
+        return np.asarray(rows, dtype=float)[:, 0] * np.asarray(rows, dtype=float)[:, 1]
+
+    row = np.array([[0, 1, 0]])
+    exact = AsymmetricExplainer(product, network, feature_names=names)(row).values[0]
+    values = np.array(
+        [
+            AsymmetricExplainer(
+                product,
+                network,
+                feature_names=names,
+                algorithm="orders x monte_carlo",
+                n_orders=4,
+                n_draws=4,
+                seed=seed,
+            )(row, silent=True).values[0]
+            for seed in range(1000)
+        ]
+    )
+    z = (values.mean(axis=0) - exact)[:2] / (values.std(axis=0) / np.sqrt(len(values)))[:2]
+    assert np.abs(z).max() < 4  # false alarm 1e-4; the seeds are fixed
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "uint64", "int64", "float32", "float64", "longdouble"])
+def test_equal_rows_of_any_type(dtype):
+    rows = np.array([[1, 0], [0, 1], [1, 0], [1, 1]], dtype=dtype)
+    alike = find_equal_rows(rows)
+    assert alike.distinct.dtype == rows.dtype
+    assert sorted(map(tuple, alike.distinct.tolist())) == [(0, 1), (1, 0), (1, 1)]
+    back = np.empty_like(rows)
+    places, source = alike.places(slice(0, 3))
+    back[places] = alike.distinct[source]
+    np.testing.assert_array_equal(back, rows)
+
+
+def test_equal_rows_of_huge_numbers():
+    rows = np.array([[2**63 - 1, 0], [0, 1], [2**63 - 1, 0]])
+    assert find_equal_rows(rows).counts.tolist() in ([1, 2], [2, 1])
+    assert find_equal_rows(rows.astype(np.uint64) + np.uint64(5)).counts.sum() == 3
+
+
+def test_a_changed_bit_is_never_another_error():
+    table = np.random.default_rng(0).normal(size=(5, 3))
+    explainer = AsymmetricExplainer(LinearRegression().fit(table, np.arange(5.0)), table, seed=1)
+    stream = io.BytesIO()
+    explainer.save(stream)
+    content = stream.getvalue()
+    refused = 0
+    for place in [*range(120), *range(len(content) - 120, len(content)), content.find(b"versions") + 2]:
+        damaged = bytearray(content)
+        damaged[place] ^= 1
+        try:
+            AsymmetricExplainer.load(io.BytesIO(bytes(damaged)))
+        except PersistenceError:  # any other error fails the test
+            refused += 1
+    assert refused > 150
+
+
+def test_positions_in_a_set_of_edges():
+    table = np.random.default_rng(0).normal(size=(5, 2))
+    explainer = AsymmetricExplainer(total, table, causal_graph={(0, 1)})
+    assert explainer.causal_order.edges == (("Feature 0", "Feature 1"),)
+
+
+def test_one_row_needs_the_memory_of_one_process():
+    network, names = coins(4)
+    plans = [
+        AsymmetricExplainer(total, network, feature_names=names, n_jobs=n_jobs).plan(1).chosen.estimate.memory
+        for n_jobs in (1, 32)
+    ]
+    assert plans[0] == plans[1]
