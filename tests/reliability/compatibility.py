@@ -62,8 +62,8 @@ class Environment:
         return run([self.python, "-I", "-c", code], cwd=cwd).stdout.strip()
 
     def versions(self) -> dict[str, str]:
-        listed = json.loads(run([self.python, *PIP, "list", "--format=json"]).stdout)
-        return {entry["name"].lower(): entry["version"] for entry in listed}
+        found = json.loads(run([self.python, "-m", "pip", "list", "--format=json"]).stdout)
+        return {entry["name"].lower(): entry["version"] for entry in found}
 
 
 def run(command: list[str], **options: object) -> subprocess.CompletedProcess[str]:
@@ -125,17 +125,25 @@ def try_suite(name: str, python: str, source: Path, folder: Path, constraints: l
     command = [environment.python, "-m", "pytest", "-q", "-n", str(workers), "-p", "no:cacheprovider"]
     with open(folder / f"{name}.log", "w") as log:
         subprocess.run([*command, f"--junitxml={report}"], cwd=source, stdout=log, stderr=subprocess.STDOUT)
+    return judge_suite(name, environment, report, source)
+
+
+def judge_suite(name: str, environment: Environment, report: Path, source: Path) -> list[Figure]:
+    """What the report of a finished run says, with the versions that were installed."""
     suite = next(ElementTree.parse(report).getroot().iter("testsuite"))
     counts = {key: int(suite.get(key, 0)) for key in ("tests", "failures", "errors", "skipped")}
     bad = counts["failures"] + counts["errors"]
     passed = counts["tests"] - bad - counts["skipped"]
+    failed = [case.get("name", "") for case in suite.iter("testcase") if {"failure", "error"} & {c.tag for c in case}]
+    failed_names = f" ({', '.join(failed[:5])})" if failed else ""
     found = environment.versions()
     versions = {package: found[package.lower()] for package in suite_bounds(source)}
-    release = environment.ask("import platform; print(platform.python_version())", folder)
+    release = environment.ask("import platform; print(platform.python_version())", report.parent)
     return [
         Figure(
             f"test suite on Python {release}, {name} versions",
-            f"{passed:,} passed, {bad} failed, {counts['skipped']} skipped, {float(suite.get('time', 0)) / 60:.0f} min",
+            f"{passed:,} passed, {bad} failed{failed_names}, "
+            f"{counts['skipped']} skipped, {float(suite.get('time', 0)) / 60:.0f} min",
             "all pass",
             bad == 0 and passed > 0,
         ),

@@ -1,0 +1,53 @@
+"""What is declared is what is imported and what was tested; importing stays light."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import shap_asv
+from tests.reliability.declared import (
+    ROOT,
+    imported_packages,
+    lower_bounds,
+    modules_of,
+    optional_packages,
+    runtime_bounds,
+    suite_bounds,
+    unlisted,
+)
+from tests.reliability.records import kept
+
+
+def recorded_bounds() -> dict[str, str]:
+    """The lower bounds of the last run of the suite with the oldest versions."""
+    (record,) = [record for record in kept() if record.name == "compatibility"]
+    (figure,) = [figure for figure in record.figures if figure.what == "declared lower bounds"]
+    return unlisted(figure.value)
+
+
+def test_smoke_outside_of_the_source_tree(tmp_path):
+    """pgmpy is imported with the first network and not before; the script asserts it."""
+    smoke = (ROOT / "tests" / "reliability" / "smoke.py").read_text()
+    done = subprocess.run([sys.executable, "-c", smoke], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert Path(done.stdout.strip()) == Path(shap_asv.__file__)
+
+
+def test_everything_imported_is_declared():
+    imported = imported_packages(Path(shap_asv.__file__).parent) - {"shap_asv"}
+    assert imported - modules_of(optional_packages()) == modules_of(runtime_bounds())
+
+
+def test_declared_lower_bounds_are_the_tested_ones():
+    """After a change of bounds, run make compatibility."""
+    recorded, declared = recorded_bounds(), suite_bounds()
+    assert {name: recorded.get(name) for name in runtime_bounds()} == runtime_bounds()
+    assert {name: declared.get(name, version) for name, version in recorded.items()} == recorded
+
+
+def test_lower_bounds():
+    assert lower_bounds(["a-b>=1.2,<3", "c>=4; python_version >= '3.0'", "shap-asv[dask]"]) == {"a-b": "1.2", "c": "4"}
+    with pytest.raises(ValueError, match="'d' declares no lower bound"):
+        lower_bounds(["d"])
