@@ -15,7 +15,7 @@ from unittest.mock import patch
 import numpy as np
 
 from shap_asv.explainer import blocks, execution
-from tests.reliability.jobs import JOBS, rows_for
+from tests.reliability.jobs import LONG_JOBS, rows_for
 
 #: Rows of the long call: far more than can be explained before the signal comes.
 N_ROWS = 20_000
@@ -42,9 +42,9 @@ class Alarm:
 
 def interrupt(name: str, n_jobs: int, delay: float = DELAY) -> dict:
     """Run one job and interrupt it; the first rows are explained before, so that everything is compiled."""
-    explainer = JOBS[name](n_jobs=n_jobs)
+    explainer = LONG_JOBS[name](n_jobs=n_jobs)
     rows = rows_for(explainer, N_ROWS)
-    expected = JOBS[name]()(rows[:3], silent=True).values
+    expected = LONG_JOBS[name]()(rows[:3], silent=True).values
     alarm = Alarm(delay)
     seconds = None
     with patch.object(execution, "run_blocks", alarm.run_blocks):

@@ -100,6 +100,8 @@ JOBS: dict[str, Job] = {
     "orders x marginal": _marginal("orders x marginal"),
     "orders x monte_carlo": _black_box("orders x monte_carlo"),
 }
+#: The forest job with so many trees that a compiled call on all of its terms would take seconds.
+LONG_JOBS: dict[str, Job] = {**JOBS, "forest": _trees("forest", "forest", 24, trees=800)}
 assert set(JOBS) == {backend.name for backend in BACKENDS}, "every backend has a job"
 
 
