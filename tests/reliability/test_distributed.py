@@ -20,7 +20,7 @@ from tests.reliability.jobs import JOBS, rows_for
 def cluster():
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, silence_logs=50
+            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=":0", silence_logs=50
         ) as local,
         distributed.Client(local) as client,
     ):
