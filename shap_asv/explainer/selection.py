@@ -32,7 +32,7 @@ def select_outputs(
     if isinstance(chosen, int):
         return [None if a is None else a[..., [chosen]] for a in arrays], None, True
     left = None if known is None else [known[i] for i in chosen]
-    return [None if a is None else a[..., chosen] for a in arrays], left, k == 1 and left is None
+    return [None if a is None else a[..., chosen] for a in arrays], left, len(chosen) == k == 1 and left is None
 
 
 def _positions(outputs: Any, names: list[str] | None, k: int) -> int | list[int]:

@@ -151,3 +151,11 @@ def test_one_row_needs_the_memory_of_one_process():
         for n_jobs in (1, 32)
     ]
     assert plans[0] == plans[1]
+
+
+def test_an_output_taken_twice_is_there_twice():
+    network, names = coins(2)
+    explainer = AsymmetricExplainer(total, network, feature_names=names)
+    row = np.array([[0, 1]])
+    assert explainer(row, outputs=[0]).values.shape == (1, 2)
+    assert explainer(row, outputs=[0, 0]).values.shape == (1, 2, 2)
