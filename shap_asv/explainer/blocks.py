@@ -6,6 +6,7 @@ another process once, as bytes, and is unpacked there once, however many blocks 
 rows with it: its blocks are run again.
 """
 
+import pickle
 from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -34,10 +35,13 @@ def count_jobs(n_jobs: int | None) -> int:
 
 def count_local_jobs(n_jobs: int | None) -> int:
     """Processes on this machine, which share its memory; those of a cluster have their own."""
+    return count_jobs(n_jobs) if _is_local() else 1
+
+
+def _is_local() -> bool:
     from joblib.parallel import get_active_backend
 
-    local = type(get_active_backend()[0]).__module__.startswith("joblib._parallel_backends")
-    return count_jobs(n_jobs) if local else 1
+    return type(get_active_backend()[0]).__module__.startswith("joblib._parallel_backends")
 
 
 def cut_rows(n_rows: int, largest: int, n_numbers: int, rowwise: bool, jobs: int) -> list[slice]:
@@ -101,7 +105,11 @@ def _in_processes(parcel: "Parcel", rows: np.ndarray, cuts: list[slice], n_jobs:
     from joblib.parallel import get_active_backend
 
     run = joblib.delayed(attribute_parcel)
-    tasks = [run(parcel.name, parcel.content, rows[block]) for block in cuts]
+    if _is_local():
+        tasks = [run(parcel.name, parcel.content, rows[block]) for block in cuts]
+    else:  # Dask would place arrays on a worker beforehand, and lose them with it; bytes go along with their block
+        content = parcel.content.tobytes()
+        tasks = [run(parcel.name, content, pickle.dumps(rows[block])) for block in cuts]
     # one block per task: joblib would otherwise gather quick ones, and a bar would wait for them
     if get_active_backend()[0].supports_return_generator:
         yield from joblib.Parallel(n_jobs=n_jobs, return_as="generator", batch_size=1)(tasks)
@@ -133,13 +141,11 @@ def pack(attributor: Attributor) -> Parcel:
 _UNPACKED: dict[str, Attributor] = {}
 
 
-def attribute_parcel(name: str, content: np.ndarray, rows: np.ndarray) -> Attribution:
+def attribute_parcel(name: str, content: np.ndarray | bytes, rows: np.ndarray | bytes) -> Attribution:
     """Explain rows in another process; the attributor unpacked last is kept for the next block."""
     attributor = _UNPACKED.get(name)
     if attributor is None:
-        import pickle
-
-        attributor = pickle.loads(np.asarray(content).data)
+        attributor = pickle.loads(content if isinstance(content, bytes) else np.asarray(content).data)
         _UNPACKED.clear()
         _UNPACKED[name] = attributor
-    return attributor.attribute(rows)
+    return attributor.attribute(pickle.loads(rows) if isinstance(rows, bytes) else rows)
