@@ -26,7 +26,7 @@ from shap_asv.backgrounds.joint import largest_product
 from shap_asv.errors import BudgetExceededError, MethodNotApplicableError
 from shap_asv.models.predictor import Predictor
 from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, blocks
-from shap_asv.values.table import RARE, latent_obstacle
+from shap_asv.values.table import RARE, latent_obstacle, rough
 
 #: Joint states of the features that may be walked through.
 STATE_LIMIT = 1 << 30
@@ -160,7 +160,7 @@ def _obstacle(background: object, predictor: Predictor) -> str | None:
     if not isinstance(background, DiscreteBackground):
         return "needs a discrete Bayesian network as background"
     if background.size > STATE_LIMIT:
-        return f"{background.size:.3g} joint states, more than {STATE_LIMIT:,}"
+        return f"{rough(background.size)} joint states, more than {STATE_LIMIT:,}"
     if background.n_features > FEATURE_LIMIT:
         return f"{background.n_features} features, more than the {FEATURE_LIMIT} whose coalitions can be held"
     latent = latent_obstacle(background)

@@ -10,6 +10,7 @@ property of the causal order or of the network. A table is kept only while a sma
 Doubles end at 1e-308. A row rarer than :data:`RARE` is summed from logarithms instead, one coalition at a time.
 """
 
+import math
 from functools import cached_property
 
 import numpy as np
@@ -41,7 +42,7 @@ class TabulatedModel:
     def __init__(self, background: DiscreteBackground, predictor: Predictor, batch_size: int = 65_536) -> None:
         if background.size > STATE_LIMIT:
             raise BudgetExceededError(
-                f"the features have {background.size:.3g} joint states, more than the {STATE_LIMIT:,} that may be "
+                f"the features have {rough(background.size)} joint states, more than the {STATE_LIMIT:,} that may be "
                 "tabulated; use algorithm='sampling', or fewer features"
             )
         self.background = background
@@ -135,15 +136,26 @@ def _obstacle(background: object, predictor: Predictor) -> str | None:
     if not isinstance(background, DiscreteBackground):
         return "needs a discrete Bayesian network as background"
     if background.size > STATE_LIMIT:
-        return f"{background.size:.3g} joint states, more than {STATE_LIMIT:,}"
+        return f"{rough(background.size)} joint states, more than {STATE_LIMIT:,}"
     return latent_obstacle(background)
+
+
+def rough(count: int) -> str:
+    """A count in three digits, past what a double holds too.
+
+    Examples
+    --------
+    >>> rough(1234567), rough(2**5000)
+    ('1.23e+06', '1e+1505')
+    """
+    return f"{count:.3g}" if count < 10**300 else f"1e+{math.floor(math.log10(count))}"
 
 
 def latent_obstacle(background: DiscreteBackground) -> str | None:
     """Why the latent nodes cannot be summed out of the joint of the features; None when they can."""
     largest = largest_product(background.network, tuple(background.nodes.tolist()))
     if largest > JOINT_LIMIT:
-        return f"summing the latent nodes out takes a table of {largest:.3g} entries, more than {JOINT_LIMIT:,}"
+        return f"summing the latent nodes out takes a table of {rough(largest)} entries, more than {JOINT_LIMIT:,}"
     return None
 
 

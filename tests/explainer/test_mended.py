@@ -159,3 +159,11 @@ def test_an_output_taken_twice_is_there_twice():
     row = np.array([[0, 1]])
     assert explainer(row, outputs=[0]).values.shape == (1, 2)
     assert explainer(row, outputs=[0, 0]).values.shape == (1, 2, 2)
+
+
+def test_a_plan_for_more_states_than_doubles_can_count():
+    network, names = coins(1100)
+    plan = AsymmetricExplainer(total, network, feature_names=names, algorithm="sampling").plan(1)
+    obstacles = {c.name: c.obstacle for c in plan.candidates}
+    assert "1e+331 joint states" in obstacles["orders x table"]
+    assert "1e+331 joint states" in obstacles["orders x agreement"]
