@@ -1,4 +1,4 @@
-"""The explainer end to end: ``python -m benchmarks.explainer [rows] [child] [overhead] [cold] [blackbox]``.
+"""The explainer end to end: ``python -m benchmarks.explainer [rows] [child] [overhead] [cold] [states] [blackbox]``.
 
 Prints rows per second for child and insurance (decision tree and forest, exact and sampled), what 1,000 rows cost
 against one, the share of planning and assembly, and a cold start against ``import shap`` alone. Ratios are taken in
@@ -146,6 +146,22 @@ def black_box(n_rows=3):
         f"{estimate.coalitions:,} ideals, {n_rows} rows in {seconds:.0f} s (the plan said {estimate.seconds:.0f} s), "
         f"{n_rows} more in {later:.0f} s; largest difference to the tree {error:.0e}"
     )
+
+
+def possible_states():
+    """What a black box costs at least: an exact value needs the model at every state of the features that can occur."""
+    import opt_einsum
+
+    from shap_asv.backgrounds.pgmpy_networks import read_network
+
+    for name, leaf in (("child", "XrayReport"), ("insurance", "PropCost")):
+        network = read_network(load_network(name))
+        tables = []
+        for v, (parents, table) in enumerate(zip(network.parents, network.tables, strict=True)):
+            if network.names[v] != leaf:  # a leaf that is no feature sums to one
+                tables += [(table > 0).astype(float), [v, *parents]]
+        count = float(opt_einsum.contract(*tables, []))
+        print(f"{name} without {leaf}: {count:,.0f} possible states of the other {network.n_nodes - 1} nodes")
 
 
 def main():
