@@ -170,6 +170,7 @@ def main():
         "child": full_child,
         "overhead": overhead,
         "cold": cold_start,
+        "states": possible_states,
         "blackbox": black_box,
     }
     for name in sys.argv[1:] or [name for name in parts if name != "blackbox"]:
