@@ -40,6 +40,30 @@ def with_processes(explainer: AsymmetricExplainer, X: pd.DataFrame) -> np.ndarra
         return explainer(X, silent=True).values
 
 
+def kill_at_work(client, pause: float = 0.05) -> Callable[[], int]:
+    """Kill a worker of a local Dask cluster a moment after it was given blocks.
+
+    What is returned counts the blocks that were on a worker when it died, since this call. A worker that dies before
+    there is work, or when all is done, leaves it at zero.
+    """
+    scheduler = client.cluster.scheduler
+    address, pid = next(iter(client.run(os.getpid).items()))
+    worker = scheduler.workers[address]
+
+    def count_lost() -> int:
+        return sum(prefix.suspicious for prefix in list(scheduler.task_prefixes.values()))
+
+    def kill() -> None:
+        while not worker.processing:
+            time.sleep(0.001)
+        time.sleep(pause)
+        os.kill(pid, signal.SIGKILL)
+
+    before = count_lost()
+    threading.Thread(target=kill, daemon=True).start()
+    return lambda: count_lost() - before
+
+
 def with_dask(explainer: AsymmetricExplainer, X: pd.DataFrame, kill: bool = False) -> np.ndarray:
     from dask.distributed import Client, LocalCluster
 
@@ -47,11 +71,9 @@ def with_dask(explainer: AsymmetricExplainer, X: pd.DataFrame, kill: bool = Fals
     with cluster, Client(cluster) as client, joblib.parallel_config(backend="dask"):
         if kill:
             explainer(X[:200], silent=True)  # everything is imported and compiled
-            victim = next(iter(client.run(os.getpid).values()))
-            killer = threading.Timer(0.5, os.kill, (victim, signal.SIGKILL))
-            killer.start()
+            lost = kill_at_work(client)
         values = explainer(X, silent=True).values
-        assert not kill or killer.finished.is_set(), "all was done before the worker was killed"
+        assert not kill or lost(), "no block was on the worker when it was killed"
         return values
 
 

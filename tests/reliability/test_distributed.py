@@ -13,6 +13,7 @@ from dask import distributed
 from shap_asv import AsymmetricExplainer
 from shap_asv.errors import ShapAsvError, ShapAsvWarning
 from shap_asv.explainer import blocks
+from tests.reliability.engines import kill_at_work
 from tests.reliability.jobs import JOBS, rows_for
 
 
@@ -73,11 +74,10 @@ def test_a_worker_killed_in_the_middle_costs_no_row(cluster, monkeypatch):
     monkeypatch.setattr(blocks, "BLOCK_LIMIT", 1)
     rows = slow_rows()
     expected = rows  # the model adds up its inputs, and the background is zero
-    pids = list(cluster.run(os.getpid).values())
-    timer = kill_soon(lambda: pids[0], 1.0)
+    lost = kill_at_work(cluster, pause=0.2)
     with joblib.parallel_config(backend="dask"):
         found = slow_explainer()(rows, silent=True).values
-    assert timer.finished.is_set(), "all was done before the worker was killed"
+    assert lost(), "no block was on the worker when it was killed"
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
