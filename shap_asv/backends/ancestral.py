@@ -17,6 +17,7 @@ Rows that agree on A are computed once per closure; terms with the same closure 
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -69,11 +70,9 @@ def ancestral_obstacle(background: DiscreteBackground, order: CausalOrder) -> st
     network = background.network
     feature_of = {int(node): i for i, node in enumerate(background.nodes)}
     before = order.ancestor_matrix
-    above: list[set[int]] = []
-    for v in range(network.n_nodes):
-        above.append({u for p in network.parents[v] for u in (p, *above[p])})
+    # parents are enough: precedence is transitive
     for node, i in feature_of.items():
-        for u in above[node]:
+        for u in network.parents[node]:
             if u not in feature_of:
                 return f"the latent node {network.names[u]!r} stands above the feature {network.names[node]!r}"
             if not before[feature_of[u], i]:
@@ -100,6 +99,7 @@ def closed_sets(
     return closed[chosen], member
 
 
+@lru_cache(maxsize=2)
 def estimate_entries(
     background: DiscreteBackground, order: CausalOrder, products: SumOfProducts, n_ideals: int
 ) -> tuple[float, float, float]:

@@ -39,12 +39,14 @@ from shap_asv.backends.workload import (
 )
 from shap_asv.backgrounds.discrete import DiscreteBackground
 from shap_asv.values.contract import ValueMethod, Workload
-from shap_asv.values.products import ExactProducts, clique_states
+from shap_asv.values.products import ExactProducts, clique_states, seconds_to_plan
 from shap_asv.values.registry import VALUE_METHODS
 
 # Measured on child and alarm: bringing one coalition into a class of a group of terms, and one query of a class.
 _SECONDS_PER_CLASSIFIED = 4e-7
 _SECONDS_PER_QUERY = {True: 1.5e-6, False: 2.5e-6}
+# Measured on random forests of 24 to 1,000 features: an operation of the forest algorithm.
+_SECONDS_PER_OPERATION = 6e-9
 # Distinct rows explained at a time. Terms see few features, so that more rows mean more rows alike.
 _ROW_BLOCK = 256
 _TERM_ROW_BLOCK = 2048
@@ -140,7 +142,10 @@ def _termwise(sampled: bool) -> Backend:
         per_query = max(
             _SECONDS_PER_QUERY[clamped], 0 if clamped else clique_states(problem.background.network) * 5e-10
         )
-        seconds = len(touched) * (2e-3 + coalitions * _SECONDS_PER_CLASSIFIED) + queries * per_query
+        # features are bits of words: more of them, more words to compare
+        words = max(1.0, problem.n_features / 36)
+        seconds = len(touched) * (4e-3 + 2e-4 * problem.n_features + coalitions * _SECONDS_PER_CLASSIFIED * words)
+        seconds += queries * per_query + seconds_to_plan(problem.background.network)
         memory = coalitions * (problem.n_features * 3 + 300) + len(touched) * classes * 200 + 2**27
         memory += orders * problem.n_features * BYTES_PER_ORDER
         return Estimate(
@@ -193,7 +198,7 @@ def _ancestral_estimate(problem: Problem, settings: Settings, n_rows: int) -> Es
     # a few dozen ideals stay alive for a row; loading the kernels is in the sum
     visited = int(products.n_terms * patterns(n_rows) * min(ideals, 64))
     layouts = n_sets * (5e-4 + coalitions * 1e-7)
-    seconds = 0.3 + layouts + products.n_terms * (5e-5 + entries * 1e-8) + visited * 1e-8
+    seconds = 0.3 + layouts + products.n_terms * (5e-5 + entries * 1e-8) + visited * 2e-8
     memory = coalitions * (problem.n_features * 3 + 300) + int(n_sets * ideals * (8 * size + 200)) + 2**27
     return Estimate(coalitions, 0, 0, visited, seconds, memory)
 
@@ -219,15 +224,6 @@ def _feature_nodes(problem: Problem) -> tuple[int, ...]:
     return tuple(int(node) for node in problem.background.nodes)
 
 
-def _forest_obstacle(problem: Problem, settings: Settings) -> str | None:
-    obstacle = _terms_obstacle(problem)
-    if obstacle is not None:
-        return obstacle
-    if problem.order is None:
-        return "explicit orders are no forest"
-    return forest_applicable(problem.background.network, _feature_nodes(problem), problem.order.parents)
-
-
 def _forest_estimate(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
     products = problem.predictor.products
     assert products is not None
@@ -236,18 +232,16 @@ def _forest_estimate(problem: Problem, settings: Settings, n_rows: int) -> Estim
     pairs = int(products.n_terms * patterns(n_rows) * depth)
     # No compiler for small problems. On large ones a term costs a pass over its closure for each pattern of rows, and
     # two seconds stand for the compiler: its work is kept on disk, but somebody has to wait for it once.
-    seconds = 0.01 if products.n_terms * depth * n <= 10_000 else 2.0 + products.n_terms * 2e-5 + pairs * 1e-8
+    seconds = 0.01
+    if products.n_terms * depth * n > 10_000:
+        assert problem.order is not None
+        some = products.only(np.linspace(0, products.n_terms - 1, min(64, products.n_terms)).astype(int))
+        nodes, parents = _feature_nodes(problem), problem.order.parents
+        work = prepare_forest(problem.background.network, nodes, some, order_parents=parents).work / some.n_terms
+        seconds = 2.0 + products.n_terms * (2e-4 + patterns(n_rows) * work * _SECONDS_PER_OPERATION)
+        seconds += seconds_to_plan(problem.background.network)
     memory = 2**26 + products.n_terms * (4 * n + 200) + 32 * min(n_rows, _TERM_ROW_BLOCK) * n * products.n_outputs
     return Estimate(0, 0, 0, pairs, seconds, memory)
-
-
-def _polytree_obstacle(problem: Problem, settings: Settings) -> str | None:
-    obstacle = _terms_obstacle(problem)
-    if obstacle is not None:
-        return obstacle
-    if problem.order is None:
-        return "explicit orders are no polytree"
-    return polytree_applicable(problem.background.network, _feature_nodes(problem), problem.order.parents)
 
 
 def _polytree_estimate(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
@@ -284,7 +278,20 @@ class PolynomialAttributor:
         return Attribution(self.prepared.attributions(rows, report=report), self.base)
 
 
-def _polynomial(prepare: Callable[..., Prepared]) -> Callable[[Problem, Settings], Attributor]:
+def _polynomial(
+    name: str,
+    applicable: Callable[..., str | None],
+    estimate: Callable[[Problem, Settings, int], Estimate],
+    prepare: Callable[..., Prepared],
+) -> Backend:
+    def obstacle(problem: Problem, settings: Settings) -> str | None:
+        found = _terms_obstacle(problem)
+        if found is not None:
+            return found
+        if problem.order is None:
+            return f"explicit orders are no {name}"
+        return applicable(problem.background.network, _feature_nodes(problem), problem.order.parents)
+
     def make_ready(problem: Problem, settings: Settings) -> Attributor:
         background, products = problem.background, problem.predictor.products
         assert products is not None
@@ -297,7 +304,7 @@ def _polynomial(prepare: Callable[..., Prepared]) -> Callable[[Problem, Settings
             return fast
         return RelaxingAttributor(background, fast, CoalitionByCoalition(problem, settings))
 
-    return make_ready
+    return Backend(name, True, "exact", "terms", obstacle, estimate, make_ready, _TERM_ROW_BLOCK)
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,26 +321,8 @@ class CoalitionByCoalition:
         return CoalitionwiseAttributor(values, ideal_columns(self.problem, self.settings)).attribute(rows, report)
 
 
-_FOREST = Backend(
-    "forest",
-    True,
-    "exact",
-    "terms",
-    _forest_obstacle,
-    _forest_estimate,
-    _polynomial(prepare_forest),
-    _TERM_ROW_BLOCK,
-)
-_POLYTREE = Backend(
-    "polytree",
-    True,
-    "exact",
-    "terms",
-    _polytree_obstacle,
-    _polytree_estimate,
-    _polynomial(prepare_polytree),
-    _TERM_ROW_BLOCK,
-)
+_FOREST = _polynomial("forest", forest_applicable, _forest_estimate, prepare_forest)
+_POLYTREE = _polynomial("polytree", polytree_applicable, _polytree_estimate, prepare_polytree)
 _TERMWISE = _termwise(sampled=False)
 _ANCESTRAL = Backend(
     "ancestral",

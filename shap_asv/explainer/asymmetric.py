@@ -25,7 +25,7 @@ from shap_asv.explainer.execution import Execution, describe
 from shap_asv.explainer.fitting import any_row, display_names, fit_rows, names_of, predictions
 from shap_asv.explainer.matrices import check_background
 from shap_asv.explainer.options import check_options, check_positive, check_whole, read_names, settings_of_call
-from shap_asv.explainer.persistence import StoredNetwork, read_arguments, read_class, write_arguments
+from shap_asv.explainer.persistence import read_arguments, read_class, write_arguments
 from shap_asv.explainer.rows import Table, read_table
 from shap_asv.explainer.selection import select_outputs
 from shap_asv.explanation import build_explanation
@@ -82,7 +82,8 @@ class AsymmetricExplainer(shap.Explainer):
     order_method : str
         Sampler of topological orders, see :meth:`CausalOrder.sample_topological_orders`.
     budget : float
-        Estimated seconds that ``auto`` may spend on an exact result.
+        Estimated seconds that ``auto`` may spend on an exact result. A black box is timed for the estimate; name an
+        ``algorithm`` where the choice must not depend on the machine.
     memory_limit : int
         Bytes that no plan may exceed.
     ideal_limit : int
@@ -134,9 +135,7 @@ class AsymmetricExplainer(shap.Explainer):
         check_positive(budget=budget, memory_limit=memory_limit)
         check_whole(n_orders=n_orders, n_draws=n_draws, ideal_limit=ideal_limit)
         network: DiscreteNetwork | None = None
-        if isinstance(masker, StoredNetwork):
-            masker = network = masker.network
-        elif isinstance(masker, DiscreteNetwork) or is_network(masker):
+        if isinstance(masker, DiscreteNetwork) or is_network(masker):
             network = read_network(masker)
         super().__init__(
             model,
@@ -326,7 +325,7 @@ class AsymmetricExplainer(shap.Explainer):
         if callable(model_saver) or callable(masker_saver):
             raise UnknownMethodError("model_saver= and masker_saver= are not used here: the whole explainer is pickled")
         if self._network is not None and not self._labels:
-            arguments["masker"] = StoredNetwork(self._network)
+            arguments["masker"] = self._network
         if arguments["seed"] is None:
             arguments["seed"] = self._entropy
         write_arguments(out_file, type(self), arguments)

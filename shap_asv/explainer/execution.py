@@ -78,7 +78,10 @@ class Execution:
 
     def _by_coalitions(self, plan: Plan, settings: Settings, columns: Columns) -> CoalitionwiseAttributor:
         """Single coalitions with the value method of the plan, which is ready already if rows were explained."""
-        problem, ready = self.problem, self._ready
+        problem = self.problem
+        if plan.backend.values in ("table", "agreement"):  # which ask the model about everything: once is enough
+            self._attributor(plan, settings)
+        ready = self._ready
         able = [m for m in VALUE_METHODS if m.obstacle(problem.background, problem.predictor) is None]
         method = next((m for m in able if m.name == plan.backend.values), able[0])  # "terms" are trees or linear
         if ready and ready[0] == (plan.backend.name, settings) and isinstance(ready[1], CoalitionwiseAttributor):

@@ -18,11 +18,10 @@ from typing import Any, BinaryIO
 
 import cloudpickle
 
-from shap_asv.backgrounds.network import DiscreteNetwork
 from shap_asv.errors import PersistenceError
 
 FORMAT = "shap_asv.AsymmetricExplainer"
-VERSION = 2
+VERSION = 3
 _PACKAGES = ("shap-asv", "shap", "numpy", "pandas", "scikit-learn", "pgmpy")
 # What cloudpickle writes where a function is stored with its code, because it cannot be imported.
 _CODE_BY_VALUE = b"_make_function"
@@ -35,13 +34,6 @@ class NamedLink:
     """A link function of shap by its name; itself it would be pickled with code that fits one version of Python."""
 
     name: str
-
-
-@dataclass(frozen=True, eq=False)
-class StoredNetwork:
-    """A network that has been read and normalised; to do so again could change the last digit of a probability."""
-
-    network: DiscreteNetwork
 
 
 def write_arguments(stream: BinaryIO, cls: type, arguments: dict[str, Any]) -> None:

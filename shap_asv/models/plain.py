@@ -4,9 +4,11 @@ This is the shap way of using a model: the background is an ndarray or a DataFra
 normalised as everywhere in this room: float64 (q, k), finite.
 """
 
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
+from copy import copy
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +17,7 @@ from shap_asv.errors import ModelError
 from shap_asv.models.inputs import CELLS
 from shap_asv.models.outputs import ModelCall, check_finite, choose_call, name_outputs
 from shap_asv.models.pipelines import known_columns
+from shap_asv.models.speed import Timed, seconds_per_row
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +35,10 @@ class PlainPredictor:
         Known when rows to try were given, see :func:`read_plain_model`.
     output_names : list of str or None
     batch_size : int or None
+    tried : ndarray, DataFrame or None
+        The rows that the model was tried on.
+    first_call : Timed
+        How long it took for them.
     """
 
     call: ModelCall
@@ -40,10 +47,26 @@ class PlainPredictor:
     n_outputs: int | None
     output_names: list[str] | None
     batch_size: int | None
+    tried: Any = field(default=None, repr=False)
+    first_call: Timed = field(default=Timed(1, 0.0), repr=False)
 
     kind: ClassVar[str] = "black box"
     products: ClassVar[None] = None
     reason: ClassVar[str] = "over a matrix the model is called as it is, not looked into"
+
+    def seconds(self, n_rows: int) -> float:
+        """What asking the model about so many rows will take."""
+        return self.first_call.at_most(n_rows) or n_rows * self._seconds_per_row
+
+    @cached_property
+    def _seconds_per_row(self) -> float:
+        rows = self.tried
+
+        def ask(n_rows: int) -> None:
+            places = np.arange(n_rows) % len(rows)
+            self.predict(rows.iloc[places] if hasattr(rows, "iloc") else rows[places])
+
+        return seconds_per_row(ask, self.first_call)
 
     def predict(self, rows: Any) -> np.ndarray:
         """M at the rows of an ndarray or DataFrame (q, n) -> float64 (q, k), in blocks of at most ``batch_size`` "
@@ -122,5 +145,7 @@ def read_plain_model(
     predictor = PlainPredictor(call, columns, names, None, None, batch_size)
     if probe is None:
         return predictor
+    tried, start = copy(probe), time.perf_counter()  # a copy: the model may write into what it is given
     k = predictor.predict(probe).shape[1]
-    return PlainPredictor(call, columns, names, k, name_outputs(call, k, output_names), batch_size)
+    first = Timed(len(probe), time.perf_counter() - start)
+    return PlainPredictor(call, columns, names, k, name_outputs(call, k, output_names), batch_size, tried, first)

@@ -7,9 +7,10 @@ steps before the final estimator are functions of one feature each (:mod:`~shap_
 final estimator is a sum of products (:mod:`~shap_asv.models.readers`). Everything that cannot work is an error there.
 """
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from shap_asv.models.probes import cover_rows, probe_rows
 from shap_asv.models.products import NotSumOfProducts, SumOfProducts
 from shap_asv.models.readers import read_products
 from shap_asv.models.sklearn_trees import rounds_input
+from shap_asv.models.speed import FASTEST, Timed, seconds_per_row
 
 __all__ = ["PlainPredictor", "Predictor", "read_model", "read_plain_model"]
 
@@ -48,6 +50,8 @@ class Predictor:
         Why ``products`` is None, a sentence for the plan; empty otherwise.
     batch_size : int
         Rows per call of the model.
+    first_call : Timed
+        How long the model took for its first few rows.
     """
 
     features: tuple[str, ...]
@@ -59,10 +63,22 @@ class Predictor:
     reason: str
     batch_size: int
     path: Path = field(repr=False)
+    first_call: Timed = field(default=Timed(1, 0.0), repr=False)
 
     @property
     def cardinalities(self) -> tuple[int, ...]:
         return tuple(len(labels) for labels in self.states)
+
+    def seconds(self, n_rows: int) -> float:
+        """What asking a black box about so many rows will take; other models need not be asked, and are not timed."""
+        if self.products is not None:
+            return n_rows * FASTEST
+        return self.first_call.at_most(n_rows) or n_rows * self._seconds_per_row
+
+    @cached_property
+    def _seconds_per_row(self) -> float:
+        rows = cover_rows(self.cardinalities)  # which the model is known to take
+        return seconds_per_row(lambda n_rows: self.predict(np.resize(rows, (n_rows, rows.shape[1]))), self.first_call)
 
     def predict(self, codes: np.ndarray) -> np.ndarray:
         """M at rows of state codes (q, n) -> float64 (q, k), in calls of at most ``batch_size`` rows.
@@ -154,10 +170,21 @@ def read_model(
         kind, products = read_products(final, path.inputs, cards, path.call, path)
     except NotSumOfProducts as why:
         reason = str(why)
-    n_outputs = path(cover_rows(cards)).shape[1]
+    cover, start = cover_rows(cards), time.perf_counter()
+    n_outputs = path(cover).shape[1]
+    first = Timed(len(cover), time.perf_counter() - start)
     size = batch_size or max(1, CELLS // max(1, path.inputs.n_columns))
     return Predictor(
-        names, labels, n_outputs, name_outputs(call, n_outputs, output_names), kind, products, reason, int(size), path
+        names,
+        labels,
+        n_outputs,
+        name_outputs(call, n_outputs, output_names),
+        kind,
+        products,
+        reason,
+        int(size),
+        path,
+        first,
     )
 
 

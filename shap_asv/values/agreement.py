@@ -24,6 +24,7 @@ import numpy as np
 from shap_asv.backgrounds.discrete import DiscreteBackground
 from shap_asv.backgrounds.joint import largest_product
 from shap_asv.errors import BudgetExceededError, MethodNotApplicableError
+from shap_asv.models.forms import show_row
 from shap_asv.models.predictor import Predictor
 from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, blocks
 from shap_asv.values.table import RARE, latent_obstacle, rough
@@ -36,7 +37,6 @@ _BLOCK = 1 << 19
 _SUMS_HELD = 1 << 24
 _AGREEMENT_HELD = 1 << 25
 _SECONDS_AT_LEAST = 0.05
-_SECONDS_PER_CALL = 5e-6
 _SECONDS_PER_ADDITION = 6e-9
 _SHOWN_FROM = 1 << 24
 
@@ -90,12 +90,16 @@ class EveryState:
                 sums = self._remembered_sums(rows[block])[:, :, places]
                 numerators, p = sums[:, :-1], sums[:, -1:]
                 if p.min() < RARE:
+                    rarest = rows[block][int(p.min(axis=(1, 2)).argmin())]
                     raise MethodNotApplicableError(
-                        f"a row has probability {p.min():.0e}, where sums of plain doubles end; "
+                        f"the row {self._show(rarest)} has probability {p.min():.0e}, where sums of plain doubles end; "
                         "use algorithm='sampling' for it"
                     )
                 result[block, asked] = (numerators / p).transpose(0, 2, 1)
         return result
+
+    def _show(self, row: np.ndarray) -> str:
+        return show_row(row, self.background.features, self.background.states)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_last": None}
@@ -173,7 +177,7 @@ def _obstacle(background: object, predictor: Predictor) -> str | None:
 
 def _cost(background: DiscreteBackground, predictor: Predictor, work: Workload) -> Cost:
     size, k = background.size, predictor.n_outputs + 1
-    seconds = _SECONDS_AT_LEAST + size * (_SECONDS_PER_CALL + work.n_rows * k * _SECONDS_PER_ADDITION)
+    seconds = _SECONDS_AT_LEAST + predictor.seconds(size) + work.n_rows * size * k * _SECONDS_PER_ADDITION
     seconds += work.n_rows * k * (background.n_features << background.n_features) * _SECONDS_PER_ADDITION
     rows = min(work.n_rows * work.n_coalitions, _rows_at_a_time(background, predictor.n_outputs))
     held = rows * (2 * 8 * (k << background.n_features) + 4 * min(_BLOCK, size))

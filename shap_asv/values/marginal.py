@@ -16,8 +16,6 @@ from shap_asv.errors import ModelError, NetworkError
 from shap_asv.models.predictor import PlainPredictor
 from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, blocks
 
-_SECONDS_PER_CALL = 3e-6
-
 
 class MatrixBackground:
     """A shap masker as a background: a matrix of rows, or any callable masker of shap's protocol."""
@@ -140,7 +138,7 @@ def _obstacle(background: object, predictor: PlainPredictor) -> str | None:
 def _cost(background: MatrixBackground, predictor: PlainPredictor, work: Workload) -> Cost:
     calls = work.n_rows * work.n_coalitions * background.n_samples
     memory = 8 * (65_536 * work.n_features + work.n_rows * work.n_coalitions * (predictor.n_outputs or 1))
-    return Cost(model_calls=calls, queries=0, seconds=calls * _SECONDS_PER_CALL, memory=memory)
+    return Cost(model_calls=calls, queries=0, seconds=predictor.seconds(calls), memory=memory)
 
 
 def _build(background: MatrixBackground, predictor: PlainPredictor, options: ValueOptions) -> MarginalValues:

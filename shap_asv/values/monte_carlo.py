@@ -16,7 +16,7 @@ from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, 
 #: Independent groups of draws; the standard error has one degree of freedom less.
 N_GROUPS = 50
 _STREAM = 1
-_SECONDS_PER_DRAW = 3e-6
+_SECONDS_PER_DRAW = 1e-6
 
 
 class MonteCarlo:
@@ -95,7 +95,9 @@ def _obstacle(background: object, predictor: Predictor) -> str | None:
 def _cost(background: DiscreteBackground, predictor: Predictor, work: Workload) -> Cost:
     calls = work.n_rows * work.n_coalitions * work.n_draws
     memory = 8 * N_GROUPS * work.n_rows * work.n_coalitions * predictor.n_outputs + 8 * 65_536 * work.n_features
-    return Cost(model_calls=calls, queries=0, seconds=calls * _SECONDS_PER_DRAW, memory=memory)
+    return Cost(
+        model_calls=calls, queries=0, seconds=calls * _SECONDS_PER_DRAW + predictor.seconds(calls), memory=memory
+    )
 
 
 def _build(background: DiscreteBackground, predictor: Predictor, options: ValueOptions) -> MonteCarlo:

@@ -25,7 +25,6 @@ from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, 
 STATE_LIMIT = 2_000_000
 #: Below this probability of a row, states that underflow could weigh as much as a rounding error.
 RARE = 1e-280
-_SECONDS_PER_CALL = 5e-6
 _SECONDS_PER_CELL = 2e-9
 
 
@@ -165,7 +164,7 @@ def _cost(background: DiscreteBackground, predictor: Predictor, work: Workload) 
     cells = work.n_coalitions * (size**0.5 * 4 + work.n_rows) * (predictor.n_outputs + 1)
     memory = int(8 * (size * (3 * predictor.n_outputs + 2) + work.n_rows * work.n_coalitions * predictor.n_outputs))
     memory += 16 * largest_product(background.network, tuple(background.nodes.tolist()))
-    seconds = size * _SECONDS_PER_CALL + cells * _SECONDS_PER_CELL + work.n_coalitions * 5e-5
+    seconds = predictor.seconds(size) + cells * _SECONDS_PER_CELL + work.n_coalitions * 5e-5
     return Cost(model_calls=size, queries=work.n_coalitions, seconds=seconds, memory=memory)
 
 

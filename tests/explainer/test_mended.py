@@ -167,3 +167,25 @@ def test_a_plan_for_more_states_than_doubles_can_count():
     obstacles = {c.name: c.obstacle for c in plan.candidates}
     assert "1e+331 joint states" in obstacles["orders x table"]
     assert "1e+331 joint states" in obstacles["orders x agreement"]
+
+
+def test_the_expected_value_asks_the_model_no_more_than_the_call_does():
+    """A table of all states was made for the expected value, thrown away, and made again for the rows."""
+    names = [f"x{v}" for v in range(6)]
+    coins = DiscreteNetwork(tuple(names), ((0, 1),) * 6, ((),) * 6, (np.array([0.4, 0.6]),) * 6)
+    for algorithm in ("ideals x table", "ideals x agreement"):
+        asked = []
+
+        def model(X, asked=asked):
+            asked.append(len(X))
+            return np.asarray(X, dtype=float).prod(axis=1)
+
+        explainer = AsymmetricExplainer(model, coins, algorithm=algorithm, feature_names=names)
+        explainer.plan(2)  # which times the model
+        del asked[:]
+        expected = explainer.expected_value
+        rows = np.zeros((2, 6), dtype=int)
+        explanation = explainer(rows)
+        assert expected == pytest.approx(0.6**6)
+        np.testing.assert_allclose(explanation.base_values, expected)
+        assert sum(asked) == 2**6

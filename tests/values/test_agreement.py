@@ -121,7 +121,7 @@ def test_a_row_too_rare_for_doubles_is_an_error():
     values = EveryState(background, predictor)
     everything = np.array([[True, True]])
     np.testing.assert_allclose(values.values(everything, np.array([[0, 1]]))[0], predictor.predict(np.array([[0, 1]])))
-    with pytest.raises(MethodNotApplicableError, match="a row has probability 1e-300"):
+    with pytest.raises(MethodNotApplicableError, match="the row n0='s1', n1='s1' has probability 1e-300"):
         values.values(everything, np.array([[1, 1]]))
 
 
