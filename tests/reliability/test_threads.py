@@ -1,12 +1,5 @@
 """One explainer in several threads at once, and the same bits again: in other processes, for any number of them."""
 
-import hashlib
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from threading import Barrier
-
 import joblib
 import numpy as np
 import pytest
@@ -14,15 +7,18 @@ import pytest
 from shap_asv import AsymmetricExplainer
 from shap_asv.explainer import blocks
 from tests.reliability.jobs import JOBS, ensemble, network, rows_for, target
+from tests.reliability.reproducible import (
+    digests,
+    digests_elsewhere,
+    explained,
+    in_threads,
+    numbers,
+    same_in_processes,
+    with_seed,
+)
 
-ROOT = Path(__file__).parents[2]
 N_ROWS = 32
 SAMPLED = ("orders x terms", "ideals x monte_carlo", "orders x monte_carlo")
-
-
-def numbers(explanation):
-    parts = [explanation.values, explanation.base_values]
-    return parts if explanation.error_std is None else [*parts, explanation.error_std]
 
 
 def assert_same_bits(one, other):
@@ -32,19 +28,10 @@ def assert_same_bits(one, other):
 
 @pytest.mark.parametrize("name", JOBS)
 def test_threads_get_what_one_gets_alone(name):
-    """The first call of the explainer is made by all threads at once: plans and caches are built meanwhile."""
     alone, shared = JOBS[name](), JOBS[name]()
     rows = rows_for(alone, 12)
     pieces = [rows[:8], rows[4:], rows[:8], rows[3:4]]
-    start = Barrier(len(pieces))
-
-    def explain(piece):
-        start.wait()
-        return shared(piece, silent=True)
-
-    with ThreadPoolExecutor(len(pieces)) as pool:
-        found = list(pool.map(explain, pieces))
-    for piece, explanation in zip(pieces, found, strict=True):
+    for piece, explanation in zip(pieces, in_threads(shared, pieces), strict=True):
         assert_same_bits(explanation, alone(piece, silent=True))
 
 
@@ -81,21 +68,22 @@ def test_real_processes_share_small_calls():
     assert_same_bits(JOBS["forest"](n_jobs=2)(rows, silent=True), one(rows, silent=True))
 
 
-def digests(names):
-    found = []
-    for name in names:
-        explainer = JOBS[name]()
-        explanation = explainer(rows_for(explainer, 10), silent=True)
-        found.append(hashlib.sha256(b"".join(np.asarray(a).tobytes() for a in numbers(explanation))).hexdigest())
-    return found
+def test_real_processes_share_blocks_of_rows_that_see_one_another():
+    """All backends in ``python -m tests.reliability.reproducible``."""
+    assert same_in_processes("orders x monte_carlo", 2)
 
 
 def test_another_process_gives_the_same_bits():
     names = ["forest", "ancestral", "ideals x trees", *SAMPLED]
-    code = f"from tests.reliability.test_threads import digests; print(*digests({names!r}))"
-    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
-    assert run.returncode == 0, run.stderr
-    assert run.stdout.split() == digests(names)
+    assert digests_elsewhere(names) == digests(names)
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_another_seed_shows_where_something_is_sampled_and_nowhere_else(name):
+    explainer = JOBS[name]()
+    other = with_seed(explainer, 1)
+    same = explained(explainer, 4) == explained(other, 4)
+    assert same == explainer.plan(4).exact
 
 
 @pytest.mark.parametrize("algorithm", SAMPLED)
