@@ -1,5 +1,7 @@
 """Throw every bad input of the catalogue at the package, and count them: ``python -m tests.reliability.catalogue``."""
 
+import sys
+
 from tests.explainer.bad_input import CATALOGUE
 from tests.explainer.bad_input.setting import Setting, fault
 from tests.reliability.records import Figure, Record, keep
@@ -29,5 +31,11 @@ def run() -> Record:
     return Record("catalogue", "Bad input", "python -m tests.reliability.catalogue", figures, notes)
 
 
+def main() -> int:
+    record = run()
+    keep(record)
+    return 0 if record.holds else 1
+
+
 if __name__ == "__main__":
-    keep(run())
+    sys.exit(main())

@@ -1,14 +1,17 @@
 """Records: what a long run measured, kept beside the code so that the documentation can show it.
 
-A run ends with ``keep(Record(...))``, which prints the figures and writes ``records/<name>.json``;
-``python -m tests.reliability.report`` turns all records into ``docs/reliability.md``.
+A run ends with ``keep(Record(...))``, which prints the figures, writes ``records/<name>.json`` and makes
+``docs/reliability.md`` anew of all records.
 """
 
 import json
-from dataclasses import asdict, dataclass, field
+import subprocess
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
-FOLDER = Path(__file__).parent / "records"
+ROOT = Path(__file__).parents[2]
+FOLDER = Path("tests") / "reliability" / "records"  # below the root
 
 
 @dataclass(frozen=True)
@@ -23,27 +26,63 @@ class Figure:
 
 @dataclass(frozen=True)
 class Record:
-    """One run: its title, the command that repeats it, its figures, and what a reader has to know beside them."""
+    """One run: its title, the command that repeats it, its figures, and what a reader has to know beside them.
+
+    ``commit`` and ``date`` are filled in by :func:`keep`; old records have none.
+    """
 
     name: str
     title: str
     command: str
     figures: list[Figure]
     notes: list[str] = field(default_factory=list)
+    commit: str = ""
+    date: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing that was asked for is missed."""
+        return all(figure.holds is not False for figure in self.figures)
 
 
-def keep(record: Record, folder: Path = FOLDER) -> None:
-    """Print the figures and write ``<folder>/<name>.json``."""
+def present_commit(root: Path = ROOT) -> str:
+    """The commit that is checked out, ``-dirty`` if code or tests differ from it; empty where git does not know."""
+    watched = ["shap_asv", "tests", f":(exclude){FOLDER.as_posix()}"]
+    try:
+        commit = _git(root, "rev-parse", "--short", "HEAD")
+        return commit + ("-dirty" if _git(root, "status", "--porcelain", "--", *watched) else "")
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def _git(root: Path, *arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def show(record: Record) -> None:
+    """Print the figures."""
     print(f"{record.title} ({record.command})")
     for figure in record.figures:
         verdict = {None: "", True: " - holds", False: " - DOES NOT HOLD"}[figure.holds]
         asked = f" (asked: {figure.asked})" if figure.asked else ""
         print(f"  {figure.what}: {figure.value}{asked}{verdict}")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{record.name}.json").write_text(json.dumps(asdict(record), indent=1, ensure_ascii=False) + "\n")
 
 
-def kept(folder: Path = FOLDER) -> list[Record]:
+def keep(record: Record, root: Path = ROOT) -> None:
+    """Print the figures, write ``<name>.json`` with commit and date, and the page of all records."""
+    from tests.reliability.report import write_page
+
+    show(record)
+    record = replace(record, commit=present_commit(root), date=datetime.now(UTC).date().isoformat())
+    path = root / FOLDER / f"{record.name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".part")  # another run may read all records meanwhile
+    partial.write_text(json.dumps(asdict(record), indent=1, ensure_ascii=False) + "\n")
+    partial.replace(path)
+    write_page(root)
+
+
+def kept(root: Path = ROOT) -> list[Record]:
     """All records, by name."""
-    texts = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+    texts = [json.loads(path.read_text()) for path in sorted((root / FOLDER).glob("*.json"))]
     return [Record(**{**text, "figures": [Figure(**figure) for figure in text["figures"]]}) for text in texts]

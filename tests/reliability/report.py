@@ -1,10 +1,10 @@
-"""Write ``docs/reliability.md`` from the records: ``python -m tests.reliability.report``."""
+"""Write ``docs/reliability.md`` from the records: ``python -m tests.reliability.report``, and after every run."""
 
 from pathlib import Path
 
-from tests.reliability.records import Record, kept
+from tests.reliability.records import ROOT, Record, kept
 
-PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
+PAGE = Path("docs") / "reliability.md"  # below the root
 OPENING = """# Reliability
 
 What was tried to break this package, and what came out. This page is written by `python -m tests.reliability.report`
@@ -14,11 +14,13 @@ VERDICTS = {None: "", True: "yes", False: "**no**"}
 
 
 def section(record: Record) -> str:
-    """One record as a heading, its command, a table and its notes."""
+    """One record as a heading, its command, when and of what it was taken, a table and its notes."""
+    taken = [f"at {record.commit}"] if record.commit else []
+    taken += [f"on {record.date}"] if record.date else []
     lines = [
         f"## {record.title}",
         "",
-        f"`{record.command}`",
+        f"`{record.command}`" + (f", taken {' '.join(taken)}" if taken else ""),
         "",
         "| what | measured | asked | holds |",
         "|---|---|---|---|",
@@ -33,6 +35,12 @@ def page(records: list[Record]) -> str:
     return "\n".join([OPENING, *map(section, records)])
 
 
+def write_page(root: Path = ROOT) -> None:
+    """The page of all records below ``root``."""
+    (root / PAGE).parent.mkdir(exist_ok=True)
+    (root / PAGE).write_text(page(kept(root)))
+
+
 if __name__ == "__main__":
-    PAGE.write_text(page(kept()))
-    print(f"wrote {PAGE.name} from {len(kept())} records")
+    write_page()
+    print(f"wrote {PAGE} from {len(kept())} records")
