@@ -14,6 +14,15 @@ from tests.reliability.jobs import JOBS
 from tests.reliability.records import Figure, Record, keep
 
 ROOT = Path(__file__).parents[2]
+USAGE = """usage: make versions OTHER_PYTHON=PYTHON
+       python -m tests.reliability.versions PYTHON
+
+PYTHON is the interpreter of another environment in which shap_asv is installed, with another version of Python, of
+shap, or both. make compatibility leaves two of them:
+    build/compatibility/oldest/environment/bin/python
+    build/compatibility/newest/environment/bin/python
+or make one:
+    python3.12 -m venv build/other && build/other/bin/python -m pip install ."""
 # Functions that cannot be imported are stored as code of one Python: all jobs have models that can.
 NAMES = ("forest", "ancestral", "orders x terms", "ideals x linear", "ideals x marginal", "orders x monte_carlo")
 
@@ -51,4 +60,6 @@ def main(other: str) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(USAGE)
     main(sys.argv[1])
