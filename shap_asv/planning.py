@@ -208,18 +208,33 @@ def _choose_auto(candidates: tuple[Candidate, ...], budget: Budget) -> tuple[Can
             return min(exact, key=_seconds), "it is the only kind that can run"
         raise MethodNotApplicableError("no backend can treat this problem:\n" + _obstacles(candidates))
     choice, reason = _best_approximate(approximate, budget)
+    if exact and _seconds(choice) > _seconds(cheapest) / 2:
+        return cheapest, f"{lead}, more than the budget, but sampling would not take much less"
     return choice, f"{lead}; {reason}"
 
 
 def _best_approximate(candidates: list[Candidate], budget: Budget) -> tuple[Candidate, str]:
-    """One source of error is better than two: prefer exact values, then exact orders, then both sampled."""
-    exact_values = [c for c in candidates if c.backend.values != "monte_carlo"]
-    if exact_values:
-        return min(exact_values, key=_seconds), "orders are sampled, values are exact"
-    exact_orders = [c for c in candidates if c.backend.orders == "exact" and _seconds(c) <= budget.seconds]
-    if exact_orders:
-        return min(exact_orders, key=_seconds), "orders are exact, values are Monte Carlo means"
-    return min(candidates, key=_seconds), "orders and values are sampled"
+    """One source of error is better than two: prefer exact values, then exact orders, then both sampled.
+
+    Within the budget, that is; where nothing is, the cheapest has to do.
+    """
+    affordable = [c for c in candidates if _seconds(c) <= budget.seconds]
+    choice = min(affordable, key=_sources_of_error, default=None) or min(candidates, key=_seconds)
+    return choice, _APPROXIMATIONS[_sources_of_error(choice)[0]]
+
+
+def _sources_of_error(candidate: Candidate) -> tuple[int, float]:
+    """0: sampled orders, 1: Monte Carlo values, 2: both; then seconds."""
+    backend = candidate.backend
+    kind = 0 if backend.values != "monte_carlo" else 1 if backend.orders == "exact" else 2
+    return kind, _seconds(candidate)
+
+
+_APPROXIMATIONS = (
+    "orders are sampled, values are exact",
+    "orders are exact, values are Monte Carlo means",
+    "orders and values are sampled",
+)
 
 
 def _choose_exact(candidates: tuple[Candidate, ...], budget: Budget) -> tuple[Candidate, str]:

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
 #: Table entries (doubles) that one closure may have; terms that need more are left to another backend.
 ENTRY_LIMIT = 2**24
-_LARGEST_CLOSURE = 62  # ideals of a closure are bits of one signed integer
+#: Features of the largest closure that is treated here; ideals of a closure are bits of one signed integer.
+LARGEST_CLOSURE = 62
 _PATTERN_BLOCK = 1024
 # Pairs of row pattern and ideal that one compiled call may have to walk for a single term.
 _WALK_LIMIT = 2**26
@@ -190,7 +191,7 @@ def _lay_out(
     from shap_asv.backends.ancestral_kernel import Tables, Walk, largest_first, lay_out_ideals
 
     a = len(members)
-    if a > _LARGEST_CLOSURE:
+    if a > LARGEST_CLOSURE:
         return None
     local = {int(v): i for i, v in enumerate(members)}
     inside = columns.coalitions[:, members]

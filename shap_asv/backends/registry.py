@@ -5,12 +5,13 @@ sampled orders x each method. A new exact algorithm is one new file and one row 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
 from shap_asv.backends.ancestral import (
+    LARGEST_CLOSURE,
     AncestralAttributor,
     ancestral_obstacle,
     build_closures,
@@ -66,11 +67,11 @@ def _coalitionwise(method: ValueMethod, sampled: bool) -> Backend:
         coalitions = count_sampled(problem, settings) if sampled else count_ideals(problem, settings) or 0
         n = problem.n_features
         orders = settings.n_orders if sampled else 0
-        work = Workload(n_rows, coalitions, n, settings.n_draws, is_ancestral(problem))
+        work = Workload(n_rows, coalitions, n, settings.n_draws, is_ancestral(problem), settings.batch_size)
         cost = method.cost(problem.background, problem.predictor, work)
         # nu is never held for more pairs of row and coalition than this
         pairs = min(min(n_rows, _ROW_BLOCK) * coalitions, DENSE_LIMIT // problem.n_outputs)
-        held = method.cost(problem.background, problem.predictor, Workload(1, pairs, n, settings.n_draws)).memory
+        held = method.cost(problem.background, problem.predictor, replace(work, n_rows=1, n_coalitions=pairs)).memory
         columns = n * (min(orders, N_GROUPS) if sampled else 1)
         return Estimate(
             coalitions,
@@ -116,6 +117,12 @@ def _terms_obstacle(problem: Problem) -> str | None:
     return None
 
 
+def _seconds_to_classify(problem: Problem, coalitions: int) -> float:
+    """Finding the classes of one group of terms; the more features, the more bits a coalition has to compare."""
+    words = max(1.0, problem.n_features / 36)
+    return 4e-3 + 2e-4 * problem.n_features + coalitions * _SECONDS_PER_CLASSIFIED * words
+
+
 def _termwise(sampled: bool) -> Backend:
     columns_of = order_columns if sampled else ideal_columns
     order_obstacle = orders_obstacle if sampled else ideals_obstacle
@@ -142,10 +149,8 @@ def _termwise(sampled: bool) -> Backend:
         per_query = max(
             _SECONDS_PER_QUERY[clamped], 0 if clamped else clique_states(problem.background.network) * 5e-10
         )
-        # features are bits of words: more of them, more words to compare
-        words = max(1.0, problem.n_features / 36)
-        seconds = len(touched) * (4e-3 + 2e-4 * problem.n_features + coalitions * _SECONDS_PER_CLASSIFIED * words)
-        seconds += queries * per_query + seconds_to_plan(problem.background.network)
+        seconds = len(touched) * _seconds_to_classify(problem, coalitions) + queries * per_query
+        seconds += seconds_to_plan(problem.background.network)
         memory = coalitions * (problem.n_features * 3 + 300) + len(touched) * classes * 200 + 2**27
         memory += orders * problem.n_features * BYTES_PER_ORDER
         return Estimate(
@@ -193,12 +198,17 @@ def _ancestral_estimate(problem: Problem, settings: Settings, n_rows: int) -> Es
     assert products is not None
     coalitions = count_ideals(problem, settings) or 0
     assert problem.order is not None
-    n_sets = len(closed_sets(problem.background, problem.order, products)[0])
+    sets, member = closed_sets(problem.background, problem.order, products)
+    n_sets = len(sets)
+    left = int((sets.sum(axis=1) > LARGEST_CLOSURE)[member].sum())
     entries, ideals, size = estimate_entries(problem.background, problem.order, products, coalitions)
     # a few dozen ideals stay alive for a row; loading the kernels is in the sum
     visited = int(products.n_terms * patterns(n_rows) * min(ideals, 64))
     layouts = n_sets * (5e-4 + coalitions * 1e-7)
     seconds = 0.3 + layouts + products.n_terms * (5e-5 + entries * 1e-8) + visited * 2e-8
+    if left:  # what goes to the terms' own backend
+        queries = left * min(coalitions, ideals) * patterns(n_rows) * 0.3
+        seconds += left * _seconds_to_classify(problem, coalitions) + queries * _SECONDS_PER_QUERY[True]
     memory = coalitions * (problem.n_features * 3 + 300) + int(n_sets * ideals * (8 * size + 200)) + 2**27
     return Estimate(coalitions, 0, 0, visited, seconds, memory)
 
@@ -237,8 +247,11 @@ def _forest_estimate(problem: Problem, settings: Settings, n_rows: int) -> Estim
         assert problem.order is not None
         some = products.only(np.linspace(0, products.n_terms - 1, min(64, products.n_terms)).astype(int))
         nodes, parents = _feature_nodes(problem), problem.order.parents
-        work = prepare_forest(problem.background.network, nodes, some, order_parents=parents).work / some.n_terms
-        seconds = 2.0 + products.n_terms * (2e-4 + patterns(n_rows) * work * _SECONDS_PER_OPERATION)
+        ready = prepare_forest(problem.background.network, nodes, some, order_parents=parents)
+        # rows that look alike to a small closure do not to a large one
+        closure = float(ready.groups.closure.sum(axis=1).mean())
+        told_apart = patterns(n_rows) if closure < 12 else n_rows
+        seconds = 2.0 + products.n_terms * (2e-4 + told_apart * ready.work / some.n_terms * _SECONDS_PER_OPERATION)
         seconds += seconds_to_plan(problem.background.network)
     memory = 2**26 + products.n_terms * (4 * n + 200) + 32 * min(n_rows, _TERM_ROW_BLOCK) * n * products.n_outputs
     return Estimate(0, 0, 0, pairs, seconds, memory)

@@ -10,6 +10,7 @@ W_q depends on the graph and on F alone. For an ideal of the network the classes
 few dozen even where the lattice has millions of ideals; rows that agree on what the classes see share the result.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -100,9 +101,9 @@ class TermwiseAttributor:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Number the distinct evidence among pairs of pattern and class: ids (pairs,) and one pair of each."""
         seen = np.flatnonzero(group.seen)
-        cards = np.array([self.background.cardinalities[v] + 1 for v in seen], dtype=float)
-        if cards.prod() < 2.0**53:  # a digit per feature, zero where the class does not look: one exact float product
-            radix = np.concatenate([[1.0], np.cumprod(cards[:-1])])
+        cards = [self.background.cardinalities[v] + 1 for v in seen]
+        if math.prod(cards) < 2**53:  # a digit per feature, zero where the class does not look: one exact float product
+            radix = np.concatenate([[1.0], np.cumprod(cards[:-1], dtype=float)])
             keys = ((patterns[:, seen] + 1) * radix) @ group.classes[:, seen].T.astype(float)
             _, chosen, ids = np.unique(keys[pattern, of_class], return_index=True, return_inverse=True)
             return ids, chosen

@@ -82,8 +82,8 @@ class AsymmetricExplainer(shap.Explainer):
     order_method : str
         Sampler of topological orders, see :meth:`CausalOrder.sample_topological_orders`.
     budget : float
-        Estimated seconds that ``auto`` may spend on an exact result. A black box is timed for the estimate; name an
-        ``algorithm`` where the choice must not depend on the machine.
+        Estimated seconds within which ``auto`` looks for an exact result, else for the best approximation. A black box
+        is timed for the estimate; name an ``algorithm`` where the choice must not depend on the machine.
     memory_limit : int
         Bytes that no plan may exceed.
     ideal_limit : int

@@ -7,10 +7,12 @@ rows with it: its blocks are run again.
 """
 
 import pickle
+from collections import deque
 from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 
@@ -104,19 +106,60 @@ def _in_processes(parcel: "Parcel", rows: np.ndarray, cuts: list[slice], n_jobs:
     import joblib
     from joblib.parallel import get_active_backend
 
+    backend = get_active_backend()[0]
+    if type(backend).__module__ == "joblib._dask":
+        yield from _on_dask(backend, parcel, rows, cuts, count_jobs(n_jobs))
+        return
     run = joblib.delayed(attribute_parcel)
     if _is_local():
         tasks = [run(parcel.name, parcel.content, rows[block]) for block in cuts]
-    else:  # Dask would place arrays on a worker beforehand, and lose them with it; bytes go along with their block
+    else:  # whatever another engine does with arrays, bytes go along with their block
         content = parcel.content.tobytes()
         tasks = [run(parcel.name, content, pickle.dumps(rows[block])) for block in cuts]
     # one block per task: joblib would otherwise gather quick ones, and a bar would wait for them
-    if get_active_backend()[0].supports_return_generator:
+    if backend.supports_return_generator:
         yield from joblib.Parallel(n_jobs=n_jobs, return_as="generator", batch_size=1)(tasks)
         return
     wave = 4 * count_jobs(n_jobs)  # not all results at once
     for first in range(0, len(tasks), wave):
         yield from joblib.Parallel(n_jobs=n_jobs, batch_size=1)(tasks[first : first + wave])
+
+
+def _on_dask(backend: Any, parcel: "Parcel", rows: np.ndarray, cuts: list[slice], jobs: int) -> Iterator[Attribution]:
+    """Blocks as tasks of Dask's own.
+
+    Through joblib, an error that is Dask's and not the task's (its workers died too often, no worker is left) would
+    reach nobody, and the caller would wait for ever. Arrays would be placed on a worker beforehand, and be lost with
+    it; bytes go along with their block.
+    """
+    from distributed import KilledWorker
+
+    content = parcel.content.tobytes()
+    waiting: deque[Any] = deque()
+    try:
+        with backend.retrieval_context():  # a caller that is itself a task of Dask makes room meanwhile
+            for block in cuts:
+                waiting.append(
+                    backend.client.submit(
+                        attribute_parcel,
+                        parcel.name,
+                        content,
+                        pickle.dumps(rows[block]),
+                        pure=False,
+                        **backend.submit_kwargs,
+                    )
+                )
+                if len(waiting) >= 2 * jobs:  # not all results at once
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+    except KilledWorker as error:
+        raise ShapAsvError(
+            f"workers that explained the same rows died, one after the other; out of memory? Dask says: {error}"
+        ) from error
+    finally:
+        if waiting:
+            backend.client.cancel(list(waiting))
 
 
 # --- travelling to other processes ----------------------------------------------------------------------------------

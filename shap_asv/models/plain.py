@@ -17,7 +17,10 @@ from shap_asv.errors import ModelError
 from shap_asv.models.inputs import CELLS
 from shap_asv.models.outputs import ModelCall, check_finite, choose_call, name_outputs
 from shap_asv.models.pipelines import known_columns
-from shap_asv.models.speed import Timed, seconds_per_row
+from shap_asv.models.speed import MOST, Stopwatch, Timed
+
+# A first call that takes longer than this is made twice before its time is believed.
+_WARM = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,19 +57,22 @@ class PlainPredictor:
     products: ClassVar[None] = None
     reason: ClassVar[str] = "over a matrix the model is called as it is, not looked into"
 
-    def seconds(self, n_rows: int) -> float:
-        """What asking the model about so many rows will take."""
-        return self.first_call.at_most(n_rows) or n_rows * self._seconds_per_row
+    def seconds(self, n_rows: int, n_calls: int, most: int = MOST) -> float:
+        """What asking the model will take (:class:`Stopwatch`)."""
+        return self._stopwatch.seconds(n_rows, n_calls, most)
 
     @cached_property
-    def _seconds_per_row(self) -> float:
+    def _stopwatch(self) -> Stopwatch:
         rows = self.tried
 
         def ask(n_rows: int) -> None:
             places = np.arange(n_rows) % len(rows)
-            self.predict(rows.iloc[places] if hasattr(rows, "iloc") else rows[places])
+            self.predict(rows.iloc[places].reset_index(drop=True) if hasattr(rows, "iloc") else rows[places])
 
-        return seconds_per_row(ask, self.first_call)
+        return Stopwatch(ask, self.first_call)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_stopwatch"}
 
     def predict(self, rows: Any) -> np.ndarray:
         """M at the rows of an ndarray or DataFrame (q, n) -> float64 (q, k), in blocks of at most ``batch_size`` "
@@ -148,4 +154,8 @@ def read_plain_model(
     tried, start = copy(probe), time.perf_counter()  # a copy: the model may write into what it is given
     k = predictor.predict(probe).shape[1]
     first = Timed(len(probe), time.perf_counter() - start)
+    if first.seconds > _WARM:  # was that the model, or what it loads and compiles once?
+        again, start = copy(tried), time.perf_counter()
+        predictor.predict(again)
+        first = Timed(len(probe), min(first.seconds, time.perf_counter() - start))
     return PlainPredictor(call, columns, names, k, name_outputs(call, k, output_names), batch_size, tried, first)

@@ -26,7 +26,7 @@ from shap_asv.models.probes import cover_rows, probe_rows
 from shap_asv.models.products import NotSumOfProducts, SumOfProducts
 from shap_asv.models.readers import read_products
 from shap_asv.models.sklearn_trees import rounds_input
-from shap_asv.models.speed import FASTEST, Timed, seconds_per_row
+from shap_asv.models.speed import FASTEST, MOST, Stopwatch, Timed
 
 __all__ = ["PlainPredictor", "Predictor", "read_model", "read_plain_model"]
 
@@ -69,16 +69,17 @@ class Predictor:
     def cardinalities(self) -> tuple[int, ...]:
         return tuple(len(labels) for labels in self.states)
 
-    def seconds(self, n_rows: int) -> float:
-        """What asking a black box about so many rows will take; other models need not be asked, and are not timed."""
-        if self.products is not None:
-            return n_rows * FASTEST
-        return self.first_call.at_most(n_rows) or n_rows * self._seconds_per_row
+    def seconds(self, n_rows: int, n_calls: int, most: int = MOST) -> float:
+        """What asking a black box will take (:class:`Stopwatch`); other models need not be asked, and are not timed."""
+        return n_rows * FASTEST if self.products is not None else self._stopwatch.seconds(n_rows, n_calls, most)
 
     @cached_property
-    def _seconds_per_row(self) -> float:
+    def _stopwatch(self) -> Stopwatch:
         rows = cover_rows(self.cardinalities)  # which the model is known to take
-        return seconds_per_row(lambda n_rows: self.predict(np.resize(rows, (n_rows, rows.shape[1]))), self.first_call)
+        return Stopwatch(lambda n_rows: self.predict(np.resize(rows, (n_rows, rows.shape[1]))), self.first_call)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_stopwatch"}
 
     def predict(self, codes: np.ndarray) -> np.ndarray:
         """M at rows of state codes (q, n) -> float64 (q, k), in calls of at most ``batch_size`` rows.

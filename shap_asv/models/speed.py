@@ -5,20 +5,22 @@ takes a second for one. A plan that does not ask would promise seconds and take 
 first call, which has to be made anyway, and only where that leaves the matter open by a few calls more.
 """
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-#: No model is taken for faster than this: preparing its input takes about as long.
+#: No row is taken for faster than this: preparing the model's input takes about as long.
 FASTEST = 5e-6
 # Work that may be planned by an upper bound: nobody waits for it.
 _AT_ONCE = 1.0
-# A call that takes as long as the first is not enough, nor are a few milliseconds, to tell what a row costs.
+# Neither a call that takes as long as the first nor a few milliseconds tell what a row costs.
 _LONG_ENOUGH, _SO_MUCH_LONGER = 0.02, 3.0
 # After a call that takes as long as this the model is not asked again.
 _PATIENCE = 0.25
-_GROWTH, _MOST = 4, 16_384
+#: Rows of the largest call that is made only to be timed.
+MOST = 512
 
 
 @dataclass(frozen=True)
@@ -28,41 +30,69 @@ class Timed:
     n_rows: int
     seconds: float
 
-    def at_most(self, n_rows: int) -> float | None:
-        """What ``n_rows`` take when each takes as long as one of this call's; None if that is worth a closer look.
 
-        An upper bound: what a call costs beside its rows is counted for each of them.
+@dataclass(frozen=True)
+class Speed:
+    """Seconds of a call beside its rows, and of a row."""
 
-        >>> Timed(4, 0.002).at_most(100), Timed(4, 0.002).at_most(10**6)
-        (0.05, None)
-        """
-        each = max(FASTEST, self.seconds / self.n_rows)
-        return n_rows * each if n_rows * each <= _AT_ONCE or each <= FASTEST else None
+    per_call: float
+    per_row: float
+
+    def seconds(self, n_rows: int, n_calls: int) -> float:
+        """``n_rows`` rows in ``n_calls`` calls."""
+        return n_calls * self.per_call + n_rows * self.per_row
 
 
-def seconds_per_row(ask: Callable[[int], Any], first: Timed) -> float:
-    """What a row more costs in a large call: ``ask(n)`` has the model answer n rows, ``first`` was a call of few.
+class Stopwatch:
+    """Predicts what calls of a model take; ``ask(n)`` has it answer n rows, ``first`` was a call of few.
 
-    Calls grow until one shows that the model is fast, or takes clearly longer than the first; the slope between the
-    two counts, since what a call costs beside its rows is not theirs. A model that took a second for its first rows is
-    not asked again. Never less than :data:`FASTEST`, and rounded up to it times a power of two: plans should not hang
-    on the last digit of a stopwatch.
+    Nothing is asked where an upper bound says that the work is done at once, and no call is larger than those that are
+    planned, nor than :data:`MOST` rows: a model that takes a batch at a time gets no more than that.
+    """
+
+    def __init__(self, ask: Callable[[int], Any], first: Timed) -> None:
+        self._ask, self._first = ask, first
+        self._known: dict[int, Speed] = {}
+
+    def seconds(self, n_rows: int, n_calls: int, most: int = MOST) -> float:
+        """What ``n_rows`` rows in ``n_calls`` calls will take; a call made to be timed has at most ``most`` rows."""
+        first, n_calls = self._first, max(1, n_calls)
+        size = n_rows / n_calls
+        bound = max(n_rows * FASTEST, n_calls * first.seconds * max(1.0, size / first.n_rows))
+        growth = 4 if first.seconds < _AT_ONCE else 2
+        largest = min(MOST, most, int(size))
+        if bound <= max(_AT_ONCE, n_rows * FASTEST) or first.n_rows * growth > largest:
+            return bound
+        steps = int(math.log(largest / first.n_rows, growth) + 1e-9)
+        if steps not in self._known:
+            self._known[steps] = measure(self._ask, first, growth, steps)
+        return self._known[steps].seconds(n_rows, n_calls)
+
+
+def measure(ask: Callable[[int], Any], first: Timed, growth: int, steps: int) -> Speed:
+    """What a call costs, and what a row more costs: calls grow ``steps`` times at most, each by the factor ``growth``.
+
+    They stop when one shows that the model is fast, or takes clearly longer than the first. Figures are rounded up to
+    powers of two (of :data:`FASTEST`): plans should not hang on the last digit of a stopwatch.
 
     >>> import time
-    >>> 1e-3 < seconds_per_row(lambda n: time.sleep(n / 1000), Timed(4, 0.004)) < 4e-3
+    >>> speed = measure(lambda n: time.sleep(n / 1000), Timed(4, 0.004), 4, 3)
+    >>> 1e-3 < speed.per_row < 4e-3
     True
     """
-    each = first.seconds / first.n_rows
-    if first.seconds < _AT_ONCE:
-        n_rows, taken = first.n_rows, first.seconds
-        long_enough = min(_PATIENCE, max(_LONG_ENOUGH, _SO_MUCH_LONGER * first.seconds))
-        while n_rows == first.n_rows or (n_rows * FASTEST < taken < long_enough and n_rows < _MOST):
-            n_rows *= _GROWTH
-            start = time.perf_counter()
-            ask(n_rows)
-            taken = time.perf_counter() - start
-        each = (taken - first.seconds) / (n_rows - first.n_rows)
-    steps = 1.0
-    while steps * FASTEST < each:
-        steps *= 2.0
-    return steps * FASTEST
+    n_rows, taken = first.n_rows, first.seconds
+    long_enough = min(_PATIENCE, max(_LONG_ENOUGH, _SO_MUCH_LONGER * first.seconds))
+    for step in range(steps):
+        if step and not n_rows * FASTEST < taken < long_enough:
+            break
+        n_rows *= growth
+        start = time.perf_counter()
+        ask(n_rows)
+        taken = time.perf_counter() - start
+    per_row = max(0.0, (taken - first.seconds) / (n_rows - first.n_rows))
+    per_call = max(0.0, first.seconds - first.n_rows * per_row)
+    return Speed(_round_up(per_call), _round_up(per_row))
+
+
+def _round_up(seconds: float) -> float:
+    return FASTEST * 2.0 ** math.ceil(math.log2(max(1.0, seconds / FASTEST)))

@@ -177,7 +177,11 @@ def _obstacle(background: object, predictor: Predictor) -> str | None:
 
 def _cost(background: DiscreteBackground, predictor: Predictor, work: Workload) -> Cost:
     size, k = background.size, predictor.n_outputs + 1
-    seconds = _SECONDS_AT_LEAST + predictor.seconds(size) + work.n_rows * size * k * _SECONDS_PER_ADDITION
+    seconds = (
+        _SECONDS_AT_LEAST
+        + predictor.seconds(size, -(-size // work.rows_per_call(predictor)))
+        + work.n_rows * size * k * _SECONDS_PER_ADDITION
+    )
     seconds += work.n_rows * k * (background.n_features << background.n_features) * _SECONDS_PER_ADDITION
     rows = min(work.n_rows * work.n_coalitions, _rows_at_a_time(background, predictor.n_outputs))
     held = rows * (2 * 8 * (k << background.n_features) + 4 * min(_BLOCK, size))

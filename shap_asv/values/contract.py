@@ -44,6 +44,11 @@ class Workload:
     n_features: int
     n_draws: int = 0
     ancestral: bool = False
+    batch_size: int = 65_536
+
+    def rows_per_call(self, predictor: Any) -> int:
+        """Rows that the model gets in one call, at most."""
+        return min(self.batch_size, predictor.batch_size or self.batch_size)
 
 
 @dataclass(frozen=True)

@@ -138,7 +138,9 @@ def _obstacle(background: object, predictor: PlainPredictor) -> str | None:
 def _cost(background: MatrixBackground, predictor: PlainPredictor, work: Workload) -> Cost:
     calls = work.n_rows * work.n_coalitions * background.n_samples
     memory = 8 * (65_536 * work.n_features + work.n_rows * work.n_coalitions * (predictor.n_outputs or 1))
-    return Cost(model_calls=calls, queries=0, seconds=predictor.seconds(calls), memory=memory)
+    per_row = -(-work.n_coalitions * background.n_samples // work.rows_per_call(predictor))
+    seconds = predictor.seconds(calls, work.n_rows * per_row)
+    return Cost(model_calls=calls, queries=0, seconds=seconds, memory=memory)
 
 
 def _build(background: MatrixBackground, predictor: PlainPredictor, options: ValueOptions) -> MarginalValues:

@@ -95,9 +95,10 @@ def _obstacle(background: object, predictor: Predictor) -> str | None:
 def _cost(background: DiscreteBackground, predictor: Predictor, work: Workload) -> Cost:
     calls = work.n_rows * work.n_coalitions * work.n_draws
     memory = 8 * N_GROUPS * work.n_rows * work.n_coalitions * predictor.n_outputs + 8 * 65_536 * work.n_features
-    return Cost(
-        model_calls=calls, queries=0, seconds=calls * _SECONDS_PER_DRAW + predictor.seconds(calls), memory=memory
-    )
+    # a call of the model has all draws of some pairs of row and coalition, or some draws of one
+    size = min(work.rows_per_call(predictor), max(1, calls))
+    seconds = calls * _SECONDS_PER_DRAW + predictor.seconds(calls, -(-calls // size), most=background.size)
+    return Cost(model_calls=calls, queries=0, seconds=seconds, memory=memory)
 
 
 def _build(background: DiscreteBackground, predictor: Predictor, options: ValueOptions) -> MonteCarlo:

@@ -164,7 +164,11 @@ def _cost(background: DiscreteBackground, predictor: Predictor, work: Workload) 
     cells = work.n_coalitions * (size**0.5 * 4 + work.n_rows) * (predictor.n_outputs + 1)
     memory = int(8 * (size * (3 * predictor.n_outputs + 2) + work.n_rows * work.n_coalitions * predictor.n_outputs))
     memory += 16 * largest_product(background.network, tuple(background.nodes.tolist()))
-    seconds = predictor.seconds(size) + cells * _SECONDS_PER_CELL + work.n_coalitions * 5e-5
+    seconds = (
+        predictor.seconds(size, -(-size // work.rows_per_call(predictor)))
+        + cells * _SECONDS_PER_CELL
+        + work.n_coalitions * 5e-5
+    )
     return Cost(model_calls=size, queries=work.n_coalitions, seconds=seconds, memory=memory)
 
 

@@ -114,8 +114,16 @@ def test_max_evals_stops_an_exact_enumeration(asia_score):
 
 def test_auto_falls_back_on_sampling_and_says_so(asia):
     network, model, X = asia
-    explainer = AsymmetricExplainer(model, network, budget=1e-9, seed=0)
+    explainer = AsymmetricExplainer(model, network, budget=1e-9, n_orders=2, seed=0).symmetric()
     plan = explainer.plan(X)
     assert not plan.exact
     assert "would take about" in plan.why
     assert explainer(X[:3]).error_std is not None
+
+
+def test_auto_does_not_sample_where_that_saves_nothing(asia):
+    """1,000 orders of asia meet all of its 19 ideals: past the budget either way, the exact result costs no more."""
+    network, model, X = asia
+    plan = AsymmetricExplainer(model, network, budget=1e-9, seed=0).plan(X)
+    assert plan.exact
+    assert "sampling would not take much less" in plan.why

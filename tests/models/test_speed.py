@@ -6,8 +6,8 @@ import pytest
 from shap_asv import AsymmetricExplainer
 from shap_asv.backgrounds.network import DiscreteNetwork
 from shap_asv.models import speed
-from shap_asv.models.predictor import read_model, read_plain_model
-from shap_asv.models.speed import FASTEST, Timed, seconds_per_row
+from shap_asv.models.predictor import read_plain_model
+from shap_asv.models.speed import FASTEST, Stopwatch, Timed
 
 NAMES = tuple(f"x{v}" for v in range(14))
 COINS = DiscreteNetwork(NAMES, ((0, 1),) * 14, ((),) * 14, (np.array([0.4, 0.6]),) * 14)
@@ -38,48 +38,128 @@ def install(monkeypatch, per_call: float, per_row: float) -> Clock:
     return clock
 
 
-@pytest.mark.parametrize("per_call", [0.0, 1e-3, 0.1])
+def stopwatch(clock: Clock, n_rows: int) -> Stopwatch:
+    before = clock.now
+    clock.take(n_rows)
+    first = Timed(n_rows, clock.now - before)
+    clock.asked.clear()
+    return Stopwatch(clock.take, first)
+
+
+@pytest.mark.parametrize("per_call", [0.0, 1e-3, 0.1, 1.5])
 @pytest.mark.parametrize("per_row", [1e-9, 1e-5, 1e-4, 3e-3])
 def test_rows_are_told_from_calls(monkeypatch, per_call, per_row):
-    clock = install(monkeypatch, per_call, per_row)
-    clock.take(3)
-    found = seconds_per_row(clock.take, Timed(3, clock.now))
-    assert max(FASTEST, per_row * (1 - 1e-9)) <= found <= max(FASTEST, 2.001 * per_row)
+    watch = stopwatch(install(monkeypatch, per_call, per_row), 3)
+    for n_rows, n_calls in ((10**6, 16), (10**5, 500)):
+        true = n_calls * per_call + n_rows * max(FASTEST, per_row)
+        assert true * (1 - 1e-9) <= watch.seconds(n_rows, n_calls) <= 2.1 * true + n_calls * FASTEST
 
 
-def test_a_model_that_takes_seconds_is_not_asked_again(monkeypatch):
-    clock = install(monkeypatch, 0.0, 1.0)
-    assert 1.0 <= seconds_per_row(clock.take, Timed(3, 3.0)) < 2.1
+def test_many_small_calls_take_as_long_as_they_do(monkeypatch):
+    clock = install(monkeypatch, 0.02, 1e-6)
+    watch = stopwatch(clock, 5)
+    assert watch.seconds(600, 200) == pytest.approx(4.0, rel=0.01)
     assert clock.asked == []
 
 
-def test_no_call_is_much_longer_than_patience(monkeypatch):
+def test_no_call_is_larger_than_those_that_are_planned(monkeypatch):
+    clock = install(monkeypatch, 0.05, 1e-5)
+    watch = stopwatch(clock, 2)
+    watch.seconds(100_000, 1000)
+    assert max(clock.asked) == 32
+    watch.seconds(100_000, 1)
+    assert max(clock.asked) == 512
+    watch.seconds(100_000, 1, most=50)
+    assert sorted(set(clock.asked)) == [8, 32, 128, 512]
+
+
+def test_a_slow_model_is_asked_only_a_little_longer(monkeypatch):
+    clock = install(monkeypatch, 0.0, 1.0)
+    assert 1e6 <= stopwatch(clock, 3).seconds(10**6, 1) < 2.1e6
+    assert clock.asked == [6]
     clock = install(monkeypatch, 0.0, 0.01)
-    clock.take(4)
-    seconds_per_row(clock.take, Timed(4, clock.now))
-    assert clock.now < 2.0
+    stopwatch(clock, 4).seconds(10**6, 1)
+    assert sum(clock.asked) < 100
 
 
-def test_a_fast_first_call_settles_it(monkeypatch):
-    clock = install(monkeypatch, 0.0, 1e-7)
-    predictor = read_model(clock, NAMES, COINS.states)
-    before = len(clock.asked)
-    assert predictor.seconds(10**6) == pytest.approx(10**6 * FASTEST)
-    assert len(clock.asked) == before
+def test_a_fast_model_is_asked_about_few_rows(monkeypatch):
+    clock = install(monkeypatch, 1e-4, 1e-7)
+    assert stopwatch(clock, 2).seconds(10**6, 1) == pytest.approx(10**6 * FASTEST, rel=1e-3)
+    assert sum(clock.asked) < 500
+
+
+def test_nothing_is_asked_where_nobody_would_wait(monkeypatch):
+    clock = install(monkeypatch, 1e-3, 1e-3)
+    assert stopwatch(clock, 2).seconds(300, 1) == pytest.approx(0.45)
+    assert clock.asked == []
+    assert stopwatch(clock, 2).seconds(0, 0) == pytest.approx(0.003)
+    assert clock.asked == []
+
+
+def test_a_small_job_asks_little(monkeypatch):
+    """Draws would be many, but a model over 32 states is asked about no more than 32 rows to plan."""
+    clock = install(monkeypatch, 0.05, 0.0)
+    five = DiscreteNetwork(NAMES[:5], ((0, 1),) * 5, ((),) * 5, (np.array([0.4, 0.6]),) * 5)
+    explainer = AsymmetricExplainer(clock, five, feature_names=list(NAMES[:5]))
+    clock.asked.clear()
+    assert explainer.plan(1).exact
+    assert sum(clock.asked) <= 40
+
+
+def test_batches_are_kept(monkeypatch):
+    def model(X):
+        assert len(X) <= 100
+        return slow(X)
+
+    slow = install(monkeypatch, 0.004, 1e-3)
+    explainer = AsymmetricExplainer(model, COINS, feature_names=list(NAMES), algorithm="ideals x table")
+    explainer(np.zeros((1, 14), dtype=int), batch_size=100)
+
+
+@pytest.mark.parametrize("columns", [None, ["a", "b", "c"]])
+def test_timing_hands_over_rows_as_they_come(monkeypatch, columns):
+    import pandas as pd
+
+    clock = install(monkeypatch, 0.01, 0.01)
+
+    def model(X):
+        if columns is not None:
+            assert list(X.columns) == columns
+            assert X.index.is_unique
+        return clock(X)
+
+    data = np.arange(60.0).reshape(20, 3)
+    data = data if columns is None else pd.DataFrame(data, columns=columns)
+    clock.asked.clear()
+    plan = AsymmetricExplainer(model, data).plan(50)
+    assert plan.chosen.estimate.seconds > 1.0
+    assert max(clock.asked) > 5
+
+
+def test_what_a_model_loads_at_first_is_not_counted(monkeypatch):
+    clock = install(monkeypatch, 2.0, 1e-6)
+
+    def model(X):
+        answer = clock(X)
+        clock.per_call = 1e-4
+        return answer
+
+    predictor = read_plain_model(model, probe=np.ones((5, 3)))
+    assert predictor.seconds(10**6, 16) < 10
 
 
 def test_matrices_are_timed_on_their_own_rows(monkeypatch):
     clock = install(monkeypatch, 0.0, 1e-3)
     predictor = read_plain_model(clock, probe=np.ones((5, 3)))
-    assert 1e3 <= predictor.seconds(10**6) <= 2.1e3
+    assert 1e3 <= predictor.seconds(10**6, 10) <= 2.1e3
 
 
 def test_plans_know_slow_models(monkeypatch):
-    """16,384 states: half a minute at most for any quick model, weeks for one that takes minutes a row."""
+    """16,384 states: seconds for a quick model, an hour for one that takes 0.2 s a row."""
     quick = AsymmetricExplainer(install(monkeypatch, 0.0, 1e-4), COINS, algorithm="auto", feature_names=list(NAMES))
     assert quick.plan(3).exact
     clock = install(monkeypatch, 0.0, 0.2)
-    slow = AsymmetricExplainer(clock, COINS, algorithm="auto", n_orders=10, n_draws=10, feature_names=list(NAMES))
+    slow = AsymmetricExplainer(clock, COINS, algorithm="auto", n_orders=4, n_draws=4, feature_names=list(NAMES))
     plan = slow.plan(3)
     assert not plan.exact
     assert "would take about" in plan.why
@@ -87,8 +167,22 @@ def test_plans_know_slow_models(monkeypatch):
     assert by_name.chosen.estimate.seconds >= 16_384 * 0.2
 
 
-def test_a_fast_model_is_asked_about_few_rows(monkeypatch):
-    clock = install(monkeypatch, 1e-4, 1e-7)
-    clock.take(2)
-    assert seconds_per_row(clock.take, Timed(2, clock.now)) == FASTEST
-    assert sum(clock.asked) < 500
+def test_what_costs_as_much_as_an_exact_result_is_not_sampled(monkeypatch):
+    """Past the budget either way: with sampled orders the model would be asked about every state, too."""
+    ten = DiscreteNetwork(NAMES[:10], ((0, 1),) * 10, ((),) * 10, (np.array([0.4, 0.6]),) * 10)
+    clock = install(monkeypatch, 0.0, 0.02)
+    plan = AsymmetricExplainer(clock, ten, feature_names=list(NAMES[:10]), budget=15).plan(10)
+    assert plan.exact
+    assert "sampling would not take much less" in plan.why
+
+
+def test_an_approximation_keeps_to_the_budget(monkeypatch):
+    """A chain of 20: one order, 21 coalitions, a million states; draws are affordable, every state is not."""
+    names = tuple(f"x{v}" for v in range(20))
+    flip = np.array([[0.7, 0.2], [0.3, 0.8]])
+    parents = ((), *((v,) for v in range(19)))
+    chain = DiscreteNetwork(names, ((0, 1),) * 20, parents, (np.array([0.4, 0.6]), *(flip,) * 19))
+    clock = install(monkeypatch, 0.0, 0.004)
+    plan = AsymmetricExplainer(clock, chain, feature_names=list(names)).plan(1)
+    assert plan.chosen.name == "ideals x monte_carlo"
+    assert plan.chosen.estimate.seconds <= 600

@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 
+import dask
 import joblib
 import numpy as np
 import pytest
@@ -79,6 +80,22 @@ def test_a_worker_killed_in_the_middle_costs_no_row(cluster, monkeypatch):
         found = slow_explainer()(rows, silent=True).values
     assert lost(), "no block was on the worker when it was killed"
     np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_a_block_whose_workers_die_is_an_error_and_not_a_wait(monkeypatch):
+    """One death is taken for one too many: what Dask then says about the block has to reach the caller."""
+    monkeypatch.setattr(blocks, "BLOCK_LIMIT", 1)
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=":0", silence_logs=50
+        ) as local,
+        distributed.Client(local) as client,
+        joblib.parallel_config(backend="dask"),
+    ):
+        kill_at_work(client, pause=0.2)
+        with pytest.raises(ShapAsvError, match="died, one after the other"):
+            slow_explainer()(slow_rows(), silent=True)
 
 
 def test_a_local_process_killed_in_the_middle_costs_no_row(monkeypatch):
