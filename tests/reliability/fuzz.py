@@ -5,17 +5,21 @@ Case ``k`` depends on the number ``k`` alone, so a failure is repeated by its nu
     python -m tests.reliability.fuzz --case 4711
 
 How far each thousand has come is kept in ``.fuzz.json`` beside this file (not under version control): a run that was
-stopped goes on where it was. ``--fresh`` starts over.
+stopped goes on where it was, unless the sources have changed since: a thousand of other sources is run again.
+``--fresh`` starts over, ``--workers`` takes several processes. No record is kept of fewer than 10,000 cases.
 """
 
 import argparse
 import hashlib
 import json
+import multiprocessing
+import signal
 import sys
 import time
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -23,15 +27,20 @@ from pathlib import Path
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from tests.reliability.cases import case_of
+from tests.reliability.cases import CHOICES, case_of
 from tests.reliability.properties import check
-from tests.reliability.records import Figure, Record, keep
+from tests.reliability.records import Figure, Record, keep, show
 
 STATE = Path(__file__).parent / ".fuzz.json"
+ASKED = 10_000  # cases that make a record
 SPAN = 1000  # cases counted together
+BATCH = 20  # cases that another process runs before it reports
 SAVE_EVERY = 5.0  # seconds
 ROOT = Path(__file__).parents[2]
 COMMAND = "python -m tests.reliability.fuzz"
+
+Judge = Callable[[int], str | None]
+Outcome = tuple[int, str | None, float]  # a case, what went wrong, seconds of the processor
 
 
 @dataclass
@@ -86,48 +95,114 @@ def failure_of(k: int) -> str | None:
     return None
 
 
-def run(cases: int, path: Path = STATE, silent: bool = False) -> list[Span]:
+def outcomes(first: int, count: int, judge: Judge) -> list[Outcome]:
+    """Run the cases ``first .. first + count - 1``."""
+    found = []
+    for k in range(first, first + count):
+        start = time.process_time()
+        problem = judge(k)
+        found.append((k, problem, time.process_time() - start))
+    return found
+
+
+def outcomes_elsewhere(first: int, count: int, judge: Judge) -> list[Outcome]:
+    """The same in a worker."""
+    with threadpool_limits(1):
+        return outcomes(first, count, judge)
+
+
+def start_worker(code: str) -> None:
+    """Ctrl-C is for the parent; a worker that has read other sources than the parent is of no use."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sources() != code:
+        raise RuntimeError("the sources changed while workers were started")
+
+
+def in_turn(plan: list[tuple[Span, int]], judge: Judge) -> Iterator[tuple[Span, list[Outcome]]]:
+    """What is left of each span up to its size, case by case; whoever takes an outcome counts it in its span."""
+    for span, size in plan:
+        while span.done < size:
+            yield span, outcomes(span.first + span.done, 1, judge)
+
+
+def side_by_side(
+    plan: list[tuple[Span, int]], judge: Judge, workers: int, code: str
+) -> Iterator[tuple[Span, list[Outcome]]]:
+    """The same by several processes, each at a span of its own; a span goes on when its last batch is counted."""
+    waiting = [(span, size) for span, size in plan if span.done < size][::-1]
+    running: dict[Future[list[Outcome]], tuple[Span, int]] = {}
+    # spawned, not forked: the libraries of some models do not survive a fork
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(workers, context, start_worker, (code,))
+
+    def submit(span: Span, size: int) -> None:
+        first = span.first + span.done
+        running[pool.submit(outcomes_elsewhere, first, min(BATCH, size - span.done), judge)] = (span, size)
+
+    try:
+        while running or waiting:
+            while waiting and len(running) < workers:
+                submit(*waiting.pop())
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                span, size = running.pop(future)
+                yield span, future.result()
+                if span.done < size:
+                    submit(span, size)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def run(
+    cases: int, path: Path = STATE, silent: bool = False, workers: int = 1, judge: Judge = failure_of
+) -> list[Span]:
     """Run what is left of the first ``cases`` cases, span by span; the state is kept as it goes."""
     spans = read_state(path)
     code = sources()
-    plan = [(first, min(SPAN, cases - first)) for first in range(0, cases, SPAN)]
-    before = sum(min(spans[first].done, size) for first, size in plan if first in spans)
+    stale = [first for first in range(0, cases, SPAN) if first in spans and set(spans[first].sources) - {code}]
+    if stale:
+        print(f"{sum(spans[first].done for first in stale):,} cases were run with other sources; they are run again")
+    plan = []
+    for first in range(0, cases, SPAN):
+        if first in stale or first not in spans:
+            spans[first] = Span(first, sources=[code])
+        plan.append((spans[first], min(SPAN, cases - first)))
+    before = sum(min(span.done, size) for span, size in plan)
     bar = tqdm(total=cases, initial=before, unit="case", disable=silent, smoothing=0.02)
     saved = time.monotonic()
+    work = in_turn(plan, judge) if workers == 1 else side_by_side(plan, judge, workers, code)
     try:
-        for first, size in plan:
-            span = spans.setdefault(first, Span(first))
-            while span.done < size:
-                k, start = first + span.done, time.process_time()
-                problem = failure_of(k)
-                taken = time.process_time() - start
+        for span, found in work:
+            for k, problem, taken in found:
                 span.done += 1
                 span.seconds += taken
                 span.slowest = max(span.slowest, taken)
-                span.sources = sorted({*span.sources, code})
                 if problem is not None:
                     span.failures.append(k)
                     bar.write(f"case {k} fails: {problem}\n  repeat it with: {COMMAND} --case {k}")
-                bar.update()
-                if time.monotonic() - saved > SAVE_EVERY:
-                    write_state(path, spans)
-                    saved = time.monotonic()
+            bar.update(len(found))
+            if time.monotonic() - saved > SAVE_EVERY:
+                write_state(path, spans)
+                saved = time.monotonic()
     finally:
         bar.close()
         write_state(path, spans)
-    return [spans[first] for first, _ in plan]
+        work.close()
+    return [span for span, _ in plan]
 
 
-def record_of(cases: int, spans: list[Span]) -> Record:
+def record_of(spans: list[Span]) -> Record:
     """The figures of a finished run."""
+    tried = sum(span.done for span in spans)
     failures = [k for span in spans for k in span.failures]
     seconds = sum(span.seconds for span in spans)
     slowest = max(span.slowest for span in spans)
-    versions = {code for span in spans for code in span.sources}
+    kinds = {name: len(set(words)) for name, words in CHOICES.items()}
+    nodes, states = CHOICES["n_nodes"], CHOICES["max_states"]
     notes = [
-        "A case is a random network (1 to 6 nodes, 1 to 4 states, up to 3 parents, latent nodes, zeros), a causal "
-        "graph (the network's, sparser, denser, contradicting, unrelated, with nodes too many or too few, levels, "
-        "explicit orders), an encoder, one of 20 kinds of model and rows in one of 8 forms; beside the values it asks "
+        f"A case is a random network ({min(nodes)} to {max(nodes)} nodes, {min(states)} to {max(states)} states, up to "
+        "3 parents, latent nodes, zeros), a causal graph (the network's, sparser, denser, contradicting, unrelated, "
+        "with nodes too many or too few, levels, explicit orders), an encoder, "
+        f"one of {kinds['model']} kinds of model and rows in one of {kinds['rows']} forms; beside the values it asks "
         "for one thing more: every exact backend by name, `symmetric()`, `compare`, main effects, a choice of outputs, "
         "the logit link, sampled orders, Monte Carlo, `save` and `load`, impossible rows, or a matrix background "
         "beside `shap.ExactExplainer`. A third of the cases forces the compiled kernels that otherwise wait for large "
@@ -135,12 +210,10 @@ def record_of(cases: int, spans: list[Span]) -> Record:
         "The oracle enumerates all orders and the full joint distribution and imports nothing of this package. "
         "Agreement is asked to 1e-9 of the largest output, 3e-6 for XGBoost, which adds up in float32.",
     ]
-    if len(versions) > 1:
-        notes.append(f"The sources changed {len(versions) - 1} times while these cases ran.")
     figures = [
-        Figure("cases tried", f"{sum(span.done for span in spans):,}", f"{cases:,}"),
+        Figure("cases tried", f"{tried:,}", f"at least {ASKED:,}", tried >= ASKED),
         Figure("failures", str(len(failures)), "0", not failures),
-        Figure("processor time of a case, mean and largest", f"{seconds / cases * 1e3:.0f} ms, {slowest:.1f} s"),
+        Figure("processor time of a case, mean and largest", f"{seconds / tried * 1e3:.0f} ms, {slowest:.1f} s"),
         Figure("processor time in all", f"{seconds / 60:.1f} minutes"),
     ]
     return Record("fuzz", "Property tests against the definition", "make fuzz", figures, notes)
@@ -148,7 +221,8 @@ def record_of(cases: int, spans: list[Span]) -> Record:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--cases", type=int, default=10_000, help="run cases 0 .. CASES - 1")
+    parser.add_argument("--cases", type=int, default=ASKED, help="run cases 0 .. CASES - 1")
+    parser.add_argument("--workers", type=int, default=1, help="processes that share the cases")
     parser.add_argument("--case", type=int, help="run this one case, with its traceback")
     parser.add_argument("--fresh", action="store_true", help="forget what an earlier run has done")
     parser.add_argument("--silent", action="store_true", help="no progress bar")
@@ -166,8 +240,12 @@ def main(arguments: list[str] | None = None) -> int:
             return 0
         if options.fresh:
             STATE.unlink(missing_ok=True)
-        spans = run(options.cases, silent=options.silent)
-    keep(record_of(options.cases, spans))
+        spans = run(options.cases, STATE, options.silent, options.workers)
+    if options.cases < ASKED:
+        show(record_of(spans))
+        print(f"no record is kept of fewer than {ASKED:,} cases")
+    else:
+        keep(record_of(spans))
     failures = [k for span in spans for k in span.failures]
     for k in failures:
         print(f"case {k} failed; repeat it with: {COMMAND} --case {k}")

@@ -88,8 +88,13 @@ def test_a_wrong_weight_is_found(broken, tmp_path, capsys):
     assert 3 <= len(spans[0].failures) <= 40
     said = capsys.readouterr()
     assert f"--case {spans[0].failures[0]}" in said.out + said.err
-    assert fuzz.record_of(40, spans).figures[1].holds is False
+    assert fuzz.record_of(spans).figures[1].holds is False
     assert fuzz.main(["--case", str(spans[0].failures[0])]) == 1
+
+
+def seven_is_wrong(k):
+    """Stands for a run of case ``k``; a function of the number alone, like the real one."""
+    return "wrong" if k == 7 else None
 
 
 def test_a_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
@@ -100,19 +105,64 @@ def test_a_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
             ran.append(k)
             raise KeyboardInterrupt
         ran.append(k)
-        return "wrong" if k == 7 else None
+        return seven_is_wrong(k)
 
-    monkeypatch.setattr(fuzz, "failure_of", stops_at_25)
     monkeypatch.setattr(fuzz, "SPAN", 10)
     with pytest.raises(KeyboardInterrupt):
-        fuzz.run(40, path, silent=True)
-    assert {span.first: span.done for span in fuzz.read_state(path).values()} == {0: 10, 10: 10, 20: 5}
-    spans = fuzz.run(40, path, silent=True)
+        fuzz.run(40, path, silent=True, judge=stops_at_25)
+    assert {span.first: span.done for span in fuzz.read_state(path).values()} == {0: 10, 10: 10, 20: 5, 30: 0}
+    spans = fuzz.run(40, path, silent=True, judge=stops_at_25)
     assert ran == [*range(26), *range(25, 40)]
     assert [span.done for span in spans] == [10] * 4
     assert [k for span in spans for k in span.failures] == [7]
-    fuzz.run(40, path, silent=True)
+    fuzz.run(40, path, silent=True, judge=stops_at_25)
     assert len(ran) == 41
+
+
+def test_cases_of_other_sources_are_run_again(tmp_path, monkeypatch, capsys):
+    path, ran = tmp_path / "state.json", []
+    monkeypatch.setattr(fuzz, "SPAN", 10)
+    fuzz.run(20, path, silent=True, judge=seven_is_wrong)
+    state = fuzz.read_state(path)
+    state[0].sources = ["other"]
+    fuzz.write_state(path, state)
+    spans = fuzz.run(20, path, silent=True, judge=ran.append)
+    assert ran == [*range(10)]
+    assert [(span.done, span.failures, span.sources) for span in spans] == [(10, [], [fuzz.sources()])] * 2
+    assert "10 cases were run with other sources" in capsys.readouterr().out
+
+
+def test_workers_find_what_one_process_finds(tmp_path, monkeypatch):
+    """Spans of different lengths, one of them begun before, in batches that do not divide them."""
+    monkeypatch.setattr(fuzz, "SPAN", 10)
+    monkeypatch.setattr(fuzz, "BATCH", 4)
+    found = {}
+    for workers in (1, 2):
+        path = tmp_path / f"{workers}.json"
+        fuzz.run(3, path, silent=True, judge=seven_is_wrong)
+        spans = fuzz.run(25, path, silent=True, workers=workers, judge=seven_is_wrong)
+        assert list(fuzz.read_state(path).values()) == spans
+        found[workers] = [(span.first, span.done, span.failures, span.sources) for span in spans]
+    assert found[1] == found[2]
+    assert [entry[:3] for entry in found[1]] == [(0, 10, [7]), (10, 10, []), (20, 5, [])]
+
+
+def test_a_record_is_kept_of_whole_runs_only(tmp_path, monkeypatch, capsys):
+    """Fewer cases are shown. What the note counts is what the cases are drawn from."""
+    stored = []
+    monkeypatch.setattr(fuzz, "keep", stored.append)
+    monkeypatch.setattr(fuzz, "STATE", tmp_path / "state.json")
+    for asked in (5, 4):
+        monkeypatch.setattr(fuzz, "ASKED", asked)
+        fuzz.main(["--cases", "4", "--silent"])
+        assert len(stored) == (asked <= 4)
+    assert "no record is kept of fewer than 5 cases" in capsys.readouterr().out
+    assert stored[0].figures[0].holds
+    monkeypatch.setattr(fuzz, "ASKED", 5)
+    short = fuzz.record_of([fuzz.Span(0, done=4)])
+    assert short.figures[0].holds is False
+    monkeypatch.setitem(fuzz.CHOICES, "rows", ("frame", "frame", "array"))
+    assert "rows in one of 2 forms" in fuzz.record_of([fuzz.Span(0, done=4)]).notes[0]
 
 
 def test_the_same_case_gives_the_same_numbers():
