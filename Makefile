@@ -2,19 +2,21 @@
 PYTHON ?= python3
 OLDEST_PYTHON ?= python3.11
 NEWEST_PYTHON ?= python3.12
+WORKERS ?= 1
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.ready-docs
 
-.PHONY: help limits engines versions demo test lint types clean docs fuzz mutants benchmark compatibility
+.PHONY: help limits engines versions demo test lint types clean docs fuzz mutants benchmark compatibility reliability
 
 help:
 	@echo "make demo   set up, explain a model of the cancer network, write demo/"
 	@echo "make test   set up, then run tests, ruff and mypy"
 	@echo "make docs   set up, then build the documentation into docs/_build/html"
 	@echo "make benchmark  set up, run all experiments (about half an hour), rewrite docs/benchmarks.md"
-	@echo "make fuzz   set up, then 10,000 random cases against the definition (goes on where it stopped)"
+	@echo "make reliability  set up, then bad input, numerical extremes and statistical tests (minutes)"
+	@echo "make fuzz   set up, then 10,000 random cases against the definition (goes on where it stopped; WORKERS=4 for four processes)"
 	@echo "make compatibility  wheel, sdist, and the tests with the oldest and the newest versions (half an hour)"
 	@echo "make mutants  set up, then break the code in known ways and see that the tests notice"
 	@echo "make limits set up, then Ctrl-C in every backend, planned and measured memory, a million rows (about half an hour)"
@@ -55,8 +57,13 @@ docs: $(DOCS_READY)
 benchmark: $(READY)
 	$(BIN)/python -m benchmarks
 
+reliability: $(READY)
+	$(BIN)/python -m tests.reliability.catalogue
+	$(BIN)/python -m tests.reliability.extremes
+	$(BIN)/python -m tests.reliability.statistics
+
 fuzz: $(READY)
-	$(BIN)/python -m tests.reliability.fuzz
+	$(BIN)/python -m tests.reliability.fuzz --workers $(WORKERS)
 
 mutants: $(READY)
 	$(BIN)/python -m tests.reliability.mutants
@@ -65,15 +72,12 @@ limits: $(READY)
 	$(BIN)/python -m tests.reliability.limits
 	$(BIN)/python -m tests.reliability.memory
 	$(BIN)/python -m tests.reliability.million
-	$(BIN)/python -m tests.reliability.report
 
 engines: $(READY)
 	$(BIN)/python -m tests.reliability.engines
-	$(BIN)/python -m tests.reliability.report
 
 versions: $(READY)
 	$(BIN)/python -m tests.reliability.versions $(OTHER_PYTHON)
-	$(BIN)/python -m tests.reliability.report
 
 clean:
 	rm -rf $(VENV) demo docs/_build build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
