@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.experiment import Claim, Experiment, Progress, Size
 from benchmarks.page import write_page
 from benchmarks.registry import EXPERIMENTS, find
-from benchmarks.storage import ROOT, Places, Stored, keep, say
+from benchmarks.storage import ROOT, Places, Stored, commit_of_code, keep, say
 
 VERDICTS = {None: "no verdict", True: "holds", False: "DOES NOT HOLD"}
 
@@ -28,11 +28,12 @@ def perform(experiment: Experiment, size: Size, places: Places, progress: Progre
     import matplotlib.pyplot as plt
 
     say(f"{experiment.title} ({experiment.name}, {size})")
+    commit = commit_of_code()
     start = time.perf_counter()
     result = experiment.run(size, progress)
     seconds = time.perf_counter() - start
     try:
-        stored = keep(result, experiment.draw(result), size, seconds, places)
+        stored = keep(result, experiment.draw(result), size, seconds, places, commit)
     finally:
         plt.close("all")
     for claim in result.claims:

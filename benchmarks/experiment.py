@@ -6,7 +6,8 @@ returns a :class:`Result`, which holds tables of plain numbers and texts, and cl
 the page of the documentation is made from what is stored.
 
 A table named ``against_paper`` (columns :data:`AGAINST_PAPER`) is gathered from all experiments into one table at the
-top of that page.
+top of that page. Its last column holds a ratio, or :data:`THE_SAME`, or :data:`UP_TO` and a ratio where the paper gives
+a bound only; any other text counts as worse. A figure that the paper does not print is marked "(derived)".
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ Cell = str | int | float | bool | None
 Item = TypeVar("Item")
 
 AGAINST_PAPER = ("what", "unit", "paper", "ours", "times better")
+THE_SAME, UP_TO = "the same", "up to "
 
 
 @dataclass(frozen=True)

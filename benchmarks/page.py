@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.experiment import AGAINST_PAPER, Claim, Experiment, Table
+from benchmarks.experiment import AGAINST_PAPER, THE_SAME, UP_TO, Cell, Claim, Experiment, Table
 from benchmarks.markdown import as_markdown
 from benchmarks.registry import EXPERIMENTS
 from benchmarks.storage import Places, Stored, read_all
@@ -34,6 +34,31 @@ def claims_table(claims: Sequence[Claim]) -> str:
     return as_markdown(("claim", "asked", "measured", "holds"), rows)
 
 
+def standing(better: Cell) -> str:
+    """How a row stands to the paper's figure, from its last cell; "within" is below a bound that the paper gives."""
+    if better == THE_SAME:
+        return "the same"
+    if isinstance(better, str):
+        told = better.removeprefix(UP_TO)
+        bounded = told != better and float(told.replace(",", "")) > 1
+        return "within" if bounded else "worse"
+    return "better" if better > 1 else "the same" if better == 1 else "worse"
+
+
+def paper_claim(rows: Sequence[Sequence[Cell]]) -> Claim:
+    """The paper's table as a whole."""
+    found = [standing(row[-1]) for row in rows]
+    count = {how: found.count(how) for how in ("better", "the same", "within", "worse")}
+    worse = [str(row[0]) for row, how in zip(rows, found, strict=True) if how == "worse"]
+    return Claim(
+        "no row is worse than the paper's (its times are from another machine)",
+        f"0 of {len(rows)} rows worse",
+        f"{count['better']} better, {count['the same']} the same, {count['within']} within a bound where the paper "
+        f"gives no figure, {count['worse']} worse" + (f": {'; '.join(worse)}" if worse else ""),
+        not worse,
+    )
+
+
 def summary(stored: Sequence[Stored]) -> str:
     """All rows that stand beside a figure of the paper, in one table; and all claims that do not hold."""
     tables = [table for one in stored for table in one.result.tables if table.name == "against_paper"]
@@ -42,8 +67,11 @@ def summary(stored: Sequence[Stored]) -> str:
     if rows:
         parts += ["## The paper's figures and ours", "", as_markdown(AGAINST_PAPER, rows), ""]
         parts += [*(table.caption for table in tables if table.caption), ""]
-    failing = [(one.result.title, claim) for one in stored for claim in one.result.claims if claim.holds is False]
-    total = sum(claim.holds is not None for one in stored for claim in one.result.claims)
+        parts += [claims_table([paper_claim(rows)]), ""]
+    claims = [(one.result.title, claim) for one in stored for claim in one.result.claims]
+    claims += [("The paper's figures and ours", paper_claim(rows))] if rows else []
+    failing = [(title, claim) for title, claim in claims if claim.holds is False]
+    total = sum(claim.holds is not None for _, claim in claims)
     parts += [f"Of {total} claims with a verdict, {total - len(failing)} hold." if total else "", ""]
     parts += [f"- does not hold: {claim.text} ({title}): {claim.measured}" for title, claim in failing]
     return "\n".join(parts).rstrip() + "\n"
@@ -63,7 +91,9 @@ def section(stored: Stored, about: str, figures: str) -> str:
         parts.append(f"```{{figure}} {figures}/{name}\n:alt: {caption}\n\n{caption}\n```\n")
     parts += [table_section(t) for t in result.tables if t.on_page and t.name != "against_paper"]
     parts += ["\n".join(f"- {note}" for note in result.notes) + "\n"] if result.notes else []
-    parts.append(f"`python -m benchmarks {result.name}`, {stored.size} size, {stored.seconds:.0f} s; {versions}.\n")
+    commit = f"commit {stored.commit}; " if stored.commit else ""
+    run = f"`python -m benchmarks {result.name}`, {stored.size} size, {stored.seconds:.0f} s"
+    parts.append(f"{run}; {commit}{versions}.\n")
     return "\n".join(part for part in parts if part)
 
 

@@ -3,6 +3,7 @@
 import csv
 import json
 import platform
+import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -35,13 +36,17 @@ class Places:
 
 @dataclass(frozen=True)
 class Stored:
-    """A result with what is needed to read it later: size and seconds of the run, versions, captions of its plots."""
+    """A result with what is needed to read it later: size and seconds of the run, versions, captions of its plots.
+
+    ``commit`` is that of the code, see :func:`commit_of_code`; "" where it is not known.
+    """
 
     result: Result
     size: Size
     seconds: float
     versions: dict[str, str] = field(default_factory=dict)
     captions: dict[str, str] = field(default_factory=dict)
+    commit: str = ""
 
 
 def installed_versions() -> dict[str, str]:
@@ -55,7 +60,26 @@ def installed_versions() -> dict[str, str]:
     return found
 
 
-def keep(result: Result, plots: Sequence[Plot], size: Size, seconds: float, places: Places) -> Stored:
+def commit_of_code(root: Path = ROOT) -> str:
+    """The commit that is checked out, with "-dirty" if package or benchmarks differ from it; "" without git.
+
+    Stored results are not code: a run that follows another one is not dirty because of it.
+    """
+    code = ("shap_asv", "benchmarks", ":(exclude)benchmarks/results")
+    try:
+        commit = _git(root, "rev-parse", "--short", "HEAD")
+        changed = _git(root, "status", "--porcelain", "--", *code)
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return f"{commit}-dirty" if changed else commit
+
+
+def _git(root: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(root), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def keep(result: Result, plots: Sequence[Plot], size: Size, seconds: float, places: Places, commit: str = "") -> Stored:
     """Write a result, its tables and its plots; files of an earlier run of the same experiment go first."""
     places.results.mkdir(parents=True, exist_ok=True)
     places.figures.mkdir(parents=True, exist_ok=True)
@@ -70,7 +94,7 @@ def keep(result: Result, plots: Sequence[Plot], size: Size, seconds: float, plac
         name = f"{result.name}_{plot.name}.png"
         plot.figure.savefig(places.figures / name, dpi=110, bbox_inches="tight", metadata={"Software": None})
         captions[name] = plot.caption
-    stored = Stored(result, size, round(seconds, 1), installed_versions(), captions)
+    stored = Stored(result, size, round(seconds, 1), installed_versions(), captions, commit)
     text = json.dumps(asdict(stored), indent=1, ensure_ascii=False)
     (places.results / f"{result.name}.json").write_text(text + "\n", encoding="utf-8")
     for table in result.tables:

@@ -34,6 +34,7 @@ COLUMNS = (
     "rows",
     "first row, s",
     "all rows, s",
+    "all rows, wall s",
     "times ours",
     "first, times ours",
     "model calls",
@@ -43,8 +44,8 @@ COLUMNS = (
 )
 ABOUT = """Others on the same work: the same graph, the same value function, the same rows. *First row* is setting up
 and explaining one row in a fresh process (imports apart, compilers included), *all rows* what all rows take after that
-(CPU seconds in one thread; those of a clock on the wall are in `peers_wall.csv`), and *times ours* how many times our
-time a participant takes: **below 1, it is faster than we are**. Model calls are those for all rows. The paper's
+(CPU seconds in one thread; those of a clock on the wall are given too), and *times ours* how many times our time a
+participant takes, by the CPU: **below 1, it is faster than we are**. Model calls are those for all rows. The paper's
 baseline enumerates topological orders by `networkx.all_topological_sorts` and asks pgmpy for each mean prediction."""
 
 
@@ -81,7 +82,7 @@ def run(size: Size, progress: Progress) -> Result:
         for outcome in found
         if outcome.missing
     }
-    tables = [Table("work", COLUMNS, tuple(rows)), wall_times(outcomes)]
+    tables = [Table("work", COLUMNS, tuple(rows))]
     if skipped:
         tables.append(Table("left_out", ("participant", "why it did not take part"), tuple(sorted(skipped))))
     return Result("peers", "Peers on the same work", tuple(tables), claims(outcomes), notes(outcomes, chosen))
@@ -142,17 +143,6 @@ def answer_of(participant: Participant, folder: Path, small: bool) -> Answer | M
     return Answer.read(path)
 
 
-def wall_times(outcomes: dict[str, list[Outcome]]) -> Table:
-    """All rows by a clock on the wall, beside the CPU seconds; the CPU may have been busy with other work."""
-    rows = []
-    for task, found in outcomes.items():
-        for outcome in found:
-            if outcome.answer and outcome.answer.wall:
-                wall = float(np.median(outcome.answer.wall))
-                rows.append((task, outcome.participant.name, wall, outcome.seconds))
-    return Table("wall", ("work", "participant", "wall, s", "CPU, s"), tuple(rows), on_page=False)
-
-
 def ours(participant: Participant, outcomes: list[Outcome]) -> Outcome:
     """The outcome that this participant's times are divided by."""
     return next(outcome for outcome in outcomes if outcome.participant.name == participant.against)
@@ -166,6 +156,8 @@ def table_row(task: Task, outcome: Outcome, outcomes: list[Outcome]) -> tuple:
         remarks.append("another definition: only the time compares")
     if outcome is outcomes[0] and task.reference is None:
         remarks.append("the reference")
+    if answer.calls is None:
+        remarks.append(f"model calls not counted: {answer.uncounted or 'the participant does not tell'}")
     is_ours = participant.name.startswith(OURS)
     n_rows = None if answer.values is None else len(answer.values)
     return (
@@ -175,6 +167,7 @@ def table_row(task: Task, outcome: Outcome, outcomes: list[Outcome]) -> tuple:
         n_rows,
         outcome.first,
         outcome.seconds,
+        float(np.median(answer.wall)) if answer.wall else None,
         None if is_ours else outcome.seconds / base.seconds,
         None if is_ours else outcome.first / base.first,
         answer.calls,

@@ -130,7 +130,7 @@ class Answer:
 
     Seconds are those of the CPU in one thread, so that other work on the machine does not count; ``wall`` holds what a
     clock on the wall showed meanwhile. ``values`` is None when the work was only begun and ``extrapolated`` says what
-    the times stand for.
+    the times stand for; ``uncounted`` says why there is no number of model calls.
     """
 
     version: str
@@ -143,6 +143,7 @@ class Answer:
     extrapolated: str = ""
     note: str = ""
     nu: list[list[float]] | None = None
+    uncounted: str = ""
 
     def write(self, path: Path) -> None:
         path.write_text(json.dumps(asdict(self)), encoding="utf-8")

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.__main__ import main
 from benchmarks.page import page
 from benchmarks.registry import EXPERIMENTS
-from benchmarks.storage import Places, read
+from benchmarks.storage import Places, read, read_all
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda experiment: experiment.name)
@@ -51,6 +51,12 @@ def test_the_page_is_made_of_the_stored_results():
         assert any(path.stem.startswith(one.result.name) for one in stored)
     named = {name for one in stored for name in one.captions}
     assert named == {path.name for path in places.figures.glob("*.png")}
+
+
+def test_no_stored_run_took_ten_minutes():
+    seconds = {one.result.name: one.seconds for one in read_all(Places.in_repository().results)}
+    assert set(seconds) == {experiment.name for experiment in EXPERIMENTS}
+    assert all(0 < took < 600 for took in seconds.values()), seconds
 
 
 def test_results_hold_no_paths():
