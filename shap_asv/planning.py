@@ -164,14 +164,15 @@ def result_bytes(n_rows: int, n_features: int, n_outputs: int, exact: bool) -> i
 
 
 def available_memory() -> int | None:
-    """Bytes that this process may still take, where the system tells: free memory, or what a container leaves.
+    """Bytes that this process may still take, where the system tells: free memory, or what a limit leaves.
 
-    Read from ``/proc`` and the control group, on Linux; None elsewhere.
+    Read from ``/proc``, the control group of a container and the limit of the process (``ulimit -v``), on Linux; None
+    elsewhere.
     """
-    found = []
+    found: list[int] = []
     try:
         with open("/proc/meminfo") as lines:
-            found = [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
+            found += [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
     except (OSError, ValueError, IndexError):
         pass
     for folder, limit, used in _GROUPS:
@@ -182,7 +183,22 @@ def available_memory() -> int | None:
             found.append(max(0, left + int(counts.get("inactive_file", 0))))
         except (OSError, ValueError):  # no such group, or "max": no limit
             continue
-    return min(found, default=None)
+    address_space = _address_space_left()
+    return min(found if address_space is None else [*found, address_space], default=None)
+
+
+def _address_space_left() -> int | None:
+    """Bytes up to the limit of this process (``ulimit -v``); None without one, or where the system does not tell."""
+    try:
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit == resource.RLIM_INFINITY:
+            return None
+        with open("/proc/self/statm") as sizes:
+            return max(0, limit - int(sizes.read().split()[0]) * resource.getpagesize())
+    except (ImportError, OSError, ValueError, IndexError):
+        return None
 
 
 # Where a control group tells its limit and its use, version 2 and version 1.

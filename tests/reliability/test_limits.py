@@ -90,6 +90,16 @@ def test_free_memory_of_a_container(tmp_path, monkeypatch):
     assert available_memory() is None or available_memory() > 2**20
 
 
+def test_the_limit_of_the_process_counts(monkeypatch):
+    resource = pytest.importorskip("resource")
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (2**60, 2**60))
+    assert 2**59 < planning._address_space_left() < 2**60
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (2**20, 2**20))
+    assert available_memory() == 0
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (resource.RLIM_INFINITY,) * 2)
+    assert planning._address_space_left() is None
+
+
 def test_memory_in_use_does_not_grow_with_the_rows_but_for_the_result():
     explainer = JOBS["ancestral"]()
     rows = rows_for(explainer, 4000)
