@@ -1,7 +1,8 @@
 """The same rows through one process, Dask, Ray and Spark: equal numbers?
 
-``python -m tests.reliability.engines [ENGINE ...]`` runs each engine that is installed (``dask[distributed]``,
-``ray``, ``pyspark`` and Java) on this machine, loopback only. The code is that of ``docs/howto/distributed.md``.
+``python -m tests.reliability.engines`` runs each engine that is installed (``dask[distributed]``, ``ray``, ``pyspark``
+and Java) on this machine, loopback only. Names of engines behind it run these alone, and the record keeps what the
+others gave. Engines are called as ``docs/howto/distributed.md`` shows, but the code is not taken from that page.
 """
 
 import importlib
@@ -11,7 +12,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from importlib.metadata import version
+from pathlib import Path
 
 import joblib
 import numpy as np
@@ -21,10 +24,19 @@ from sklearn.preprocessing import OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from shap_asv import AsymmetricExplainer, load_network, sample_rows
-from tests.reliability.records import Figure, Record, keep, kept
+from tests.reliability.records import ROOT, Figure, Record, keep, kept
 
 TARGET = "XrayReport"
 N_ROWS = 6000
+ALGORITHMS = ("auto", "orders x terms")
+
+
+@dataclass(frozen=True)
+class Found:
+    """The values that an engine gave, and what else is to be said."""
+
+    values: np.ndarray
+    remark: str = ""
 
 
 def make_explainer(**options) -> tuple[AsymmetricExplainer, pd.DataFrame]:
@@ -35,9 +47,9 @@ def make_explainer(**options) -> tuple[AsymmetricExplainer, pd.DataFrame]:
     return AsymmetricExplainer(model, network, seed=0, **options), X
 
 
-def with_processes(explainer: AsymmetricExplainer, X: pd.DataFrame) -> np.ndarray:
+def with_processes(explainer: AsymmetricExplainer, X: pd.DataFrame) -> Found:
     with joblib.parallel_config(n_jobs=2):
-        return explainer(X, silent=True).values
+        return Found(explainer(X, silent=True).values)
 
 
 def kill_at_work(client, pause: float = 0.05) -> Callable[[], int]:
@@ -64,7 +76,7 @@ def kill_at_work(client, pause: float = 0.05) -> Callable[[], int]:
     return lambda: count_lost() - before
 
 
-def with_dask(explainer: AsymmetricExplainer, X: pd.DataFrame, kill: bool = False) -> np.ndarray:
+def with_dask(explainer: AsymmetricExplainer, X: pd.DataFrame, kill: bool = False) -> Found:
     from dask.distributed import Client, LocalCluster
 
     cluster = LocalCluster(n_workers=3, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, silence_logs=50)
@@ -73,15 +85,18 @@ def with_dask(explainer: AsymmetricExplainer, X: pd.DataFrame, kill: bool = Fals
             explainer(X[:200], silent=True)  # everything is imported and compiled
             lost = kill_at_work(client)
         values = explainer(X, silent=True).values
-        assert not kill or lost(), "no block was on the worker when it was killed"
-        return values
+        if not kill:
+            return Found(values)
+        n_lost = lost()
+        assert n_lost, "no block was on the worker when it was killed"
+        return Found(values, f"blocks lost with the worker and run again: {n_lost}")
 
 
-def with_killed_worker(explainer: AsymmetricExplainer, X: pd.DataFrame) -> np.ndarray:
+def with_killed_worker(explainer: AsymmetricExplainer, X: pd.DataFrame) -> Found:
     return with_dask(explainer, X, kill=True)
 
 
-def with_ray(explainer: AsymmetricExplainer, X: pd.DataFrame) -> np.ndarray:
+def with_ray(explainer: AsymmetricExplainer, X: pd.DataFrame) -> Found:
     import ray
     from ray.util.joblib import register_ray
 
@@ -89,12 +104,12 @@ def with_ray(explainer: AsymmetricExplainer, X: pd.DataFrame) -> np.ndarray:
     try:
         register_ray()
         with joblib.parallel_config(backend="ray", n_jobs=2):
-            return explainer(X, silent=True).values
+            return Found(explainer(X, silent=True).values)
     finally:
         ray.shutdown()
 
 
-def with_spark(explainer: AsymmetricExplainer, X: pd.DataFrame) -> np.ndarray:
+def with_spark(explainer: AsymmetricExplainer, X: pd.DataFrame) -> Found:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import DoubleType, LongType, StructField, StructType
 
@@ -117,12 +132,12 @@ def with_spark(explainer: AsymmetricExplainer, X: pd.DataFrame) -> np.ndarray:
 
         schema = StructType([*(StructField(name, DoubleType()) for name in features), StructField("row", LongType())])
         table = spark.createDataFrame(X.astype(str).assign(row=np.arange(len(X)))).repartition(4)
-        return table.mapInPandas(explain, schema).toPandas().sort_values("row")[features].to_numpy()
+        return Found(table.mapInPandas(explain, schema).toPandas().sort_values("row")[features].to_numpy())
     finally:
         spark.stop()
 
 
-ENGINES: dict[str, tuple[str, Callable[[AsymmetricExplainer, pd.DataFrame], np.ndarray]]] = {
+ENGINES: dict[str, tuple[str, Callable[[AsymmetricExplainer, pd.DataFrame], Found]]] = {
     "two processes": ("joblib", with_processes),
     "Dask": ("distributed", with_dask),
     "Dask, one of three workers killed": ("distributed", with_killed_worker),
@@ -131,13 +146,18 @@ ENGINES: dict[str, tuple[str, Callable[[AsymmetricExplainer, pd.DataFrame], np.n
 }
 
 
-def compare(name: str, algorithm: str) -> Figure | None:
-    module, run = ENGINES[name]
+def compare(name: str) -> list[Figure]:
+    """The rows of one engine."""
+    module, _ = ENGINES[name]
     try:
         importlib.import_module(module)
     except ImportError:
-        print(f"{name}: {module} is not installed")
-        return None
+        return [Figure(f"{name} ({module})", "not installed")]
+    return [compare_values(name, algorithm) for algorithm in ALGORITHMS]
+
+
+def compare_values(name: str, algorithm: str) -> Figure:
+    module, run = ENGINES[name]
     options = {"algorithm": algorithm, "n_orders": 200}
     explainer, X = make_explainer(**options)
     X = X if algorithm == "auto" else X[:600]
@@ -145,35 +165,53 @@ def compare(name: str, algorithm: str) -> Figure | None:
     start = time.perf_counter()
     found = run(explainer, X)
     seconds = time.perf_counter() - start
-    expected = expected if found.ndim == 3 else expected[..., 0]
-    same = bool(np.array_equal(found, expected))
-    text = "same bits" if same else f"differ by {np.abs(found - expected).max():.0e}"
+    values = found.values
+    expected = expected if values.ndim == 3 else expected[..., 0]
+    same = bool(np.array_equal(values, expected))
+    text = "same bits" if same else f"differ by {np.abs(values - expected).max():.0e}"
+    text += f" ({seconds:.0f} s)" + (f"; {found.remark}" if found.remark else "")
     asked, holds = "same bits", same
     if name == "Spark" and algorithm != "auto":  # it cuts rows as it likes
-        asked, holds = "within 1e-12", bool(np.allclose(found, expected, rtol=0, atol=1e-12))
-    return Figure(f"{name} ({module} {version(module)}), {algorithm}", f"{text} ({seconds:.0f} s)", asked, holds)
+        asked, holds = "within 1e-12", bool(np.allclose(values, expected, rtol=0, atol=1e-12))
+    return Figure(f"{name} ({module} {version(module)}), {algorithm}", text, asked, holds)
 
 
-def main(names: list[str]) -> None:
+def rows_before(name: str, root: Path) -> list[Figure]:
+    """What the last record says of an engine, with the commit of that record."""
+    found = []
+    for record in kept(root):
+        if record.name == "engines":
+            at = f"; at {record.commit or 'an earlier commit'}"
+            found += [
+                figure if "; at " in figure.value else replace(figure, value=figure.value + at)
+                for figure in record.figures
+                if figure.what.startswith(f"{name} (")
+            ]
+    return found
+
+
+def main(names: list[str], root: Path = ROOT) -> int:
+    """All engines, or those that are named beside what the last record says of the others."""
+    unknown = set(names) - set(ENGINES)
+    if unknown:
+        raise SystemExit(f"no engine is called {' or '.join(map(repr, sorted(unknown)))}; there are: {list(ENGINES)}")
     figures = []
-    for name in names or list(ENGINES):
-        for algorithm in ("auto", "orders x terms"):
-            figure = compare(name, algorithm)
-            if figure is not None:
-                print(figure, flush=True)
-                figures.append(figure)
+    for name in ENGINES:
+        if names and name not in names:
+            figures += rows_before(name, root)
+            continue
+        print(f"{name} ...", flush=True)
+        figures += compare(name)
     notes = [
         f"{N_ROWS:,} rows (600 where orders are sampled) of child, a decision tree with 5 outputs; every engine on one "
-        "machine, loopback only. Seconds contain the start of the engine, on a machine that was busy otherwise.",
+        "machine, loopback only. Seconds contain the start of the engine.",
         "Spark cuts rows into batches as it likes. A row of the exact forest and ancestral backends has the same bits "
         "whatever rows come with it; other backends may differ in the last digit then.",
     ]
-    # engines may be run one by one: what the others gave is kept
-    news = {figure.what: figure for figure in figures}
-    before = [figure for record in kept() if record.name == "engines" for figure in record.figures]
-    figures = list(({figure.what: figure for figure in before} | news).values())
-    keep(Record("engines", "Other processes, clusters", "make engines", figures, notes))
+    record = Record("engines", "Other processes, clusters", "make engines", figures, notes)
+    keep(record, root)
+    return 0 if record.holds else 1
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

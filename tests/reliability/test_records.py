@@ -1,12 +1,16 @@
 """What long runs keep: records with commit and date, and the page that is made of them."""
 
 import json
+import runpy
 import shutil
 import subprocess
+import sys
 from datetime import date
 
 import pytest
 
+from tests.reliability import engines
+from tests.reliability.compatibility import IMPORTS, judge_import
 from tests.reliability.records import FOLDER, ROOT, Figure, Record, keep, kept, present_commit
 from tests.reliability.report import PAGE, page
 
@@ -85,3 +89,61 @@ def test_old_records_have_neither_commit_nor_date(tmp_path):
     (record,) = kept(tmp_path)
     assert (record.commit, record.date) == ("", "")
     assert "\n`make old`\n" in page([record])
+
+
+@pytest.fixture
+def three_engines(monkeypatch):
+    """One that is right, one that is not, one that nobody has installed."""
+
+    def wrong_by_a_little(explainer, X):
+        return engines.Found(explainer(X, silent=True).values + 1e-9, "a remark")
+
+    found = {
+        "here": ("joblib", lambda explainer, X: engines.Found(explainer(X, silent=True).values)),
+        "wrong": ("joblib", wrong_by_a_little),
+        "missing": ("no_such_module", lambda explainer, X: pytest.fail("is not installed")),
+    }
+    monkeypatch.setattr(engines, "ENGINES", found)
+    monkeypatch.setattr(engines, "ALGORITHMS", ("auto",))
+    monkeypatch.setattr(engines, "N_ROWS", 50)
+
+
+def test_engines_a_whole_run_keeps_what_it_found(tmp_path, three_engines):
+    old = Figure("gone (joblib 1.0), auto", "same bits (1 s)", "same bits", True)
+    keep(Record("engines", "", "", [old]), tmp_path)
+    assert engines.main([], tmp_path) == 1
+    (record,) = kept(tmp_path)
+    here, wrong, missing = record.figures
+    assert (here.value.startswith("same bits ("), here.holds) == (True, True)
+    assert (wrong.value.startswith("differ by 1e-09 ("), wrong.holds) == (True, False)
+    assert wrong.value.endswith("; a remark")
+    assert missing == Figure("missing (no_such_module)", "not installed")
+
+
+def test_engines_a_run_of_some_keeps_the_rows_of_the_others(tmp_path, three_engines):
+    here = Figure("here (joblib 1.0), auto", "same bits (1 s)", "same bits", True)
+    old = Figure("missing (no_such_module 1.0), auto", "same bits (2 s)", "same bits", True)
+    keep(Record("engines", "", "", [here, old]), tmp_path)
+    for _ in range(2):
+        assert engines.main(["missing"], tmp_path) == 0
+        (record,) = kept(tmp_path)
+        assert [figure.what for figure in record.figures] == [here.what, "missing (no_such_module)"]
+        assert record.figures[0].value == "same bits (1 s); at an earlier commit"
+    with pytest.raises(SystemExit, match="no engine is called 'nowhere'"):
+        engines.main(["nowhere"], tmp_path)
+
+
+def test_versions_without_another_python_says_what_it_needs(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["versions"])
+    with pytest.raises(SystemExit, match="make versions OTHER_PYTHON=PYTHON"):
+        runpy.run_module("tests.reliability.versions", run_name="__main__")
+
+
+def test_imports_are_measured_by_those_of_shap():
+    verdicts = {what: [judge_import(what, seconds, 4.0).holds for seconds in (4.9, 5.1)] for what in IMPORTS}
+    assert verdicts == {
+        "import shap": [None, None],
+        "import shap_asv": [None, None],
+        "import shap, shap_asv": [True, False],
+        "the explainer class, which needs shap": [True, False],
+    }
