@@ -42,9 +42,12 @@ def test_everything_imported_is_declared():
 
 def test_declared_lower_bounds_are_the_tested_ones():
     """After a change of bounds, run make compatibility."""
-    recorded, declared = recorded_bounds(), suite_bounds()
-    assert {name: recorded.get(name) for name in runtime_bounds()} == runtime_bounds()
-    assert {name: declared.get(name, version) for name, version in recorded.items()} == recorded
+    # XGBoost goes by another name where the record was not taken
+    recorded, declared = (
+        {name.removesuffix("-cpu"): version for name, version in bounds.items()}
+        for bounds in (recorded_bounds(), suite_bounds())
+    )
+    assert recorded == declared
 
 
 def test_lower_bounds():
