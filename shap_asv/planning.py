@@ -163,6 +163,28 @@ def result_bytes(n_rows: int, n_features: int, n_outputs: int, exact: bool) -> i
     return n_rows * (n_features * (8 * n_outputs * (1 if exact else 2) + 8 + 8 + 8 + 4) + 24)
 
 
+def check_room(n_rows: int, n_features: int, n_outputs: int, limit: int) -> None:
+    """Raise where even reading so many rows and holding their result would pass the limit, or what is free.
+
+    Rows are read, compared and numbered before a plan can be made for those that differ.
+    """
+    least = max(result_bytes(n_rows, n_features, n_outputs, exact=True), n_rows * (40 * n_features + 64))
+    if least < _WORTH_CHECKING:
+        return
+    free = available_memory()
+    room = limit if free is None else min(limit, free)
+    if least > room:
+        what = "raise memory_limit=" if room == limit else "that is what is free"
+        raise BudgetExceededError(
+            f"{n_rows:,} rows of {n_features} features and {n_outputs} outputs take at least {_bytes_text(least)}, and "
+            f"the limit is {_bytes_text(room)} ({what}); explain fewer rows at a time"
+        )
+
+
+# Bytes below which only the plan looks at memory.
+_WORTH_CHECKING = 2**26
+
+
 def available_memory() -> int | None:
     """Bytes that this process may still take, where the system tells: free memory, or what a limit leaves.
 

@@ -29,7 +29,7 @@ from shap_asv.explainer.persistence import read_arguments, read_class, write_arg
 from shap_asv.explainer.rows import Table, read_table
 from shap_asv.explainer.selection import select_outputs
 from shap_asv.explanation import build_explanation
-from shap_asv.planning import Budget, Plan
+from shap_asv.planning import Budget, Plan, check_room
 
 
 class AsymmetricExplainer(shap.Explainer):
@@ -221,6 +221,7 @@ class AsymmetricExplainer(shap.Explainer):
         table = read_table(X)
         execution = self._execution_for(table)
         problem = execution.problem
+        check_room(len(table), problem.n_features, problem.n_outputs, execution.budget.memory)
         rows, data, labels = fit_rows(problem, table, self.feature_names, self.encoder is not None)
         settings = self._settings(problem, max_evals, batch_size)
         if tolerance is not None:

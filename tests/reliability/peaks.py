@@ -6,7 +6,7 @@ from types import TracebackType
 _STATUS = Path("/proc/self/status")
 
 
-def _read(field: str) -> int:
+def read_size(field: str) -> int:
     line = next(line for line in _STATUS.read_text().splitlines() if line.startswith(field))
     return 1024 * int(line.split()[1])
 
@@ -18,10 +18,10 @@ class Peak:
 
     def __enter__(self) -> "Peak":
         Path("/proc/self/clear_refs").write_text("5")  # the peak so far is forgotten
-        self._before = _read("VmRSS")
+        self._before = read_size("VmRSS")
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.used = _read("VmHWM") - self._before
+        self.used = read_size("VmHWM") - self._before

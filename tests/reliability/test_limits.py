@@ -12,7 +12,7 @@ import pytest
 from shap_asv import AsymmetricExplainer, planning
 from shap_asv.backends.pace import SECONDS_PER_CALL, paced
 from shap_asv.errors import BudgetExceededError, MethodNotApplicableError
-from shap_asv.explainer import progress
+from shap_asv.explainer import asymmetric, progress
 from shap_asv.explainer.blocks import BLOCK_LIMIT, cut_rows
 from shap_asv.explainer.execution import find_equal_rows
 from shap_asv.planning import available_memory, result_bytes
@@ -98,6 +98,19 @@ def test_the_limit_of_the_process_counts(monkeypatch):
     assert available_memory() == 0
     monkeypatch.setattr(resource, "getrlimit", lambda which: (resource.RLIM_INFINITY,) * 2)
     assert planning._address_space_left() is None
+
+
+def test_rows_are_not_even_read_where_there_is_no_room(monkeypatch):
+    """Reading them would take the memory: the error has to come before, whatever the backend."""
+    explainer = JOBS["ancestral"](memory_limit=2**27)
+    rows = rows_for(explainer, 10)
+    many = rows.iloc[np.zeros(500_000, dtype=int)]
+    monkeypatch.setattr(asymmetric, "fit_rows", None)
+    with pytest.raises(BudgetExceededError, match=r"500,000 rows .* at least .* MiB \(raise memory_limit=\)"):
+        explainer(many)
+    monkeypatch.setattr(planning, "available_memory", lambda: 2**26)
+    with pytest.raises(BudgetExceededError, match=r"the limit is 64 MiB \(that is what is free\)"):
+        explainer(many)
 
 
 def test_memory_in_use_does_not_grow_with_the_rows_but_for_the_result():

@@ -1,0 +1,185 @@
+"""Problems that are too large, under a limit that the system enforces: an error that says so or a sample, never a kill.
+
+``python -m tests.reliability.beyond`` runs all cases, each in a process whose address space ends ``ROOM`` bytes above
+what its imports take; ``python -m tests.reliability.beyond CASE MEMORY_LIMIT`` runs one and prints JSON (0: no
+``memory_limit=``).
+"""
+
+import json
+import resource
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+
+from shap_asv import AsymmetricExplainer, sample_rows
+from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.errors import BudgetExceededError, MethodNotApplicableError
+from tests.reliability.jobs import network, target, wave
+from tests.reliability.peaks import read_size
+from tests.reliability.records import Figure, Record, keep
+
+ROOT = Path(__file__).parents[2]
+#: Bytes that a process may take beside its imports, and what of them an explainer is allowed by ``memory_limit=``.
+ROOM, ALLOWED = 3 * 2**29, 2**29
+#: Longer than any case takes.
+SECONDS = 120
+
+Case = tuple[AsymmetricExplainer, Any]
+
+
+def binary(n: int) -> DiscreteNetwork:
+    """Small trees of features with two states each: 2**n states in all."""
+    rng = np.random.default_rng(n)
+    parents = [() if v % 5 == 0 else (int(rng.integers(v - v % 5, v)),) for v in range(n)]
+    tables = [rng.dirichlet(np.ones(2), size=2 if above else None).T for above in parents]
+    return DiscreteNetwork(tuple(f"x{v}" for v in range(n)), (("s0", "s1"),) * n, tuple(parents), tuple(tables))
+
+
+def any_model(n: int, **options: Any) -> Case:
+    """A function of n features with two states each."""
+    many = binary(n)
+    explainer = AsymmetricExplainer(
+        target, many, feature_names=list(many.names), n_orders=10, n_draws=10, seed=0, **options
+    )
+    return explainer, sample_rows(many, 2, seed=3)
+
+
+def independent_causes(**options: Any) -> Case:
+    """Every set of 45 features is an ideal of a causal graph without edges."""
+    many = binary(45)
+    train = sample_rows(many, 500, seed=1)
+    model = make_pipeline(OneHotEncoder(), LinearRegression()).fit(train, target(train))
+    return AsymmetricExplainer(model, many, [], n_orders=10, seed=0, **options), sample_rows(many, 2, seed=3)
+
+
+def numbers_of(n_rows: int, **options: Any) -> Case:
+    """Rows of six numbers, a thousand of them different."""
+    rows = np.empty((n_rows, 6), dtype=np.float32)
+    rows[:] = (np.arange(n_rows) % 1000)[:, None]
+    background = np.random.default_rng(2).integers(0, 3, size=(20, 6)).astype(float)
+    return AsymmetricExplainer(wave, background, seed=0, **options), rows
+
+
+def labels_of(n_rows: int, **options: Any) -> Case:
+    """Rows of labels, two of them different."""
+    small = network("forest", 12)
+    rows = pd.DataFrame({name: pd.Categorical(["s0", "s1"] * (n_rows // 2)) for name in small.names})
+    train = sample_rows(small, 500, seed=1)
+    model = make_pipeline(OneHotEncoder(), LinearRegression()).fit(train, target(train))
+    return AsymmetricExplainer(model, small, seed=0, **options), rows
+
+
+def big_forest(n_trees: int, **options: Any) -> Case:
+    """Trees that are grown to the end, on a network that is no polytree."""
+    wide = network("dag", 24)
+    train = sample_rows(wide, 4000, seed=1)
+    encoder = OrdinalEncoder(categories=[list(states) for states in wide.states])
+    noise = np.random.default_rng(0).normal(size=len(train))
+    model = make_pipeline(encoder, ExtraTreesRegressor(n_trees, random_state=0)).fit(train, noise)
+    return AsymmetricExplainer(model, wide, n_orders=10, n_draws=10, seed=0, **options), sample_rows(wide, 2, seed=3)
+
+
+def slow(frame: pd.DataFrame) -> np.ndarray:
+    """A thousandth of a second for each row."""
+    time.sleep(1e-3 * len(frame))
+    return target(frame)
+
+
+def slow_model(**options: Any) -> Case:
+    twelve = network("forest", 12)
+    explainer = AsymmetricExplainer(
+        slow, twelve, feature_names=list(twelve.names), n_orders=4, n_draws=4, seed=0, **options
+    )
+    return explainer, sample_rows(twelve, 2, seed=3)
+
+
+CASES: dict[str, Callable[..., Case]] = {
+    "any model, 2^26 states": lambda **options: any_model(26, **options),
+    "any model, 2^28 states, algorithm='exact'": lambda **options: any_model(28, algorithm="exact", **options),
+    "any model, 2^28 states, algorithm='orders x table'": lambda **options: any_model(
+        28, algorithm="orders x table", **options
+    ),
+    "any model, 2^28 states, algorithm='orders x agreement'": lambda **options: any_model(
+        28, algorithm="orders x agreement", **options
+    ),
+    "2^45 ideals": independent_causes,
+    "2^45 ideals, algorithm='exact'": lambda **options: independent_causes(algorithm="exact", **options),
+    "2^45 ideals, algorithm='exact', ideal_limit=10^12": lambda **options: independent_causes(
+        algorithm="exact", ideal_limit=10**12, **options
+    ),
+    "5 million rows of numbers": lambda **options: numbers_of(5_000_000, **options),
+    "20 million rows of numbers": lambda **options: numbers_of(20_000_000, **options),
+    "5 million rows of labels": lambda **options: labels_of(5_000_000, **options),
+    "10 million rows of labels": lambda **options: labels_of(10_000_000, **options),
+    "20 trees grown to the end": lambda **options: big_forest(20, **options),
+    "a slow model, budget=0.1": lambda **options: slow_model(budget=0.1, **options),
+    "a slow model, budget=0.1, tolerance=1e-9": lambda **options: slow_model(budget=0.1, tolerance=1e-9, **options),
+}
+
+
+def run_here(case: str, memory_limit: int) -> dict:
+    """One case in this process."""
+    room = read_size("VmSize") + ROOM
+    resource.setrlimit(resource.RLIMIT_AS, (room, room))
+    warnings.simplefilter("ignore")
+    explainer, rows = CASES[case](**({"memory_limit": memory_limit} if memory_limit else {}))
+    try:
+        explanation = explainer(rows, silent=True)
+    except (BudgetExceededError, MethodNotApplicableError) as error:
+        return {"outcome": type(error).__name__, "says": str(error), "well": True}
+    finite = bool(np.isfinite(explanation.values).all() and np.isfinite(explanation.base_values).all())
+    plan = explainer.plan(min(len(rows), 2))
+    kind = "exact" if plan.exact else "sampled"
+    return {"outcome": f"{kind} ({plan.chosen.name})", "says": plan.why, "well": finite}
+
+
+def run_beside(case: str, memory_limit: int) -> dict:
+    """One case in a process of its own: what it says, or how it ended."""
+    command = [sys.executable, "-m", "tests.reliability.beyond", case, str(memory_limit)]
+    try:
+        run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return {"outcome": f"no end within {SECONDS} s", "says": "", "well": False, "killed": False}
+    if run.returncode == 0:
+        return {**json.loads(run.stdout.splitlines()[-1]), "killed": False}
+    last = (run.stderr.strip().splitlines() or ["nothing was said"])[-1]
+    killed = run.returncode < 0
+    outcome = f"killed by signal {-run.returncode}" if killed else last
+    return {"outcome": outcome, "says": run.stderr, "well": False, "killed": killed}
+
+
+def main() -> int:
+    figures, killed = [], 0
+    for case in CASES:
+        found = {limit: run_beside(case, limit) for limit in (ALLOWED, 0)}
+        killed += sum(result["killed"] for result in found.values())
+        allowed, free = found[ALLOWED]["outcome"], found[0]["outcome"]
+        value = allowed if allowed == free else f"{allowed}; without memory_limit= {free}"
+        well = all(result["well"] for result in found.values())
+        figures.append(Figure(case, value, "a result, or an error that says why there is none", well))
+        print(figures[-1], flush=True)
+    figures.append(Figure("killed processes", str(killed), "0", killed == 0))
+    notes = [
+        f"Each case ran twice in a process of its own, in which the system refuses memory past {ROOM / 2**30:g} GiB "
+        f"above the imports: with memory_limit= of {ALLOWED / 2**20:.0f} MiB, and without.",
+    ]
+    keep(Record("beyond", "Beyond the limits", "python -m tests.reliability.beyond", figures, notes))
+    return 0 if all(figure.holds for figure in figures) else 1
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 3:
+        print(json.dumps(run_here(sys.argv[1], int(sys.argv[2]))))
+    else:
+        sys.exit(main())
