@@ -15,11 +15,11 @@ help:
 	@echo "make test   set up, then run tests, ruff and mypy"
 	@echo "make docs   set up, then build the documentation into docs/_build/html"
 	@echo "make benchmark  set up, run all experiments (about half an hour), rewrite docs/benchmarks.md"
-	@echo "make reliability  set up, then bad input, numerical extremes and statistical tests (minutes)"
+	@echo "make reliability  set up, then bad input, extremes, statistical tests, threads and seeds, damaged files (minutes)"
 	@echo "make fuzz   set up, then 10,000 random cases against the definition (goes on where it stopped; WORKERS=4 for four processes)"
 	@echo "make compatibility  wheel, sdist, and the tests with the oldest and the newest versions (half an hour)"
 	@echo "make mutants  set up, then break the code in known ways and see that the tests notice"
-	@echo "make limits set up, then Ctrl-C in every backend, planned and measured memory, a million rows (about half an hour)"
+	@echo "make limits set up, then Ctrl-C in every backend, memory and time as planned, problems too large, a million rows (half an hour)"
 	@echo "make engines  set up, then compare one process with Dask, and with Ray and Spark where they are installed"
 	@echo "make versions OTHER_PYTHON=...  set up, then save explainers here and read them with another environment, and back"
 	@echo "make clean  remove the virtual environment and what was generated"
@@ -61,6 +61,8 @@ reliability: $(READY)
 	$(BIN)/python -m tests.reliability.catalogue
 	$(BIN)/python -m tests.reliability.extremes
 	$(BIN)/python -m tests.reliability.statistics
+	$(BIN)/python -m tests.reliability.reproducible
+	$(BIN)/python -m tests.reliability.damaged
 
 fuzz: $(READY)
 	$(BIN)/python -m tests.reliability.fuzz --workers $(WORKERS)
@@ -71,6 +73,7 @@ mutants: $(READY)
 limits: $(READY)
 	$(BIN)/python -m tests.reliability.limits
 	$(BIN)/python -m tests.reliability.memory
+	$(BIN)/python -m tests.reliability.beyond
 	$(BIN)/python -m tests.reliability.million
 
 engines: $(READY)
