@@ -141,7 +141,7 @@ MUTANTS = (
         "backends/coalitionwise.py",
         "variance = (deviations**2).sum(axis=0) / (n_groups * (n_groups - 1))",
         "variance = 1.44 * (deviations**2).sum(axis=0) / (n_groups * (n_groups - 1))",
-        (f"{COVER}::test_intervals_from_monte_carlo_values_cover",),
+        ("tests/statistics/test_unbiased.py::test_intervals_cover",),
     ),
     Mutant(
         "the link left out",

@@ -119,10 +119,13 @@ def test_a_small_bias_would_be_seen(algorithm, where, monkeypatch):
 @pytest.mark.filterwarnings("ignore:the causal graph does not mention")
 @pytest.mark.parametrize("algorithm", LARGER)
 def test_intervals_cover(algorithm):
-    low, high = run(algorithm, LARGER).p_of_coverage()
+    runs = run(algorithm, LARGER)
+    low, high = runs.p_of_coverage()
     assert low > FALSE_ALARM
+    assert runs.calibration() > 1 - WINDOW
     if algorithm != "orders x monte_carlo":  # a little wide, see above
         assert high > FALSE_ALARM
+        assert runs.calibration() < 1 + WINDOW
 
 
 def test_a_wrong_error_would_be_seen():
