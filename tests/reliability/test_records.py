@@ -135,6 +135,7 @@ def test_engines_a_run_of_some_keeps_the_rows_of_the_others(tmp_path, three_engi
 
 def test_versions_without_another_python_says_what_it_needs(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["versions"])
+    monkeypatch.delitem(sys.modules, "tests.reliability.versions", raising=False)  # another test may have imported it
     with pytest.raises(SystemExit, match="make versions OTHER_PYTHON=PYTHON"):
         runpy.run_module("tests.reliability.versions", run_name="__main__")
 
