@@ -142,8 +142,9 @@ def _termwise(sampled: bool) -> Backend:
             classes = int(estimate_entries(problem.background, problem.order, products, coalitions)[1])
         else:
             classes = min(coalitions, 100 + coalitions // 10)
-        # about one in three pairs of row and class stays alive
-        queries = int(len(touched) * classes * patterns(n_rows) * 0.3)
+        # about one in three pairs of row and class stays alive; classes see few features, so that many rows look alike
+        told_apart = min(n_rows, 100) + 0.1 * max(0, n_rows - 100)
+        queries = int(len(touched) * classes * told_apart * 0.3)
         orders = settings.n_orders if sampled else 0
         # evidence that is not clamped walks through the states of the network's cliques
         per_query = max(

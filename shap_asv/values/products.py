@@ -26,7 +26,7 @@ _SECONDS_PER_EVIDENCE = {True: 5e-7, False: 2e-6}
 _SECONDS_PER_CLIQUE_STATE = {True: 1e-10, False: 5e-10}
 # A pair costs more, the more nodes stand between a term and what is known: measured on chains up to 1,000 nodes.
 _SECONDS_PER_PAIR = 5e-9
-_SHORT = 10.0
+_SHORT = 15.0
 # Before the background has worked for a while, it does without a compiler.
 _SECONDS_BEFORE_KERNELS = 8e-6
 _PATIENCE = 1.5
