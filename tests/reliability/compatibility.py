@@ -164,10 +164,11 @@ def judge_suite(name: str, environment: Environment, report: Path, source: Path)
 def time_imports(environment: Environment, away: Path) -> list[Figure]:
     """CPU seconds of fresh processes, taken in turns; the median of each."""
     seconds: dict[str, list[float]] = {what: [] for what in IMPORTS}
-    for _ in range(ROUNDS):
-        for what, code in IMPORTS.items():
+    for round_ in range(ROUNDS):
+        turns = list(IMPORTS)
+        for what in turns[round_ % len(turns) :] + turns[: round_ % len(turns)]:  # none always follows the same one
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            environment.ask(code, away)
+            environment.ask(IMPORTS[what], away)
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
             seconds[what].append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     median = {what: statistics.median(taken) for what, taken in seconds.items()}
