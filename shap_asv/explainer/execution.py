@@ -79,10 +79,8 @@ class Execution:
     def _by_coalitions(self, plan: Plan, settings: Settings, columns: Columns) -> CoalitionwiseAttributor:
         """Single coalitions with the value method of the plan, which is ready already if rows were explained."""
         problem = self.problem
-        if self._ready is None and plan.backend.values in (
-            "table",
-            "agreement",
-        ):  # which ask the model about everything: once is enough
+        # these ask the model about every state: once is enough
+        if self._ready is None and plan.backend.values in ("table", "agreement"):
             self._attributor(plan, settings)
         ready = self._ready
         able = [m for m in VALUE_METHODS if m.obstacle(problem.background, problem.predictor) is None]

@@ -1,6 +1,7 @@
 """Limits: Ctrl-C, memory that is predicted and bounded, a progress bar that tells the truth."""
 
 import json
+import resource
 import subprocess
 import sys
 import tracemalloc
@@ -91,7 +92,6 @@ def test_free_memory_of_a_container(tmp_path, monkeypatch):
 
 
 def test_the_limit_of_the_process_counts(monkeypatch):
-    resource = pytest.importorskip("resource")
     monkeypatch.setattr(resource, "getrlimit", lambda which: (2**60, 2**60))
     assert 2**59 < planning._address_space_left() < 2**60
     monkeypatch.setattr(resource, "getrlimit", lambda which: (2**20, 2**20))
