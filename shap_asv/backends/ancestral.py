@@ -27,7 +27,7 @@ from shap_asv.backends.columns import Columns
 from shap_asv.backends.contract import Attribution
 from shap_asv.backends.pace import Report, keep_silent, paced, part_of
 from shap_asv.backends.termwise import TermwiseAttributor
-from shap_asv.backgrounds.discrete import DiscreteBackground
+from shap_asv.backgrounds.discrete.background import DiscreteBackground
 from shap_asv.backgrounds.grouping import number_rows
 from shap_asv.models.products import SumOfProducts
 from shap_asv.orders import CausalOrder

@@ -41,7 +41,7 @@ from shap_asv.backends.forest_layout import ForestLayout, find_obstacle, lay_out
 from shap_asv.backends.forest_numpy import explain_small
 from shap_asv.backends.forest_terms import TermGroups, group_terms
 from shap_asv.backends.pace import Report, keep_silent
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.errors import MethodNotApplicableError
 from shap_asv.models.products import SumOfProducts
 
@@ -68,7 +68,7 @@ def forest_applicable(
     Examples
     --------
     >>> import numpy as np
-    >>> from shap_asv.backgrounds.network import DiscreteNetwork
+    >>> from shap_asv.backgrounds.discrete.network import DiscreteNetwork
     >>> coin, copy = np.array([0.5, 0.5]), np.eye(2)
     >>> chain = DiscreteNetwork(("a", "b", "c"), ((0, 1),) * 3, ((), (0,), (1,)), (coin, copy, copy))
     >>> forest_applicable(chain, (0, 1, 2), ((), (0,), (1,)))
@@ -120,7 +120,7 @@ def forest_attributions(
     A chain a -> b -> c of copied coins, and the model "c is 1": a alone determines it, so a gets all of the credit.
 
     >>> import numpy as np
-    >>> from shap_asv.backgrounds.network import DiscreteNetwork
+    >>> from shap_asv.backgrounds.discrete.network import DiscreteNetwork
     >>> from shap_asv.models.products import SumOfProducts
     >>> coin, copy = np.array([0.5, 0.5]), np.eye(2)
     >>> chain = DiscreteNetwork(("a", "b", "c"), ((0, 1),) * 3, ((), (0,), (1,)), (coin, copy, copy))

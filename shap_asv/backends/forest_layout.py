@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 
 # Joint states of one context; messages of every term are tabulated over them.
 CONTEXT_LIMIT = 4096

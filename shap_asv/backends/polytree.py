@@ -34,8 +34,8 @@ from shap_asv.backends.pace import Report, keep_silent
 from shap_asv.backends.polytree_layout import PolytreeLayout, find_obstacle, lay_out
 from shap_asv.backends.polytree_messages import Operators, Piece, attribute_piece, expect_piece
 from shap_asv.backends.polytree_times import make_cuts
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.grouping import number_rows
-from shap_asv.backgrounds.network import DiscreteNetwork
 from shap_asv.errors import MethodNotApplicableError
 from shap_asv.models.products import SumOfProducts
 
@@ -74,7 +74,7 @@ def polytree_applicable(
     Examples
     --------
     >>> import numpy as np
-    >>> from shap_asv.backgrounds.network import DiscreteNetwork
+    >>> from shap_asv.backgrounds.discrete.network import DiscreteNetwork
     >>> coin, either = np.array([0.5, 0.5]), np.full((2, 2, 2), 0.5)
     >>> network = DiscreteNetwork(("a", "b", "c"), ((0, 1),) * 3, ((), (), (0, 1)), (coin, coin, either))
     >>> polytree_applicable(network, (0, 1, 2), ((), (), (0, 1)))
@@ -101,7 +101,7 @@ def polytree_attributions(
     both together settle, and c itself, which adds nothing then, gets none.
 
     >>> import numpy as np
-    >>> from shap_asv.backgrounds.network import DiscreteNetwork
+    >>> from shap_asv.backgrounds.discrete.network import DiscreteNetwork
     >>> from shap_asv.models.products import SumOfProducts
     >>> coin, xor = np.array([0.5, 0.5]), np.array([[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]]])
     >>> network = DiscreteNetwork(("a", "b", "c"), ((0, 1),) * 3, ((), (), (0, 1)), (coin, coin, xor))

@@ -38,7 +38,7 @@ from shap_asv.backends.workload import (
     patterns,
     seconds_per_order,
 )
-from shap_asv.backgrounds.discrete import DiscreteBackground
+from shap_asv.backgrounds.discrete.background import DiscreteBackground
 from shap_asv.values.contract import ValueMethod, Workload
 from shap_asv.values.products import ExactProducts, clique_states, seconds_to_plan
 from shap_asv.values.registry import VALUE_METHODS

@@ -10,7 +10,7 @@ import numpy as np
 
 from shap_asv.backends.contract import Attribution, Attributor
 from shap_asv.backends.pace import Report, keep_silent, part_of
-from shap_asv.backgrounds.discrete import DiscreteBackground
+from shap_asv.backgrounds.discrete.background import DiscreteBackground
 
 
 @dataclass(frozen=True, eq=False)

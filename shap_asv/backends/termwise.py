@@ -19,9 +19,9 @@ import scipy.sparse as sp
 from shap_asv.backends.columns import Columns, contract
 from shap_asv.backends.contract import Attribution
 from shap_asv.backends.pace import Report, keep_silent
-from shap_asv.backgrounds.discrete import DiscreteBackground
+from shap_asv.backgrounds.discrete.background import DiscreteBackground
+from shap_asv.backgrounds.discrete.inference.requisite import RequisiteEvidence
 from shap_asv.backgrounds.grouping import number_rows
-from shap_asv.backgrounds.requisite import RequisiteEvidence
 from shap_asv.models.products import SumOfProducts
 from shap_asv.values.contract import blocks
 

@@ -3,7 +3,7 @@
 from shap_asv.backends.ancestral import ancestral_obstacle
 from shap_asv.backends.columns import N_GROUPS, Columns, exact_columns, sampled_columns
 from shap_asv.backends.contract import Problem, Settings
-from shap_asv.backgrounds.discrete import DiscreteBackground
+from shap_asv.backgrounds.discrete.background import DiscreteBackground
 from shap_asv.errors import BudgetExceededError
 from shap_asv.orders.sampling import methods_used
 from shap_asv.orders.weights import weigh_ideals, weigh_orders

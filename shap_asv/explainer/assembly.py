@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from shap_asv.backends.contract import Problem
-from shap_asv.backgrounds.discrete import DiscreteBackground
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.background import DiscreteBackground
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.errors import RowsError, UnknownFeatureError, UnknownMethodError
 from shap_asv.explainer.callables import CheckedLink, check_repeatable, with_own_labels
 from shap_asv.explainer.causality import edgeless_order, network_order, read_causal_graph, read_orders

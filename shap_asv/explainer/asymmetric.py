@@ -15,7 +15,7 @@ import numpy as np
 import shap
 
 from shap_asv.backends.contract import Problem, Settings
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.pgmpy_networks import is_network, read_network
 from shap_asv.comparison import Comparison
 from shap_asv.errors import PersistenceError, RowsError, UnknownMethodError

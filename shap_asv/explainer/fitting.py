@@ -10,7 +10,7 @@ from difflib import get_close_matches
 import numpy as np
 
 from shap_asv.backends.contract import Problem
-from shap_asv.backgrounds.discrete import DiscreteBackground
+from shap_asv.backgrounds.discrete.background import DiscreteBackground
 from shap_asv.errors import RowsError, UnknownStateError
 from shap_asv.explainer.matrices import numbered_features
 from shap_asv.explainer.rows import Table

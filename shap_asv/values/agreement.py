@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.backgrounds.discrete import DiscreteBackground
-from shap_asv.backgrounds.joint import largest_product
+from shap_asv.backgrounds.discrete.background import DiscreteBackground
+from shap_asv.backgrounds.discrete.joint import largest_product
 from shap_asv.errors import BudgetExceededError, MethodNotApplicableError
 from shap_asv.models.forms import show_row
 from shap_asv.models.predictor import Predictor

@@ -8,7 +8,7 @@ much the groups disagree is the standard error, of a value and of anything that 
 
 import numpy as np
 
-from shap_asv.backgrounds.discrete import DiscreteBackground
+from shap_asv.backgrounds.discrete.background import DiscreteBackground
 from shap_asv.models.predictor import Predictor
 from shap_asv.strata import spread_uniforms
 from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, blocks, evidence_of

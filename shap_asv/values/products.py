@@ -13,8 +13,8 @@ from math import prod
 import networkx as nx
 import numpy as np
 
-from shap_asv.backgrounds.discrete import DiscreteBackground
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.background import DiscreteBackground
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.models.predictor import Predictor
 from shap_asv.models.products import SumOfProducts
 from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, evidence_of

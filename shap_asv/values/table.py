@@ -15,8 +15,8 @@ from functools import cached_property
 
 import numpy as np
 
-from shap_asv.backgrounds.discrete import JOINT_LIMIT, DiscreteBackground
-from shap_asv.backgrounds.joint import largest_product
+from shap_asv.backgrounds.discrete.background import JOINT_LIMIT, DiscreteBackground
+from shap_asv.backgrounds.discrete.joint import largest_product
 from shap_asv.errors import BudgetExceededError
 from shap_asv.models.predictor import Predictor
 from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, blocks

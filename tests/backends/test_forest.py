@@ -8,7 +8,7 @@ import pytest
 
 from shap_asv.backends import forest, forest_clock, forest_threads
 from shap_asv.backends.forest import forest_applicable, forest_attributions, prepare_forest
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.errors import MethodNotApplicableError
 from shap_asv.models.products import SumOfProducts
 from tests.backends.forest_problems import as_network, parents_from_edges, random_forest_problem, random_products

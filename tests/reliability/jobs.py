@@ -15,7 +15,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 from shap_asv import AsymmetricExplainer, sample_rows
 from shap_asv.backends.registry import BACKENDS
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from tests.oracles.random_problems import random_edges, random_network
 
 Job = Callable[..., AsymmetricExplainer]

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.backgrounds.encoding import decode_codes, encode_rows
-from shap_asv.backgrounds.impossible import minimal_contradiction, relax_evidence
-from shap_asv.backgrounds.inference import Inference
-from shap_asv.backgrounds.joint import feature_factors, feature_joint, joint_given
-from shap_asv.backgrounds.network import DiscreteNetwork
-from shap_asv.backgrounds.questions import checked_evidence, checked_terms
-from shap_asv.backgrounds.validation import checked_network
+from shap_asv.backgrounds.discrete.encoding import decode_codes, encode_rows
+from shap_asv.backgrounds.discrete.impossible import minimal_contradiction, relax_evidence
+from shap_asv.backgrounds.discrete.inference.engine import Inference
+from shap_asv.backgrounds.discrete.joint import feature_factors, feature_joint, joint_given
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.questions import checked_evidence, checked_terms
+from shap_asv.backgrounds.discrete.validation import checked_network
 from shap_asv.errors import (
     ImpossibleEvidenceError,
     ShapAsvError,
@@ -49,7 +49,7 @@ class DiscreteBackground:
     Examples
     --------
     >>> import numpy as np
-    >>> from shap_asv.backgrounds.network import DiscreteNetwork
+    >>> from shap_asv.backgrounds.discrete.network import DiscreteNetwork
     >>> rain_and_grass = DiscreteNetwork(
     ...     names=("rain", "wet"),
     ...     states=(("no", "yes"), ("no", "yes")),

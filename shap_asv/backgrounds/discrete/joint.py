@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.errors import BudgetExceededError
 
 _MOST_AXES = 64  # numpy's own limit
