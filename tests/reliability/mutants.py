@@ -131,7 +131,7 @@ MUTANTS = (
     ),
     Mutant(
         "standard error of sampled orders: half",
-        "backends/columns.py",
+        "backends/weight_columns.py",
         "return phi, np.sqrt(spread / (n_groups - 1))",
         "return phi, np.sqrt(spread / (n_groups - 1)) / 2",
         (f"{COVER}::test_intervals_from_sampled_orders_cover",),
@@ -187,14 +187,14 @@ MUTANTS = (
     ),
     Mutant(
         "forest algorithm: subtree size off by one",
-        "backends/forest_numpy.py",
+        "backends/forest/small.py",
         "phi[v] = branches.size[v] * gain(v) * by_message",
         "phi[v] = (branches.size[v] + 1) * gain(v) * by_message",
         (f"{EXACT}::test_every_exact_backend_by_name",),
     ),
     Mutant(
         "forest kernel: the last sibling left out",
-        "backends/forest_passes.py",
+        "backends/forest/passes.py",
         "                weight[s, q, lane] *= running[q, lane]\n",
         "                weight[s, q, lane] *= 1.0\n",
         ("tests/backends/test_forest.py::test_equals_jump_chain_and_recursion",),
@@ -202,14 +202,14 @@ MUTANTS = (
     ),
     Mutant(
         "polytree algorithm: causes and effects confused",
-        "backends/polytree_times.py",
+        "backends/polytree/times.py",
         "        if effect:\n            sums",
         "        if not effect:\n            sums",
         ("tests/backends/test_polytree.py::test_equals_the_definition",),
     ),
     Mutant(
         "ancestral kernel: the table of the wrong ideal",
-        "backends/ancestral_kernel.py",
+        "backends/ancestral/kernel.py",
         "            next_ideal[t] = _find(masks, by_mask, mask | (np.int64(1) << v))",
         "            next_ideal[t] = _find(masks, by_mask, everything)",
         (f"{EXACT}::test_every_exact_backend_by_name",),
@@ -280,7 +280,7 @@ MUTANTS = (
     ),
     Mutant(
         "main effects: the empty coalition not subtracted",
-        "backends/columns.py",
+        "backends/weight_columns.py",
         "sp.csr_array(-np.ones((1, n)))",
         "sp.csr_array(np.zeros((1, n)))",
         (f"{EXACT}::test_main_effects",),

@@ -1,4 +1,4 @@
-"""Numba kernels for :mod:`shap_asv.backends.ancestral`: lay the ideals of a closure out, fill tables, walk rows."""
+"""Numba kernels for :mod:`~shap_asv.backends.ancestral.closures`: lay ideals out, fill tables, walk rows."""
 
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ class Layout(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """What a row needs to walk the ideals of a closure; see :class:`shap_asv.backends.ancestral.Closure`."""
+    """What a row needs to walk the ideals of a closure; see :class:`shap_asv.backends.ancestral.closures.Closure`."""
 
     skip: np.ndarray
     parent: np.ndarray

@@ -12,9 +12,9 @@ from collections import namedtuple
 import numpy as np
 from numba import njit
 
-from shap_asv.backends.forest_passes import Closure, Dial, Lanes, attribute_members, chain_occupancy, inner
-from shap_asv.backends.forest_patterns import Patterns, number_rows
-from shap_asv.backends.forest_recursion import recur_members
+from shap_asv.backends.forest.passes import Closure, Dial, Lanes, attribute_members, chain_occupancy, inner
+from shap_asv.backends.forest.patterns import Patterns, number_rows
+from shap_asv.backends.forest.recursion import recur_members
 
 # ForestLayout without what only preparation needs.
 Shape = namedtuple("Shape", "parent size card message_offset table table_offset child_base child_offset child_stride")
