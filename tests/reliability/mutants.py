@@ -31,14 +31,13 @@ COVER = "tests/explainer/test_sampling.py"
 
 @dataclass(frozen=True)
 class Mutant:
-    """``old`` becomes ``new`` in ``shap_asv/<file>``; ``tests`` are node ids; ``kernel``: numba compiles the line."""
+    """``old`` becomes ``new`` in ``shap_asv/<file>``; ``tests`` are node ids."""
 
     what: str
     file: str
     old: str
     new: str
     tests: tuple[str, ...]
-    kernel: bool = False
 
 
 MUTANTS = (
@@ -119,7 +118,6 @@ MUTANTS = (
         "swap = (word & np.uint64(1) != np.uint64(0)) & (not precedes[a, b])",
         "swap = ((word & np.uint64(1) != np.uint64(0)) | (a > b)) & (not precedes[a, b])",
         (f"{UNIFORM}[crown-mcmc]",),
-        kernel=True,
     ),
     Mutant(
         "perfect sampler: the same coin for list and bound",
@@ -127,7 +125,6 @@ MUTANTS = (
         "swap = (coin != (u == b)) & (not precedes[u, v])",
         "swap = coin & (not precedes[u, v])",
         (f"{UNIFORM}[crown-perfect]", "tests/orders/test_chains.py"),
-        kernel=True,
     ),
     Mutant(
         "standard error of sampled orders: half",
@@ -198,7 +195,13 @@ MUTANTS = (
         "                weight[s, q, lane] *= running[q, lane]\n",
         "                weight[s, q, lane] *= 1.0\n",
         ("tests/backends/test_forest.py::test_equals_jump_chain_and_recursion",),
-        kernel=True,
+    ),
+    Mutant(
+        "forest kernel: a chain at too few points in time",
+        "backends/forest/passes.py",
+        "    n = dial.n_panels * dial.n_points\n    source",
+        "    n = dial.n_panels // dial.n_points\n    source",
+        ("tests/backends/test_forest.py::test_equals_jump_chain_and_recursion",),
     ),
     Mutant(
         "polytree algorithm: causes and effects confused",
@@ -213,7 +216,6 @@ MUTANTS = (
         "            next_ideal[t] = _find(masks, by_mask, mask | (np.int64(1) << v))",
         "            next_ideal[t] = _find(masks, by_mask, everything)",
         (f"{EXACT}::test_every_exact_backend_by_name",),
-        kernel=True,
     ),
     Mutant(
         "relaxation: nothing is dropped",
@@ -346,14 +348,12 @@ def place_of(copy: Path, mutant: Mutant) -> tuple[Path, str]:
     return path, text
 
 
-def is_caught(copy: Path, mutant: Mutant, folder: Path, number: int) -> bool:
+def is_caught(copy: Path, mutant: Mutant, folder: Path) -> bool:
     """Break the copy, run the mutant's tests, mend the copy again."""
     path, text = place_of(copy, mutant)
-    # cached kernels do not notice that what they call has changed: compile everything anew
-    cache = folder / f"cache{number}" if mutant.kernel else folder / "cache"
     path.write_text(text.replace(mutant.old, mutant.new))
     try:
-        passed, _ = run_tests(copy, list(mutant.tests), cache)
+        passed, _ = run_tests(copy, list(mutant.tests), folder / "cache")
     finally:
         path.write_text(text)
     return not passed
@@ -371,8 +371,8 @@ def check(mutants: list[Mutant], number: int, folder: Path, bar: tqdm) -> list[M
     if not passed:
         raise SystemExit(f"the tests fail without any mutant:\n{said}")
     survivors = []
-    for place, mutant in enumerate(mutants):
-        caught = is_caught(copy, mutant, folder, place)
+    for mutant in mutants:
+        caught = is_caught(copy, mutant, folder)
         bar.write(f"{'caught  ' if caught else 'SURVIVES'}  {mutant.what}")
         bar.update()
         if not caught:
