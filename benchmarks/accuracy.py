@@ -55,7 +55,7 @@ class Setting:
 
         ``spread``: drawn as the explainer does, spread evenly within groups; else independent of one another.
         """
-        from shap_asv.backends.columns import N_GROUPS
+        from shap_asv.backends.weight_columns import N_GROUPS
         from shap_asv.orders.weights import weigh_orders
 
         orders = self.order.sample_topological_orders(

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shap_asv.backends.columns import Columns, contract
 from shap_asv.backends.contract import Attribution
 from shap_asv.backends.pace import Report, keep_silent
+from shap_asv.backends.weight_columns import Columns, contract
 from shap_asv.errors import ModelError
 from shap_asv.values.contract import Values, blocks
 

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from shap_asv.backends.ancestral import (
+from shap_asv.backends.ancestral.closures import (
     LARGEST_CLOSURE,
     AncestralAttributor,
     ancestral_obstacle,
@@ -19,13 +19,13 @@ from shap_asv.backends.ancestral import (
     estimate_entries,
 )
 from shap_asv.backends.coalitionwise import DENSE_LIMIT, CoalitionwiseAttributor
-from shap_asv.backends.columns import N_GROUPS
 from shap_asv.backends.contract import Attribution, Attributor, Backend, Estimate, Problem, Settings
-from shap_asv.backends.forest import forest_applicable, prepare_forest
+from shap_asv.backends.forest.prepared import forest_applicable, prepare_forest
 from shap_asv.backends.pace import Report, keep_silent
-from shap_asv.backends.polytree import polytree_applicable, prepare_polytree
+from shap_asv.backends.polytree.prepared import polytree_applicable, prepare_polytree
 from shap_asv.backends.relaxed import RelaxingAttributor
 from shap_asv.backends.termwise import TermwiseAttributor, group_terms
+from shap_asv.backends.weight_columns import N_GROUPS
 from shap_asv.backends.workload import (
     BYTES_PER_ORDER,
     count_ideals,

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from shap_asv.backends.columns import Columns, contract
 from shap_asv.backends.contract import Attribution
 from shap_asv.backends.pace import Report, keep_silent
+from shap_asv.backends.weight_columns import Columns, contract
 from shap_asv.backgrounds.discrete.background import DiscreteBackground
 from shap_asv.backgrounds.discrete.inference.requisite import RequisiteEvidence
 from shap_asv.backgrounds.grouping import number_rows

@@ -1,8 +1,8 @@
 """Which coalitions a problem needs, with which weight, and how many there are: what most backends ask first."""
 
-from shap_asv.backends.ancestral import ancestral_obstacle
-from shap_asv.backends.columns import N_GROUPS, Columns, exact_columns, sampled_columns
+from shap_asv.backends.ancestral.closures import ancestral_obstacle
 from shap_asv.backends.contract import Problem, Settings
+from shap_asv.backends.weight_columns import N_GROUPS, Columns, exact_columns, sampled_columns
 from shap_asv.backgrounds.discrete.background import DiscreteBackground
 from shap_asv.errors import BudgetExceededError
 from shap_asv.orders.sampling import methods_used

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from shap_asv.backends.coalitionwise import CoalitionwiseAttributor
-from shap_asv.backends.columns import Columns, empty_columns, singleton_columns
 from shap_asv.backends.contract import Attribution, Attributor, Problem, Settings
+from shap_asv.backends.weight_columns import Columns, empty_columns, singleton_columns
 from shap_asv.backgrounds.discrete.background import DiscreteBackground
 from shap_asv.backgrounds.grouping import number_rows
 from shap_asv.errors import BudgetExceededError

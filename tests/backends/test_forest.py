@@ -6,8 +6,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from shap_asv.backends import forest, forest_clock, forest_threads
-from shap_asv.backends.forest import forest_applicable, forest_attributions, prepare_forest
+from shap_asv.backends.forest import clock as forest_clock
+from shap_asv.backends.forest import prepared as forest
+from shap_asv.backends.forest import threads as forest_threads
+from shap_asv.backends.forest.prepared import forest_applicable, forest_attributions, prepare_forest
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.errors import MethodNotApplicableError
 from shap_asv.models.products import SumOfProducts
@@ -321,7 +323,7 @@ def test_small_models_do_not_load_the_compiler():
 import sys
 import numpy as np
 from tests.backends.forest_problems import as_network, random_products
-from shap_asv.backends.forest import forest_attributions
+from shap_asv.backends.forest.prepared import forest_attributions
 rng = np.random.default_rng(0)
 coin, flip = np.array([0.5, 0.5]), np.array([[0.9, 0.2], [0.1, 0.8]])
 network = as_network([2] * 5, [(), (0,), (0,), (1,), (2,)], [coin, flip, flip, flip, flip])

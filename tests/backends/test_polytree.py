@@ -5,10 +5,10 @@ import pickle
 import numpy as np
 import pytest
 
-from shap_asv.backends import polytree
-from shap_asv.backends.forest import forest_attributions
-from shap_asv.backends.polytree import polytree_applicable, polytree_attributions, prepare_polytree
-from shap_asv.backends.polytree_times import TimeModel, make_cuts
+from shap_asv.backends.forest.prepared import forest_attributions
+from shap_asv.backends.polytree import prepared as polytree
+from shap_asv.backends.polytree.prepared import polytree_applicable, polytree_attributions, prepare_polytree
+from shap_asv.backends.polytree.times import TimeModel, make_cuts
 from shap_asv.errors import MethodNotApplicableError
 from shap_asv.models.products import SumOfProducts
 from tests.backends.forest_problems import as_network, parents_from_edges, random_forest_problem, random_products

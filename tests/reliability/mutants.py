@@ -31,14 +31,13 @@ COVER = "tests/explainer/test_sampling.py"
 
 @dataclass(frozen=True)
 class Mutant:
-    """``old`` becomes ``new`` in ``shap_asv/<file>``; ``tests`` are node ids; ``kernel``: numba compiles the line."""
+    """``old`` becomes ``new`` in ``shap_asv/<file>``; ``tests`` are node ids."""
 
     what: str
     file: str
     old: str
     new: str
     tests: tuple[str, ...]
-    kernel: bool = False
 
 
 MUTANTS = (
@@ -119,7 +118,6 @@ MUTANTS = (
         "swap = (word & np.uint64(1) != np.uint64(0)) & (not precedes[a, b])",
         "swap = ((word & np.uint64(1) != np.uint64(0)) | (a > b)) & (not precedes[a, b])",
         (f"{UNIFORM}[crown-mcmc]",),
-        kernel=True,
     ),
     Mutant(
         "perfect sampler: the same coin for list and bound",
@@ -127,11 +125,10 @@ MUTANTS = (
         "swap = (coin != (u == b)) & (not precedes[u, v])",
         "swap = coin & (not precedes[u, v])",
         (f"{UNIFORM}[crown-perfect]", "tests/orders/test_chains.py"),
-        kernel=True,
     ),
     Mutant(
         "standard error of sampled orders: half",
-        "backends/columns.py",
+        "backends/weight_columns.py",
         "return phi, np.sqrt(spread / (n_groups - 1))",
         "return phi, np.sqrt(spread / (n_groups - 1)) / 2",
         (f"{COVER}::test_intervals_from_sampled_orders_cover",),
@@ -187,33 +184,38 @@ MUTANTS = (
     ),
     Mutant(
         "forest algorithm: subtree size off by one",
-        "backends/forest_numpy.py",
+        "backends/forest/small.py",
         "phi[v] = branches.size[v] * gain(v) * by_message",
         "phi[v] = (branches.size[v] + 1) * gain(v) * by_message",
         (f"{EXACT}::test_every_exact_backend_by_name",),
     ),
     Mutant(
         "forest kernel: the last sibling left out",
-        "backends/forest_passes.py",
+        "backends/forest/passes.py",
         "                weight[s, q, lane] *= running[q, lane]\n",
         "                weight[s, q, lane] *= 1.0\n",
         ("tests/backends/test_forest.py::test_equals_jump_chain_and_recursion",),
-        kernel=True,
+    ),
+    Mutant(
+        "forest kernel: a chain at too few points in time",
+        "backends/forest/passes.py",
+        "    n = dial.n_panels * dial.n_points\n    source",
+        "    n = dial.n_panels // dial.n_points\n    source",
+        ("tests/backends/test_forest.py::test_equals_jump_chain_and_recursion",),
     ),
     Mutant(
         "polytree algorithm: causes and effects confused",
-        "backends/polytree_times.py",
+        "backends/polytree/times.py",
         "        if effect:\n            sums",
         "        if not effect:\n            sums",
         ("tests/backends/test_polytree.py::test_equals_the_definition",),
     ),
     Mutant(
         "ancestral kernel: the table of the wrong ideal",
-        "backends/ancestral_kernel.py",
+        "backends/ancestral/kernel.py",
         "            next_ideal[t] = _find(masks, by_mask, mask | (np.int64(1) << v))",
         "            next_ideal[t] = _find(masks, by_mask, everything)",
         (f"{EXACT}::test_every_exact_backend_by_name",),
-        kernel=True,
     ),
     Mutant(
         "relaxation: nothing is dropped",
@@ -280,7 +282,7 @@ MUTANTS = (
     ),
     Mutant(
         "main effects: the empty coalition not subtracted",
-        "backends/columns.py",
+        "backends/weight_columns.py",
         "sp.csr_array(-np.ones((1, n)))",
         "sp.csr_array(np.zeros((1, n)))",
         (f"{EXACT}::test_main_effects",),
@@ -346,14 +348,12 @@ def place_of(copy: Path, mutant: Mutant) -> tuple[Path, str]:
     return path, text
 
 
-def is_caught(copy: Path, mutant: Mutant, folder: Path, number: int) -> bool:
+def is_caught(copy: Path, mutant: Mutant, folder: Path) -> bool:
     """Break the copy, run the mutant's tests, mend the copy again."""
     path, text = place_of(copy, mutant)
-    # cached kernels do not notice that what they call has changed: compile everything anew
-    cache = folder / f"cache{number}" if mutant.kernel else folder / "cache"
     path.write_text(text.replace(mutant.old, mutant.new))
     try:
-        passed, _ = run_tests(copy, list(mutant.tests), cache)
+        passed, _ = run_tests(copy, list(mutant.tests), folder / "cache")
     finally:
         path.write_text(text)
     return not passed
@@ -371,8 +371,8 @@ def check(mutants: list[Mutant], number: int, folder: Path, bar: tqdm) -> list[M
     if not passed:
         raise SystemExit(f"the tests fail without any mutant:\n{said}")
     survivors = []
-    for place, mutant in enumerate(mutants):
-        caught = is_caught(copy, mutant, folder, place)
+    for mutant in mutants:
+        caught = is_caught(copy, mutant, folder)
         bar.write(f"{'caught  ' if caught else 'SURVIVES'}  {mutant.what}")
         bar.update()
         if not caught:

@@ -17,7 +17,7 @@ import pytest
 import shap
 
 from shap_asv import AsymmetricExplainer, CausalOrder
-from shap_asv.backends.forest import PreparedForest
+from shap_asv.backends.forest.prepared import PreparedForest
 from shap_asv.backgrounds.discrete.inference.engine import Inference
 from shap_asv.errors import CausalGraphWarning, ImpossibleEvidenceError
 from tests.oracles import brute_force

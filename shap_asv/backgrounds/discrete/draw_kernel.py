@@ -7,8 +7,9 @@ bounds, so they draw the same states.
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
+
+from shap_asv.kernels import kernel
 
 
 class ForwardArrays(NamedTuple):
@@ -48,7 +49,7 @@ class CircuitArrays(NamedTuple):
     child_rows: np.ndarray
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def draw_forward(
     arrays: ForwardArrays, evidence: np.ndarray, uniforms: np.ndarray, columns: np.ndarray, out: np.ndarray
 ) -> None:
@@ -72,7 +73,7 @@ def draw_forward(
                 out[e, d, j] = values[columns[j]]
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def draw_backward(
     arrays: CircuitArrays, root_rows: np.ndarray, uniforms: np.ndarray, columns: np.ndarray, out: np.ndarray
 ) -> None:

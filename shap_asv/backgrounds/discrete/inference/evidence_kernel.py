@@ -5,11 +5,12 @@ Import this module only when it pays: it brings numba in. There is no floating p
 versions cannot differ in a bit; distinct keys are numbered in the order in which they are met.
 """
 
-import numba
 import numpy as np
 
+from shap_asv.kernels import kernel
 
-@numba.njit(nogil=True, cache=True)
+
+@kernel
 def number_keys(keys: np.ndarray, bound: int, ids: np.ndarray, chosen: np.ndarray) -> int:
     """Number the distinct ``keys`` (all in ``range(bound)``) into ``ids``; ``chosen[i]`` is the place where number i
     was met first.
@@ -44,7 +45,7 @@ def number_keys(keys: np.ndarray, bound: int, ids: np.ndarray, chosen: np.ndarra
     return count
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def number_evidence(
     labels: np.ndarray, nodes: np.ndarray, bounds: np.ndarray, child_starts: np.ndarray, children: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -76,7 +77,7 @@ def number_evidence(
     return ids, chosen, counts
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def lay_out(
     observed: np.ndarray, row_classes: np.ndarray, row_separators: np.ndarray, card: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -99,7 +100,7 @@ def lay_out(
     return starts, entry_rows, states, places
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def demand_rows(
     entry_classes: np.ndarray, entry_separators: np.ndarray, n_classes: int, n_separators: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -6,8 +6,9 @@ version, so that both give the same bits.
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
+
+from shap_asv.kernels import kernel
 
 
 class RowArrays(NamedTuple):
@@ -19,7 +20,7 @@ class RowArrays(NamedTuple):
     child_rows: np.ndarray
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def evaluate_row(
     rows: RowArrays,
     functions: np.ndarray,
@@ -55,7 +56,7 @@ def evaluate_row(
             total[t] += product[t]
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def evaluate_rows(
     rows: RowArrays,
     functions: np.ndarray,
@@ -73,7 +74,7 @@ def evaluate_rows(
             out[i, j] = total[columns[j]]
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def sum_rows(
     rows: RowArrays,
     functions: np.ndarray,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.backends.forest_passes import inner
+from shap_asv.backends.forest.passes import inner
 
 # of_row, top (r,): pattern and top of each row. example (P,): a row of each pattern. top_start (H + 1,): patterns by
 # top. codes, contexts (a, P): what each pattern shows. label, table: scratch.

@@ -9,7 +9,7 @@ S is what came before. An edge whose ends lie on different sides of t couples no
 clamped, and its time says nothing about the effect's. What remains coupled (times among the observed and among the
 unobserved, states among the unobserved) is coupled along edges of a tree. So one message per edge and direction, a
 function of one time (and of one state where unobserved), carries everything; see
-:mod:`~shap_asv.backends.polytree_messages`. For one term
+:mod:`~shap_asv.backends.polytree.messages`. For one term
 
     phi_x = ∫ dt  density of x's time at t  *  product of the messages of x's causes at t
                   *  (o_x * product of the messages of x's effects for e_x  -  the same summed over the states of x)
@@ -29,11 +29,11 @@ from threading import Event
 
 import numpy as np
 
-from shap_asv.backends.forest_layout import network_order_parents
+from shap_asv.backends.forest.layout import network_order_parents
 from shap_asv.backends.pace import Report, keep_silent
-from shap_asv.backends.polytree_layout import PolytreeLayout, find_obstacle, lay_out
-from shap_asv.backends.polytree_messages import Operators, Piece, attribute_piece, expect_piece
-from shap_asv.backends.polytree_times import make_cuts
+from shap_asv.backends.polytree.layout import PolytreeLayout, find_obstacle, lay_out
+from shap_asv.backends.polytree.messages import Operators, Piece, attribute_piece, expect_piece
+from shap_asv.backends.polytree.times import make_cuts
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.grouping import number_rows
 from shap_asv.errors import MethodNotApplicableError
@@ -93,7 +93,7 @@ def polytree_attributions(
 ) -> np.ndarray:
     """Exact asymmetric Shapley values of a sum of products on a causal polytree; see the module.
 
-    Parameters and result as for :func:`shap_asv.backends.forest.forest_attributions`.
+    Parameters and result as for :func:`shap_asv.backends.forest.prepared.forest_attributions`.
 
     Examples
     --------

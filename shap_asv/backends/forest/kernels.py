@@ -3,18 +3,16 @@
 Per group: number the rows by what the group sees (*patterns*), work out each term's messages, collect the patterns
 that the term cannot tell apart into one lane, and send the lanes through the passes. Results are added up per pattern,
 and only then spread over the rows.
-
-numba's cache on disk looks at the date of this file alone: after a change to what it imports, save this file as well.
 """
 
 from collections import namedtuple
 
 import numpy as np
-from numba import njit
 
-from shap_asv.backends.forest_passes import Closure, Dial, Lanes, attribute_members, chain_occupancy, inner
-from shap_asv.backends.forest_patterns import Patterns, number_rows
-from shap_asv.backends.forest_recursion import recur_members
+from shap_asv.backends.forest.passes import Closure, Dial, Lanes, attribute_members, chain_occupancy, inner
+from shap_asv.backends.forest.patterns import Patterns, number_rows
+from shap_asv.backends.forest.recursion import recur_members
+from shap_asv.kernels import kernel
 
 # ForestLayout without what only preparation needs.
 Shape = namedtuple("Shape", "parent size card message_offset table table_offset child_base child_offset child_stride")
@@ -36,7 +34,7 @@ _GAP = 1e-11
 _MANY_POINTS = 64
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def explain_groups(
     shape: Shape,
     model: Model,

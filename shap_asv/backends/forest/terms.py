@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shap_asv.backends.forest_layout import ForestLayout
+from shap_asv.backends.forest.layout import ForestLayout
 from shap_asv.models.products import SumOfProducts
 
 

@@ -1,9 +1,10 @@
-"""Numba kernels for :mod:`shap_asv.backends.ancestral`: lay the ideals of a closure out, fill tables, walk rows."""
+"""Numba kernels for :mod:`~shap_asv.backends.ancestral.closures`: lay ideals out, fill tables, walk rows."""
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
+
+from shap_asv.kernels import kernel
 
 
 class Layout(NamedTuple):
@@ -20,7 +21,7 @@ class Layout(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """What a row needs to walk the ideals of a closure; see :class:`shap_asv.backends.ancestral.Closure`."""
+    """What a row needs to walk the ideals of a closure; see :class:`shap_asv.backends.ancestral.closures.Closure`."""
 
     skip: np.ndarray
     parent: np.ndarray
@@ -55,7 +56,7 @@ def lay_out_ideals(masks: np.ndarray, children: np.ndarray, cards: np.ndarray) -
     return Layout(order, *_link(sorted_masks, sorted_depth, by_mask, children, cards))
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def _find(masks, by_mask, mask):  # type: ignore[no-untyped-def]
     low, high = 0, len(masks) - 1
     while low < high:
@@ -67,7 +68,7 @@ def _find(masks, by_mask, mask):  # type: ignore[no-untyped-def]
     return by_mask[low]
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def _link(masks, depth, by_mask, children, cards):  # type: ignore[no-untyped-def]
     """Skip pointers, tree parents, summation steps and tables of ideals in spanning-tree order."""
     q, a = len(masks), len(children)
@@ -139,7 +140,7 @@ def largest_first(next_ideal: np.ndarray) -> np.ndarray:
     return np.argsort(distance, kind="stable")
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def explain_closure(walk, tables, patterns, factors, coefficients, found, base):  # type: ignore[no-untyped-def]
     """Add every term's share of phi to ``found`` (u, a, k) for patterns (u, a) of codes, and of nu({}) to ``base``
     (k,).
@@ -192,7 +193,7 @@ def explain_closure(walk, tables, patterns, factors, coefficients, found, base):
                         found[pattern, i, output] += share * coefficients[term, output]
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def _number_looks(tables, factor, looks):  # type: ignore[no-untyped-def]
     """How each code of each member looks to the term, as digits of one integer; False when they do not fit."""
     radix = np.int64(1)
@@ -211,7 +212,7 @@ def _number_looks(tables, factor, looks):  # type: ignore[no-untyped-def]
     return True
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def _fill(walk, tables, factor, values):  # type: ignore[no-untyped-def]
     """V_T of one term for all ideals T, at the states that its factors leave alive."""
     cards, offsets, starts, strides = tables.cards, tables.offsets, walk.starts, walk.strides
@@ -269,7 +270,7 @@ def _fill(walk, tables, factor, values):  # type: ignore[no-untyped-def]
                 break
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def _walk(walk, offsets, factor, values, codes, product, phi):  # type: ignore[no-untyped-def]
     """phi (a,) of one term for one pattern: down the spanning tree of the ideals, past branches that are dead."""
     phi[:] = 0.0

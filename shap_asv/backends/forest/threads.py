@@ -15,10 +15,10 @@ from threading import Event
 
 import numpy as np
 
-from shap_asv.backends.forest_clock import Clock, make_clock
-from shap_asv.backends.forest_kernels import RECURSION, Clocks, Model, Rows, Shape, explain_groups
-from shap_asv.backends.forest_layout import ForestLayout
-from shap_asv.backends.forest_terms import TermGroups
+from shap_asv.backends.forest.clock import Clock, make_clock
+from shap_asv.backends.forest.kernels import RECURSION, Clocks, Model, Rows, Shape, explain_groups
+from shap_asv.backends.forest.layout import ForestLayout
+from shap_asv.backends.forest.terms import TermGroups
 from shap_asv.backends.pace import Report, keep_silent, paced
 
 _ROW_BLOCK = 2048

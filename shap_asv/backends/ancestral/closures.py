@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse as sp
 
-from shap_asv.backends.columns import Columns
 from shap_asv.backends.contract import Attribution
 from shap_asv.backends.pace import Report, keep_silent, paced, part_of
 from shap_asv.backends.termwise import TermwiseAttributor
+from shap_asv.backends.weight_columns import Columns
 from shap_asv.backgrounds.discrete.background import DiscreteBackground
 from shap_asv.backgrounds.grouping import number_rows
 from shap_asv.models.products import SumOfProducts
@@ -34,7 +34,7 @@ from shap_asv.orders import CausalOrder
 from shap_asv.values.contract import blocks
 
 if TYPE_CHECKING:
-    from shap_asv.backends.ancestral_kernel import Tables, Walk
+    from shap_asv.backends.ancestral.kernel import Tables, Walk
 
 #: Table entries (doubles) that one closure may have; terms that need more are left to another backend.
 ENTRY_LIMIT = 2**24
@@ -188,7 +188,7 @@ def build_closures(
 def _lay_out(
     background: DiscreteBackground, parents: list[list[int]], columns: Columns, members: np.ndarray, terms: np.ndarray
 ) -> Closure | None:
-    from shap_asv.backends.ancestral_kernel import Tables, Walk, largest_first, lay_out_ideals
+    from shap_asv.backends.ancestral.kernel import Tables, Walk, largest_first, lay_out_ideals
 
     a = len(members)
     if a > LARGEST_CLOSURE:
@@ -271,7 +271,7 @@ class AncestralAttributor:
 
     def _add_closure(self, closure: Closure, rows: np.ndarray, phi: np.ndarray, base: np.ndarray) -> None:
         """Add the share of a closure's terms to phi (r, n, k) and to base (k,)."""
-        from shap_asv.backends.ancestral_kernel import explain_closure
+        from shap_asv.backends.ancestral.kernel import explain_closure
 
         products = self.products
         members, cards, offsets = closure.members, closure.tables.cards, closure.tables.offsets

@@ -10,7 +10,7 @@ the time of the feature in front of it,
   contracted.
 
 Effects of unobserved features are unobserved, causes of observed ones are observed; behind the other edges both occur,
-and the operators of :mod:`~shap_asv.backends.polytree_times` know how often. Arrays are (cuts, points, lanes) and
+and the operators of :mod:`~shap_asv.backends.polytree.times` know how often. Arrays are (cuts, points, lanes) and
 (cuts, points, lanes, states); a lane is a pair of term and row.
 """
 
@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.backends.polytree_times import (
+from shap_asv.backends.polytree.times import (
     Cuts,
     Density,
     DownOperators,

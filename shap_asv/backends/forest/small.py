@@ -1,7 +1,7 @@
 """The forest algorithm in plain numpy: for models so small that they should not wait for a compiler.
 
 All terms of a group and all rows are done at once, as arrays (lanes,) with lane = (term, row). Functions of time are
-arrays (panels, points, lanes); see :mod:`shap_asv.backends.forest_clock`.
+arrays (panels, points, lanes); see :mod:`shap_asv.backends.forest.clock`.
 """
 
 from collections.abc import Sequence
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shap_asv.backends.forest_clock import Clock
-from shap_asv.backends.forest_layout import ForestLayout
-from shap_asv.backends.forest_terms import TermGroups
+from shap_asv.backends.forest.clock import Clock
+from shap_asv.backends.forest.layout import ForestLayout
+from shap_asv.backends.forest.terms import TermGroups
 
 # Doubles in one function of time; rows are taken in blocks below it.
 _BLOCK = 2**20

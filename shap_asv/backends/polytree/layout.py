@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shap_asv.backends.polytree_times import TimeModel
+from shap_asv.backends.polytree.times import TimeModel
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 
 # Entries of one CPT, over the states of all direct causes.

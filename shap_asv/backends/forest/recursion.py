@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.backends.forest_passes import inner
+from shap_asv.backends.forest.passes import inner
 
 
 @inner

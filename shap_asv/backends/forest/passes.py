@@ -1,17 +1,18 @@
 """Compiled: the passes up and down the closure of one group, for many (term, row pattern) pairs at a time.
 
 Pairs are lanes: every inner loop runs over them, so that the compiler can vectorise it. Functions of time are arrays
-(points, lanes). The readable form of the same passes is :func:`shap_asv.backends.forest_numpy.attribute`.
+(points, lanes). The readable form of the same passes is :func:`shap_asv.backends.forest.small.attribute`.
 """
 
 from collections import namedtuple
 
 import numpy as np
-from numba import njit
+
+from shap_asv.kernels import kernel
 
 # Compiled into its callers only: no entry from Python.
-inner = njit(nogil=True, cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-inlined = njit(nogil=True, cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)
+inner = kernel(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+inlined = kernel(no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)
 
 # The closure of a group in local preorder numbers 0 .. a-1. span = features of A in the subtree; slot = row of the
 # functions of time held for a position (-1 within a chain); local, decay = where its subtree size is in the clock.

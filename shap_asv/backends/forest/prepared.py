@@ -27,7 +27,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shap_asv.backends.forest_clock import (
+from shap_asv.backends.forest.clock import (
     COARSE_DEPTH,
     EXACT_LIMIT,
     FINE_DEPTH,
@@ -37,9 +37,9 @@ from shap_asv.backends.forest_clock import (
     make_clock,
     panel_edges,
 )
-from shap_asv.backends.forest_layout import ForestLayout, find_obstacle, lay_out, network_order_parents
-from shap_asv.backends.forest_numpy import explain_small
-from shap_asv.backends.forest_terms import TermGroups, group_terms
+from shap_asv.backends.forest.layout import ForestLayout, find_obstacle, lay_out, network_order_parents
+from shap_asv.backends.forest.small import explain_small
+from shap_asv.backends.forest.terms import TermGroups, group_terms
 from shap_asv.backends.pace import Report, keep_silent
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.errors import MethodNotApplicableError
@@ -208,7 +208,7 @@ class PreparedForest:
             phi = explain_small(layout, groups, clocks, distinct)
         else:
             # numba is loaded here, where the work is worth it
-            from shap_asv.backends.forest_threads import explain_large
+            from shap_asv.backends.forest.threads import explain_large
 
             phi = explain_large(layout, groups, self.clocks, self.clock_of_group, distinct, n_threads, report)
         out[:, layout.order] = phi[back]
