@@ -100,7 +100,7 @@ def same_answers(one, other):
             np.testing.assert_array_equal(a, b)
 
 
-# --- words and names ----------------------------------------------------------------------------------------------
+# --- words and names -------------------------------------------------------------------------------------------------
 
 
 def test_the_table_has_names_of_its_own():
@@ -166,7 +166,7 @@ def test_who_the_features_are(kind, background):
     np.testing.assert_array_equal(rows, background.read(example_table(kind, 20))[:, [2, 0]])
 
 
-# --- the border -----------------------------------------------------------------------------------------------------
+# --- the border ------------------------------------------------------------------------------------------------------
 
 
 @of_kinds()
@@ -228,13 +228,13 @@ def test_columns_that_do_not_fit(background, table):
         background.read(table.drop(columns="x1"))
     with pytest.raises(RowsError, match="surplus"):
         background.read(table.assign(surplus=table["x0"]))
-    with pytest.raises(RowsError, match="x1.*'x_1'|'x_1'.*x1"):
+    with pytest.raises(RowsError, match=r"x1.*'x_1'|'x_1'.*x1"):
         background.read(table.rename(columns={"x1": "x_1"}))
     with pytest.raises(RowsError, match="2"):
         background.read(table.to_numpy()[:, :2])
 
 
-# --- files and processes ----------------------------------------------------------------------------------------------
+# --- files and processes ---------------------------------------------------------------------------------------------
 
 
 @of_kinds()
@@ -264,7 +264,7 @@ def test_saved_explainers_give_the_same_bits(pair):
         np.testing.assert_array_equal(found.data, expected.data)
 
 
-# --- draws -------------------------------------------------------------------------------------------------------------
+# --- draws -----------------------------------------------------------------------------------------------------------
 
 
 @of_kinds(DRAWS)
@@ -361,7 +361,7 @@ def joint_means(background, asked, held):
     )
 
 
-# --- means -------------------------------------------------------------------------------------------------------------
+# --- means -----------------------------------------------------------------------------------------------------------
 
 
 @of_kinds(MOMENTS)
@@ -390,7 +390,7 @@ def test_means_are_those_of_draws(background, evidence):
     assert (np.abs(draws.mean(axis=1) - background.means(asked)) <= FAR * error + 1e-9).all()
 
 
-# --- states ------------------------------------------------------------------------------------------------------------
+# --- states ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -441,7 +441,7 @@ def test_the_joint_is_a_distribution(background, evidence):
         np.testing.assert_allclose(blocks, joint.ravel(), atol=1e-12)
 
 
-# --- masked inputs --------------------------------------------------------------------------------------------------------
+# --- masked inputs ---------------------------------------------------------------------------------------------------
 
 
 @of_kinds(MASKED)
