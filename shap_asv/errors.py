@@ -115,5 +115,3 @@ class CausalGraphWarning(ShapAsvWarning):
     """The causal graph and the features differ; the message says what was done about it."""
 
 
-class ApproximationWarning(ShapAsvWarning):
-    """The result is approximate where one might have expected an exact one; the message says why."""
