@@ -20,9 +20,11 @@ from shap_asv.backends.ancestral.closures import (
 )
 from shap_asv.backends.coalitionwise import DENSE_LIMIT, CoalitionwiseAttributor
 from shap_asv.backends.contract import Attribution, Attributor, Backend, Estimate, Problem, Settings
-from shap_asv.backends.forest.prepared import forest_applicable, prepare_forest
+from shap_asv.backends.forest.layout import forest_applicable
+from shap_asv.backends.forest.prepared import prepare_forest
 from shap_asv.backends.pace import Report, keep_silent
-from shap_asv.backends.polytree.prepared import polytree_applicable, prepare_polytree
+from shap_asv.backends.polytree.layout import polytree_applicable
+from shap_asv.backends.polytree.prepared import prepare_polytree
 from shap_asv.backends.relaxed import RelaxingAttributor
 from shap_asv.backends.termwise import TermwiseAttributor, group_terms
 from shap_asv.backends.weight_columns import N_GROUPS
