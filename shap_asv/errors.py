@@ -113,5 +113,3 @@ def warn_user(message: str, category: type[ShapAsvWarning]) -> None:
 
 class CausalGraphWarning(ShapAsvWarning):
     """The causal graph and the features differ; the message says what was done about it."""
-
-

@@ -9,11 +9,19 @@ import pytest
 from shap_asv.backends.forest import clock as forest_clock
 from shap_asv.backends.forest import prepared as forest
 from shap_asv.backends.forest import threads as forest_threads
-from shap_asv.backends.forest.prepared import forest_applicable, forest_attributions, prepare_forest
+from shap_asv.backends.forest.layout import forest_applicable
+from shap_asv.backends.forest.prepared import prepare_forest
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.errors import MethodNotApplicableError
 from shap_asv.models.products import SumOfProducts
-from tests.backends.forest_problems import as_network, parents_from_edges, random_forest_problem, random_products
+from tests.backends.forest_problems import (
+    as_network,
+    forest_attributions,
+    own_order,
+    parents_from_edges,
+    random_forest_problem,
+    random_products,
+)
 from tests.backends.forest_twins import jump_chain, recursion
 from tests.oracles.brute_force import asv, feature_joint, joint_table, model_table
 from tests.oracles.random_problems import random_row
@@ -175,7 +183,7 @@ def test_large_trees_equal_the_recursion(deep, expected, monkeypatch, no_fallbac
     n = 200
     parent = random_tree(rng, n, deep)
     network, products, row, seen = one_term(rng, parent, rng.choice(np.arange(100, n), size=6, replace=False))
-    prepared = prepare_forest(network, tuple(range(n)), products)
+    prepared = prepare_forest(network, tuple(range(n)), products, order_parents=own_order(network, range(n)))
     assert prepared.clock_of_group.tolist() == ([-2] if expected == "recursion" else [0])
     if expected == "clock":
         assert len(prepared.clocks[0].points) > 1
@@ -295,7 +303,7 @@ def large_problem(rng):
 def test_threads_give_the_same_bits():
     rng = np.random.default_rng(5)
     network, feature_nodes, products, rows = large_problem(rng)
-    prepared = prepare_forest(network, feature_nodes, products)
+    prepared = prepare_forest(network, feature_nodes, products, order_parents=own_order(network, feature_nodes))
     assert not prepared.is_small
     one = prepared.attributions(rows)
     for n_threads in (2, 3):
@@ -307,7 +315,7 @@ def test_rows_do_not_depend_on_their_company():
     """A row gets the same bits alone, with others, twice, and in any order."""
     rng = np.random.default_rng(6)
     network, feature_nodes, products, rows = large_problem(rng)
-    prepared = prepare_forest(network, feature_nodes, products)
+    prepared = prepare_forest(network, feature_nodes, products, order_parents=own_order(network, feature_nodes))
     together = prepared.attributions(rows)
     assert np.array_equal(prepared.attributions(rows[7:8]), together[7:8])
     assert np.array_equal(prepared.attributions(rows[::-1]), together[::-1])
@@ -322,8 +330,7 @@ def test_small_models_do_not_load_the_compiler():
     script = """
 import sys
 import numpy as np
-from tests.backends.forest_problems import as_network, random_products
-from shap_asv.backends.forest.prepared import forest_attributions
+from tests.backends.forest_problems import as_network, forest_attributions, random_products
 rng = np.random.default_rng(0)
 coin, flip = np.array([0.5, 0.5]), np.array([[0.9, 0.2], [0.1, 0.8]])
 network = as_network([2] * 5, [(), (0,), (0,), (1,), (2,)], [coin, flip, flip, flip, flip])

@@ -14,8 +14,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 from shap_asv import AsymmetricExplainer, sample_rows
-from shap_asv.backgrounds.registry import BACKGROUNDS
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
+from shap_asv.backgrounds.registry import BACKGROUNDS
 from tests.declared import backends_under
 from tests.oracles.random_problems import random_edges, random_network
 

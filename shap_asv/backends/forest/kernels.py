@@ -10,7 +10,7 @@ from collections import namedtuple
 import numpy as np
 
 from shap_asv.backends.forest.passes import Closure, Dial, Lanes, attribute_members, chain_occupancy, inner
-from shap_asv.backends.forest.patterns import Patterns, number_rows
+from shap_asv.backends.forest.patterns import Patterns, find_patterns
 from shap_asv.backends.forest.recursion import recur_members
 from shap_asv.kernels import kernel
 
@@ -67,49 +67,49 @@ def explain_groups(
             if points > max_points:
                 max_points = points
     closure = Closure(
-        np.empty(widest, np.int64),
-        np.empty(widest, np.int64),
-        np.empty(widest, np.int64),
-        np.empty(widest, np.int64),
-        np.empty(widest),
-        np.empty(widest, np.int64),
-        np.empty(widest, np.bool_),
-        np.empty(widest, np.int64),
-        np.empty(widest, np.int64),
+        position=np.empty(widest, np.int64),
+        parent=np.empty(widest, np.int64),
+        span=np.empty(widest, np.int64),
+        children=np.empty(widest, np.int64),
+        rate=np.empty(widest),
+        slot=np.empty(widest, np.int64),
+        chain=np.empty(widest, np.bool_),
+        local=np.empty(widest, np.int64),
+        decay=np.empty(widest, np.int64),
     )
     most_states = 1
     for v in range(n):
         if shape.card[v] > most_states:
             most_states = shape.card[v]
     patterns = Patterns(
-        np.empty(n_rows, np.int64),
-        np.empty(n_rows, np.int64),
-        np.empty(n_rows, np.int64),
-        np.empty(n_rows + 1, np.int64),
-        np.empty((widest, n_rows), np.int32),
-        np.empty((widest, n_rows), np.int32),
-        np.empty(most_states, np.int64),
-        np.empty(n_rows * most_states, np.int64),
+        of_row=np.empty(n_rows, np.int64),
+        top=np.empty(n_rows, np.int64),
+        example=np.empty(n_rows, np.int64),
+        top_start=np.empty(n_rows + 1, np.int64),
+        codes=np.empty((widest, n_rows), np.int32),
+        contexts=np.empty((widest, n_rows), np.int32),
+        label=np.empty(most_states, np.int64),
+        table=np.empty(n_rows * most_states, np.int64),
     )
     n_lanes = 64 if max_points <= _MANY_POINTS else 32
     lanes = Lanes(
-        np.empty((widest, n_lanes)),
-        np.empty((widest, n_lanes)),
-        np.empty((widest, max_points)),
-        np.empty((widest, max_points, n_lanes)),
-        np.empty((widest, max_points, n_lanes)),
-        np.empty((max_points, n_lanes)),
-        np.empty((max_points, n_lanes)),
-        np.empty((2, n_lanes)),
+        before=np.empty((widest, n_lanes)),
+        less=np.empty((widest, n_lanes)),
+        path=np.empty((widest, max_points)),
+        value=np.empty((widest, max_points, n_lanes)),
+        weight=np.empty((widest, max_points, n_lanes)),
+        inside=np.empty((max_points, n_lanes)),
+        scratch=np.empty((max_points, n_lanes)),
+        carry=np.empty((2, n_lanes)),
     )
     n_chunks = (n_rows + n_lanes - 1) // n_lanes
     batch = Batch(
-        np.zeros((n_chunks, widest, n_lanes)),
-        np.zeros((n_chunks, widest, n_lanes)),
-        np.zeros((n_chunks, widest, n_lanes)),
-        np.empty((2 * n_chunks * n_lanes, 5), np.int64),
-        np.empty(2 * n_chunks * n_lanes),
-        np.empty(n_rows),
+        own=np.zeros((n_chunks, widest, n_lanes)),
+        message=np.zeros((n_chunks, widest, n_lanes)),
+        phi=np.zeros((n_chunks, widest, n_lanes)),
+        runs=np.empty((2 * n_chunks * n_lanes, 5), np.int64),
+        factor=np.empty(2 * n_chunks * n_lanes),
+        by_pattern=np.empty(n_rows),
     )
     message = np.empty(shape.message_offset[-1])
     total = np.empty((widest, k, n_rows))
@@ -119,7 +119,7 @@ def explain_groups(
         a, n_top = _read_closure(shape, model.closure[g], clocks, c, closure, local_of)
         last_term = model.start[g + 1]
         extent = (a, n_top, model.start[g], last_term)
-        n_tops, n_patterns = number_rows(shape, model, closure, extent, rows, patterns)
+        n_tops, n_patterns = find_patterns(shape, model, closure, extent, rows, patterns)
         for i in range(a):
             for q in range(k):
                 for p in range(n_tops if i < n_top else n_patterns):
@@ -127,7 +127,13 @@ def explain_groups(
         by_clock = n_top < a and c != RECURSION
         c = c if by_clock else zero
         weights = clocks.weights[clocks.weight_offset[c] : clocks.weight_offset[c + 1]]
-        dial = Dial(clocks.n_panels[c], clocks.n_points[c], weights, clocks.local, clocks.decay)
+        dial = Dial(
+            n_panels=clocks.n_panels[c],
+            n_points=clocks.n_points[c],
+            weights=weights,
+            local=clocks.local,
+            decay=clocks.decay,
+        )
         if by_clock:
             chain_occupancy(dial, closure, n_top, a, lanes.path)
         step = n_lanes // n_patterns if n_patterns < n_lanes else 1

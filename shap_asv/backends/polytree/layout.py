@@ -45,7 +45,7 @@ class PolytreeLayout:
     def n_features(self) -> int:
         return len(self.parents)
 
-    def group_terms(self, terms: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    def closures_of(self, terms: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         """(terms, closure) for each closure that occurs: features that the terms look at, and their ancestors."""
         touched = terms != 0
         closure = (touched.astype(np.float32) @ self.ancestors.T.astype(np.float32)) > 0
@@ -83,10 +83,30 @@ class PolytreeLayout:
         return found
 
 
-def find_obstacle(
-    network: DiscreteNetwork, feature_nodes: Sequence[int], order_parents: Sequence[Sequence[int]]
+def polytree_applicable(
+    network: DiscreteNetwork, feature_nodes: tuple[int, ...], order_parents: Sequence[Sequence[int]]
 ) -> str | None:
-    """Why the polytree algorithm cannot treat this problem, as a sentence; None when it can."""
+    """Why the polytree algorithm cannot treat this problem, as a sentence; None when it can.
+
+    It can when the transitive reduction of the causal order has no undirected cycle, and every network parent of a
+    feature is a feature and one of its direct causes. Network nodes that are no features may hang below features.
+
+    Parameters
+    ----------
+    network : DiscreteNetwork
+    feature_nodes : tuple of int
+        The network node of each feature.
+    order_parents : sequence of sequences of int
+        For each feature, the features that cause it, in the transitive reduction of the causal order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shap_asv.backgrounds.discrete.network import DiscreteNetwork
+    >>> coin, either = np.array([0.5, 0.5]), np.full((2, 2, 2), 0.5)
+    >>> network = DiscreteNetwork(("a", "b", "c"), ((0, 1),) * 3, ((), (), (0, 1)), (coin, coin, either))
+    >>> polytree_applicable(network, (0, 1, 2), ((), (), (0, 1)))
+    """
     name = [network.names[node] for node in feature_nodes]
     component = np.arange(len(feature_nodes))
     for v, causes in enumerate(order_parents):
@@ -116,7 +136,7 @@ def find_obstacle(
 def lay_out(
     network: DiscreteNetwork, feature_nodes: Sequence[int], order_parents: Sequence[Sequence[int]]
 ) -> PolytreeLayout:
-    """Collect what does not depend on the model; for an applicable problem (see :func:`find_obstacle`)."""
+    """Collect what does not depend on the model; for an applicable problem (see :func:`polytree_applicable`)."""
     n = len(feature_nodes)
     parents = tuple(tuple(causes) for causes in order_parents)
     children: list[list[int]] = [[] for _ in range(n)]
