@@ -42,7 +42,7 @@ class AsymmetricExplainer(shap.Explainer):
         A fitted estimator (``predict_proba`` for classifiers, else ``predict``), a bound method or any function of a
         table.
     masker : pgmpy DiscreteBayesianNetwork, ndarray, DataFrame or shap masker
-        The background distribution. A network gives conditional expectations, and its nodes that are no features are
+        The background distribution. A network gives conditional expectations, and its nodes that are not features are
         latent: summed out. A matrix gives shap's marginal expectation.
     causal_graph : networkx.DiGraph, pgmpy DAG, list of (cause, effect), or CausalOrder, optional
         By default the network's own graph; with a matrix, no constraint at all (ordinary Shapley values).

@@ -67,7 +67,7 @@ def _framed(rows: Any) -> pd.DataFrame:
     try:
         return pd.DataFrame(rows)
     except Exception as error:
-        raise RowsError(f"X is no table: {error}") from None
+        raise RowsError(f"X is not a table: {error}") from None
 
 
 def _check_frame(frame: pd.DataFrame) -> None:
@@ -91,7 +91,7 @@ def _read_array(rows: Any) -> Table:
         if isinstance(rows, (list, tuple)) and len({np.size(row) for row in rows if not np.isscalar(row)}) > 1:
             lengths = sorted({int(np.size(row)) for row in rows})
             raise RowsError(
-                f"X is no table: its rows have different lengths, {lengths[0]} and {lengths[-1]} among them"
+                f"X is not a table: its rows have different lengths, {lengths[0]} and {lengths[-1]} among them"
             )
         if isinstance(rows, (list, tuple)) and any(isinstance(value, str) for value in _leaves(rows)):
             rows = np.array(rows, dtype=object)  # numpy would turn [1, "yes"] into strings
@@ -99,10 +99,10 @@ def _read_array(rows: Any) -> Table:
     except RowsError:
         raise
     except Exception as error:
-        raise RowsError(f"X is no table: {type(error).__name__}: {error}") from None
+        raise RowsError(f"X is not a table: {type(error).__name__}: {error}") from None
     if array.ndim == 0:
         raise RowsError(
-            f"X is a {type(rows).__name__}, no table; pass a DataFrame, an array or a list of rows, or one row"
+            f"X is a {type(rows).__name__}, not a table; pass a DataFrame, an array or a list of rows, or one row"
         )
     single = array.ndim == 1
     if single:

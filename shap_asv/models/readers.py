@@ -87,7 +87,7 @@ def read_products(
             continue
         if call.quantity == "probability" and not reader.probabilities:
             reasons.append(
-                f"the probabilities of {name} are no sum over {'trees' if reader.kind == 'tree' else 'features'}; "
+                f"the probabilities of {name} are not a sum over {'trees' if reader.kind == 'tree' else 'features'}; "
                 f"the margin (model_output='raw', log-odds for two classes) is one"
             )
             break

@@ -112,7 +112,7 @@ def weigh_orders(orders: np.ndarray, order_weights: np.ndarray | None = None) ->
     Raises
     ------
     OrdersError
-        A row is no permutation, or the weights do not fit.
+        A row is not a permutation, or the weights do not fit.
 
     Notes
     -----
@@ -152,7 +152,7 @@ def weigh_orders(orders: np.ndarray, order_weights: np.ndarray | None = None) ->
 
 
 def check_orders(orders: np.ndarray) -> np.ndarray:
-    """The orders as an int64 array (k, n), or an :class:`OrdersError` that names the row that is no permutation."""
+    """The orders as an int64 array (k, n), or an :class:`OrdersError` that names the row that is not a permutation."""
     array = np.asarray(orders)
     if array.ndim != 2 or array.size == 0 or array.dtype.kind not in "iu":
         raise OrdersError(

@@ -373,8 +373,8 @@ def chain_network():
     [
         ((0, 1, 2, 3), ((), (0,), (1,), (2,)), None),
         ((0, 1, 2), ((), (0,), (1,)), None),
-        ((0, 2), ((), (0,)), "the network node x1 is no feature but a cause of the feature x2"),
-        ((0, 1, 2), ((), (), (0, 1)), "the causal graph is no forest: x2 has 2 causes (x0, x1)"),
+        ((0, 2), ((), (0,)), "the network node x1 is not a feature but a cause of the feature x2"),
+        ((0, 1, 2), ((), (), (0, 1)), "the causal graph is not a forest: x2 has 2 causes (x0, x1)"),
         ((0, 1), ((1,), ()), "x0 is a parent of x1 in the network but does not precede it causally"),
         ((0, 1, 2), ((), (0,), (0,)), "x1 is a parent of x2 in the network but does not precede it causally"),
     ],

@@ -279,12 +279,12 @@ def collider():
     [
         ((0, 1, 2), ((), (), (0, 1)), None),
         ((0, 1), ((), ()), None),
-        ((0, 2), ((), (0,)), "the network node x1 is no feature but a cause of the feature x2"),
+        ((0, 2), ((), (0,)), "the network node x1 is not a feature but a cause of the feature x2"),
         ((0, 1, 2), ((), (), (0,)), "x1 is a parent of x2 in the network but none of its direct causes"),
         (
             (0, 1, 2),
             ((), (0,), (0, 1)),
-            "the causal graph is no polytree: there are two undirected paths between x1 and x2",
+            "the causal graph is not a polytree: there are two undirected paths between x1 and x2",
         ),
     ],
 )

@@ -143,9 +143,9 @@ def test_shaps_loader_really_is_wrong_somewhere():
 @pytest.mark.parametrize(
     ("model", "words"),
     [
-        (xgboost.XGBClassifier(**XGB).fit(MATRIX, TWO), "the probabilities of XGBClassifier are no sum over trees"),
-        (lightgbm.LGBMClassifier(**LGB).fit(MATRIX, TWO), "probabilities of LGBMClassifier are no sum over trees"),
-        (LogisticRegression().fit(MATRIX, TWO), "probabilities of LogisticRegression are no sum over features"),
+        (xgboost.XGBClassifier(**XGB).fit(MATRIX, TWO), "the probabilities of XGBClassifier are not a sum over trees"),
+        (lightgbm.LGBMClassifier(**LGB).fit(MATRIX, TWO), "probabilities of LGBMClassifier are not a sum over trees"),
+        (LogisticRegression().fit(MATRIX, TWO), "probabilities of LogisticRegression are not a sum over features"),
         (PoissonRegressor().fit(MATRIX, np.abs(Y)), "differs from its own output"),
         (HistGradientBoostingRegressor(loss="gamma", max_iter=3).fit(MATRIX, np.exp(Y)), "differs from its own output"),
     ],

@@ -79,9 +79,8 @@ MUTANTS = (
     Mutant(
         "latent nodes that hand no precedence on",
         "explainer/causality.py",
-        "for v, parents in enumerate(network.parents) for p in parents\n",
-        "for v, parents in enumerate(network.parents) for p in parents\n"
-        "        if network.names[p] in features and network.names[v] in features\n",
+        "CausalOrder.from_graph(background.graph, features",
+        "CausalOrder.from_graph(background.graph.subgraph(background.features), features",
         ("tests/reliability/test_properties.py::test_latent_causes_hand_precedence_on",),
     ),
     Mutant(

@@ -83,7 +83,7 @@ def forest_applicable(
     """Why the forest algorithm cannot treat this problem, as a sentence; None when it can.
 
     It can when the causal order is a rooted forest, and every network parent of a feature is a feature that precedes it
-    causally. Network nodes that are no features may hang below features: they drop out.
+    causally. Network nodes that are not features may hang below features: they drop out.
 
     Parameters
     ----------
@@ -101,13 +101,13 @@ def forest_applicable(
     >>> chain = DiscreteNetwork(("a", "b", "c"), ((0, 1),) * 3, ((), (0,), (1,)), (coin, copy, copy))
     >>> forest_applicable(chain, (0, 1, 2), ((), (0,), (1,)))
     >>> forest_applicable(chain, (0, 2), ((), (0,)))
-    'the network node b is no feature but a cause of the feature c'
+    'the network node b is not a feature but a cause of the feature c'
     """
     name = [network.names[node] for node in feature_nodes]
     for i, causes in enumerate(order_parents):
         if len(causes) > 1:
             listed = ", ".join(name[c] for c in causes)
-            return f"the causal graph is no forest: {name[i]} has {len(causes)} causes ({listed})"
+            return f"the causal graph is not a forest: {name[i]} has {len(causes)} causes ({listed})"
     feature_of = {node: i for i, node in enumerate(feature_nodes)}
     order, parent = _preorder([causes[0] if causes else -1 for causes in order_parents])
     position = np.argsort(order)
@@ -115,7 +115,7 @@ def forest_applicable(
     for i, node in enumerate(feature_nodes):
         for p in network.parents[node]:
             if p not in feature_of:
-                return f"the network node {network.names[p]} is no feature but a cause of the feature {name[i]}"
+                return f"the network node {network.names[p]} is not a feature but a cause of the feature {name[i]}"
             above = position[feature_of[p]]
             if not above < position[i] < above + size[above]:
                 return f"{network.names[p]} is a parent of {name[i]} in the network but does not precede it causally"

@@ -132,7 +132,7 @@ class PreparedForest:
 
     @property
     def rowwise(self) -> bool:
-        """Whether a row has the same bits whatever rows come with it: numpy's matrix products see to it that not."""
+        """Whether a row has the same bits whatever rows come with it: not so in numpy's matrix products."""
         return not self.is_small
 
     def attributions(self, codes: np.ndarray, *, n_threads: int = 1, report: Report = keep_silent) -> np.ndarray:

@@ -22,7 +22,7 @@ class PolytreeLayout:
         The cover relation of the causal order.
     cards : tuple of int
     tables : tuple of float64 arrays
-        ``tables[v]`` has shape (*cards of the causes, card): constant along causes that are no network parents.
+        ``tables[v]`` has shape (*cards of the causes, card): constant along causes that are not network parents.
     component : int64 (n,)
         Number of each feature's tree.
     component_sizes : dict
@@ -89,7 +89,7 @@ def polytree_applicable(
     """Why the polytree algorithm cannot treat this problem, as a sentence; None when it can.
 
     It can when the transitive reduction of the causal order has no undirected cycle, and every network parent of a
-    feature is a feature and one of its direct causes. Network nodes that are no features may hang below features.
+    feature is a feature and one of its direct causes. Network nodes that are not features may hang below features.
 
     Parameters
     ----------
@@ -112,16 +112,15 @@ def polytree_applicable(
     for v, causes in enumerate(order_parents):
         for u in causes:
             if component[u] == component[v]:
-                return (
-                    f"the causal graph is no polytree: there are two undirected paths between {name[u]} and {name[v]}"
-                )
+                return "the causal graph is not a polytree: there are two undirected paths between "
+                    f"{name[u]} and {name[v]}"
             component[component == component[u]] = component[v]
     feature_of = {node: i for i, node in enumerate(feature_nodes)}
     cards = network.cardinalities
     for v, node in enumerate(feature_nodes):
         for p in network.parents[node]:
             if p not in feature_of:
-                return f"the network node {network.names[p]} is no feature but a cause of the feature {name[v]}"
+                return f"the network node {network.names[p]} is not a feature but a cause of the feature {name[v]}"
             if feature_of[p] not in order_parents[v]:
                 return f"{network.names[p]} is a parent of {name[v]} in the network but none of its direct causes"
         entries = cards[node]

@@ -176,7 +176,7 @@ class DiscreteBackground:
         RowsError
             A column is missing or surplus, or a value is missing.
         UnknownStateError
-            A value is no state of its feature; the message names row, feature, value and known states.
+            A value is not a state of its feature; the message names row, feature, value and known states.
         """
         return encode_rows(rows, self.features, self.states, self.latent)
 
