@@ -112,8 +112,10 @@ def polytree_applicable(
     for v, causes in enumerate(order_parents):
         for u in causes:
             if component[u] == component[v]:
-                return "the causal graph is not a polytree: there are two undirected paths between "
+                return (
+                    "the causal graph is not a polytree: there are two undirected paths between "
                     f"{name[u]} and {name[v]}"
+                )
             component[component == component[u]] = component[v]
     feature_of = {node: i for i, node in enumerate(feature_nodes)}
     cards = network.cardinalities
