@@ -22,7 +22,7 @@ import numpy as np
 
 from benchmarks.graphs import KEPT_PARENT
 from shap_asv.backends.forest.prepared import PreparedForest, prepare_forest
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.models.predictor import read_model
 
 TARGET = "XrayReport"

@@ -16,8 +16,7 @@ from sklearn.preprocessing import OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from shap_asv import AsymmetricExplainer, load_network, sample_rows
-from shap_asv.explainer.fitting import fit_rows
-from shap_asv.explainer.rows import read_table
+from shap_asv.explainer.rows import fit_rows, read_table
 
 # CPU time, interpreter included: wall times of imports depend on what else the machine does.
 COLD = """
@@ -105,7 +104,7 @@ def overhead():
     explainer(X, silent=True)
     whole, explanation = timed(lambda: explainer(X, silent=True))
     planning, _ = timed(lambda: explainer.plan(X))
-    encoding, _ = timed(lambda: fit_rows(explainer._execution.problem, read_table(X), None, False))
+    encoding, _ = timed(lambda: fit_rows(explainer._execution.problem, read_table(X), False))
     assembly, _ = timed(lambda: explanation[: len(X)])
     share = (planning + encoding + assembly) / whole
     print(f"overhead of planning, encoding and assembly: {share:.1%} of the run (at most 10% asked)")

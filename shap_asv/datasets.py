@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shap_asv.backgrounds.discrete import DiscreteBackground
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.background import DiscreteBackground
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.pgmpy_networks import read_network
 from shap_asv.errors import ArgumentError, BudgetExceededError, ShapAsvError
 

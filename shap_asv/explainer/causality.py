@@ -12,19 +12,16 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.contract import Background
 from shap_asv.errors import CausalGraphError, CausalGraphWarning, OrdersError, UnknownFeatureError, warn_user
 from shap_asv.orders import CausalOrder
 
 
-def network_order(network: DiscreteNetwork, features: Sequence[str]) -> CausalOrder:
-    """The network's own graph as a causal order of the features; latent nodes hand precedence on."""
-    graph = nx.DiGraph()
-    graph.add_nodes_from(network.names)
-    graph.add_edges_from(
-        (network.names[p], network.names[v]) for v, parents in enumerate(network.parents) for p in parents
-    )
-    return CausalOrder.from_graph(graph, features=list(features))
+def own_order(background: Background) -> CausalOrder:
+    """The background's own graph as a causal order: latent variables hand precedence on. Without a graph, no edges."""
+    if background.graph is None:
+        return edgeless_order(background.features)
+    return CausalOrder.from_graph(background.graph, features=list(background.features))
 
 
 def edgeless_order(features: Sequence[str]) -> CausalOrder:
@@ -193,3 +190,38 @@ def _read_weights(weights: Any, k: int) -> np.ndarray:
         )
     w = w / w.max()  # the sum of large weights may be past the floats
     return w / w.sum()
+
+
+# --- columns without names: whole numbers are positions ------------------------------------------------------------
+
+
+def uses_positions(graph: Any) -> bool:
+    """Whether every node of a causal graph is a whole number."""
+    edges = _edges_of(graph)
+    return bool(edges) and all(
+        isinstance(node, (int, np.integer)) and not isinstance(node, bool) for edge in edges for node in edge
+    )
+
+
+def name_positions(graph: Any, features: Sequence[str]) -> nx.DiGraph:
+    """A graph of positions of columns -> the graph of their names."""
+    edges = read_pairs(graph) if isinstance(graph, (list, tuple, set, frozenset)) else _edges_of(graph)
+    nodes = getattr(graph, "nodes", getattr(graph, "features", ()))
+    named = nx.DiGraph([(_feature_at(features, a), _feature_at(features, b)) for a, b in edges])
+    named.add_nodes_from(_feature_at(features, node) if isinstance(node, (int, np.integer)) else node for node in nodes)
+    return named
+
+
+def _feature_at(features: Sequence[str], position: Any) -> str:
+    if not 0 <= position < len(features):
+        raise CausalGraphError(f"the causal graph names column {position}; the columns are 0 to {len(features) - 1}")
+    return features[int(position)]
+
+
+def _edges_of(graph: Any) -> list[tuple[Any, Any]]:
+    if isinstance(graph, (list, tuple, set, frozenset)):
+        return [
+            tuple(edge) for edge in graph if not isinstance(edge, str) and hasattr(edge, "__len__") and len(edge) == 2
+        ]
+    edges = getattr(graph, "edges", ())
+    return [(edge[0], edge[1]) for edge in edges] if isinstance(edges, Iterable) else []

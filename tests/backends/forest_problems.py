@@ -4,7 +4,7 @@ import numpy as np
 
 from shap_asv.backends.forest.prepared import prepare_forest
 from shap_asv.backends.polytree.prepared import prepare_polytree
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.models.products import SumOfProducts
 from tests.oracles.random_problems import random_edges, random_network
 

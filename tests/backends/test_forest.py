@@ -11,7 +11,7 @@ from shap_asv.backends.forest import prepared as forest
 from shap_asv.backends.forest import threads as forest_threads
 from shap_asv.backends.forest.layout import forest_applicable
 from shap_asv.backends.forest.prepared import prepare_forest
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.errors import MethodNotApplicableError
 from shap_asv.models.products import SumOfProducts
 from tests.backends.forest_problems import (

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from shap_asv.backgrounds.discrete import DiscreteBackground
+from shap_asv.backgrounds.discrete.background import DiscreteBackground
 from shap_asv.errors import ImpossibleEvidenceError, RowsError, UnknownStateError
 from tests.backgrounds.problems import Problem, as_network
 

@@ -11,8 +11,8 @@ from pgmpy.factors.discrete import TabularCPD
 from pgmpy.inference import VariableElimination
 from pgmpy.models import DiscreteBayesianNetwork, LinearGaussianBayesianNetwork
 
-from shap_asv.backgrounds.discrete import DiscreteBackground
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.background import DiscreteBackground
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.pgmpy_networks import is_network, load_network, read_network, to_pgmpy
 from shap_asv.errors import NetworkError
 from tests.backgrounds.problems import as_network, loaded

@@ -23,7 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 from shap_asv import AsymmetricExplainer, sample_rows
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.errors import BudgetExceededError, MethodNotApplicableError
 from tests.reliability.jobs import network, target, wave
 from tests.reliability.peaks import read_size

@@ -71,7 +71,7 @@ MUTANTS = (
     ),
     Mutant(
         "a latent node maximised instead of summed out",
-        "backgrounds/joint.py",
+        "backgrounds/discrete/joint.py",
         "product.sum(axis=0)",
         "product.max(axis=0)",
         ("tests/values/test_values.py::test_exact_methods_match_the_full_joint",),
@@ -219,14 +219,14 @@ MUTANTS = (
     ),
     Mutant(
         "relaxation: nothing is dropped",
-        "backgrounds/impossible.py",
+        "backgrounds/discrete/impossible.py",
         "        possible = ~np.isneginf(log_probability(trial))",
         "        possible = np.ones(len(trial), dtype=bool)",
         ("tests/backgrounds/test_impossible.py",),
     ),
     Mutant(
         "encoding: the first of several matches is taken",
-        "backgrounds/encoding.py",
+        "backgrounds/discrete/encoding.py",
         "        if len(found) == 1:",
         "        if found:",
         ("tests/backgrounds/test_encoding.py",),
@@ -240,7 +240,7 @@ MUTANTS = (
     ),
     Mutant(
         "Monte Carlo: draws that forget which row of a CPT they are in",
-        "backgrounds/sampling.py",
+        "backgrounds/discrete/drawing.py",
         "rows = rows * cards[p] + draws[p, free]",
         "rows = rows + draws[p, free]",
         ("tests/backgrounds/test_draws.py",),
@@ -268,7 +268,7 @@ MUTANTS = (
     ),
     Mutant(
         "requisite evidence: common effects are not looked through",
-        "backgrounds/requisite.py",
+        "backgrounds/discrete/inference/requisite.py",
         "upward = (from_below[v] & hidden[v]) | (from_above[v] & observed[v])",
         "upward = from_below[v] & hidden[v]",
         ("tests/backgrounds/test_requisite.py",),

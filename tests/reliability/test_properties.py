@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from shap_asv import AsymmetricExplainer
 from shap_asv.backends import weight_columns
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from tests.reliability import fuzz
 from tests.reliability.cases import CHOICES, Case, case_of
 from tests.reliability.properties import check

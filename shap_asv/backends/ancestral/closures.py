@@ -25,9 +25,8 @@ import scipy.sparse as sp
 
 from shap_asv.backends.contract import Attribution
 from shap_asv.backends.pace import Report, keep_silent, paced, part_of
-from shap_asv.backends.termwise import TermwiseAttributor
 from shap_asv.backends.weight_columns import Columns
-from shap_asv.backgrounds.discrete import DiscreteBackground
+from shap_asv.backgrounds.contract import Terms
 from shap_asv.backgrounds.grouping import number_rows
 from shap_asv.models.products import SumOfProducts
 from shap_asv.orders import CausalOrder
@@ -35,6 +34,7 @@ from shap_asv.values.contract import blocks
 
 if TYPE_CHECKING:
     from shap_asv.backends.ancestral.kernel import Tables, Walk
+    from shap_asv.backends.termwise import TermwiseAttributor
 
 #: Table entries (doubles) that one closure may have; terms that need more are left to another backend.
 ENTRY_LIMIT = 2**24
@@ -66,30 +66,13 @@ class Closure:
     tables: "Tables"
 
 
-def ancestral_obstacle(background: DiscreteBackground, order: CausalOrder) -> str | None:
-    """None when every network ancestor of each feature is a feature that precedes it, else a sentence."""
-    network = background.network
-    feature_of = {int(node): i for i, node in enumerate(background.nodes)}
-    before = order.ancestor_matrix
-    # parents are enough: precedence is transitive
-    for node, i in feature_of.items():
-        for u in network.parents[node]:
-            if u not in feature_of:
-                return f"the latent node {network.names[u]!r} stands above the feature {network.names[node]!r}"
-            if not before[feature_of[u], i]:
-                return f"{network.names[u]!r} does not precede its network descendant {network.names[node]!r}"
-    return None
-
-
-def feature_parents(background: DiscreteBackground) -> list[list[int]]:
+def feature_parents(background: Terms) -> list[list[int]]:
     """Network parents of each feature, as features."""
     feature_of = {int(node): i for i, node in enumerate(background.nodes)}
     return [[feature_of[p] for p in background.network.parents[int(node)]] for node in background.nodes]
 
 
-def closed_sets(
-    background: DiscreteBackground, order: CausalOrder, products: SumOfProducts
-) -> tuple[np.ndarray, np.ndarray]:
+def closed_sets(background: Terms, order: CausalOrder, products: SumOfProducts) -> tuple[np.ndarray, np.ndarray]:
     """The distinct network-ancestral closures of the terms, bool (c, n), and the closure of each term (t,)."""
     parents = feature_parents(background)
     closed = products.terms != 0
@@ -102,7 +85,7 @@ def closed_sets(
 
 @lru_cache(maxsize=2)
 def estimate_entries(
-    background: DiscreteBackground, order: CausalOrder, products: SumOfProducts, n_ideals: int
+    background: Terms, order: CausalOrder, products: SumOfProducts, n_ideals: int
 ) -> tuple[float, float, float]:
     """Mean over the terms of: table entries that a term leaves alive, ideals of its closure, features of its closure.
 
@@ -161,7 +144,7 @@ def _random_prefixes(
 
 
 def build_closures(
-    background: DiscreteBackground, order: CausalOrder, products: SumOfProducts, columns: Columns
+    background: Terms, order: CausalOrder, products: SumOfProducts, columns: Columns
 ) -> tuple[tuple[Closure, ...], np.ndarray]:
     """Group terms by ancestral closure and lay each closure out. O(closures * ideals * n / 64) plus the layouts.
 
@@ -186,7 +169,7 @@ def build_closures(
 
 
 def _lay_out(
-    background: DiscreteBackground, parents: list[list[int]], columns: Columns, members: np.ndarray, terms: np.ndarray
+    background: Terms, parents: list[list[int]], columns: Columns, members: np.ndarray, terms: np.ndarray
 ) -> Closure | None:
     from shap_asv.backends.ancestral.kernel import Tables, Walk, largest_first, lay_out_ideals
 
@@ -250,7 +233,7 @@ class AncestralAttributor:
     products: SumOfProducts
     closures: tuple[Closure, ...]
     n_features: int
-    rest: TermwiseAttributor
+    rest: "TermwiseAttributor"
 
     @property
     def rowwise(self) -> bool:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 
 # Joint states of one context; messages of every term are tabulated over them.
 CONTEXT_LIMIT = 4096
@@ -96,7 +96,7 @@ def forest_applicable(
     Examples
     --------
     >>> import numpy as np
-    >>> from shap_asv.backgrounds.network import DiscreteNetwork
+    >>> from shap_asv.backgrounds.discrete.network import DiscreteNetwork
     >>> coin, copy = np.array([0.5, 0.5]), np.eye(2)
     >>> chain = DiscreteNetwork(("a", "b", "c"), ((0, 1),) * 3, ((), (0,), (1,)), (coin, copy, copy))
     >>> forest_applicable(chain, (0, 1, 2), ((), (0,), (1,)))

@@ -43,7 +43,7 @@ from shap_asv.backends.forest.layout import ForestLayout, forest_applicable, lay
 from shap_asv.backends.forest.recursion import explain_plainly
 from shap_asv.backends.forest.terms import TermGroups, group_forest_terms
 from shap_asv.backends.pace import Report, keep_silent
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.errors import MethodNotApplicableError
 from shap_asv.models.products import SumOfProducts
 
@@ -75,7 +75,7 @@ def prepare_forest(
     A chain a -> b -> c of copied coins, and the model "c is 1": a alone determines it, so a gets all of the credit.
 
     >>> import numpy as np
-    >>> from shap_asv.backgrounds.network import DiscreteNetwork
+    >>> from shap_asv.backgrounds.discrete.network import DiscreteNetwork
     >>> from shap_asv.models.products import SumOfProducts
     >>> coin, copy = np.array([0.5, 0.5]), np.eye(2)
     >>> chain = DiscreteNetwork(("a", "b", "c"), ((0, 1),) * 3, ((), (0,), (1,)), (coin, copy, copy))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shap_asv.backends.polytree.times import TimeModel
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 
 # Entries of one CPT, over the states of all direct causes.
 TABLE_LIMIT = 4096
@@ -102,7 +102,7 @@ def polytree_applicable(
     Examples
     --------
     >>> import numpy as np
-    >>> from shap_asv.backgrounds.network import DiscreteNetwork
+    >>> from shap_asv.backgrounds.discrete.network import DiscreteNetwork
     >>> coin, either = np.array([0.5, 0.5]), np.full((2, 2, 2), 0.5)
     >>> network = DiscreteNetwork(("a", "b", "c"), ((0, 1),) * 3, ((), (), (0, 1)), (coin, coin, either))
     >>> polytree_applicable(network, (0, 1, 2), ((), (), (0, 1)))

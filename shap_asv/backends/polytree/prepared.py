@@ -33,8 +33,8 @@ from shap_asv.backends.pace import Report, keep_silent
 from shap_asv.backends.polytree.layout import PolytreeLayout, lay_out, polytree_applicable
 from shap_asv.backends.polytree.messages import Operators, Piece, attribute_piece, expect_piece
 from shap_asv.backends.polytree.times import make_cuts
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.grouping import number_rows
-from shap_asv.backgrounds.network import DiscreteNetwork
 from shap_asv.errors import MethodNotApplicableError
 from shap_asv.models.products import SumOfProducts
 
@@ -70,7 +70,7 @@ def prepare_polytree(
     both together settle, and c itself, which adds nothing then, gets none.
 
     >>> import numpy as np
-    >>> from shap_asv.backgrounds.network import DiscreteNetwork
+    >>> from shap_asv.backgrounds.discrete.network import DiscreteNetwork
     >>> from shap_asv.models.products import SumOfProducts
     >>> coin, xor = np.array([0.5, 0.5]), np.array([[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]]])
     >>> network = DiscreteNetwork(("a", "b", "c"), ((0, 1),) * 3, ((), (), (0, 1)), (coin, coin, xor))

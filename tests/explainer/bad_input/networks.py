@@ -11,7 +11,7 @@ from pgmpy.factors.discrete import TabularCPD
 from pgmpy.models import DiscreteBayesianNetwork, LinearGaussianBayesianNetwork
 
 from shap_asv import AsymmetricExplainer, load_network, sample_rows
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.errors import (
     ArgumentError,
     BudgetExceededError,

@@ -107,7 +107,7 @@ ROWS = {
         lambda c: AsymmetricExplainer(constant, c.network)(c.X[:2].to_numpy()), RowsError, "pass feature_names="
     ),
     "column outside of the network": Bad(
-        lambda c: AsymmetricExplainer(constant, c.network)(c.X.assign(foo=1)), RowsError, "'foo' of X is no node"
+        lambda c: AsymmetricExplainer(constant, c.network)(c.X.assign(foo=1)), RowsError, "'foo' of X is not a node"
     ),
     "explain_row without a row": Bad(lambda c: c.good.explain_row(), RowsError, "takes the row to explain"),
     "explain_row of one value": Bad(lambda c: c.good.explain_row(["yes"]), RowsError, "do not fit 7 features"),
@@ -128,6 +128,6 @@ ROWS = {
     "matrix: column too many": Bad(
         lambda c: AsymmetricExplainer(constant, pd.DataFrame({"a": [0, 1]}))(pd.DataFrame({"a": [0], "b": [0]})),
         RowsError,
-        "has the column 'b', which is no feature",
+        "has the column 'b', which is not a feature",
     ),
 }

@@ -1,4 +1,4 @@
-"""Compiled integer work of :mod:`~shap_asv.backgrounds.circuit`: numbering distinct evidence, laying out rows and
+"""Compiled integer work of ``circuit``: numbering distinct evidence, laying out rows and
 entries.
 
 Import this module only when it pays: it brings numba in. There is no floating point here, so compiled and plain

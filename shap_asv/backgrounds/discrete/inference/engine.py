@@ -1,8 +1,8 @@
 """Exact inference on a network, in blocks: evidence and terms of any number through circuits of bounded size.
 
 What happens to one block: barren nodes (no evidence, no term at or below them) are dropped, the rest is eliminated by
-a plan that is kept for later calls (:mod:`~shap_asv.backgrounds.elimination`), the evidence is compiled
-(:mod:`~shap_asv.backgrounds.circuit`), and the terms run through it (:mod:`~shap_asv.backgrounds.terms`).
+a plan that is kept for later calls (``elimination``), the evidence is compiled
+(``circuit``), and the terms run through it (``terms``).
 """
 
 import sys
@@ -11,18 +11,24 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.backgrounds.circuit import Circuit, compile_evidence
-from shap_asv.backgrounds.elimination import EliminationPlan, plan_elimination
-from shap_asv.backgrounds.network import DiscreteNetwork
-from shap_asv.backgrounds.pairs import evaluate_pairs, split_pairs
-from shap_asv.backgrounds.sampling import (
+from shap_asv.backgrounds.discrete.drawing import (
     draw_backward,
     draw_backward_compiled,
     draw_forward,
     draw_forward_compiled,
 )
-from shap_asv.backgrounds.terms import TermColumns, count_products, evaluate_terms, expected_sums, number_terms
-from shap_asv.backgrounds.triangulation import sample_workload
+from shap_asv.backgrounds.discrete.inference.circuit import Circuit, compile_evidence
+from shap_asv.backgrounds.discrete.inference.elimination import EliminationPlan, plan_elimination
+from shap_asv.backgrounds.discrete.inference.pairs import evaluate_pairs, split_pairs
+from shap_asv.backgrounds.discrete.inference.terms import (
+    TermColumns,
+    count_products,
+    evaluate_terms,
+    expected_sums,
+    number_terms,
+)
+from shap_asv.backgrounds.discrete.inference.triangulation import sample_workload
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 
 ENTRY_LIMIT = 1 << 20
 """Entries of one circuit (about 40 bytes each); evidence is split into blocks that stay below."""
@@ -33,7 +39,7 @@ PATIENCE = 1e9
 """Nanoseconds of work in numpy before the compiled kernels are loaded."""
 PLAN_ENTRIES_KEPT = 1 << 22
 """Table entries of all plans that are kept."""
-_KERNELS = "shap_asv.backgrounds.evidence_kernel"
+_KERNELS = "shap_asv.backgrounds.discrete.inference.evidence_kernel"
 _SAMPLED_EVIDENCE = 64
 _NANOSECONDS_PER_CODE = 30.0
 _NANOSECONDS_PER_PRODUCT = 2.0

@@ -1,4 +1,4 @@
-"""The compiled inner loop of :mod:`~shap_asv.backgrounds.terms`, for batches large enough to wait for a compiler.
+"""The compiled inner loop of ``terms``, for batches large enough to wait for a compiler.
 
 Import this module only when it pays: it brings numba in. It does the same operations in the same order as the numpy
 version, so that both give the same bits.

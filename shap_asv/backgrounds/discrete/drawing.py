@@ -7,15 +7,15 @@ same number, so differences between coalitions are estimated with far less noise
 - *Forward*: when every cause of an observed feature is observed (an ancestral coalition), conditioning is clamping,
   and nodes are drawn causes first from their CPTs.
 - *Backward*: otherwise nodes are drawn in the reverse of the elimination order, each from its conditional given what
-  was drawn before it and all evidence, which is what a compiled :class:`~shap_asv.backgrounds.circuit.Circuit` holds.
+  was drawn before it and all evidence, which is what a compiled ``Circuit`` holds.
 """
 
 from collections.abc import Sequence, Sized
 
 import numpy as np
 
-from shap_asv.backgrounds.circuit import BucketRows, Circuit
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.inference.circuit import BucketRows, Circuit
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 
 
 def distribution_function(probabilities: np.ndarray) -> np.ndarray:
@@ -109,7 +109,7 @@ def draw_forward_compiled(
     network: DiscreteNetwork, evidence: np.ndarray, uniforms: np.ndarray, columns: np.ndarray, wanted: np.ndarray
 ) -> np.ndarray:
     """:func:`draw_forward` by a kernel: the same states, faster."""
-    from shap_asv.backgrounds import draw_kernel  # brings numba in
+    from shap_asv.backgrounds.discrete import draw_kernel  # brings numba in
 
     nodes = np.flatnonzero(wanted)
     cards = np.array(network.cardinalities)
@@ -133,7 +133,7 @@ def draw_forward_compiled(
 
 def draw_backward_compiled(circuit: Circuit, uniforms: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """:func:`draw_backward` by a kernel: the same states, faster."""
-    from shap_asv.backgrounds import draw_kernel  # brings numba in
+    from shap_asv.backgrounds.discrete import draw_kernel  # brings numba in
 
     n_buckets = len(circuit.buckets)
     # roots first: position i of the kernel is bucket n_buckets - 1 - i

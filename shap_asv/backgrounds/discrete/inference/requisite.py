@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 
 
 class RequisiteEvidence:

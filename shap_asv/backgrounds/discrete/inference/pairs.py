@@ -2,7 +2,7 @@
 
 Where every evidence row has a question of its own, a column per distinct term would be asked of every evidence row in
 vain. So the functions of the pair go where the evidence is: two pairs share a row of a bucket if evidence *and*
-functions agree at and below it (``marks`` of :func:`~shap_asv.backgrounds.circuit.compile_evidence`), and
+functions agree at and below it (``marks`` of ``compile_evidence``), and
 
     R_b[row] = sum over entries (w, x) of the row:  w * g_row(x) * prod over children c of R_c[child row]
 
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shap_asv.backgrounds.circuit import Circuit
+from shap_asv.backgrounds.discrete.inference.circuit import Circuit
 
 
 def split_pairs(

@@ -7,6 +7,7 @@ states are only looked up at the border.
 from collections.abc import Hashable
 from dataclasses import dataclass
 
+import networkx as nx
 import numpy as np
 
 
@@ -39,3 +40,10 @@ class DiscreteNetwork:
     @property
     def cardinalities(self) -> tuple[int, ...]:
         return tuple(len(states) for states in self.states)
+
+    def graph(self) -> nx.DiGraph:
+        """The network's graph over names, causes before effects."""
+        graph = nx.DiGraph()
+        graph.add_nodes_from(self.names)
+        graph.add_edges_from((self.names[p], self.names[v]) for v, above in enumerate(self.parents) for p in above)
+        return graph

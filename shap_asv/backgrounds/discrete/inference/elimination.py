@@ -6,7 +6,7 @@ variables that are still there and occur in it (the *separator*). A bucket has o
 separator variable to be eliminated next, so buckets form a forest with one tree per connected component of the
 network.
 
-The order comes from :mod:`~shap_asv.backgrounds.triangulation`.
+The order comes from :mod:`~shap_asv.backgrounds.discrete.inference.triangulation`.
 """
 
 import math
@@ -15,8 +15,8 @@ from functools import cached_property
 
 import numpy as np
 
-from shap_asv.backgrounds.network import DiscreteNetwork
-from shap_asv.backgrounds.triangulation import elimination_order, sample_workload
+from shap_asv.backgrounds.discrete.inference.triangulation import elimination_order, sample_workload
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.errors import BudgetExceededError
 
 TABLE_LIMIT = 1 << 26

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shap_asv.backgrounds.circuit import BucketRows, Circuit
-from shap_asv.backgrounds.elimination import EliminationPlan
+from shap_asv.backgrounds.discrete.inference.circuit import BucketRows, Circuit
+from shap_asv.backgrounds.discrete.inference.elimination import EliminationPlan
 from shap_asv.backgrounds.grouping import number_rows
 
 _BLOCK = 1 << 17
@@ -76,7 +76,7 @@ def evaluate_terms(circuit: Circuit, terms: TermColumns, out: np.ndarray, compil
     ``compiled`` changes the speed, not a bit of the result.
     """
     if compiled:
-        from shap_asv.backgrounds.compiled_terms import evaluate_compiled  # brings numba in
+        from shap_asv.backgrounds.discrete.inference.compiled_terms import evaluate_compiled  # brings numba in
 
         evaluate_compiled(circuit, terms, out)
         return
@@ -110,7 +110,7 @@ def expected_sums(circuit: Circuit, terms: TermColumns, coefficients: np.ndarray
     per_column = np.zeros((numbered.n_columns, coefficients.shape[1]))
     np.add.at(per_column, root_columns, coefficients)
     if compiled:
-        from shap_asv.backgrounds.compiled_terms import sums_compiled  # brings numba in
+        from shap_asv.backgrounds.discrete.inference.compiled_terms import sums_compiled  # brings numba in
 
         sums = sums_compiled(circuit, terms, root, per_column)
     else:

@@ -1,4 +1,4 @@
-"""Terms run through a circuit by the kernels of :mod:`~shap_asv.backgrounds.term_kernel`.
+"""Terms run through a circuit by the kernels of :mod:`~shap_asv.backgrounds.discrete.inference.term_kernel`.
 
 Every bucket writes its values in the columns of its parent, one stretch per row, so that the parent reads them in
 sequence and the innermost loop is a product of two stretches.
@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shap_asv.backgrounds import term_kernel
-from shap_asv.backgrounds.circuit import Circuit
-from shap_asv.backgrounds.terms import BucketTerms, TermColumns
+from shap_asv.backgrounds.discrete.inference import term_kernel
+from shap_asv.backgrounds.discrete.inference.circuit import Circuit
+from shap_asv.backgrounds.discrete.inference.terms import BucketTerms, TermColumns
 
 
 class _Inputs(NamedTuple):

@@ -7,7 +7,7 @@ can tell is left as it is: to read a network that has been read changes no bit o
 
 import numpy as np
 
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.errors import NetworkError
 
 SUM_TOLERANCE = 0.01

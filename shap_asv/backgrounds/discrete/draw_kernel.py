@@ -1,4 +1,4 @@
-"""Compiled twins of the draws in :mod:`~shap_asv.backgrounds.sampling`, one draw at a time, straight into the
+"""Compiled twins of the draws in :mod:`~shap_asv.backgrounds.discrete.drawing`, one draw at a time, straight into the
 features' columns.
 
 Import this module only when it pays: it brings numba in. Both versions compare the same uniform numbers with the same

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shap_asv.backgrounds.elimination import Bucket, EliminationPlan
+from shap_asv.backgrounds.discrete.inference.elimination import Bucket, EliminationPlan
 from shap_asv.backgrounds.grouping import number_keys, number_rows
 
 
@@ -178,7 +178,7 @@ def _number(plan: EliminationPlan, labels: np.ndarray, bounds: np.ndarray) -> _N
 
 
 def _number_compiled(plan: EliminationPlan, labels: np.ndarray, bounds: np.ndarray) -> _Numbering:
-    from shap_asv.backgrounds import evidence_kernel  # brings numba in
+    from shap_asv.backgrounds.discrete.inference import evidence_kernel  # brings numba in
 
     nodes, _, starts, children = plan.flat
     ids, chosen, counts = evidence_kernel.number_evidence(np.ascontiguousarray(labels), nodes, bounds, starts, children)
@@ -220,7 +220,7 @@ def _lay_out(
 
 
 def _compiled_steps() -> tuple[Callable, Callable]:
-    from shap_asv.backgrounds import evidence_kernel  # brings numba in
+    from shap_asv.backgrounds.discrete.inference import evidence_kernel  # brings numba in
 
     return evidence_kernel.lay_out, evidence_kernel.demand_rows
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.errors import BudgetExceededError
 
 _MOST_AXES = 64  # numpy's own limit
@@ -98,3 +98,14 @@ def _aligned(table: np.ndarray, variables: tuple[int, ...], axes: tuple[int, ...
     for place, size in zip(places, table.shape, strict=True):
         shape[place] = size
     return table.transpose(np.argsort(places)).reshape(shape)
+
+
+def rough(count: int) -> str:
+    """A count in three digits, past what a double holds too.
+
+    Examples
+    --------
+    >>> rough(1234567), rough(2**5000)
+    ('1.23e+06', '1e+1505')
+    """
+    return f"{count:.3g}" if count < 10**300 else f"1e+{math.floor(math.log10(count))}"

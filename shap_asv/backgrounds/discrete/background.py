@@ -9,17 +9,19 @@ to codes (``encoding``), the elimination plan of the network (``elimination``), 
 import math
 from collections.abc import Hashable, Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
+import networkx as nx
 import numpy as np
 
-from shap_asv.backgrounds.encoding import decode_codes, encode_rows
-from shap_asv.backgrounds.impossible import minimal_contradiction, relax_evidence
-from shap_asv.backgrounds.inference import Inference
-from shap_asv.backgrounds.joint import feature_factors, feature_joint, joint_given
-from shap_asv.backgrounds.network import DiscreteNetwork
-from shap_asv.backgrounds.questions import checked_evidence, checked_terms
-from shap_asv.backgrounds.validation import checked_network
+from shap_asv.backgrounds.contract import Conditions
+from shap_asv.backgrounds.discrete.encoding import decode_codes, encode_rows
+from shap_asv.backgrounds.discrete.impossible import minimal_contradiction, relax_evidence
+from shap_asv.backgrounds.discrete.inference.engine import Inference
+from shap_asv.backgrounds.discrete.joint import feature_factors, feature_joint, joint_given, largest_product, rough
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.questions import checked_evidence, checked_terms
+from shap_asv.backgrounds.discrete.validation import checked_network
 from shap_asv.errors import (
     ImpossibleEvidenceError,
     ShapAsvError,
@@ -49,7 +51,7 @@ class DiscreteBackground:
     Examples
     --------
     >>> import numpy as np
-    >>> from shap_asv.backgrounds.network import DiscreteNetwork
+    >>> from shap_asv.backgrounds.discrete.network import DiscreteNetwork
     >>> rain_and_grass = DiscreteNetwork(
     ...     names=("rain", "wet"),
     ...     states=(("no", "yes"), ("no", "yes")),
@@ -96,7 +98,7 @@ class DiscreteBackground:
 
     @property
     def n_nodes(self) -> int:
-        """Nodes of the network, latent ones included: the number of uniform numbers a draw needs."""
+        """Nodes of the network, latent ones included."""
         return self.network.n_nodes
 
     @cached_property
@@ -119,9 +121,45 @@ class DiscreteBackground:
         features[self.nodes] = True
         return Inference(self.network, features)
 
+    # --- the border --------------------------------------------------------------------------------------------
+
+    conditions_on: ClassVar[Conditions] = "any"
+
+    @property
+    def n_uniforms(self) -> int:
+        """Uniform numbers that a draw needs: one per node, latent ones included."""
+        return self.n_nodes
+
     @cached_property
-    def _code_type(self) -> type[np.signedinteger]:
-        return np.int16 if max(self.cardinalities) < 1 << 15 else np.int32
+    def graph(self) -> nx.DiGraph:
+        return self.network.graph()
+
+    @cached_property
+    def free(self) -> np.signedinteger:
+        """-1, in the smallest type that holds the codes: there are millions of them."""
+        return (np.int16 if max(self.cardinalities) < 1 << 15 else np.int32)(-1)
+
+    def describe(self) -> str:
+        latent = f", latent: {', '.join(self.latent)}" if self.latent else ""
+        return f"conditional on a Bayesian network of {self.n_nodes} nodes{latent}"
+
+    def read(self, table: Any) -> np.ndarray:
+        return self.encode(table)
+
+    def check(self, rows: np.ndarray) -> None:
+        self.check_rows(rows)
+
+    def inputs(self, rows: np.ndarray) -> np.ndarray:
+        """Codes: a model of states is read together with its states."""
+        return rows
+
+    def shown(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return rows.astype(float), self.decode(rows)
+
+    def probe(self) -> np.ndarray:
+        """Every state of every feature once; such rows need not be possible."""
+        last = np.array(self.cardinalities) - 1
+        return np.minimum(np.arange(last.max() + 1)[:, None], last).astype(np.intp)
 
     def __repr__(self) -> str:
         unseen = f", {len(self.latent)} latent" if self.latent else ""
@@ -266,8 +304,8 @@ class DiscreteBackground:
         ----------
         evidence : int array (E, n)
             Codes, -1 where the feature is free.
-        uniforms : float array (D, n_nodes) in [0, 1)
-            One number per draw and node of the network (:attr:`n_nodes`), used by every evidence row alike.
+        uniforms : float array (D, n_uniforms) in [0, 1)
+            One number per draw and node of the network, used by every evidence row alike.
         """
         evidence = self._checked_evidence(evidence)
         uniforms = np.asarray(uniforms, dtype=np.float64)
@@ -287,6 +325,15 @@ class DiscreteBackground:
         for row, v in np.argwhere(evidence != conditions):
             result[row, :, v] = evidence[row, v]
         return result
+
+    def joint_obstacle(self) -> tuple[int, str | None]:
+        """Entries of the largest table on the way to the joint, and why it cannot be had (None where it can)."""
+        largest = largest_product(self.network, tuple(self.nodes.tolist()))
+        if largest <= JOINT_LIMIT:
+            return largest, None
+        return largest, (
+            f"summing the latent nodes out takes a table of {rough(largest)} entries, more than {JOINT_LIMIT:,}"
+        )
 
     def feature_joint(self, limit: int = JOINT_LIMIT) -> np.ndarray:
         """``P(x_features)``, one axis per feature, latent nodes summed out; an error past ``limit`` entries."""
@@ -381,7 +428,7 @@ class DiscreteBackground:
 
     def _on_nodes(self, evidence: np.ndarray) -> np.ndarray:
         """Evidence (E, n) per node: (nodes, E), -1 on latent nodes."""
-        codes = np.full((self.n_nodes, len(evidence)), -1, dtype=self._code_type)
+        codes = np.full((self.n_nodes, len(evidence)), -1, dtype=self.free.dtype)
         if len(evidence):
             for v in np.flatnonzero(evidence.max(axis=0) >= 0):
                 codes[self.nodes[v]] = evidence[:, v]
