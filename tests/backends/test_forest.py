@@ -22,11 +22,11 @@ from tests.backends.forest_problems import (
     random_forest_problem,
     random_products,
 )
-from tests.backends.forest_twins import jump_chain, recursion
+from tests.backends.forest_twins import arrive, clock_passes, jump_chain, recursion
 from tests.oracles.brute_force import asv, feature_joint, joint_table, model_table
 from tests.oracles.random_problems import random_row
 
-WAYS = ("numpy", "exact clock", "panel clock", "recursion")
+WAYS = ("no compiler", "exact clock", "panel clock", "recursion")
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def no_fallback(monkeypatch):
 
     def explain(*arguments):
         explain_groups(*arguments)
-        assert not arguments[-1].any(), "a group was given back to the recursion"
+        assert not arguments[-1][arguments[1].clock != -2].any(), "a group was given back to the recursion"
 
     explain_groups = forest_threads.explain_groups
     monkeypatch.setattr(forest_threads, "explain_groups", explain)
@@ -44,7 +44,7 @@ def no_fallback(monkeypatch):
 @pytest.fixture(params=WAYS)
 def way(request, monkeypatch, no_fallback):
     """Send everything through one of the ways to compute, whatever its size."""
-    monkeypatch.setattr(forest, "_SMALL", 10**9 if request.param == "numpy" else -1)
+    monkeypatch.setattr(forest, "_SMALL", 10**9 if request.param == "no compiler" else -1)
     if request.param in ("panel clock", "recursion"):
         monkeypatch.setattr(forest, "EXACT_LIMIT", 0)
     if request.param == "recursion":
@@ -170,8 +170,11 @@ def test_equals_jump_chain_and_recursion(way, n, deep, touched):
     network, products, row, seen = one_term(rng, parent, rng.choice(n, size=touched, replace=False))
     walked, recurred = jump_chain(parent, *seen), recursion(parent, *seen)
     phi = forest_attributions(network, tuple(range(n)), products, row[None])[0, :, 0]
+    sizes = tuple(range(1, n + 1))
+    passed = clock_passes(parent, *seen, forest_clock.make_clock((1.0, 0.0), n + 1, sizes))
     for v in range(n):
         assert phi[v] == pytest.approx(walked.get(v, 0.0), abs=1e-11)
+        assert phi[v] == pytest.approx(passed.get(v, 0.0), abs=1e-11)
         assert phi[v] == pytest.approx(recurred.get(v, 0.0), abs=1e-11)
 
 
@@ -311,12 +314,15 @@ def test_threads_give_the_same_bits():
     assert np.array_equal(one, pickle.loads(pickle.dumps(prepared)).attributions(rows))
 
 
-def test_rows_do_not_depend_on_their_company():
+@pytest.mark.parametrize("way", ["no compiler", "exact clock", "recursion"], indirect=True)
+def test_rows_do_not_depend_on_their_company(way):
     """A row gets the same bits alone, with others, twice, and in any order."""
     rng = np.random.default_rng(6)
     network, feature_nodes, products, rows = large_problem(rng)
     prepared = prepare_forest(network, feature_nodes, products, order_parents=own_order(network, feature_nodes))
     together = prepared.attributions(rows)
+    assert prepared.rowwise
+    assert prepared.is_small == (way == "no compiler")
     assert np.array_equal(prepared.attributions(rows[7:8]), together[7:8])
     assert np.array_equal(prepared.attributions(rows[::-1]), together[::-1])
     assert np.array_equal(prepared.attributions(np.repeat(rows[:3], 2, axis=0)), np.repeat(together[:3], 2, axis=0))
@@ -414,7 +420,7 @@ def test_exact_clock_integrates_polynomials(points):
     for s in sizes:
         for j in range(points):
             exact = s / (s - j) * (y**j - y**s) if j != s else -s * y**s * np.log(y)
-            np.testing.assert_allclose(clock.arrive(s, (y**j)[None, :, None], np.zeros(1))[0, :, 0], exact, atol=2e-14)
+            np.testing.assert_allclose(arrive(clock, s, (y**j)[None], 0.0)[0], exact, atol=2e-14)
     for j in range(1, 2 * points):
         assert np.sum(clock.weights * clock.points**j) == pytest.approx(1 / j, abs=1e-14)
 

@@ -183,9 +183,9 @@ MUTANTS = (
     ),
     Mutant(
         "forest algorithm: subtree size off by one",
-        "backends/forest/small.py",
-        "phi[v] = branches.size[v] * gain(v) * by_message",
-        "phi[v] = (branches.size[v] + 1) * gain(v) * by_message",
+        "backends/forest/recursion.py",
+        "phi[v] = (inside[v] + 1) * gain(v)",
+        "phi[v] = inside[v] * gain(v)",
         (f"{EXACT}::test_every_exact_backend_by_name",),
     ),
     Mutant(

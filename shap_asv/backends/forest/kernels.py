@@ -11,12 +11,11 @@ import numpy as np
 
 from shap_asv.backends.forest.passes import Closure, Dial, Lanes, attribute_members, chain_occupancy, inner
 from shap_asv.backends.forest.patterns import Patterns, find_patterns
-from shap_asv.backends.forest.recursion import recur_members
 from shap_asv.kernels import kernel
 
 # ForestLayout without what only preparation needs.
 Shape = namedtuple("Shape", "parent size card message_offset table table_offset child_base child_offset child_stride")
-# TermGroups; the largest value of each term; the clock of each group, or RECURSION, or anything where all is top.
+# TermGroups; the largest value of each term; the clock of each group, or NO_CLOCK, or anything where all is top.
 Model = namedtuple("Model", "terms coefficients vectors vector_offset start closure scale clock")
 # All clocks laid end to end; local_at, decay_at (clocks, n) say where the size of a position is.
 Clocks = namedtuple("Clocks", "n_panels n_points weights weight_offset local decay local_at decay_at")
@@ -27,7 +26,7 @@ Rows = namedtuple("Rows", "codes contexts")
 # pattern.
 Batch = namedtuple("Batch", "own message phi runs factor by_pattern")
 
-RECURSION = -2
+NO_CLOCK = -2
 # An attribution under a panel clock must add up to this, as a share of the term's largest value.
 _GAP = 1e-11
 # Above this many points of a clock only 32 lanes go through the passes together, instead of 64.
@@ -47,7 +46,7 @@ def explain_groups(
 ) -> None:
     """out (n, k, r) += attributions of the groups' terms.
 
-    A group for which a panel clock turns out too coarse is left out, and noted in ``failed`` (G,).
+    A group that has no clock, or one that turns out too coarse, is left out, and noted in ``failed`` (G,).
     """
     n_rows, n = rows.codes.shape
     k = model.coefficients.shape[1]
@@ -60,9 +59,7 @@ def explain_groups(
         if size > widest:
             widest = size
         c = model.clock[g]
-        if c == RECURSION:
-            max_points = _MANY_POINTS + 1 if max_points <= _MANY_POINTS else max_points
-        elif c >= 0:
+        if c >= 0:
             points = clocks.n_panels[c] * clocks.n_points[c]
             if points > max_points:
                 max_points = points
@@ -116,6 +113,9 @@ def explain_groups(
     local_of = np.empty(n, np.int64)
     for g in range(first_group, last_group):
         c = model.clock[g]
+        if c == NO_CLOCK:
+            failed[g] = True
+            continue
         a, n_top = _read_closure(shape, model.closure[g], clocks, c, closure, local_of)
         last_term = model.start[g + 1]
         extent = (a, n_top, model.start[g], last_term)
@@ -124,7 +124,7 @@ def explain_groups(
             for q in range(k):
                 for p in range(n_tops if i < n_top else n_patterns):
                     total[i, q, p] = 0.0
-        by_clock = n_top < a and c != RECURSION
+        by_clock = n_top < a
         c = c if by_clock else zero
         weights = clocks.weights[clocks.weight_offset[c] : clocks.weight_offset[c + 1]]
         dial = Dial(
@@ -165,13 +165,10 @@ def explain_groups(
             for z in range(chunk + 1):
                 # whole vectors: lanes that are not in use hold old numbers
                 filled = n_lanes if z < chunk else (used + 15) // 16 * 16
-                if by_clock:
-                    attribute_members(
-                        dial, closure, (a, n_top), batch.own[z], batch.message[z], batch.phi[z], lanes, filled
-                    )
-                else:
-                    recur_members(closure, (a, n_top), batch.own[z], batch.message[z], batch.phi[z], n_lanes)
-            if by_clock and dial.n_panels > 1:
+                attribute_members(
+                    dial, closure, (a, n_top), batch.own[z], batch.message[z], batch.phi[z], lanes, filled
+                )
+            if dial.n_panels > 1:
                 failed[g] = _efficiency_gap(model, closure, (a, n_top, first), batch, n_runs) > _GAP
                 if failed[g]:
                     break

@@ -19,6 +19,8 @@ and with Psi = ∫_0^1 F(y) dy/y over the product F of all roots, each attributi
 
 Since all functions are polynomials in y, Gauss-Legendre points make both integrals exact, and one pass up and one
 pass down (reverse differentiation) give all features. No set of features, no equivalence class is ever enumerated.
+Small models, and paths too long for such points, take the coefficients of the same polynomials instead of their values
+(:mod:`~shap_asv.backends.forest.recursion`).
 Only the closure of a term (its features and their ancestors) takes part. See ``docs/forest-algorithm.md``.
 """
 
@@ -38,7 +40,7 @@ from shap_asv.backends.forest.clock import (
     panel_edges,
 )
 from shap_asv.backends.forest.layout import ForestLayout, forest_applicable, lay_out
-from shap_asv.backends.forest.small import explain_small
+from shap_asv.backends.forest.recursion import explain_plainly
 from shap_asv.backends.forest.terms import TermGroups, group_forest_terms
 from shap_asv.backends.pace import Report, keep_silent
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
@@ -106,7 +108,7 @@ class PreparedForest:
     groups : TermGroups
     clocks : tuple of Clock
     clock_of_group : int64 (G,)
-        Place in ``clocks``; -1 for a group that is all top, -2 for one that takes the recursion.
+        Place in ``clocks``; -1 for a group that is all top, -2 for one without a clock, which takes the recursion.
     """
 
     layout: ForestLayout
@@ -132,8 +134,8 @@ class PreparedForest:
 
     @property
     def rowwise(self) -> bool:
-        """Whether a row has the same bits whatever rows come with it: not so in numpy's matrix products."""
-        return not self.is_small
+        """Whether a row has the same bits whatever rows come with it."""
+        return True
 
     def attributions(self, codes: np.ndarray, *, n_threads: int = 1, report: Report = keep_silent) -> np.ndarray:
         """Attributions (r, n, k) of rows of codes (r, n) in feature order.
@@ -153,8 +155,7 @@ class PreparedForest:
             return out
         distinct, back = _distinct_rows(preordered, int(layout.card.max()))
         if self.is_small:
-            clocks = [self.clocks[c] if c >= 0 else None for c in self.clock_of_group]
-            phi = explain_small(layout, groups, clocks, distinct)
+            phi = explain_plainly(layout, groups, range(groups.n_groups), distinct)
         else:
             # numba is loaded here, where the work is worth it
             from shap_asv.backends.forest.threads import explain_large

@@ -16,8 +16,9 @@ from threading import Event
 import numpy as np
 
 from shap_asv.backends.forest.clock import Clock, make_clock
-from shap_asv.backends.forest.kernels import RECURSION, Clocks, Model, Rows, Shape, explain_groups
+from shap_asv.backends.forest.kernels import Clocks, Model, Rows, Shape, explain_groups
 from shap_asv.backends.forest.layout import ForestLayout
+from shap_asv.backends.forest.recursion import explain_plainly
 from shap_asv.backends.forest.terms import TermGroups
 from shap_asv.backends.pace import Report, keep_silent, paced
 
@@ -42,7 +43,6 @@ def explain_large(
     n, k = layout.n_features, groups.coefficients.shape[1]
     shape = Shape(**{name: getattr(layout, name) for name in Shape._fields})
     model = Model(**{name: getattr(groups, name) for name in Model._fields[:-1]}, clock=clock_of_group)
-    recursion = model._replace(clock=np.full_like(clock_of_group, RECURSION))
     dials = _lay_clocks(layout, clocks)
     bounds = _split_groups(groups)
 
@@ -56,8 +56,9 @@ def explain_large(
                 break
             explain_groups(shape, model, dials, rows, first + some.start, first + some.stop, part, failed)
         for g in np.flatnonzero(failed).tolist():
-            failed[g] = False
-            explain_groups(shape, recursion, dials, rows, g, g + 1, part, failed)
+            if stopped.is_set():
+                break
+            part += explain_plainly(layout, groups, (g,), rows.codes).transpose(1, 2, 0)
         return part
 
     rows_at_once = max(16, _WORK_LIMIT // _most_work(groups, clocks))
