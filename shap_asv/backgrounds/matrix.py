@@ -112,7 +112,7 @@ class MatrixBackground:
     latent: tuple[str, ...] = ()
     graph: ClassVar[None] = None
     conditions_on: ClassVar[Conditions] = "any"
-    free: ClassVar[float] = float("nan")
+    free: ClassVar[np.float64] = np.float64("nan")
 
     def __init__(
         self,

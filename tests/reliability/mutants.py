@@ -1,12 +1,14 @@
 """Do the tests notice? ``python -m tests.reliability.mutants`` (``make mutants``) breaks the code in known ways.
 
 Each mutant is one wrong line, written into a copy of the tree in a temporary folder, never into the tree itself. The
-tests named beside it run there and have to fail; before that, the copy without a mutant has to pass them all. A mutant
+tests named beside it run there and have to fail, or, where none are named, the neighbours of its file: the tests that
+import it, and the contract tests of its room. Before that, the copy without a mutant has to pass them all. A mutant
 that survives means that a test is missing. If the line that a mutant breaks no longer occurs exactly once, the run
 stops: the list has to follow the code.
 """
 
 import argparse
+import ast
 import os
 import shutil
 import subprocess
@@ -15,6 +17,7 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from tqdm import tqdm
@@ -31,13 +34,44 @@ COVER = "tests/explainer/test_sampling.py"
 
 @dataclass(frozen=True)
 class Mutant:
-    """``old`` becomes ``new`` in ``shap_asv/<file>``; ``tests`` are node ids."""
+    """``old`` becomes ``new`` in ``shap_asv/<file>``; ``tests`` are node ids, by default the neighbours of the file."""
 
     what: str
     file: str
     old: str
     new: str
-    tests: tuple[str, ...]
+    tests: tuple[str, ...] = ()
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        return self.tests or neighbours(self.file)
+
+
+def neighbours(file: str, root: Path = ROOT) -> tuple[str, ...]:
+    """Test files beside ``shap_asv/<file>``, in the same room: those that import it or are called like it, and the
+    contract tests. A row in a table is tested by these, whichever file it comes from; so nothing has to be listed.
+
+    >>> neighbours("backgrounds/discrete/encoding.py")
+    ('tests/backgrounds/test_contract.py', 'tests/backgrounds/test_encoding.py')
+    """
+    path = Path(file)
+    module = ".".join(("shap_asv", *path.with_suffix("").parts)).removesuffix(".__init__")
+    named = ("test_contract.py", f"test_{path.name}")
+    inside = len(path.parts) > 1
+    beside = (root / "tests" / path.parts[0]).rglob("test_*.py") if inside else (root / "tests").glob("test_*.py")
+    found = [test for test in beside if test.name in named or module in _imported(test)]
+    return tuple(sorted(test.relative_to(root).as_posix() for test in found))
+
+
+@cache
+def _imported(path: Path) -> frozenset[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+    return frozenset(names)
 
 
 MUTANTS = (
@@ -60,14 +94,12 @@ MUTANTS = (
         "models/regions.py",
         "rounded[column] <= threshold)",
         "rounded[column] < threshold)",
-        ("tests/models/test_regions.py",),
     ),
     Mutant(
         "a region that keeps the states it should lose",
         "models/regions.py",
         "members & ~left_sets[s])",
         "members)",
-        ("tests/models/test_regions.py",),
     ),
     Mutant(
         "a latent node maximised instead of summed out",
@@ -79,8 +111,8 @@ MUTANTS = (
     Mutant(
         "latent nodes that hand no precedence on",
         "explainer/causality.py",
-        "CausalOrder.from_graph(background.graph, features",
-        "CausalOrder.from_graph(background.graph.subgraph(background.features), features",
+        "from_graph(background.graph, features=list(background.features))",
+        "from_graph(background.graph.subgraph(background.features), features=list(background.features))",
         ("tests/reliability/test_properties.py::test_latent_causes_hand_precedence_on",),
     ),
     Mutant(
@@ -151,14 +183,12 @@ MUTANTS = (
         "backgrounds/pgmpy_networks.py",
         "np.transpose(values, [cpd.variables.index(variable) for variable in (node, *causes)])",
         "values",
-        ("tests/backgrounds/test_pgmpy_networks.py",),
     ),
     Mutant(
         "the states of a CPT: by position instead of by name",
         "backgrounds/pgmpy_networks.py",
         "[named.index(state) for state in states[variable]]",
         "list(range(len(named)))",
-        ("tests/backgrounds/test_pgmpy_networks.py",),
     ),
     Mutant(
         "equal rows: results handed to the wrong rows",
@@ -221,14 +251,12 @@ MUTANTS = (
         "backgrounds/discrete/impossible.py",
         "        possible = ~np.isneginf(log_probability(trial))",
         "        possible = np.ones(len(trial), dtype=bool)",
-        ("tests/backgrounds/test_impossible.py",),
     ),
     Mutant(
         "encoding: the first of several matches is taken",
         "backgrounds/discrete/encoding.py",
         "        if len(found) == 1:",
         "        if found:",
-        ("tests/backgrounds/test_encoding.py",),
     ),
     Mutant(
         "Monte Carlo: other numbers for every batch",
@@ -242,14 +270,12 @@ MUTANTS = (
         "backgrounds/discrete/drawing.py",
         "rows = rows * cards[p] + draws[p, free]",
         "rows = rows + draws[p, free]",
-        ("tests/backgrounds/test_draws.py",),
     ),
     Mutant(
         "spread draws: every number in the middle of its interval",
         "strata.py",
         "spread = (intervals + rng.random((n_coordinates, n_draws)))",
         "spread = (intervals + 0.5)",
-        ("tests/test_strata.py",),
     ),
     Mutant(
         "the seed is not saved",
@@ -270,7 +296,6 @@ MUTANTS = (
         "backgrounds/discrete/inference/requisite.py",
         "upward = (from_below[v] & hidden[v]) | (from_above[v] & observed[v])",
         "upward = from_below[v] & hidden[v]",
-        ("tests/backgrounds/test_requisite.py",),
     ),
     Mutant(
         "agreement: a feature that is not summed over",
@@ -285,6 +310,31 @@ MUTANTS = (
         "sp.csr_array(-np.ones((1, n)))",
         "sp.csr_array(np.zeros((1, n)))",
         (f"{EXACT}::test_main_effects",),
+    ),
+    Mutant(
+        "independent columns: draws that forget the evidence",
+        "backgrounds/independent.py",
+        "np.where(np.isnan(evidence)[:, None, :], drawn, evidence[:, None, :])",
+        "np.broadcast_to(drawn, (len(evidence), *drawn.shape))",
+    ),
+    Mutant(
+        "independent columns: the largest value of a column is never drawn",
+        "backgrounds/independent.py",
+        "places = (uniforms * len(self._sorted))",
+        "places = (uniforms * (len(self._sorted) - 1))",
+    ),
+    Mutant(
+        "background rows: a column loses its type on the way to the model",
+        "backgrounds/matrix.py",
+        "if self.dtypes is None or all(dtype == rows.dtype for dtype in self.dtypes):",
+        "if self.dtypes is None or any(dtype == rows.dtype for dtype in self.dtypes):",
+    ),
+    Mutant(
+        "Monte Carlo: the sample does not grow",
+        "values/monte_carlo.py",
+        'grows_with="n_draws")',
+        "grows_with=None)",
+        ("tests/values/test_contract.py::test_a_method_of_another_name_meets_a_tolerance",),
     ),
     Mutant(
         "symmetric: the causal graph kept",
@@ -352,7 +402,7 @@ def is_caught(copy: Path, mutant: Mutant, folder: Path) -> bool:
     path, text = place_of(copy, mutant)
     path.write_text(text.replace(mutant.old, mutant.new))
     try:
-        passed, _ = run_tests(copy, list(mutant.tests), folder / "cache")
+        passed, _ = run_tests(copy, list(mutant.asked), folder / "cache")
     finally:
         path.write_text(text)
     return not passed
@@ -365,7 +415,7 @@ def check(mutants: list[Mutant], number: int, folder: Path, bar: tqdm) -> list[M
     copy = make_copy(folder)
     for mutant in mutants:
         place_of(copy, mutant)
-    tests = sorted({test for mutant in mutants for test in mutant.tests})
+    tests = sorted({test for mutant in mutants for test in mutant.asked})
     passed, said = run_tests(copy, tests, folder / "cache")
     if not passed:
         raise SystemExit(f"the tests fail without any mutant:\n{said}")
