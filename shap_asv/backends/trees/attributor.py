@@ -4,25 +4,20 @@ What does not depend on rows is done once: paths, codes, and (where memory allow
 paths have no tables; see :mod:`shap_asv.backends.trees.deep_kernel`.
 """
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from shap_asv.backends.contract import Attribution
-from shap_asv.backends.pace import Report, keep_silent, paced
+from shap_asv.backends.pace import Report, keep_silent, paced, part_of
 from shap_asv.backends.trees.coding import Coding, code_ensemble
+from shap_asv.backends.trees.ground import Grounds
 from shap_asv.backends.trees.leaves import Leaves, find_leaves
-from shap_asv.backends.trees.orderings import (
-    FOREST,
-    LATTICE,
-    LEVELS,
-    ORDERS,
-    Ordering,
-    kind_of,
-    order_by_list,
-    order_by_precedence,
-)
+from shap_asv.backends.trees.long_paths import add_long_paths
+from shap_asv.backends.trees.orderings import LEVELS, Ordering, order_by_list, order_by_precedence
+from shap_asv.backends.trees.tables import Tables, build_tables
 from shap_asv.errors import BudgetExceededError, RowsError
 from shap_asv.models.ensembles import FloatEnsemble
 from shap_asv.orders import CausalOrder
@@ -34,12 +29,8 @@ TABLE_BITS, WIDE_TABLE_BITS = 8, 12
 PATH_BITS = 57
 #: Bytes of tables that are kept from call to call.
 KEPT_BYTES = 1 << 28
-#: Numbers of tables that are built at a time where they are not kept.
-CHUNK_CELLS = 1 << 22
 #: Rows that are worked on together.
 ROW_BLOCK = 16_384
-#: Ideals of the features of one path and their ancestors, in a forest.
-FOREST_IDEALS = 1 << 17
 #: Groups of sampled orders: their spread is the standard error.
 N_GROUPS = 25
 
@@ -56,8 +47,8 @@ class TreeAttributor:
         One; or one per group of sampled orders.
     group_sizes : float64 array (groups,) or None
         Sampled orders in each group; None for an exact average.
-    background : int32 array (n, m)
-        Codes of the background rows; m = 0 for cover counts.
+    grounds : Grounds
+        The background rows.
     base : float64 array (k,)
     """
 
@@ -65,14 +56,14 @@ class TreeAttributor:
     leaves: Leaves
     orderings: tuple[Ordering, ...]
     group_sizes: np.ndarray | None
-    background: np.ndarray
+    grounds: Grounds
     base: np.ndarray
-    _kept: dict[str, Any] = field(default_factory=dict, repr=False)
+    _kept: list[Tables] = field(default_factory=list, repr=False)
 
     rowwise = True
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_kept": {}}  # tables are built again where they are needed
+        return {**self.__dict__, "_kept": []}  # tables are built again where they are needed
 
     @property
     def n_features(self) -> int:
@@ -83,127 +74,73 @@ class TreeAttributor:
         rows = np.asarray(rows, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] != self.n_features:
             raise RowsError(f"rows must be a matrix with {self.n_features} columns; got shape {rows.shape}")
-        k = self.leaves.values.shape[1]
-        phi = np.empty((len(rows), self.n_features, k))
+        phi = np.empty((len(rows), self.n_features, self.leaves.values.shape[1]))
         error = None if self.group_sizes is None else np.empty_like(phi)
-        for start in range(0, len(rows), ROW_BLOCK):
-            here = slice(start, min(start + ROW_BLOCK, len(rows)))
+        n_blocks = max(1, -(-len(rows) // ROW_BLOCK))
+        for b in range(n_blocks):
+            here = slice(b * ROW_BLOCK, min((b + 1) * ROW_BLOCK, len(rows)))
             codes = self.coding.codes(rows[here])
+            block_report = part_of(report, b / n_blocks, (b + 1) / n_blocks)
             if error is None:
-                phi[here] = self._add_up(0, codes).transpose(2, 1, 0)
+                phi[here] = self._add_up(self.orderings[0], codes, block_report).transpose(2, 1, 0)
             else:
-                phi[here], error[here] = self._groups(codes)
-            report(here.stop / len(rows))
+                phi[here], error[here] = self._groups(codes, block_report)
         return Attribution(phi, self.base, error)
 
-    def _groups(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _groups(self, codes: np.ndarray, report: Report) -> tuple[np.ndarray, np.ndarray]:
         """Mean and standard error over groups: ``error^2 = sum_g s_g (phi_g - phi)^2 / (G - 1) / sum_g s_g``."""
         assert self.group_sizes is not None
         share = self.group_sizes / self.group_sizes.sum()
-        first = self._add_up(0, codes)  # differences from one group keep the digits that squares would lose
+        n_groups = len(share)
+        first = self._add_up(self.orderings[0], codes, part_of(report, 0, 1 / n_groups))
         mean, square = np.zeros_like(first), np.zeros_like(first)
-        for g in range(len(share)):
-            difference = (self._add_up(g, codes) if g else first) - first
+        for g in range(1, n_groups):
+            own = self._add_up(self.orderings[g], codes, part_of(report, g / n_groups, (g + 1) / n_groups))
+            difference = own - first  # differences from one group keep the digits that squares would lose
             mean += share[g] * difference
             square += share[g] * difference**2
-        spread = np.maximum(square - mean**2, 0.0) / max(1, len(share) - 1)
+        spread = np.maximum(square - mean**2, 0.0) / max(1, n_groups - 1)
         return (first + mean).transpose(2, 1, 0), np.sqrt(spread).transpose(2, 1, 0)
 
-    def _add_up(self, group: int, codes: np.ndarray) -> np.ndarray:
-        """phi of all leaves, (k, n, r), under one group of orders."""
-        from shap_asv.backends.trees.deep_kernel import add_deep
+    def _add_up(self, order: Ordering, codes: np.ndarray, report: Report) -> np.ndarray:
+        """phi of all leaves, (k, n, r), under one order: first those with tables, then those with long paths."""
         from shap_asv.backends.trees.row_kernel import add_tables
-        from shap_asv.backends.trees.table_kernel import Tables
 
-        leaves, order = self.leaves, self.orderings[group]
-        n_leaves = len(leaves.values)
+        leaves = self.leaves
+        lengths = np.diff(leaves.start)
         out = np.zeros((leaves.values.shape[1], self.n_features, codes.shape[1]))
-        steps = self._steps(order)
-        tabulated = int(np.searchsorted(np.diff(leaves.start), self.table_bits, side="right"))
-        for first, last in self._chunks(tabulated):
-            tables = Tables(*self._tables(group, first, last, steps))
-            for piece in paced(last - first, 64):
-                add_tables(leaves, tables, first, (first + piece.start, first + piece.stop), codes, out)
-        rule = gauss_rule(int(np.diff(leaves.start).max(initial=0)) if tabulated < n_leaves else 0)
-        for piece in paced(n_leaves - tabulated, 4):
-            span = (tabulated + piece.start, tabulated + piece.stop)
-            if not add_deep(leaves, order, steps, rule, self.background, span, codes, out):
-                raise too_many_steps(order)
+        tabulated = int(np.searchsorted(lengths, self.table_bits, side="right"))  # shortest first
+        pattern, scaled = np.empty(codes.shape[1], dtype=np.int32), np.empty(1 << self.table_bits)
+        for tables in self._tables(order, tabulated):
+            n_leaves = len(tables.set_of)
+            for piece in paced(n_leaves, 256):
+                add_tables(
+                    leaves, tables, (tables.first + piece.start, tables.first + piece.stop), codes, pattern, scaled, out
+                )
+                report((tables.first + piece.stop) / len(lengths))
+        if tabulated < len(lengths):
+            add_long_paths(leaves, order, self.grounds.codes, tabulated, codes, out, report)
         return out
 
     @property
     def table_bits(self) -> int:
-        closed = self.orderings[0].kind == LEVELS and not self.background.shape[1]
+        closed = self.orderings[0].kind == LEVELS and not self.grounds.n_rows
         return TABLE_BITS if closed else WIDE_TABLE_BITS
 
-    def _chunks(self, tabulated: int) -> list[tuple[int, int]]:
-        """Spans of leaves whose tables are built together: all of them when they are kept, else a few at a time."""
-        if not tabulated:
-            return []
-        lengths = np.diff(self.leaves.start)[:tabulated]
-        cells = np.cumsum(lengths * 2.0**lengths)
-        if cells[-1] * 8 <= KEPT_BYTES and len(self.orderings) == 1:
-            return [(0, tabulated)]
-        cuts = np.searchsorted(cells, np.arange(1, cells[-1] // CHUNK_CELLS + 1) * CHUNK_CELLS) + 1
-        bounds = np.unique(np.concatenate([[0], np.minimum(cuts, tabulated), [tabulated]])).tolist()
-        return list(zip(bounds[:-1], bounds[1:], strict=True))
-
-    def _tables(self, group: int, first: int, last: int, steps: Any) -> tuple[np.ndarray, ...]:
-        from shap_asv.backends.trees.table_kernel import build_tables
-
-        whole = self._chunks(last) == [(first, last)]
-        if whole and "tables" in self._kept:
-            return self._kept["tables"]
-        order = self.orderings[group]
-        tables = build_tables(self.leaves, order, steps, self.background, (first, last), 1 << 16)
-        if not len(tables[2]):
-            raise too_many_steps(order)
-        if whole:
-            self._kept["tables"] = tables
-        return tables
-
-    def _steps(self, order: Ordering) -> Any:
-        from shap_asv.backends.trees.weight_kernel import Steps
-
-        widest = int(np.diff(self.leaves.start).max(initial=1))
-        ideals = 1
-        if order.kind == LEVELS:
-            room = WIDE_TABLE_BITS << WIDE_TABLE_BITS
-        elif order.kind == FOREST:
-            ideals = FOREST_IDEALS
-            room = 4 * ideals
-        elif order.kind == LATTICE:
-            ideals, room = order.member.shape[1], len(order.edge_weight)
-        else:
-            room = widest * len(order.share)
-        whole = [np.empty(max(1, room), dtype=np.int64) for _ in range(2)]
-        return Steps(
-            *whole,
-            np.empty(max(1, room)),
-            *[np.empty(ideals, dtype=np.int64) for _ in range(2)],
-            np.empty(ideals),
-        )
-
-
-def too_many_steps(order: Ordering) -> BudgetExceededError:
-    return BudgetExceededError(
-        f"a path of the trees has features with more than {FOREST_IDEALS:,} ideals, or more than 62 features with their "
-        "causes, in the causal forest; sampled orders do without them"
-        if order.kind == FOREST
-        else "a path of the trees passes more coalitions than can be listed; sampled orders do without them"
-    )
-
-
-def gauss_rule(widest: int) -> Any:
-    """Gauss-Legendre rules on [0, 1] with 1 .. (widest + 1) // 2 points."""
-    from shap_asv.backends.trees.deep_kernel import Rule
-
-    most = max(1, (widest + 1) // 2)
-    points, weights = np.zeros((2, most + 1, most))
-    for q in range(1, most + 1):
-        nodes, node_weights = np.polynomial.legendre.leggauss(q)
-        points[q, :q], weights[q, :q] = (nodes + 1) / 2, node_weights / 2
-    return Rule(points, weights)
+    def _tables(self, order: Ordering, tabulated: int) -> Iterator[Tables]:
+        """Tables of the first leaves, some at a time; kept for the next call where they are few."""
+        if self._kept:
+            yield from self._kept
+            return
+        kept, size = [], 0
+        for tables in build_tables(self.leaves, order, self.grounds, tabulated):
+            size += tables.phi.nbytes
+            kept.append(tables)
+            if size > KEPT_BYTES or len(self.orderings) > 1:
+                kept = [None]
+            yield tables
+        if None not in kept:
+            self._kept.extend(kept)
 
 
 def prepare_trees(
@@ -262,15 +199,16 @@ def prepare_trees(
         if background.ndim != 2 or background.shape[1] != n or not len(background):
             raise RowsError(f"background rows must be a matrix with {n} columns; got shape {background.shape}")
         codes = coding.codes(background)
-        if not len(leaves.values):
-            codes = codes[:, :1]
-    base = ensemble.offset + constant
-    if background is None:
-        reached = np.multiply.reduceat(leaves.ratio, leaves.start[:-1]) if len(leaves.values) else np.zeros(0)
-        base = base + reached @ leaves.values
+    categorical = np.array([categories is not None for categories in coding.categories])
+    grounds = Grounds(codes, coding.nan_code, categorical)
+    if not len(leaves.values):
+        reached = np.zeros(0)
+    elif background is None:
+        reached = np.multiply.reduceat(leaves.ratio, leaves.start[:-1])
     else:
-        base = ensemble.predict(background).mean(axis=0)
-    return TreeAttributor(coding, leaves, orderings, sizes, codes, base)
+        reached = grounds.shares(leaves)
+    base = ensemble.offset + constant + reached @ leaves.values
+    return TreeAttributor(coding, leaves, orderings, sizes, grounds, base)
 
 
 def make_orderings(

@@ -21,7 +21,7 @@ def find_leaves(coding: Coding, rank: np.ndarray) -> tuple[Leaves, np.ndarray]:
     ``rank`` (n,) says in which sequence the features of a path are listed: by levels where the causal order has them.
     A node without any cover passes half of its (zero) weight to each child. O(leaves * depth).
     """
-    from shap_asv.backends.trees.leaf_kernel import Nodes, walk_paths
+    from shap_asv.backends.trees.leaf_kernel import Nodes, Paths, State, walk_paths
 
     ensemble = coding.ensemble
     inner = ensemble.left >= 0
@@ -49,11 +49,28 @@ def find_leaves(coding: Coding, rank: np.ndarray) -> tuple[Leaves, np.ndarray]:
     nodes = Nodes(
         ensemble.left, ensemble.right, ensemble.column, split, ensemble.nan_left, ensemble.cover, offset, mask
     )
-    deepest = int(depth.max(initial=0))
-    found = walk_paths(nodes, ensemble.roots, rank, coding.nan_code, (int(leaf.sum()), entries, deepest))
-    node_of, start, feature, low, high, nan, own_offset, ratio, allowed = found
+    levels = int(depth.max(initial=0)) + 1
+    state = State(
+        np.zeros(levels, dtype=np.int64),
+        np.zeros((levels, levels, 5), dtype=np.int64),
+        np.ones((levels, levels)),
+        np.zeros((2 * levels + 2, 3), dtype=np.int64),
+    )
+    n_leaves = int(leaf.sum())
+    room = 2 * len(mask)  # both children of a categorical node have a row each
+    paths = Paths(
+        *[np.zeros(size, dtype=np.int64) for size in (n_leaves, n_leaves + 1, entries)],
+        *[np.zeros(entries, dtype=dtype) for dtype in (np.int32, np.int32, bool, np.int64, np.float64)],
+        np.zeros(room, dtype=bool),
+    )
+    _, used = walk_paths(nodes, ensemble.roots, rank, coding.nan_code, state, paths)
+    end = paths.start[-1]
     leaves = Leaves(
-        start, feature, low, high, nan, own_offset, ratio, ensemble.values[node_of], allowed, coding.nan_code
+        paths.start,
+        *[array[:end] for array in paths[2:8]],
+        ensemble.values[paths.node],
+        paths.allowed[:used],
+        coding.nan_code,
     )
     return _by_features(leaves)
 

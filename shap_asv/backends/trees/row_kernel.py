@@ -5,33 +5,48 @@ stands for, and one gather and add per feature. A row's sum runs over the leaves
 do not depend on the rows beside it.
 """
 
-import numpy as np
 from numba import njit
-
-from shap_asv.backends.trees.table_kernel import add_bits
 
 
 @njit(nogil=True, cache=True)
-def add_tables(leaves, tables, first_leaf, span, codes, out):  # type: ignore[no-untyped-def]
-    """out (k, n, r) += phi of the leaves ``span`` at rows with ``codes`` (n, r); tables start at ``first_leaf``."""
-    n_rows, k = codes.shape[1], out.shape[0]
-    pattern = np.empty(n_rows, dtype=np.int32)
-    scaled = np.empty(1)
+def find_patterns(leaves, leaf, codes, pattern):  # type: ignore[no-untyped-def]
+    """pattern (r,) = bit j says whether the row satisfies the leaf's condition on its j-th feature; codes (n, r)."""
+    for r in range(len(pattern)):
+        pattern[r] = 0
+    for entry in range(leaves.start[leaf], leaves.start[leaf + 1]):
+        bit = entry - leaves.start[leaf]
+        column = codes[leaves.feature[entry]]
+        low, high, offset = leaves.low[entry], leaves.high[entry], leaves.offset[entry]
+        if offset >= 0:
+            for r in range(len(pattern)):
+                pattern[r] |= leaves.allowed[offset + column[r]] << bit
+        elif leaves.nan[entry]:
+            last = leaves.nan_code[leaves.feature[entry]]
+            for r in range(len(pattern)):
+                code = column[r]
+                pattern[r] |= (((code >= low) & (code <= high)) | (code == last)) << bit
+        else:
+            for r in range(len(pattern)):
+                code = column[r]
+                pattern[r] |= ((code >= low) & (code <= high)) << bit
+
+
+@njit(nogil=True, cache=True)
+def add_tables(leaves, tables, span, codes, pattern, scaled, out):  # type: ignore[no-untyped-def]
+    """out (k, n, r) += phi of the leaves ``span`` at rows with ``codes`` (n, r); pattern (r,), scaled: room."""
+    n_rows = codes.shape[1]
     for leaf in range(span[0], span[1]):
-        start, d = leaves.start[leaf], leaves.start[leaf + 1] - leaves.start[leaf]
-        pattern[:] = 0
-        for j in range(d):
-            add_bits(codes[leaves.feature[start + j]], leaves, start + j, j, pattern)
-        local = leaf - first_leaf
-        row_of = tables.row_of[tables.cell_at[local] : tables.cell_at[local + 1]]
+        start = leaves.start[leaf]
+        d = leaves.start[leaf + 1] - start
+        find_patterns(leaves, leaf, codes, pattern)
+        local = leaf - tables.first
+        cells = tables.cell_at[tables.set_of[local]]
         base = tables.entry_at[local]
         rows = (tables.entry_at[local + 1] - base) // d
-        if rows < len(row_of):
+        if rows < 1 << d:
             for r in range(n_rows):
-                pattern[r] = row_of[pattern[r]]
-        if rows > len(scaled):
-            scaled = np.empty(rows)
-        for o in range(k):
+                pattern[r] = tables.row_of[cells + pattern[r]]
+        for o in range(out.shape[0]):
             value = leaves.values[leaf, o]
             if value == 0.0:
                 continue
