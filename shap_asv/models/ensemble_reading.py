@@ -174,6 +174,7 @@ def candidates(ensemble: FloatEnsemble, column: int) -> np.ndarray:
         known = np.unique(np.concatenate([ensemble.sets[s] for s in sets if s >= 0]))
         return np.append(known, known.max(initial=0) + 1).astype(np.float64)
     thresholds = np.unique(ensemble.threshold[nodes])
+    thresholds = thresholds[np.isfinite(thresholds)]
     if not len(thresholds):
         return np.array([0.0, 1.0])
     with np.errstate(over="ignore"):

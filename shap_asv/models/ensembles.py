@@ -17,8 +17,6 @@ from typing import Any
 
 import numpy as np
 
-#: LightGBM takes smaller numbers for zero.
-ZERO = 1e-35
 #: cells (row, tree) that are walked at a time
 _CELLS = 1 << 18
 
@@ -55,6 +53,8 @@ class FloatEnsemble:
         Columns where zero means missing (LightGBM's ``zero_as_missing``).
     labels : tuple, one entry per column
         Labels behind the numbers 0, 1, 2, ... of a column, or None where numbers are numbers.
+    tiny : float
+        Numbers up to this size are taken for zero.
     """
 
     left: np.ndarray
@@ -73,6 +73,7 @@ class FloatEnsemble:
     sets: tuple[np.ndarray, ...] = ()
     zero_missing: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
     labels: tuple[tuple[Any, ...] | None, ...] = ()
+    tiny: float = 0.0
 
     def __post_init__(self) -> None:
         if not len(self.category_set):
@@ -107,8 +108,8 @@ class FloatEnsemble:
         """One column of :meth:`rounded`."""
         with np.errstate(over="ignore"):
             rounded = np.asarray(numbers, dtype=np.float64).astype(self.dtype).astype(np.float64)
-        if self.zero_missing[column]:
-            rounded[np.abs(rounded) <= ZERO] = np.nan
+        if self.tiny or self.zero_missing[column]:
+            rounded[np.abs(rounded) <= self.tiny] = np.nan if self.zero_missing[column] else 0.0
         return rounded
 
     def rows(self, table: Any) -> np.ndarray:

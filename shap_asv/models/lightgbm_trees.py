@@ -15,6 +15,11 @@ from shap_asv.models.ensembles import FloatEnsemble
 from shap_asv.models.outputs import ModelCall, describe, is_a
 from shap_asv.models.products import NotSumOfProducts
 
+#: LightGBM drops smaller numbers from its input, as it does zeros.
+ZERO = float(np.float32(1e-35))
+#: ... and writes infinity as this number: only missing values go right there.
+HUGE = 1e300
+
 
 def is_lightgbm(estimator: Any) -> bool:
     return is_a(estimator, "lightgbm", "LGBMModel") or is_a(estimator, "lightgbm", "Booster")
@@ -65,6 +70,8 @@ def parse_lightgbm(estimator: Any, call: ModelCall) -> FloatEnsemble:
                 sets.append(np.array([int(part) for part in str(node["threshold"]).split("||")], dtype=np.int64))
             else:
                 threshold[at] = float(node["threshold"])
+                if abs(threshold[at]) >= HUGE:
+                    threshold[at] = np.copysign(np.inf, threshold[at])
                 # without a missing type NaN is read as 0
                 nan_left[at] = threshold[at] >= 0 if node["missing_type"] == "None" else bool(node["default_left"])
                 missing_types.setdefault(column[at], set()).add(node["missing_type"])
@@ -92,6 +99,7 @@ def parse_lightgbm(estimator: Any, call: ModelCall) -> FloatEnsemble:
         tuple(sets),
         zero_missing,
         labels_by_column(booster, dump, n_columns, describe(estimator)),
+        ZERO,
     )
 
 

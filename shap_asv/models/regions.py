@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.models.ensembles import ZERO, FloatEnsemble, code_column, is_member
+from shap_asv.models.ensembles import FloatEnsemble, code_column, is_member
 from shap_asv.models.inputs import TableInputs, require_numbers
 from shap_asv.models.products import NotSumOfProducts, SumOfProducts
 
@@ -110,15 +110,12 @@ def state_regions(
     )
     require_numbers(columns, name)
     tables = tuple(
-        np.where(np.abs(table) <= ZERO, np.nan, table) if missing else table
-        for table, missing in zip(
-            columns.tables, [*ensemble.zero_missing.tolist(), *[False] * columns.n_columns], strict=False
-        )
+        ensemble.rounded_column(table, j) if j < ensemble.n_columns else table for j, table in enumerate(columns.tables)
     )
     columns = TableInputs(columns.source, tables, columns.names, columns.form)
     categorical = inner & (ensemble.category_set >= 0)
     nodes = Thresholds(ensemble.column, ensemble.threshold, ensemble.nan_left)
-    splits, split = threshold_splits(nodes, inner & ~categorical, columns, ensemble.dtype)
+    splits, split = threshold_splits(nodes, inner & ~categorical, columns)
     masks: list[np.ndarray] = []
     features: list[int] = []
     for i in np.flatnonzero(categorical).tolist():
