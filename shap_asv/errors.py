@@ -58,6 +58,18 @@ class ImpossibleEvidenceError(ShapAsvError):
     """A row has probability 0 under the network, so conditioning on it is undefined."""
 
 
+class TableError(ShapAsvError):
+    """A table cannot be learned from: datetimes, infinities, no rows, no columns, a name twice."""
+
+
+class MechanismError(ShapAsvError):
+    """A mechanism of a structural model is missing, unknown, or returned NaN or an array of the wrong shape."""
+
+
+class NotAncestralError(ShapAsvError):
+    """A structural model was asked to condition on a feature whose causes are free."""
+
+
 # --- the model and the rows ---------------------------------------------------------------------------------
 
 
