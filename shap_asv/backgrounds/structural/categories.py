@@ -4,7 +4,8 @@ Candidates: frequencies (whatever the causes), logistic on the straight columns,
 penalties of the splines, and a forest whose leaves hold frequencies. A draw inverts the distribution function over the
 codes with one uniform number; the forest takes a second one to choose a tree.
 
-Every candidate is mixed with a little of the frequencies (one row's worth), so that nothing met in training is impossible.
+Every candidate is mixed with a little of the frequencies (one row's worth), so that nothing met in training is
+impossible.
 """
 
 import warnings

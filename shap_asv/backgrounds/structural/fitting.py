@@ -2,8 +2,8 @@
 
 - no causes, or causes that never change: the empirical distribution;
 - a category: :mod:`~shap_asv.backgrounds.structural.categories`, by log score;
-- a number: :mod:`~shap_asv.backgrounds.structural.numbers`, by CRPS; one with at most 12 distinct values is also tried as a
-  category over these values;
+- a number: :mod:`~shap_asv.backgrounds.structural.numbers`, by CRPS; one with at most 12 distinct values is also tried
+  as a category over these values;
 - a number with gaps: first whether it is missing, as a category, then its value from the rows that have one.
 """
 
@@ -36,8 +36,8 @@ FEW_VALUES = 12
 class FittedNode:
     """A mechanism and how well it does on rows that it was not fitted to.
 
-    ``score`` and ``marginal`` are mean CRPS or log scores of the mechanism and of the node's own distribution without its
-    causes (nan for mechanisms that were given, which nothing was held out for); ``pit`` (r,) is uniform if it is right.
+    ``score`` and ``marginal`` are mean CRPS or log scores of the mechanism and of the node's own distribution without
+    its causes; ``pit`` (r,) is uniform if the mechanism is right.
     """
 
     mechanism: Mechanism
@@ -80,8 +80,8 @@ def _check_way(how: Any, column: Column) -> None:
     if not isinstance(how, str) or how not in names:
         kind = "category" if column.kind.category else "number"
         raise MechanismError(
-            f"the mechanism {how!r} for {column.name!r}, a {kind}, is unknown; give one of {', '.join(map(repr, names))}, "
-            "an estimator with fit and predict, or a function of (parents, noise)"
+            f"the mechanism {how!r} for {column.name!r}, a {kind}, is unknown; give one of "
+            f"{', '.join(map(repr, names))}, an estimator with fit and predict, or a function of (parents, noise)"
         )
 
 

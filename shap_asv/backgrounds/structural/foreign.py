@@ -128,8 +128,8 @@ def _dowhy_function(scm: Any, node: Any, name: str, n_noise: int) -> Callable:
             return DowhyRoot(_quantiles_of(model, model.draw_samples, n_noise))
         if not hasattr(model, "evaluate") or not hasattr(model, "draw_noise_samples"):
             raise MechanismError(
-                f"the mechanism of {name!r}, {type(model).__name__}, has no evaluate(parents, noise): it cannot be drawn "
-                "again under the same noise; use a FunctionalCausalModel, such as AdditiveNoiseModel or ClassifierFCM"
+                f"the mechanism of {name!r}, {type(model).__name__}, has no evaluate(parents, noise): it cannot be "
+                "drawn again under the same noise; use a FunctionalCausalModel (AdditiveNoiseModel, ClassifierFCM)"
             )
         if hasattr(model, "estimate_probabilities"):  # its noise is uniform, and a number of ours is one already
             return DowhyMechanism(model, _as_column, order)
@@ -139,7 +139,8 @@ def _dowhy_function(scm: Any, node: Any, name: str, n_noise: int) -> Callable:
         raise
     except Exception as error:
         raise MechanismError(
-            f"noise of the mechanism of {name!r} could not be drawn: {type(error).__name__}: {error}; is the model fitted?"
+            f"noise of the mechanism of {name!r} could not be drawn: {type(error).__name__}: {error}; is the model "
+            "fitted?"
         ) from error
 
 
@@ -171,7 +172,7 @@ class GaussianMechanism:
 
 @dataclass(frozen=True, eq=False)
 class TableMechanism:
-    """A conditional probability table: ``bounds`` (joint codes of the parents, codes - 1) are distribution functions."""
+    """A conditional probability table: ``bounds`` (joint codes of parents, codes - 1) are distribution functions."""
 
     bounds: np.ndarray
     cards: tuple[int, ...]
@@ -222,8 +223,8 @@ def _read_linear_gaussian(network: Any) -> StructuralModel:
         beta = np.asarray(cpd.beta, dtype=float)
         if sorted(given) != sorted(causes) or len(beta) != 1 + len(causes):
             raise NetworkError(
-                f"the CPD of {name!r} has {len(beta)} coefficients and the causes {given}, but its parents in the graph "
-                f"are {causes}; make them agree"
+                f"the CPD of {name!r} has {len(beta)} coefficients and the causes {given}, but its parents in the "
+                f"graph are {causes}; make them agree"
             )
         slopes = np.array([beta[1 + given.index(cause)] for cause in causes])
         mechanisms.append(GaussianMechanism(float(beta[0]), slopes, float(cpd.std)))

@@ -1,7 +1,8 @@
 """Mechanisms that users bring: functions ``(parents, noise) -> values``, and fitted classifiers.
 
-A function gets its causes as a dict of arrays by name, in the dtypes of the table, and uniform noise strictly between 0 and
-1: an array (m,), or (m, k) if the node was declared to need k of them. It returns m values, as a table would hold them.
+A function gets its causes as a dict of arrays by name, in the dtypes of the table, and uniform noise strictly between
+0 and 1: an array (m,), or (m, k) if the node was declared to need k of them. It returns m values, as a table would
+hold them.
 """
 
 from collections.abc import Callable, Sequence
@@ -44,7 +45,8 @@ def call_mechanism(function: Function, name: str, parents: dict[str, Any], noise
         r = int(np.flatnonzero(bad)[0])
         causes = ", ".join(f"{key} = {np.asarray(value)[r]!r}" for key, value in parents.items())
         raise MechanismError(
-            f"the mechanism of {name!r} returned {np.asarray(values)[r]} for {causes or 'no causes'} and noise {noise[r]}"
+            f"the mechanism of {name!r} returned {np.asarray(values)[r]} for {causes or 'no causes'} and noise "
+            f"{noise[r]}"
         )
     return values
 
@@ -152,6 +154,6 @@ def fit_checked(estimator: Any, inputs: Any, target: np.ndarray, name: str) -> A
     except Exception as error:
         raise MechanismError(
             f"the estimator for {name!r}, {estimator_name(estimator)}, could not be fitted to its causes "
-            f"{list(inputs.columns)}: {type(error).__name__}: {error}; it sees them as a DataFrame with their own dtypes, so "
-            "that categories and missing values need a Pipeline that encodes them"
+            f"{list(inputs.columns)}: {type(error).__name__}: {error}; it sees them as a DataFrame with their own "
+            "dtypes, so that categories and missing values need a Pipeline that encodes them"
         ) from error

@@ -32,11 +32,11 @@ class StructuralModel:
     graph : networkx.DiGraph or list of (cause, effect)
         All nodes; isolated ones need a ``DiGraph``.
     mechanisms : dict of str to callable
-        One function per node, ``function(parents, noise) -> values``: ``parents`` is a dict of arrays (m,) by name (empty
-        for a root), ``noise`` an array (m,) of independent uniform numbers strictly between 0 and 1 (turn them into any
-        other noise with a quantile function, such as ``scipy.special.ndtri`` for a normal one). It must be a function of
-        the two alone: the same numbers have to give the same values. One finite value per row is returned: numbers,
-        bools or labels.
+        One function per node, ``function(parents, noise) -> values``: ``parents`` is a dict of arrays (m,) by name
+        (empty for a root), ``noise`` an array (m,) of independent uniform numbers strictly between 0 and 1 (turn them
+        into any other noise with a quantile function, such as ``scipy.special.ndtri`` for a normal one). It must be a
+        function of the two alone: the same numbers have to give the same values. One finite value per row is returned:
+        numbers, bools or labels.
     like : DataFrame, optional
         A table with one column per node that says what the values are: dtypes, and all categories. By default this is
         found out from 4,096 simulated rows, which may miss a rare category.
@@ -106,7 +106,7 @@ class StructuralModel:
         codec: TableCodec,
         fitted: Sequence[FittedNode] | None = None,
     ) -> "StructuralModel":
-        """From parts that fit each other: mechanisms on coded rows, one per node of the dag, and the codec of all nodes."""
+        """From parts that fit each other: one mechanism on coded rows per node, and the codec of all nodes."""
         model = cls.__new__(cls)
         model._settle(dag, tuple(mechanisms), codec, None if fitted is None else tuple(fitted))
         return model
@@ -126,8 +126,8 @@ class StructuralModel:
         Parameters
         ----------
         data : DataFrame, or array with columns named "Feature 0", ...
-            Numbers, bools, categories, strings, integers; see :mod:`shap_asv.backgrounds.tables`. A column that is not a
-            node is kept as one that has neither causes nor effects, with a warning.
+            Numbers, bools, categories, strings, integers; see :mod:`shap_asv.backgrounds.tables`. A column that is not
+            a node is kept as one that has neither causes nor effects, with a warning.
         graph : networkx.DiGraph or list of (cause, effect)
             Every node needs a column.
         mechanisms : "auto", a name, or dict of str to (name, estimator or callable)
@@ -148,10 +148,10 @@ class StructuralModel:
         Notes
         -----
         Missing values: a cause that is missing counts as its median, and a second variable says that it was missing; a
-        node that is missing in some rows is drawn missing with a probability that depends on its causes, as one more code
-        for categories. Integers are drawn as integers; numbers with at most 20 distinct values (each three times in the
-        table on average) are drawn as one of these; other numbers stay within the range of the table and a quarter of it
-        to either side. Causes that never change are ignored, a constant column is drawn as that constant.
+        node that is missing in some rows is drawn missing with a probability that depends on its causes, as one more
+        code for categories. Integers are drawn as integers; numbers with at most 20 distinct values (each three times
+        in the table on average) are drawn as one of these; other numbers stay within the range of the table and a
+        quarter of it to either side. Causes that never change are ignored, a constant column is drawn as that constant.
         A node whose causes do not help on held-out rows (a table of ten rows, say) is drawn from its own distribution.
 
         Examples
@@ -201,7 +201,7 @@ class StructuralModel:
 
     @classmethod
     def from_network(cls, network: Any) -> "StructuralModel":
-        """From pgmpy's ``LinearGaussianBayesianNetwork``, or a discrete network (for ones too large for exact inference).
+        """From pgmpy's ``LinearGaussianBayesianNetwork``, or a discrete network too large for exact inference.
 
         Examples
         --------
@@ -233,7 +233,8 @@ class StructuralModel:
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        return f"<StructuralModel of {self.dag.n_nodes} nodes: {', '.join(self.dag.names[:4])}{', ...' * (self.dag.n_nodes > 4)}>"
+        names = ", ".join(self.dag.names[:4]) + ", ..." * (self.dag.n_nodes > 4)
+        return f"<StructuralModel of {self.dag.n_nodes} nodes: {names}>"
 
     def report(self) -> MechanismReport:
         """Per node: mechanism, held-out score, how much the causes save, calibration. For models fitted to a table."""
@@ -299,10 +300,10 @@ def _check_nodes(dag: Dag, codec: TableCodec, graph: Any) -> None:
     for name in dag.names:
         if name not in codec.names:
             near = get_close_matches(name, [key for key in codec.names if key not in drawn], n=1)
-            hint = f"is the column {near[0]!r} meant?" if near else f"the columns are {listed(codec.names)}"
+            hint = f"is the column {near[0]!r} meant?" if near else f"the columns are {listed(codec.names)}."
             raise TableError(
-                f"the graph has the node {name!r}, but the table has no column of that name; {hint} A node that was not "
-                "measured cannot be learned: leave it out and join its causes to its effects"
+                f"the graph has the node {name!r}, but the table has no column of that name; {hint} A node that was "
+                "not measured cannot be learned: leave it out and join its causes to its effects"
             )
     loose = [name for name in codec.names if name not in drawn]
     if loose:

@@ -15,7 +15,8 @@ from shap_asv.backgrounds.structural.splines import SmoothFit, SmoothFunction
 
 
 class Noise(Protocol):
-    n_uniforms: int
+    @property
+    def n_uniforms(self) -> int: ...
 
     def draw(self, parents: np.ndarray, uniforms: np.ndarray) -> np.ndarray: ...
 
@@ -73,7 +74,7 @@ class ScaledNoise:
     inner: Noise
 
     @property
-    def n_uniforms(self) -> int:  # type: ignore[override]
+    def n_uniforms(self) -> int:
         return self.inner.n_uniforms
 
     def draw(self, parents: np.ndarray, uniforms: np.ndarray) -> np.ndarray:

@@ -2,11 +2,11 @@
 
     x = mu(parents) + noise(parents, u)
 
-1. Locations (linear, smooth, smooth with steps, boosting) are compared by the squared error of predictions for rows that
-   they were not fitted to. A richer one has to be better by more than the standard error of the difference.
-2. On the residuals of the chosen one, noises (even, scaled, local, scaled and local) are compared by CRPS, again on rows
-   that they were not fitted to; beside them the distributional forest, which is local noise about nothing. A candidate
-   that is clearly behind after the first fold is not tried on the others.
+1. Locations (linear, smooth, smooth with steps, boosting) are compared by the squared error of predictions for rows
+   that they were not fitted to. A richer one has to be better by more than the standard error of the difference.
+2. On the residuals of the chosen one, noises (even, scaled, local, scaled and local) are compared by CRPS, again on
+   rows that they were not fitted to; beside them the distributional forest, which is local noise about nothing. A
+   candidate that is clearly behind after the first fold is not tried on the others.
 """
 
 from collections.abc import Callable

@@ -1,10 +1,10 @@
 """Forward simulation with any set of nodes clamped, each distinct piece of work done once.
 
-The draws of a node depend on the evidence at the node or, if it is free there, on the draws of its parents, and on nothing
-else. So evidence rows are put into *groups* node by node: two rows share a group at v if they clamp v to the same value, or
-leave it free and share the groups of all its parents. Each group is simulated once. When feature i joins a coalition, only
-the groups of i and of its descendants are new: that is how the coalitions of one row, and rows with equal causes, share
-their work.
+The draws of a node depend on the evidence at the node or, if it is free there, on the draws of its parents, and on
+nothing else. So evidence rows are put into *groups* node by node: two rows share a group at v if they clamp v to the
+same value, or leave it free and share the groups of all its parents. Each group is simulated once. When feature i
+joins a coalition, only the groups of i and of its descendants are new: that is how the coalitions of one row, and rows
+with equal causes, share their work.
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ def simulate(
     """
     n_draws = len(uniforms)
     draws: list[NodeDraws | None] = [None] * dag.n_nodes
-    for v in np.flatnonzero(wanted):
+    for v in map(int, np.flatnonzero(wanted)):
         held = evidence[:, v]
         free = np.isnan(held)
         known, key = np.unique(held[~free], return_inverse=True)
@@ -63,7 +63,7 @@ def simulate(
         if n_free:
             first = np.empty(n_free, dtype=np.intp)  # an evidence row of each group
             first[keys[free] - len(known)] = np.flatnonzero(free)
-            noise = uniforms[:, starts[v] : starts[v] + mechanisms[v].n_uniforms]
+            noise = uniforms[:, int(starts[v]) : int(starts[v]) + mechanisms[v].n_uniforms]
             values[len(known) :] = _drawn(mechanisms[v], causes, first, noise)
         draws[v] = NodeDraws(keys, values, settled)
     return draws
