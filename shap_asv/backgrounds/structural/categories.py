@@ -211,7 +211,7 @@ def _fit_logistic(task: CategoryTask, n_trees: int) -> Any:
     return Logistic(scores, met, task.shares, 1 / (len(task.codes) + 1), "logistic")
 
 
-def _fit_smooth(task: CategoryTask, penalty: tuple[float, float]) -> Any:
+def _fit_smooth(task: CategoryTask, penalty: tuple[float, float], name: str) -> Any:
     from scipy.linalg import solve_triangular
 
     if len(np.unique(task.codes)) < 2:
@@ -227,7 +227,7 @@ def _fit_smooth(task: CategoryTask, penalty: tuple[float, float]) -> Any:
     weights = solve_triangular(root, slopes, lower=True, trans="T")
     weights[0] += constants
     functions = tuple(basis.tabulated(column) for column in weights.T)
-    return Logistic(SmoothScores(functions), met, task.shares, 1 / (len(task.codes) + 1), "smooth logistic")
+    return Logistic(SmoothScores(functions), met, task.shares, 1 / (len(task.codes) + 1), name)
 
 
 def _fit_forest(task: CategoryTask, n_trees: int) -> Any:
@@ -251,8 +251,8 @@ def _fit_forest(task: CategoryTask, n_trees: int) -> Any:
 CANDIDATES: dict[str, Callable[[CategoryTask, int], Any]] = {
     "frequencies": _fit_frequencies,
     "logistic": _fit_logistic,
-    "smooth logistic": lambda task, n_trees: _fit_smooth(task, SMOOTHNESS[1]),
-    "rough logistic": lambda task, n_trees: _fit_smooth(task, SMOOTHNESS[0]),
+    "smooth logistic": lambda task, n_trees: _fit_smooth(task, SMOOTHNESS[1], "smooth logistic"),
+    "rough logistic": lambda task, n_trees: _fit_smooth(task, SMOOTHNESS[0], "rough logistic"),
     "forest": _fit_forest,
 }
 

@@ -24,7 +24,7 @@ from shap_asv.backgrounds.structural.given import (
     fit_user_estimator,
 )
 from shap_asv.backgrounds.structural.mechanism import Empirical, Mechanism, Support, WithGaps
-from shap_asv.backgrounds.structural.numbers import NAMED, NumberTask, draws_at, scoring_uniforms
+from shap_asv.backgrounds.structural.numbers import NAMED, NOISES, NumberTask, draws_at, scoring_uniforms
 from shap_asv.backgrounds.structural.scores import crps, log_score, pit_of_draws, pit_of_probabilities
 from shap_asv.backgrounds.table_columns import Column
 from shap_asv.errors import MechanismError
@@ -117,7 +117,7 @@ def _fit_number(
     support = Support.learn(values, column.kind.whole)
     task = NumberTask(design, parents, values, support, seed)
     if hasattr(how, "fit"):
-        mechanism, draws, held = task.choose(fit_user_estimator(how, causes, column.name))
+        mechanism, draws, held = task.choose(fit_user_estimator(how, causes, column.name), tuple(NOISES))
     elif how == "auto":
         mechanism, draws, held = task.choose()
     else:
