@@ -4,5 +4,6 @@ This room learns nothing itself. It calls whoever does, counts what comes back, 
 """
 
 from shap_asv.discovery.bootstrap import BootstrapGraphs, bootstrap_graphs
+from shap_asv.discovery.checks import GraphCheck, check_graph
 
-__all__ = ["BootstrapGraphs", "bootstrap_graphs"]
+__all__ = ["BootstrapGraphs", "GraphCheck", "bootstrap_graphs", "check_graph"]

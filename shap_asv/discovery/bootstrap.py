@@ -170,10 +170,10 @@ def bootstrap_graphs(
     >>> def learner(table):  # joins columns that agree well
     ...     r = table.corr().abs()
     ...     return [(x, y) for x in r for y in r if x < y and r.loc[x, y] > 0.9]
-    >>> bootstrap_graphs(table, learner, n=20, seed=0, required=[("c", "a")]).edge_frequencies().head(2)
+    >>> bootstrap_graphs(table, learner, n=20, seed=0, required=[("a", "c")]).edge_frequencies().head(2)
       cause effect  directed  reversed  undirected  bidirected  joined
-    0     c      a       1.0       0.0         0.0         0.0     1.0
-    1     a      b       1.0       0.0         0.0         0.0     1.0
+    0     a      b       1.0       0.0         0.0         0.0     1.0
+    1     a      c       1.0       0.0         0.0         0.0     1.0
     """
     names = _columns(data)
     n = check_count(n, "n", "a number of resamples")

@@ -2,7 +2,7 @@
 
 | what | how it is called | examples |
 |---|---|---|
-| estimator with ``fit`` | a copy is fitted; its ``causal_graph_`` is the graph | pgmpy.causal_discovery: PC, GES, HillClimbSearch |
+| estimator with ``fit`` | a copy is fitted; its ``causal_graph_`` is the graph | pgmpy.causal_discovery |
 | object with ``learn`` | a copy learns; its ``causal_matrix`` is the graph | gCastle |
 | class with ``estimate`` | ``learner(table).estimate()`` | pgmpy.estimators |
 | function | ``learner(table)`` is the graph | ``lambda table: pc(table.to_numpy())`` of causal-learn |

@@ -238,7 +238,8 @@ def reduce_transitively(parents: Parents, order: Sequence[int]) -> tuple[tuple[t
 def unknown_feature(name: object, known: Iterable[Hashable], where: str) -> UnknownFeatureError:
     """The error for a name that is not among ``known``, with the nearest known ones."""
     names = [str(k) for k in known]
-    near = get_close_matches(str(name), names, n=3)
+    # a capital letter makes short names look unlike: 'A' for 'a'
+    near = [k for k in names if k.casefold() == str(name).casefold()] or get_close_matches(str(name), names, n=3)
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"known are {shortened(names)}"
     return UnknownFeatureError(f"{where} has no feature {name!r}; {hint}")
 

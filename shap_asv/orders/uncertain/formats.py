@@ -266,7 +266,7 @@ def _is_graph_object(thing: Any) -> bool:
 
 def _read_edge_list(edges: Any, features: Sequence[Hashable] | None) -> PartialGraph:
     pairs = reading.check_edges(edges)
-    named = dict.fromkeys([*(features or ()), *(name for pair in pairs for name in pair)])
+    named = dict.fromkeys(name for pair in pairs for name in pair) or dict.fromkeys(features or ())
     if not named:
         raise CausalGraphError("the causal graph is empty: no edges and no features; name the features")
     return PartialGraph(tuple(named), frozenset(pairs))

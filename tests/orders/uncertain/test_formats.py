@@ -187,6 +187,9 @@ def test_lists_of_graphs():
     assert read_causal_graphs([(forth, 3), (forth, 1)], features=["a", "b"]) == CausalOrder.from_edges(forth)
     assert read_causal_graphs(mixture, features=["b", "a"]).features == ("b", "a")
     assert read_causal_graphs(mixture, features=["a", "b"]) is mixture
+    with pytest.warns(CausalGraphWarning, match="does not mention 'c'"):
+        assert read_causal_graphs([forth, back], features=features).n_features == 3
+    assert read_causal_graphs([forth, []], features=["a", "b"]).edge_certainty == {("a", "b"): 0.5}
     partly = PartialGraph("ab", undirected=["ab"])
     assert read_causal_graphs([(partly, 1), (forth, 1)], features=["a", "b"]).edge_certainty[("a", "b")] == 0.75
     assert isinstance(read_causal_graphs(partly), GraphMixture)
