@@ -69,6 +69,23 @@ def check_edges(edges: Iterable[tuple[Hashable, Hashable]]) -> list[tuple[Hashab
     return [(edge[0], edge[1]) for edge in listed]
 
 
+def read_levels(levels: Iterable[Iterable[Hashable]]) -> tuple[tuple[Hashable, ...], tuple[tuple[int, ...], ...]]:
+    """Names and parents of an order by levels: every name of a level precedes every name of the next."""
+    if isinstance(levels, str | bytes):
+        raise CausalGraphError(f"levels is the string {levels!r}; pass a list of lists of names")
+    if not isinstance(levels, Iterable):
+        raise CausalGraphError(f"levels must be a list of lists of names, not {type(levels).__name__}")
+    rows = [check_names(level, what=f"level {k}") for k, level in enumerate(levels)]
+    names = check_names([name for row in rows for name in row], what="the list of levels")
+    parents: list[tuple[int, ...]] = []
+    before: range = range(0)
+    for row in rows:
+        here = range(len(parents), len(parents) + len(row))
+        parents += [tuple(before)] * len(row)
+        before = here
+    return names, tuple(parents)
+
+
 def read_graph(graph: Any) -> tuple[list[Hashable], list[tuple[Hashable, Hashable]]]:
     """Nodes and edges of a networkx graph that is directed and not empty, or a :class:`CausalGraphError`."""
     if not isinstance(graph, nx.Graph):
@@ -221,7 +238,8 @@ def reduce_transitively(parents: Parents, order: Sequence[int]) -> tuple[tuple[t
 def unknown_feature(name: object, known: Iterable[Hashable], where: str) -> UnknownFeatureError:
     """The error for a name that is not among ``known``, with the nearest known ones."""
     names = [str(k) for k in known]
-    near = get_close_matches(str(name), names, n=3)
+    # a capital letter makes short names look unlike: 'A' for 'a'
+    near = [k for k in names if k.casefold() == str(name).casefold()] or get_close_matches(str(name), names, n=3)
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"known are {shortened(names)}"
     return UnknownFeatureError(f"{where} has no feature {name!r}; {hint}")
 

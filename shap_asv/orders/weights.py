@@ -20,9 +20,11 @@ import scipy.sparse as sp
 from shap_asv.errors import OrdersError
 from shap_asv.orders import bitsets
 from shap_asv.orders.lattice import IdealLattice, build_lattice
+from shap_asv.orders.limits import check_limit
 
 if TYPE_CHECKING:
     from shap_asv.orders.causal_order import CausalOrder
+    from shap_asv.orders.uncertain.mixture import GraphMixture
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,12 +70,13 @@ class CoalitionWeights:
         return self.matrix.tocsc()
 
 
-def weigh_ideals(order: "CausalOrder", limit: int | None = None) -> CoalitionWeights:
+def weigh_ideals(order: "CausalOrder | GraphMixture", limit: int | None = None) -> CoalitionWeights:
     """The weights of all ideals: exact ASV. O(n * ideals + edges).
 
     Parameters
     ----------
-    order : CausalOrder
+    order : CausalOrder or GraphMixture
+        Of a mixture of graphs: the mean of their weights, over the union of their ideals.
     limit : int, optional
         Largest number of ideals, by default 1,000,000; past it a :class:`BudgetExceededError` is raised.
 
@@ -86,6 +89,16 @@ def weigh_ideals(order: "CausalOrder", limit: int | None = None) -> CoalitionWei
     >>> weights.matrix.toarray().tolist()
     [[-1.0, 0.0], [1.0, -1.0], [0.0, 1.0]]
     """
+    # both import this module
+    from shap_asv.orders.uncertain.mixture import GraphMixture, too_many_together
+    from shap_asv.orders.uncertain.union import MixtureTooLarge, weigh_union
+
+    if isinstance(order, GraphMixture):
+        limit = check_limit(limit)
+        try:
+            return weigh_union(order.orders, order.weights, limit)
+        except MixtureTooLarge:
+            raise too_many_together(order, limit) from None
     lattice = build_lattice(order, limit)
     return CoalitionWeights(lattice.members(), weight_matrix(lattice))
 

@@ -8,6 +8,7 @@ from shap_asv.plots.bars import comparison
 from shap_asv.plots.convergence import Convergence, convergence
 from shap_asv.plots.graphs import causal_graph
 from shap_asv.plots.mechanisms import mechanisms
+from shap_asv.plots.sensitivity import sensitivity
 from shap_asv.plots.swarms import comparison_beeswarm
 from shap_asv.plots.waterfalls import comparison_waterfall
 
@@ -19,4 +20,5 @@ __all__ = [
     "comparison_waterfall",
     "convergence",
     "mechanisms",
+    "sensitivity",
 ]
