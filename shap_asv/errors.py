@@ -113,3 +113,7 @@ def warn_user(message: str, category: type[ShapAsvWarning]) -> None:
 
 class CausalGraphWarning(ShapAsvWarning):
     """The causal graph and the features differ; the message says what was done about it."""
+
+
+class ApproximationWarning(ShapAsvWarning):
+    """A result is an approximation where an exact one was to be expected; the message says which and why."""

@@ -9,10 +9,13 @@ Between two values of the table the score is linear; beyond its range it is held
 leave the range of the table. A conditional mean has no closed form here, and none is offered.
 """
 
-from typing import Any
+from collections.abc import Sequence
+from copy import copy
+from typing import Any, ClassVar
 
 import numpy as np
 
+from shap_asv.backgrounds.contract import Conditions
 from shap_asv.backgrounds.gaussian import GaussianModel, read_numbers, refuse_missing, shrunk
 from shap_asv.backgrounds.patterns import checked_evidence
 
@@ -38,9 +41,9 @@ class CopulaModel:
     [[[1.0, 1.0], [1.0, 1.0]]]
     """
 
-    conditions_on = "any"
-    free = np.nan
-    graph = None
+    conditions_on: ClassVar[Conditions] = "any"
+    free: ClassVar[np.float64] = np.float64("nan")
+    graph: ClassVar[None] = None
     latent: tuple[str, ...] = ()
 
     def __init__(self, data: Any, shrinkage: float = 0.0) -> None:
@@ -56,6 +59,17 @@ class CopulaModel:
         # ties squeeze the scores; dividing by their spread undoes it
         self._deviations = deviations
         self._gaussian = GaussianModel(np.zeros(len(self.features)), correlation, impossible="relax")
+
+    def only(self, features: Sequence[str], impossible: str) -> "CopulaModel":
+        """The copula of some of the features, in this order."""
+        kept = [self.features.index(str(name)) for name in features]
+        model = copy(self)
+        model.features = tuple(self.features[i] for i in kept)
+        model._codec = self._codec.only(model.features)
+        model._ordered, model._knots = self._ordered[:, kept], [self._knots[i] for i in kept]
+        model._deviations = self._deviations[kept]
+        model._gaussian = self._gaussian.only([self._gaussian.features[i] for i in kept], "relax")
+        return model
 
     @property
     def n_features(self) -> int:

@@ -16,12 +16,14 @@ first asked for, from a seed that belongs to the coalition: results do not depen
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from shap_asv.backgrounds.contract import Conditions
 from shap_asv.backgrounds.leaf_weights import N_TREES, LeafWeights
 from shap_asv.backgrounds.patterns import checked_evidence, checked_uniforms, patterns
 from shap_asv.backgrounds.smoothers import Smoother
@@ -78,9 +80,9 @@ class ConditionalTable:
     178
     """
 
-    conditions_on = "any"
-    free = np.nan
-    graph = None
+    conditions_on: ClassVar[Conditions] = "any"
+    free: ClassVar[np.float64] = np.float64("nan")
+    graph: ClassVar[None] = None
     latent: tuple[str, ...] = ()
     n_uniforms = 1
 
@@ -102,6 +104,16 @@ class ConditionalTable:
         self._lendings: OrderedDict[bytes, Lending] = OrderedDict()
         self._filling = _column_means(rows)
         self._movable = np.array([self._can_move(k) for k in range(self.n_features)]) & adjust
+
+    def only(self, features: Sequence[str], impossible: str) -> "ConditionalTable":
+        """The table with some of the columns, in this order."""
+        kept = [self.features.index(str(name)) for name in features]
+        model = copy(self)
+        model.features = tuple(self.features[i] for i in kept)
+        model._codec = self._codec.only(model.features)
+        model.rows, model._lendings = self.rows[:, kept], OrderedDict()
+        model._filling, model._movable = self._filling[kept], self._movable[kept]
+        return model
 
     @property
     def n_features(self) -> int:

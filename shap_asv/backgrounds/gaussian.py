@@ -9,13 +9,15 @@ Latent nodes need no treatment: dropping the rows and columns of a covariance *i
 """
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from copy import copy
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from shap_asv.backgrounds.contract import Conditions
 from shap_asv.backgrounds.gaussian_algebra import SLACK, Conditioned, checked_moments, condition
 from shap_asv.backgrounds.gaussian_networks import is_linear_gaussian, read_linear_gaussian
-from shap_asv.backgrounds.patterns import checked_evidence, checked_uniforms, patterns
+from shap_asv.backgrounds.patterns import checked_evidence, checked_uniforms, patterns, rowwise_product
 from shap_asv.backgrounds.tables import TableCodec
 from shap_asv.errors import ImpossibleEvidenceError, RowsError, TableError, UnknownFeatureError, UnknownMethodError
 
@@ -51,8 +53,8 @@ class GaussianModel:
     [[[2.0, 2.0], [2.0, 3.697]]]
     """
 
-    conditions_on = "any"
-    free = np.nan
+    conditions_on: ClassVar[Conditions] = "any"
+    free: ClassVar[np.float64] = np.float64("nan")
 
     def __init__(
         self,
@@ -142,6 +144,18 @@ class GaussianModel:
             return cls(thing[0], thing[1], names)
         return None
 
+    def only(self, features: Sequence[str], impossible: str) -> "GaussianModel":
+        """The same distribution with these features, in this order; the other variables are latent."""
+        model = copy(self)
+        kept = [self.features.index(str(name)) for name in features]
+        model.features = tuple(self.features[i] for i in kept)
+        model.latent = tuple(name for name in self.names if name not in set(model.features))
+        model.mean, model.covariance = self.mean[kept], self.covariance[np.ix_(kept, kept)]
+        model._scale, model._correlation = self._scale[kept], self._correlation[np.ix_(kept, kept)]
+        model._codec = self._codec.only(model.features)
+        model._conditioned, model.impossible = {}, impossible
+        return model
+
     # --- rows -----------------------------------------------------------------------------------------------
 
     @property
@@ -218,7 +232,7 @@ class GaussianModel:
         result = np.empty((len(evidence), len(uniforms), self.n_features))
         result[:] = evidence[:, None, :]
         for rows, given in self._groups(evidence):
-            noise = (normals[:, given.rest] @ given.factor.T) * self._scale[given.rest]
+            noise = rowwise_product(normals[:, given.rest], given.factor.T) * self._scale[given.rest]
             centre = self._rest_means(evidence[rows], given)
             for k, feature in enumerate(given.rest):
                 result[rows, :, feature] = centre[:, k, None] + noise[:, k]
@@ -248,7 +262,7 @@ class GaussianModel:
         return (evidence[:, given.known] - self.mean[given.known]) / self._scale[given.known]
 
     def _rest_means(self, evidence: np.ndarray, given: Conditioned) -> np.ndarray:
-        shift = self._standardised(evidence, given) @ given.gain.T
+        shift = rowwise_product(self._standardised(evidence, given), given.gain.T)
         return self.mean[given.rest] + self._scale[given.rest] * shift
 
     def _refuse(self, evidence: np.ndarray, numbers: np.ndarray, given: Conditioned) -> None:

@@ -41,3 +41,18 @@ def patterns(evidence: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     order = np.argsort(inverse.ravel(), kind="stable")
     bounds = np.cumsum(np.bincount(inverse.ravel(), minlength=len(distinct)))[:-1]
     yield from zip(distinct, np.split(order, bounds), strict=True)
+
+
+def rowwise_product(rows: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """``rows @ matrix`` (r, m) x (m, k) with the same bits whatever rows come along: a library's product has other sums
+    for other shapes, and results must not depend on how rows are cut into blocks.
+
+    Examples
+    --------
+    >>> rowwise_product(np.array([[1.0, 2.0]]), np.array([[1.0], [10.0]])).tolist()
+    [[21.0]]
+    """
+    result = np.zeros((len(rows), matrix.shape[1]))
+    for column, weights in zip(rows.T, matrix, strict=True):
+        result += column[:, None] * weights
+    return result

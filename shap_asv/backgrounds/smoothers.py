@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shap_asv.backgrounds.patterns import rowwise_product
+
 WIDTHS = (0.2, 0.8)
 PENALTIES = 10.0 ** np.arange(-4.0, 3.1, 1.0)
 LANDMARKS = 150
@@ -48,11 +50,11 @@ class Basis:
         z = (matrix - self.centre) / self.scale
         if not len(self.landmarks):
             return z
-        return np.hstack([z, _bumps(z, self.landmarks, self.gamma) @ self.root])
+        return np.hstack([z, rowwise_product(_bumps(z, self.landmarks, self.gamma), self.root)])
 
 
 def _bumps(z: np.ndarray, landmarks: np.ndarray, gamma: float) -> np.ndarray:
-    distances = (z**2).sum(axis=1)[:, None] - 2 * z @ landmarks.T + (landmarks**2).sum(axis=1)
+    distances = (z**2).sum(axis=1)[:, None] - 2 * rowwise_product(z, landmarks.T) + (landmarks**2).sum(axis=1)
     return np.exp(-gamma * np.maximum(distances, 0.0))
 
 
@@ -90,7 +92,7 @@ class Ridge:
         return cls(basis, offset, constant, slopes, held_out)
 
     def predict(self, matrix: np.ndarray) -> np.ndarray:
-        return self.constant + (self.basis(matrix) - self.offset) @ self.slopes
+        return self.constant + rowwise_product(self.basis(matrix) - self.offset, self.slopes)
 
 
 @dataclass(frozen=True, eq=False)

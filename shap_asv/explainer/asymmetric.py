@@ -24,7 +24,7 @@ from shap_asv.explainer.causality import edgeless_order
 from shap_asv.explainer.execution import Execution, describe
 from shap_asv.explainer.options import check_options, check_positive, check_whole, read_names, settings_of_call
 from shap_asv.explainer.persistence import read_arguments, read_class, write_arguments
-from shap_asv.explainer.rows import Table, any_row, display_names, fit_rows, read_table
+from shap_asv.explainer.rows import Table, any_row, display_names, fit_rows, read_table, shown_rows
 from shap_asv.explainer.selection import select_outputs
 from shap_asv.explanation import build_explanation
 from shap_asv.planning import Budget, Plan, check_room
@@ -232,7 +232,7 @@ class AsymmetricExplainer(shap.Explainer):
         return build_explanation(
             arrays[0],
             arrays[1],
-            *problem.background.shown(rows),
+            *shown_rows(problem, rows),
             display_names(problem, table),
             names,
             arrays[2],

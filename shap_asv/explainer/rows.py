@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from shap_asv.backends.contract import Problem
+from shap_asv.backgrounds.contract import some_rows
 from shap_asv.errors import RowsError, UnknownStateError
 
 
@@ -139,9 +140,18 @@ def display_names(problem: Problem, table: Table) -> list[str]:
     return table.columns if table.columns is not None and not set(table.columns) & set(names) else names
 
 
+def shown_rows(problem: Problem, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """The ``data`` and the ``display_data`` of an explanation: numbers, and labels where they say more."""
+    labels = problem.background.labels(rows)
+    if labels is None:
+        return rows, None
+    numbers = rows.astype(float)
+    return np.where(np.isinf(numbers), np.nan, numbers), labels
+
+
 def any_row(problem: Problem) -> np.ndarray:
     """Some row (1, n), for what depends on no row."""
-    rows = problem.background.probe()
+    rows = some_rows(problem.background)
     if rows is None:
         raise RowsError("this masker has no data to take a row from; explain a row and read base_values instead")
     return rows[:1]

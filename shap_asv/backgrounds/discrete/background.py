@@ -153,8 +153,8 @@ class DiscreteBackground:
         """Codes: a model of states is read together with its states."""
         return rows
 
-    def shown(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return rows.astype(float), self.decode(rows)
+    def labels(self, rows: np.ndarray) -> np.ndarray:
+        return self.decode(rows)
 
     def probe(self) -> np.ndarray:
         """Every state of every feature once; such rows need not be possible."""

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import networkx as nx
 import numpy as np
 
+from shap_asv.backgrounds.contract import Conditions
 from shap_asv.backgrounds.structural.graph import Dag
 from shap_asv.backgrounds.structural.mechanism import Mechanism
 from shap_asv.backgrounds.structural.simulation import simulate
@@ -36,8 +37,8 @@ class StructuralBackground:
     mechanisms: tuple[Mechanism, ...]
     codec: TableCodec
 
-    conditions_on = "ancestral"
-    free = np.nan
+    conditions_on: ClassVar[Conditions] = "ancestral"
+    free: ClassVar[np.float64] = np.float64("nan")
 
     @property
     def features(self) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from shap_asv.backgrounds.patterns import rowwise_product
 from shap_asv.backgrounds.structural.design import Design
 from shap_asv.backgrounds.structural.forests import Trees
 from shap_asv.backgrounds.structural.mechanism import Mechanism, Support
@@ -87,7 +88,7 @@ class StraightScores:
     constants: np.ndarray
 
     def __call__(self, parents: np.ndarray) -> np.ndarray:
-        return self.design.linear(parents) @ self.slopes + self.constants
+        return rowwise_product(self.design.linear(parents), self.slopes) + self.constants
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
+from shap_asv.backgrounds.patterns import rowwise_product
 from shap_asv.backgrounds.pgmpy_networks import read_network
 from shap_asv.backgrounds.structural.graph import Dag
 from shap_asv.backgrounds.structural.mechanism import Mechanism
@@ -164,7 +165,7 @@ class GaussianMechanism:
         from scipy.special import ndtri
 
         noise = np.clip(uniforms[:, :, 0], 2.0**-54, 1 - 2.0**-53)
-        return (self.constant + parents @ self.slopes)[:, None] + self.deviation * ndtri(noise)
+        return self.constant + rowwise_product(parents, self.slopes[:, None]) + self.deviation * ndtri(noise)
 
     def describe(self) -> str:
         return "linear Gaussian"

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from shap_asv.backgrounds.patterns import rowwise_product
 from shap_asv.backgrounds.structural.design import Design, Variable
 from shap_asv.backgrounds.structural.splines import SmoothFit
 from shap_asv.backgrounds.structural.steps import Steps
@@ -43,7 +44,7 @@ class Straight:
     slopes: np.ndarray
 
     def __call__(self, parents: np.ndarray) -> np.ndarray:
-        return self.constant + self.design.linear(parents) @ self.slopes
+        return self.constant + rowwise_product(self.design.linear(parents), self.slopes[:, None])[:, 0]
 
 
 @dataclass(frozen=True, eq=False)
