@@ -90,15 +90,11 @@ def weigh_ideals(order: "CausalOrder | GraphMixture", limit: int | None = None) 
     [[-1.0, 0.0], [1.0, -1.0], [0.0, 1.0]]
     """
     # both import this module
-    from shap_asv.orders.uncertain.mixture import GraphMixture, too_many_together
-    from shap_asv.orders.uncertain.union import MixtureTooLarge, weigh_union
+    from shap_asv.orders.uncertain.mixture import GraphMixture
+    from shap_asv.orders.uncertain.union import weigh_union
 
     if isinstance(order, GraphMixture):
-        limit = check_limit(limit)
-        try:
-            return weigh_union(order.orders, order.weights, limit)
-        except MixtureTooLarge:
-            raise too_many_together(order, limit) from None
+        return weigh_union(order.orders, order.weights, check_limit(limit))
     lattice = build_lattice(order, limit)
     return CoalitionWeights(lattice.members(), weight_matrix(lattice))
 
