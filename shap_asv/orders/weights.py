@@ -11,7 +11,6 @@ Each column sums to zero, and all columns together leave ``nu(full) - nu(empty)`
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -53,21 +52,6 @@ class CoalitionWeights:
     @property
     def n_coalitions(self) -> int:
         return len(self.coalitions)
-
-    @cached_property
-    def words(self) -> np.ndarray:
-        """The coalitions as packed bits, uint64 array (m, ceil(n / 64))."""
-        return bitsets.pack(self.coalitions)
-
-    @cached_property
-    def members(self) -> np.ndarray:
-        """The coalitions turned round: bool array (n, m), one contiguous row per feature."""
-        return np.ascontiguousarray(self.coalitions.T)
-
-    @cached_property
-    def by_feature(self) -> sp.csc_array:
-        """The same matrix, stored by columns."""
-        return self.matrix.tocsc()
 
 
 def weigh_ideals(order: "CausalOrder | GraphMixture", limit: int | None = None) -> CoalitionWeights:
