@@ -98,7 +98,7 @@ def full_child(rounds=3):
 
 
 def overhead():
-    """Planning, encoding and assembly against the whole call, for a forest that is no trivial model."""
+    """Planning, encoding and assembly against the whole call, for a forest that is not a trivial model."""
     network, model, X = fitted("child", "XrayReport", "forest", 500)
     explainer = AsymmetricExplainer(model, network)
     explainer(X, silent=True)
@@ -157,7 +157,7 @@ def possible_states():
         network = read_network(load_network(name))
         tables = []
         for v, (parents, table) in enumerate(zip(network.parents, network.tables, strict=True)):
-            if network.names[v] != leaf:  # a leaf that is no feature sums to one
+            if network.names[v] != leaf:  # a leaf that is not a feature sums to one
                 tables += [(table > 0).astype(float), [v, *parents]]
         count = float(opt_einsum.contract(*tables, []))
         print(f"{name} without {leaf}: {count:,.0f} possible states of the other {network.n_nodes - 1} nodes")

@@ -26,6 +26,8 @@ ALLOWED = {
     "plots": {"orders", "explanation"},
     "comparison": {"orders"},
     "datasets": {"backgrounds"},
+    "sensitivity": set(),
+    "discovery": {"orders", "backgrounds"},
 }
 TOP = {"__init__", "__main__", "demo"}  # may import anything
 

@@ -8,9 +8,11 @@ import numpy as np
 
 from shap_asv.backends.coalitionwise import CoalitionwiseAttributor
 from shap_asv.backends.contract import Attribution, Attributor, Backend, Estimate, Problem, Settings
-from shap_asv.backends.forest.prepared import forest_applicable, prepare_forest
+from shap_asv.backends.forest.layout import forest_applicable
+from shap_asv.backends.forest.prepared import prepare_forest
 from shap_asv.backends.pace import Report, keep_silent
-from shap_asv.backends.polytree.prepared import polytree_applicable, prepare_polytree
+from shap_asv.backends.polytree.layout import polytree_applicable
+from shap_asv.backends.polytree.prepared import prepare_polytree
 from shap_asv.backends.relaxed import RelaxingAttributor
 from shap_asv.backends.termwise import TERM_ROW_BLOCK, terms_obstacle
 from shap_asv.backends.workload import ideal_columns, network_and_terms, patterns

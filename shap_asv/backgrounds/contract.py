@@ -65,12 +65,8 @@ class Background(Protocol):
         """Rows (r, n) -> what the model is called with."""
         ...
 
-    def shown(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """Rows (r, n) -> the ``data`` of an explanation, and its ``display_data`` where labels say more."""
-        ...
-
-    def probe(self) -> np.ndarray | None:
-        """A few rows that the model can be tried on; None where only the user has some."""
+    def labels(self, rows: np.ndarray) -> np.ndarray | None:
+        """Rows (r, n) -> what a plot writes beside them, object (r, n); None where they speak for themselves."""
         ...
 
 
@@ -123,6 +119,15 @@ class DrawsGivenEvidence(Protocol):
 
     def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """Evidence (E, n) and uniforms (D, n_uniforms) in [0, 1), the same for all evidence -> rows (E, D, n)."""
+        ...
+
+
+@runtime_checkable
+class Probed(Protocol):
+    """Rows that the model can be tried on."""
+
+    def probe(self) -> np.ndarray | None:
+        """A few rows; None where only the user has some."""
         ...
 
 
@@ -222,3 +227,15 @@ MASKED = Capability(MaskedInputs, "background rows (a matrix, a DataFrame or a s
 def is_free(evidence: np.ndarray, free: Any) -> np.ndarray:
     """bool (E, n): which entries are free. A free entry that is not a number equals nothing, itself included."""
     return np.isnan(evidence) if free != free else evidence == free
+
+
+def some_rows(background: Background) -> np.ndarray | None:
+    """A few rows to try a model on: the background's own, else drawn; None where only the user has some."""
+    if isinstance(background, Probed):
+        return background.probe()
+    if not isinstance(background, DrawsGivenEvidence):
+        return None
+    nothing = np.full((1, len(background.features)), background.free)
+    # a lattice, so that no two of the rows share a number
+    places = np.add.outer(np.arange(5), np.arange(background.n_uniforms)) * 0.618
+    return background.draws(nothing, places % 1.0)[0]

@@ -66,11 +66,8 @@ class IndependentColumns:
     def inputs(self, rows: np.ndarray) -> Any:
         return self.codec.inputs(rows)
 
-    def shown(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        return rows, self.codec.labels(rows)
-
-    def probe(self) -> np.ndarray:
-        return self.rows[:5]
+    def labels(self, rows: np.ndarray) -> np.ndarray | None:
+        return self.codec.labels(rows)
 
     def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """Each free entry is the quantile of its column at its uniform number."""

@@ -138,8 +138,8 @@ class MatrixBackground:
     def probe(self) -> np.ndarray | None:
         return None if self.data is None else np.array(self.data[:5])
 
-    def shown(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        return rows, None
+    def labels(self, rows: np.ndarray) -> None:
+        """Rows are what the model takes."""
 
     def read(self, table: Any) -> np.ndarray:
         """Columns in the order of the features; those of a matrix without names in the order they come in."""

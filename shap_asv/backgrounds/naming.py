@@ -23,6 +23,8 @@ class NamedDistribution:
     own_names : mapping from str to label
     features_by_default : tuple of str or None
         The features where nobody names any; None where X has to tell.
+    renamable : bool
+        The names are only numbers of columns: as many names, given or known to the model, are taken instead.
     """
 
     names: tuple[str, ...]
@@ -31,11 +33,16 @@ class NamedDistribution:
     stored_as: Any
     own_names: Mapping[str, Any] = field(default_factory=dict)
     features_by_default: tuple[str, ...] | None = None
+    renamable: bool = False
 
     named: ClassVar[bool] = True
 
     def known_features(self, given: Sequence[str] | None, known: Sequence[str] | None) -> list[str] | None:
         """In the order ``given``, or that of the model's columns; variables that are not among them are latent."""
+        if self.renamable:
+            for names in (given, known):
+                if names is not None and len(names) == len(self.names):
+                    return [str(name) for name in names]
         if given is None:
             if known is not None and all(name in self.names for name in known):
                 return list(known)

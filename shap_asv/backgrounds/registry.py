@@ -8,9 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import networkx as nx
 import numpy as np
 
-from shap_asv.backgrounds import independent, matrix
+from shap_asv.backgrounds import independent, matrix, ready_models
 from shap_asv.backgrounds.contract import Distribution
 from shap_asv.backgrounds.discrete import reading as discrete
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
@@ -55,7 +56,31 @@ def _small_table() -> Any:
     return pd.DataFrame({"x0": first, "x1": first + rng.normal(size=40), "x2": rng.integers(0, 4, 40)})
 
 
+def _small_structural() -> ready_models.StructuralModel:
+    graph = nx.DiGraph([("x0", "x1"), ("x1", "x2")])
+    return ready_models.StructuralModel.fit(_small_table(), graph, "linear", seed=0, silent=True)
+
+
 BACKGROUNDS: tuple[BackgroundKind, ...] = (
+    BackgroundKind(
+        "Gaussian",
+        ready_models.is_gaussian,
+        ready_models.read_gaussian,
+        lambda: ready_models.GaussianModel.fit(_small_table()[["x0", "x1"]].assign(x2=lambda t: t.x0 - t.x1**2)),
+    ),
+    BackgroundKind("structural model", ready_models.is_structural, ready_models.read_structural, _small_structural),
+    BackgroundKind(
+        "donors",
+        ready_models.is_donors,
+        ready_models.read_fitted_table,
+        lambda: ready_models.ConditionalTable(_small_table()),
+    ),
+    BackgroundKind(
+        "Gaussian copula",
+        ready_models.is_copula,
+        ready_models.read_fitted_table,
+        lambda: ready_models.CopulaModel(_small_table()),
+    ),
     BackgroundKind("discrete network", discrete.is_discrete_network, discrete.read_discrete, _small_network),
     BackgroundKind(
         "independent columns",

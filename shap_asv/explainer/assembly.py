@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from shap_asv.backends.contract import Problem
-from shap_asv.backgrounds.contract import Background, Distribution, FiniteStates
+from shap_asv.backgrounds.contract import Background, Distribution, FiniteStates, some_rows
 from shap_asv.errors import UnknownMethodError
 from shap_asv.explainer.callables import CheckedLink, check_repeatable, with_own_labels
 from shap_asv.explainer.causality import name_positions, own_order, read_causal_graph, read_orders, uses_positions
@@ -90,7 +90,7 @@ def assemble(arguments: Arguments, features: Sequence[str], table: Table | None 
     if arguments.graph_of_positions:
         arguments = replace(arguments, causal_graph=name_positions(arguments.causal_graph, features))
     background = arguments.distribution.background(tuple(str(name) for name in features), arguments.impossible)
-    probe = background.probe()
+    probe = some_rows(background)
     if probe is None:
         assert table is not None
         probe = background.read(table.content)[:5]

@@ -30,7 +30,7 @@ from shap_asv.explainer.persistence import (
     read_class,
     write_arguments,
 )
-from shap_asv.explainer.rows import Table, any_row, display_names, fit_rows, read_table
+from shap_asv.explainer.rows import Table, any_row, display_names, fit_rows, read_table, shown_rows
 from shap_asv.explainer.selection import select_outputs
 from shap_asv.explanation import build_explanation
 from shap_asv.planning import Budget, Plan, check_room
@@ -48,7 +48,7 @@ class AsymmetricExplainer(shap.Explainer):
         A fitted estimator (``predict_proba`` for classifiers, else ``predict``), a bound method or any function of a
         table.
     masker : pgmpy DiscreteBayesianNetwork, ndarray, DataFrame or shap masker
-        The background distribution. A network gives conditional expectations, and its nodes that are no features are
+        The background distribution. A network gives conditional expectations, and its nodes that are not features are
         latent: summed out. A matrix gives shap's marginal expectation.
     causal_graph : networkx.DiGraph, pgmpy DAG, list of (cause, effect), or CausalOrder, optional
         By default the network's own graph; with a matrix, no constraint at all (ordinary Shapley values).
@@ -238,7 +238,7 @@ class AsymmetricExplainer(shap.Explainer):
         return build_explanation(
             arrays[0],
             arrays[1],
-            *problem.background.shown(rows),
+            *shown_rows(problem, rows),
             display_names(problem, table),
             names,
             arrays[2],

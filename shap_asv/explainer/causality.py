@@ -1,7 +1,7 @@
 """What the user knows about causes -> an order of the features, or a list of orders.
 
 A causal graph may be a networkx or pgmpy graph, a list of (cause, effect) or a ready
-:class:`~shap_asv.orders.CausalOrder`; without one the network's own graph is taken. Nodes that are no features are
+:class:`~shap_asv.orders.CausalOrder`; without one the network's own graph is taken. Nodes that are not features are
 projected out, which keeps precedence through them; a node that is nearly the name of a feature is a typo and an error.
 """
 
@@ -32,7 +32,7 @@ def edgeless_order(features: Sequence[str]) -> CausalOrder:
 def read_causal_graph(causal_graph: Any, features: Sequence[str], hidden: Sequence[str] = ()) -> CausalOrder:
     """A CausalOrder, a DiGraph (pgmpy's included) or a list of (cause, effect) -> an order of exactly ``features``.
 
-    Features that the graph does not mention are kept without any edge, and nodes that are no features are projected
+    Features that the graph does not mention are kept without any edge, and nodes that are not features are projected
     out; both are said in a warning (the latter not for ``hidden`` nodes, which are known to be latent).
     """
     graph = _as_digraph(causal_graph)
@@ -66,7 +66,7 @@ def _check_typo(node: str, features: Sequence[str]) -> None:
     close = get_close_matches(node, words, n=1, cutoff=0.8)
     if close:
         raise CausalGraphError(
-            f"the causal graph has a node {node!r}, which is no feature; did you mean {close[0]!r}? "
+            f"the causal graph has a node {node!r}, which is not a feature; did you mean {close[0]!r}? "
             "(Rename it if it really is another variable.)"
         )
 
@@ -105,7 +105,7 @@ def _as_digraph(causal_graph: Any) -> nx.DiGraph:
 
 
 def read_pairs(edges: Any) -> list[tuple[Any, Any]]:
-    """A list of (cause, effect) as it is, or a CausalGraphError that names the entry that is no pair."""
+    """A list of (cause, effect) as it is, or a CausalGraphError that names the entry that is not a pair."""
     for edge in edges:
         if not isinstance(edge, tuple) or len(edge) != 2:  # a list of two could just as well be a level
             raise CausalGraphError(
@@ -121,7 +121,7 @@ def _named(node: Any) -> str:
         return str(node)
     if isinstance(node, Hashable) and node is not None and node == node:
         return str(node)
-    raise CausalGraphError(f"the causal graph has the node {node!r:.80}, which is no name; use strings")
+    raise CausalGraphError(f"the causal graph has the node {node!r:.80}, which is not a name; use strings")
 
 
 def _listed(names: Sequence[Any]) -> str:
@@ -158,7 +158,7 @@ def _listed_orders(orders: Any) -> list[list[Any]]:
     for i, order in enumerate(listed):
         if isinstance(order, (str, bytes, Mapping, Set)) or not isinstance(order, Iterable):
             hint = "; put one order into a list of its own: orders=[[...]]" if isinstance(order, (str, int)) else ""
-            raise OrdersError(f"{wanted}; entry {i} is {order!r:.80}, no list{hint}")
+            raise OrdersError(f"{wanted}; entry {i} is {order!r:.80}, not a list{hint}")
     return [np.ravel(order).tolist() if isinstance(order, np.ndarray) else list(order) for order in listed]
 
 
@@ -174,7 +174,7 @@ def _places(i: int, order: list[Any], features: Sequence[str]) -> list[int]:
                 f"order {i} holds {item!r:.80}, a {type(item).__name__}; write features by name, or all by position"
             )
         if str(item) not in position:
-            raise UnknownFeatureError(f"order {i} names {item!r}, which is no feature: {list(features)}")
+            raise UnknownFeatureError(f"order {i} names {item!r}, which is not a feature: {list(features)}")
         places.append(position[str(item)])
     return places
 

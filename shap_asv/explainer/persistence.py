@@ -6,7 +6,7 @@ of the packages, the constructor's arguments as the bytes of a cloudpickle, and 
 looked at before they are unpickled, so that a damaged file is an error and not another model. A model or a masker that
 the user's own saver writes is kept apart, as the bytes that it wrote, and read by the user's own loader.
 
-Like every pickle, such a file can run code when it is loaded: load only files you trust. The digest is no signature;
+Like every pickle, such a file can run code when it is loaded: load only files you trust. The digest is not a signature;
 it tells accidents, not attacks.
 """
 
@@ -146,7 +146,7 @@ def read_class(stream: BinaryIO, expected: type) -> type:
     try:
         cls = pickle.load(stream)
     except Exception as error:
-        raise PersistenceError(f"this is no saved explainer ({type(error).__name__}: {error})") from error
+        raise PersistenceError(f"this is not a saved explainer ({type(error).__name__}: {error})") from error
     if not isinstance(cls, type) or not issubclass(cls, expected):
         raise PersistenceError(f"the file holds {cls!r:.200}, not {expected.__name__}")
     return cls

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from shap_asv.backends.contract import Problem
+from shap_asv.backgrounds.contract import some_rows
 from shap_asv.errors import RowsError, UnknownStateError
 
 
@@ -67,7 +68,7 @@ def _framed(rows: Any) -> pd.DataFrame:
     try:
         return pd.DataFrame(rows)
     except Exception as error:
-        raise RowsError(f"X is no table: {error}") from None
+        raise RowsError(f"X is not a table: {error}") from None
 
 
 def _check_frame(frame: pd.DataFrame) -> None:
@@ -91,7 +92,7 @@ def _read_array(rows: Any) -> Table:
         if isinstance(rows, (list, tuple)) and len({np.size(row) for row in rows if not np.isscalar(row)}) > 1:
             lengths = sorted({int(np.size(row)) for row in rows})
             raise RowsError(
-                f"X is no table: its rows have different lengths, {lengths[0]} and {lengths[-1]} among them"
+                f"X is not a table: its rows have different lengths, {lengths[0]} and {lengths[-1]} among them"
             )
         if isinstance(rows, (list, tuple)) and any(isinstance(value, str) for value in _leaves(rows)):
             rows = np.array(rows, dtype=object)  # numpy would turn [1, "yes"] into strings
@@ -99,10 +100,10 @@ def _read_array(rows: Any) -> Table:
     except RowsError:
         raise
     except Exception as error:
-        raise RowsError(f"X is no table: {type(error).__name__}: {error}") from None
+        raise RowsError(f"X is not a table: {type(error).__name__}: {error}") from None
     if array.ndim == 0:
         raise RowsError(
-            f"X is a {type(rows).__name__}, no table; pass a DataFrame, an array or a list of rows, or one row"
+            f"X is a {type(rows).__name__}, not a table; pass a DataFrame, an array or a list of rows, or one row"
         )
     single = array.ndim == 1
     if single:
@@ -139,9 +140,18 @@ def display_names(problem: Problem, table: Table) -> list[str]:
     return table.columns if table.columns is not None and not set(table.columns) & set(names) else names
 
 
+def shown_rows(problem: Problem, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """The ``data`` and the ``display_data`` of an explanation: numbers, and labels where they say more."""
+    labels = problem.background.labels(rows)
+    if labels is None:
+        return rows, None
+    numbers = rows.astype(float)
+    return np.where(np.isinf(numbers), np.nan, numbers), labels
+
+
 def any_row(problem: Problem) -> np.ndarray:
     """Some row (1, n), for what depends on no row."""
-    rows = problem.background.probe()
+    rows = some_rows(problem.background)
     if rows is None:
         raise RowsError("this masker has no data to take a row from; explain a row and read base_values instead")
     return rows[:1]

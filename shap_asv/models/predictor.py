@@ -85,7 +85,7 @@ class CodedPredictor:
             )
         # as unsigned numbers negative codes are huge, so one pass finds both ends
         if len(codes) and (codes.view(f"u{codes.dtype.itemsize}").max(axis=0) >= self.cardinalities).any():
-            raise ModelError("codes hold a number that is no position in its feature's states")
+            raise ModelError("codes hold a number that is not a position in its feature's states")
         outputs = np.empty((len(codes), self.n_outputs))
         for start in range(0, len(codes), self.batch_size):
             block = codes[start : start + self.batch_size]

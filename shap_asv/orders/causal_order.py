@@ -20,6 +20,7 @@ from shap_asv.orders.bitsets import bits_of
 
 if TYPE_CHECKING:
     from shap_asv.orders.classes import EquivalenceClass
+    from shap_asv.orders.uncertain.partial_graph import PartialGraph
 
 
 @dataclass(frozen=True, repr=False)
@@ -97,7 +98,7 @@ class CausalOrder:
         CausalGraphError
             The graph is undirected, empty, or has a cycle or a self-loop; a feature is named twice.
         UnknownFeatureError
-            A feature is no node of the graph.
+            A feature is not a node of the graph.
 
         Examples
         --------
@@ -119,8 +120,8 @@ class CausalOrder:
         """The order given by (cause, effect) pairs.
 
         ``features`` names the players: those without any edge are kept as isolated features, and names that occur in
-        edges only are projected out (with a warning where such a name puts no feature before another and is no common
-        cause: it may be misspelt). By default every name that occurs in an edge, in order of appearance.
+        edges only are projected out (with a warning where such a name puts no feature before another and is not a
+        common cause: it may be misspelt). By default every name that occurs in an edge, in order of appearance.
 
         Examples
         --------
@@ -149,19 +150,23 @@ class CausalOrder:
         >>> order.edges
         (('age', 'education'), ('sex', 'education'), ('education', 'income'))
         """
-        if isinstance(levels, str | bytes):
-            raise CausalGraphError(f"levels is the string {levels!r}; pass a list of lists of names")
-        if not isinstance(levels, Iterable):
-            raise CausalGraphError(f"levels must be a list of lists of names, not {type(levels).__name__}")
-        rows = [reading.check_names(level, what=f"level {k}") for k, level in enumerate(levels)]
-        names = reading.check_names([name for row in rows for name in row], what="the list of levels")
-        parents: list[tuple[int, ...]] = []
-        before: range = range(0)
-        for row in rows:
-            here = range(len(parents), len(parents) + len(row))
-            parents += [tuple(before)] * len(row)
-            before = here
-        return cls(names, tuple(parents))
+        return cls(*reading.read_levels(levels))
+
+    @classmethod
+    def from_pdag(cls, graph: Any, features: Sequence[Hashable] | None = None) -> "PartialGraph":
+        """A graph with edges that have no direction: not one order but a class of DAGs, to list, count or draw.
+
+        ``graph`` may be a pgmpy PDAG, a graph of causal-learn or a 0/1 matrix (then ``features`` names its rows); see
+        :class:`~shap_asv.orders.uncertain.PartialGraph`, whose ``mixture()`` is the mean over the class.
+
+        Examples
+        --------
+        >>> len(CausalOrder.from_pdag(np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])).extensions(limit=10))
+        3
+        """
+        from shap_asv.orders.uncertain.formats import read_partial_graph  # builds on this module
+
+        return read_partial_graph(graph, features)
 
     def restricted_to(self, indices: Sequence[int]) -> "CausalOrder":
         """The same precedence among some of the features (the induced suborder), in the sequence of ``indices``."""
@@ -267,7 +272,7 @@ class CausalOrder:
         Raises
         ------
         BudgetExceededError
-            A part that is no tree has more ideals than ``limit``.
+            A part that is not a tree has more ideals than ``limit``.
 
         Examples
         --------

@@ -4,7 +4,7 @@ A causal graph says who precedes whom. Only the precedence matters here, so thre
 graph that says the same about the features:
 
 1. *check*: no cycle, no self-loop, no name twice;
-2. *project*: a node that is no feature passes precedence on (``a -> latent -> b`` puts ``a`` before ``b``) and is gone;
+2. *project*: a node that is not a feature passes precedence on (``a -> latent -> b`` puts ``a`` before ``b``);
 3. *reduce*: an edge that follows from others is dropped (transitive reduction, the *cover relation* of the order).
 
 Sets of nodes are Python integers used as bit sets: no limit on their number, and unions cost a machine word per 64
@@ -56,7 +56,7 @@ def check_edges(edges: Iterable[tuple[Hashable, Hashable]]) -> list[tuple[Hashab
     except TypeError:
         raise CausalGraphError(f"edges must be a list of (cause, effect) pairs, not {type(edges).__name__}") from None
     for edge in listed:
-        # a set has no direction, and the letters of a string are no names
+        # a set has no direction, and the letters of a string are not names
         if not isinstance(edge, tuple | list | np.ndarray) or len(edge) != 2:
             raise CausalGraphError(f"an edge is a pair (cause, effect), not {edge!r}")
         for name in edge:
@@ -67,6 +67,23 @@ def check_edges(edges: Iterable[tuple[Hashable, Hashable]]) -> list[tuple[Hashab
         if edge[0] == edge[1]:
             raise CausalGraphError(f"the causal graph has a self-loop at {edge[0]!r}; remove it: nothing causes itself")
     return [(edge[0], edge[1]) for edge in listed]
+
+
+def read_levels(levels: Iterable[Iterable[Hashable]]) -> tuple[tuple[Hashable, ...], tuple[tuple[int, ...], ...]]:
+    """Names and parents of an order by levels: every name of a level precedes every name of the next."""
+    if isinstance(levels, str | bytes):
+        raise CausalGraphError(f"levels is the string {levels!r}; pass a list of lists of names")
+    if not isinstance(levels, Iterable):
+        raise CausalGraphError(f"levels must be a list of lists of names, not {type(levels).__name__}")
+    rows = [check_names(level, what=f"level {k}") for k, level in enumerate(levels)]
+    names = check_names([name for row in rows for name in row], what="the list of levels")
+    parents: list[tuple[int, ...]] = []
+    before: range = range(0)
+    for row in rows:
+        here = range(len(parents), len(parents) + len(row))
+        parents += [tuple(before)] * len(row)
+        before = here
+    return names, tuple(parents)
 
 
 def read_graph(graph: Any) -> tuple[list[Hashable], list[tuple[Hashable, Hashable]]]:
@@ -97,7 +114,7 @@ def check_parents(parents: Parents, names: Sequence[Hashable]) -> list[tuple[int
     for v, ps in enumerate(given):
         for p in ps:
             if not 0 <= p < len(names):
-                raise CausalGraphError(f"parent {p} of {names[v]!r} is no index of {len(names)} features")
+                raise CausalGraphError(f"parent {p} of {names[v]!r} is not an index of {len(names)} features")
             if p == v:
                 raise CausalGraphError(f"the causal graph has a self-loop at {names[v]!r}; remove it")
     return given
@@ -135,7 +152,7 @@ def warn_of_idle_names(
         if near or len(effects[name]) < 2:
             hint = f"; did you mean {near[0]!r}?" if near else ""
             warn_user(
-                f"the edges name {name!r}, which is no feature and puts no feature before another{hint}",
+                f"the edges name {name!r}, which is not a feature and puts no feature before another{hint}",
                 CausalGraphWarning,
             )
 
@@ -221,7 +238,8 @@ def reduce_transitively(parents: Parents, order: Sequence[int]) -> tuple[tuple[t
 def unknown_feature(name: object, known: Iterable[Hashable], where: str) -> UnknownFeatureError:
     """The error for a name that is not among ``known``, with the nearest known ones."""
     names = [str(k) for k in known]
-    near = get_close_matches(str(name), names, n=3)
+    # a capital letter makes short names look unlike: 'A' for 'a'
+    near = [k for k in names if k.casefold() == str(name).casefold()] or get_close_matches(str(name), names, n=3)
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"known are {shortened(names)}"
     return UnknownFeatureError(f"{where} has no feature {name!r}; {hint}")
 

@@ -26,6 +26,7 @@ from shap_asv.strata import spread_uniforms
 
 if TYPE_CHECKING:
     from shap_asv.orders.causal_order import CausalOrder
+    from shap_asv.orders.uncertain.mixture import GraphMixture
 
 Seed = int | np.random.Generator | np.random.SeedSequence | None
 
@@ -144,7 +145,7 @@ def sample_topological_orders(
     """See :meth:`CausalOrder.sample_topological_orders`."""
     n = check_sample(n, order.n_features)
     if isinstance(epsilon, bool) or not isinstance(epsilon, Real) or not 0 < epsilon < 1:
-        raise ArgumentError(f"epsilon={epsilon!r} is no total-variation distance; pass a number between 0 and 1")
+        raise ArgumentError(f"epsilon={epsilon!r} is not a total-variation distance; pass a number between 0 and 1")
     if n_groups is not None:
         n_groups = check_count(n_groups, "n_groups", "a number of groups")
         if n_groups > n:
@@ -166,8 +167,10 @@ def sample_topological_orders(
     return _draw_blocks(order, n, rng, options, lambda part, options: forced)
 
 
-def methods_used(order: "CausalOrder", limit: int | None = None) -> tuple[str, ...]:
+def methods_used(order: "CausalOrder | GraphMixture", limit: int | None = None) -> tuple[str, ...]:
     """The methods that "auto" takes for the parts of ``order``, cheapest first; what a plan prints.
+
+    Of a mixture, those that any of its graphs needs.
 
     Examples
     --------
@@ -175,6 +178,11 @@ def methods_used(order: "CausalOrder", limit: int | None = None) -> tuple[str, .
     >>> methods_used(CausalOrder.from_edges([("a", "c"), ("b", "c"), ("c", "d")]))
     ('polytree',)
     """
+    from shap_asv.orders.uncertain.mixture import GraphMixture  # builds on this module
+
+    if isinstance(order, GraphMixture):
+        together = {name for graph in order.orders for name in methods_used(graph, limit)}
+        return tuple(name for name in METHODS if name in together)
     options = Options(0.5, check_limit(limit))
     parts = [order] if order.is_forest else _leaves(order)
     used = {_cheapest_exact(part, options).name for part in parts}

@@ -11,7 +11,6 @@ Each column sums to zero, and all columns together leave ``nu(full) - nu(empty)`
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,9 +19,11 @@ import scipy.sparse as sp
 from shap_asv.errors import OrdersError
 from shap_asv.orders import bitsets
 from shap_asv.orders.lattice import IdealLattice, build_lattice
+from shap_asv.orders.limits import check_limit
 
 if TYPE_CHECKING:
     from shap_asv.orders.causal_order import CausalOrder
+    from shap_asv.orders.uncertain.mixture import GraphMixture
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,28 +53,14 @@ class CoalitionWeights:
     def n_coalitions(self) -> int:
         return len(self.coalitions)
 
-    @cached_property
-    def words(self) -> np.ndarray:
-        """The coalitions as packed bits, uint64 array (m, ceil(n / 64))."""
-        return bitsets.pack(self.coalitions)
 
-    @cached_property
-    def members(self) -> np.ndarray:
-        """The coalitions turned round: bool array (n, m), one contiguous row per feature."""
-        return np.ascontiguousarray(self.coalitions.T)
-
-    @cached_property
-    def by_feature(self) -> sp.csc_array:
-        """The same matrix, stored by columns."""
-        return self.matrix.tocsc()
-
-
-def weigh_ideals(order: "CausalOrder", limit: int | None = None) -> CoalitionWeights:
+def weigh_ideals(order: "CausalOrder | GraphMixture", limit: int | None = None) -> CoalitionWeights:
     """The weights of all ideals: exact ASV. O(n * ideals + edges).
 
     Parameters
     ----------
-    order : CausalOrder
+    order : CausalOrder or GraphMixture
+        Of a mixture of graphs: the mean of their weights, over the union of their ideals.
     limit : int, optional
         Largest number of ideals, by default 1,000,000; past it a :class:`BudgetExceededError` is raised.
 
@@ -86,6 +73,12 @@ def weigh_ideals(order: "CausalOrder", limit: int | None = None) -> CoalitionWei
     >>> weights.matrix.toarray().tolist()
     [[-1.0, 0.0], [1.0, -1.0], [0.0, 1.0]]
     """
+    # both import this module
+    from shap_asv.orders.uncertain.mixture import GraphMixture
+    from shap_asv.orders.uncertain.union import weigh_union
+
+    if isinstance(order, GraphMixture):
+        return weigh_union(order.orders, order.weights, check_limit(limit))
     lattice = build_lattice(order, limit)
     return CoalitionWeights(lattice.members(), weight_matrix(lattice))
 
@@ -112,7 +105,7 @@ def weigh_orders(orders: np.ndarray, order_weights: np.ndarray | None = None) ->
     Raises
     ------
     OrdersError
-        A row is no permutation, or the weights do not fit.
+        A row is not a permutation, or the weights do not fit.
 
     Notes
     -----
@@ -152,7 +145,7 @@ def weigh_orders(orders: np.ndarray, order_weights: np.ndarray | None = None) ->
 
 
 def check_orders(orders: np.ndarray) -> np.ndarray:
-    """The orders as an int64 array (k, n), or an :class:`OrdersError` that names the row that is no permutation."""
+    """The orders as an int64 array (k, n), or an :class:`OrdersError` that names the row that is not a permutation."""
     array = np.asarray(orders)
     if array.ndim != 2 or array.size == 0 or array.dtype.kind not in "iu":
         raise OrdersError(

@@ -115,7 +115,7 @@ def evidence_of(coalitions: np.ndarray, rows: np.ndarray, free: Any) -> np.ndarr
 
     bool (m, n) and rows (r, n) -> (r * m, n) of the type of ``free``, the coalition running fastest.
     """
-    evidence = np.where(coalitions[None, :, :], rows[:, None, :].astype(free.dtype, copy=False), free)
+    evidence = np.where(coalitions[None, :, :], rows[:, None, :].astype(np.asarray(free).dtype, copy=False), free)
     return evidence.reshape(-1, rows.shape[1])
 
 

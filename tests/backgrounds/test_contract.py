@@ -25,9 +25,11 @@ from shap_asv.backgrounds.contract import (
     Distribution,
     FiniteStates,
     is_free,
+    some_rows,
 )
 from shap_asv.backgrounds.registry import BACKGROUNDS, kind_of
 from shap_asv.errors import RowsError, ShapAsvError, UnknownFeatureError
+from shap_asv.explainer.rows import shown_rows
 from shap_asv.models.contract import BLACK_BOX
 from shap_asv.values.contract import evidence_of
 from tests.declared import (
@@ -207,8 +209,9 @@ def test_a_table_reaches_the_model_as_it_was_given(kind, background):
 
 
 @of_kinds()
-def test_what_an_explanation_shows(background, table):
-    data, labels = background.shown(background.read(table))
+def test_what_an_explanation_shows(kind, background, table):
+    problem = example_problem(kind, BLACK_BOX)
+    data, labels = shown_rows(problem, background.read(table))
     assert data.shape == (20, 3)
     if labels is not None:
         assert labels.shape == (20, 3)
@@ -219,7 +222,7 @@ def test_what_an_explanation_shows(background, table):
 
 @of_kinds()
 def test_the_model_can_be_tried_on_the_probe(kind, background):
-    probe = background.probe()
+    probe = some_rows(background)
     assert probe.shape[1] == 3
     assert len(probe) > 1
     outputs = example_problem(kind, BLACK_BOX).predictor.predict(probe)

@@ -1,10 +1,11 @@
-"""Names of features are shown as they are: a dollar sign is no mathematics."""
+"""Names of features are shown as they are: a dollar sign is not mathematics."""
 
 import numpy as np
 import pytest
 from matplotlib.text import Text
 
 from shap_asv import plots
+from shap_asv.sensitivity import Sensitivity
 from tests.plots.looking import two_explanations
 
 FEATURES = ["$a_b^c$", "$"]
@@ -19,8 +20,9 @@ RUN = plots.Convergence([10, 20], np.ones((2, 2)) * [1, 2], np.ones((2, 2)), FEA
         lambda: plots.comparison_beeswarm(two_explanations(FEATURES, rows=5), show=False)[0],
         lambda: plots.causal_graph(two_explanations(FEATURES), [("$a_b^c$", "$hidden$")], show=False)[0],
         lambda: plots.convergence(RUN, show=False),
+        lambda: plots.sensitivity(Sensitivity([[[1.0, 2.0]]], FEATURES), show=False),
     ],
-    ids=["comparison", "comparison_waterfall", "comparison_beeswarm", "causal_graph", "convergence"],
+    ids=["comparison", "comparison_waterfall", "comparison_beeswarm", "causal_graph", "convergence", "sensitivity"],
 )
 def test_a_dollar_sign_is_no_mathematics(draw):
     figure = draw().figure

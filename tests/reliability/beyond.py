@@ -81,7 +81,7 @@ def labels_of(n_rows: int, **options: Any) -> Case:
 
 
 def big_forest(n_trees: int, **options: Any) -> Case:
-    """Trees that are grown to the end, on a network that is no polytree."""
+    """Trees that are grown to the end, on a network that is not a polytree."""
     wide = network("dag", 24)
     train = sample_rows(wide, 4000, seed=1)
     encoder = OrdinalEncoder(categories=[list(states) for states in wide.states])

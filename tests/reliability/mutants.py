@@ -205,17 +205,10 @@ MUTANTS = (
         (f"{EXACT}::test_explicit_orders_with_weights",),
     ),
     Mutant(
-        "projection: the sign of a weight lost",
-        "orders/projection.py",
-        "weights=columns.data[entries], minlength",
-        "weights=abs(columns.data[entries]), minlength",
-        ("tests/orders/test_weights.py::test_projection_is_the_distribution_of_restricted_orders",),
-    ),
-    Mutant(
         "forest algorithm: subtree size off by one",
-        "backends/forest/small.py",
-        "phi[v] = branches.size[v] * gain(v) * by_message",
-        "phi[v] = (branches.size[v] + 1) * gain(v) * by_message",
+        "backends/forest/recursion.py",
+        "phi[v] = (inside[v] + 1) * gain(v)",
+        "phi[v] = inside[v] * gain(v)",
         (f"{EXACT}::test_every_exact_backend_by_name",),
     ),
     Mutant(

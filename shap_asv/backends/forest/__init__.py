@@ -2,6 +2,6 @@
 
 Start at :mod:`~shap_asv.backends.forest.prepared`, which has the idea and the way in. Before any row: ``layout`` (the
 forest and its network as flat arrays), ``terms`` (the model's terms, grouped by what they see) and ``clock`` (points in
-time). Per row: ``small`` in plain numpy, or compiled ``threads`` -> ``kernels`` -> ``patterns`` and ``passes``, with
-``recursion`` for long paths.
+time). Per row: by clocks, compiled, ``threads`` -> ``kernels`` -> ``patterns`` and ``passes``; or by ``recursion``, in
+plain numpy, what is too small for a compiler or has paths too long for a clock.
 """

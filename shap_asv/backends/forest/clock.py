@@ -58,27 +58,6 @@ class Clock:
     local: np.ndarray
     decay: np.ndarray
 
-    def arrive(self, size: int, inside: np.ndarray, before: np.ndarray) -> np.ndarray:
-        """``before * y**size + K_size inside`` for functions (J, p, lanes) and numbers (lanes,)."""
-        row = self.sizes.index(size)
-        out = np.empty_like(inside)
-        carry = before
-        for j in range(len(self.points)):
-            ends = self.decay[row, j][:, None] * carry + self.local[row, j].T @ inside[j]
-            out[j], carry = ends[:-1], ends[-1]
-        return out
-
-    def arrive_adjoint(self, size: int, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Derivatives of ``sum of weight * arrive(size, inside, before)`` by ``inside`` and by ``before``."""
-        row = self.sizes.index(size)
-        by_inside = np.empty_like(weight)
-        by_carry = np.zeros(weight.shape[-1])
-        for j in range(len(self.points) - 1, -1, -1):
-            ends = np.concatenate([weight[j], by_carry[None]])
-            by_inside[j] = self.local[row, j] @ ends
-            by_carry = self.decay[row, j] @ ends
-        return by_inside, by_carry
-
 
 def exact_points(degree: int, largest: int) -> int:
     """Points of the exact clock for a group: enough to integrate, and to know each member's polynomial."""

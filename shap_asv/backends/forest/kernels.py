@@ -10,13 +10,12 @@ from collections import namedtuple
 import numpy as np
 
 from shap_asv.backends.forest.passes import Closure, Dial, Lanes, attribute_members, chain_occupancy, inner
-from shap_asv.backends.forest.patterns import Patterns, number_rows
-from shap_asv.backends.forest.recursion import recur_members
+from shap_asv.backends.forest.patterns import Patterns, find_patterns
 from shap_asv.kernels import kernel
 
 # ForestLayout without what only preparation needs.
 Shape = namedtuple("Shape", "parent size card message_offset table table_offset child_base child_offset child_stride")
-# TermGroups; the largest value of each term; the clock of each group, or RECURSION, or anything where all is top.
+# TermGroups; the largest value of each term; the clock of each group, or NO_CLOCK, or anything where all is top.
 Model = namedtuple("Model", "terms coefficients vectors vector_offset start closure scale clock")
 # All clocks laid end to end; local_at, decay_at (clocks, n) say where the size of a position is.
 Clocks = namedtuple("Clocks", "n_panels n_points weights weight_offset local decay local_at decay_at")
@@ -27,7 +26,7 @@ Rows = namedtuple("Rows", "codes contexts")
 # pattern.
 Batch = namedtuple("Batch", "own message phi runs factor by_pattern")
 
-RECURSION = -2
+NO_CLOCK = -2
 # An attribution under a panel clock must add up to this, as a share of the term's largest value.
 _GAP = 1e-11
 # Above this many points of a clock only 32 lanes go through the passes together, instead of 64.
@@ -47,7 +46,7 @@ def explain_groups(
 ) -> None:
     """out (n, k, r) += attributions of the groups' terms.
 
-    A group for which a panel clock turns out too coarse is left out, and noted in ``failed`` (G,).
+    A group that has no clock, or one that turns out too coarse, is left out, and noted in ``failed`` (G,).
     """
     n_rows, n = rows.codes.shape
     k = model.coefficients.shape[1]
@@ -60,74 +59,81 @@ def explain_groups(
         if size > widest:
             widest = size
         c = model.clock[g]
-        if c == RECURSION:
-            max_points = _MANY_POINTS + 1 if max_points <= _MANY_POINTS else max_points
-        elif c >= 0:
+        if c >= 0:
             points = clocks.n_panels[c] * clocks.n_points[c]
             if points > max_points:
                 max_points = points
     closure = Closure(
-        np.empty(widest, np.int64),
-        np.empty(widest, np.int64),
-        np.empty(widest, np.int64),
-        np.empty(widest, np.int64),
-        np.empty(widest),
-        np.empty(widest, np.int64),
-        np.empty(widest, np.bool_),
-        np.empty(widest, np.int64),
-        np.empty(widest, np.int64),
+        position=np.empty(widest, np.int64),
+        parent=np.empty(widest, np.int64),
+        span=np.empty(widest, np.int64),
+        children=np.empty(widest, np.int64),
+        rate=np.empty(widest),
+        slot=np.empty(widest, np.int64),
+        chain=np.empty(widest, np.bool_),
+        local=np.empty(widest, np.int64),
+        decay=np.empty(widest, np.int64),
     )
     most_states = 1
     for v in range(n):
         if shape.card[v] > most_states:
             most_states = shape.card[v]
     patterns = Patterns(
-        np.empty(n_rows, np.int64),
-        np.empty(n_rows, np.int64),
-        np.empty(n_rows, np.int64),
-        np.empty(n_rows + 1, np.int64),
-        np.empty((widest, n_rows), np.int32),
-        np.empty((widest, n_rows), np.int32),
-        np.empty(most_states, np.int64),
-        np.empty(n_rows * most_states, np.int64),
+        of_row=np.empty(n_rows, np.int64),
+        top=np.empty(n_rows, np.int64),
+        example=np.empty(n_rows, np.int64),
+        top_start=np.empty(n_rows + 1, np.int64),
+        codes=np.empty((widest, n_rows), np.int32),
+        contexts=np.empty((widest, n_rows), np.int32),
+        label=np.empty(most_states, np.int64),
+        table=np.empty(n_rows * most_states, np.int64),
     )
     n_lanes = 64 if max_points <= _MANY_POINTS else 32
     lanes = Lanes(
-        np.empty((widest, n_lanes)),
-        np.empty((widest, n_lanes)),
-        np.empty((widest, max_points)),
-        np.empty((widest, max_points, n_lanes)),
-        np.empty((widest, max_points, n_lanes)),
-        np.empty((max_points, n_lanes)),
-        np.empty((max_points, n_lanes)),
-        np.empty((2, n_lanes)),
+        before=np.empty((widest, n_lanes)),
+        less=np.empty((widest, n_lanes)),
+        path=np.empty((widest, max_points)),
+        value=np.empty((widest, max_points, n_lanes)),
+        weight=np.empty((widest, max_points, n_lanes)),
+        inside=np.empty((max_points, n_lanes)),
+        scratch=np.empty((max_points, n_lanes)),
+        carry=np.empty((2, n_lanes)),
     )
     n_chunks = (n_rows + n_lanes - 1) // n_lanes
     batch = Batch(
-        np.zeros((n_chunks, widest, n_lanes)),
-        np.zeros((n_chunks, widest, n_lanes)),
-        np.zeros((n_chunks, widest, n_lanes)),
-        np.empty((2 * n_chunks * n_lanes, 5), np.int64),
-        np.empty(2 * n_chunks * n_lanes),
-        np.empty(n_rows),
+        own=np.zeros((n_chunks, widest, n_lanes)),
+        message=np.zeros((n_chunks, widest, n_lanes)),
+        phi=np.zeros((n_chunks, widest, n_lanes)),
+        runs=np.empty((2 * n_chunks * n_lanes, 5), np.int64),
+        factor=np.empty(2 * n_chunks * n_lanes),
+        by_pattern=np.empty(n_rows),
     )
     message = np.empty(shape.message_offset[-1])
     total = np.empty((widest, k, n_rows))
     local_of = np.empty(n, np.int64)
     for g in range(first_group, last_group):
         c = model.clock[g]
+        if c == NO_CLOCK:
+            failed[g] = True
+            continue
         a, n_top = _read_closure(shape, model.closure[g], clocks, c, closure, local_of)
         last_term = model.start[g + 1]
         extent = (a, n_top, model.start[g], last_term)
-        n_tops, n_patterns = number_rows(shape, model, closure, extent, rows, patterns)
+        n_tops, n_patterns = find_patterns(shape, model, closure, extent, rows, patterns)
         for i in range(a):
             for q in range(k):
                 for p in range(n_tops if i < n_top else n_patterns):
                     total[i, q, p] = 0.0
-        by_clock = n_top < a and c != RECURSION
+        by_clock = n_top < a
         c = c if by_clock else zero
         weights = clocks.weights[clocks.weight_offset[c] : clocks.weight_offset[c + 1]]
-        dial = Dial(clocks.n_panels[c], clocks.n_points[c], weights, clocks.local, clocks.decay)
+        dial = Dial(
+            n_panels=clocks.n_panels[c],
+            n_points=clocks.n_points[c],
+            weights=weights,
+            local=clocks.local,
+            decay=clocks.decay,
+        )
         if by_clock:
             chain_occupancy(dial, closure, n_top, a, lanes.path)
         step = n_lanes // n_patterns if n_patterns < n_lanes else 1
@@ -159,13 +165,10 @@ def explain_groups(
             for z in range(chunk + 1):
                 # whole vectors: lanes that are not in use hold old numbers
                 filled = n_lanes if z < chunk else (used + 15) // 16 * 16
-                if by_clock:
-                    attribute_members(
-                        dial, closure, (a, n_top), batch.own[z], batch.message[z], batch.phi[z], lanes, filled
-                    )
-                else:
-                    recur_members(closure, (a, n_top), batch.own[z], batch.message[z], batch.phi[z], n_lanes)
-            if by_clock and dial.n_panels > 1:
+                attribute_members(
+                    dial, closure, (a, n_top), batch.own[z], batch.message[z], batch.phi[z], lanes, filled
+                )
+            if dial.n_panels > 1:
                 failed[g] = _efficiency_gap(model, closure, (a, n_top, first), batch, n_runs) > _GAP
                 if failed[g]:
                     break

@@ -77,21 +77,37 @@ class ForestLayout:
         return index
 
 
-def network_order_parents(network: DiscreteNetwork, feature_nodes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-    """The network's own graph as a causal order over the features (features whose parents are features)."""
-    feature_of = {node: i for i, node in enumerate(feature_nodes)}
-    return tuple(tuple(feature_of[p] for p in network.parents[node] if p in feature_of) for node in feature_nodes)
-
-
-def find_obstacle(
-    network: DiscreteNetwork, feature_nodes: Sequence[int], order_parents: Sequence[Sequence[int]]
+def forest_applicable(
+    network: DiscreteNetwork, feature_nodes: tuple[int, ...], order_parents: Sequence[Sequence[int]]
 ) -> str | None:
-    """Why the forest algorithm cannot treat this problem, as a sentence; None when it can."""
+    """Why the forest algorithm cannot treat this problem, as a sentence; None when it can.
+
+    It can when the causal order is a rooted forest, and every network parent of a feature is a feature that precedes it
+    causally. Network nodes that are not features may hang below features: they drop out.
+
+    Parameters
+    ----------
+    network : DiscreteNetwork
+    feature_nodes : tuple of int
+        The network node of each feature.
+    order_parents : sequence of sequences of int
+        For each feature, the features that cause it, in the transitive reduction of the causal order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shap_asv.backgrounds.discrete.network import DiscreteNetwork
+    >>> coin, copy = np.array([0.5, 0.5]), np.eye(2)
+    >>> chain = DiscreteNetwork(("a", "b", "c"), ((0, 1),) * 3, ((), (0,), (1,)), (coin, copy, copy))
+    >>> forest_applicable(chain, (0, 1, 2), ((), (0,), (1,)))
+    >>> forest_applicable(chain, (0, 2), ((), (0,)))
+    'the network node b is not a feature but a cause of the feature c'
+    """
     name = [network.names[node] for node in feature_nodes]
     for i, causes in enumerate(order_parents):
         if len(causes) > 1:
             listed = ", ".join(name[c] for c in causes)
-            return f"the causal graph is no forest: {name[i]} has {len(causes)} causes ({listed})"
+            return f"the causal graph is not a forest: {name[i]} has {len(causes)} causes ({listed})"
     feature_of = {node: i for i, node in enumerate(feature_nodes)}
     order, parent = _preorder([causes[0] if causes else -1 for causes in order_parents])
     position = np.argsort(order)
@@ -99,7 +115,7 @@ def find_obstacle(
     for i, node in enumerate(feature_nodes):
         for p in network.parents[node]:
             if p not in feature_of:
-                return f"the network node {network.names[p]} is no feature but a cause of the feature {name[i]}"
+                return f"the network node {network.names[p]} is not a feature but a cause of the feature {name[i]}"
             above = position[feature_of[p]]
             if not above < position[i] < above + size[above]:
                 return f"{network.names[p]} is a parent of {name[i]} in the network but does not precede it causally"
@@ -119,7 +135,7 @@ def find_obstacle(
 def lay_out(
     network: DiscreteNetwork, feature_nodes: Sequence[int], order_parents: Sequence[Sequence[int]]
 ) -> ForestLayout:
-    """Renumber an applicable problem (see :func:`find_obstacle`) in preorder and tabulate its conditionals."""
+    """Renumber an applicable problem (see :func:`forest_applicable`) in preorder and tabulate its conditionals."""
     n = len(feature_nodes)
     order, parent = _preorder([causes[0] if causes else -1 for causes in order_parents])
     position = np.argsort(order)

@@ -1,7 +1,7 @@
 """Compiled: the passes up and down the closure of one group, for many (term, row pattern) pairs at a time.
 
 Pairs are lanes: every inner loop runs over them, so that the compiler can vectorise it. Functions of time are arrays
-(points, lanes). The readable form of the same passes is :func:`shap_asv.backends.forest.small.attribute`.
+(points, lanes).
 """
 
 from collections import namedtuple

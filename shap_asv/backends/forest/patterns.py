@@ -17,7 +17,9 @@ Patterns = namedtuple("Patterns", "of_row top example top_start codes contexts l
 
 
 @inner
-def number_rows(shape: Any, model: Any, closure: Any, extent: tuple, rows: Any, patterns: Patterns) -> tuple[int, int]:
+def find_patterns(
+    shape: Any, model: Any, closure: Any, extent: tuple, rows: Any, patterns: Patterns
+) -> tuple[int, int]:
     """Fill ``patterns`` for a group; extent = (size of A, size of its top, first and last term)."""
     a, n_top, first_term, last_term = extent
     n_rows = len(rows.codes)

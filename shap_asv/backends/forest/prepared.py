@@ -19,6 +19,8 @@ and with Psi = ∫_0^1 F(y) dy/y over the product F of all roots, each attributi
 
 Since all functions are polynomials in y, Gauss-Legendre points make both integrals exact, and one pass up and one
 pass down (reverse differentiation) give all features. No set of features, no equivalence class is ever enumerated.
+Small models, and paths too long for such points, take the coefficients of the same polynomials instead of their values
+(:mod:`~shap_asv.backends.forest.recursion`).
 Only the closure of a term (its features and their ancestors) takes part. See ``docs/forest-algorithm.md``.
 """
 
@@ -37,9 +39,9 @@ from shap_asv.backends.forest.clock import (
     make_clock,
     panel_edges,
 )
-from shap_asv.backends.forest.layout import ForestLayout, find_obstacle, lay_out, network_order_parents
-from shap_asv.backends.forest.small import explain_small
-from shap_asv.backends.forest.terms import TermGroups, group_terms
+from shap_asv.backends.forest.layout import ForestLayout, forest_applicable, lay_out
+from shap_asv.backends.forest.recursion import explain_plainly
+from shap_asv.backends.forest.terms import TermGroups, group_forest_terms
 from shap_asv.backends.pace import Report, keep_silent
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.errors import MethodNotApplicableError
@@ -49,48 +51,14 @@ from shap_asv.models.products import SumOfProducts
 _SMALL = 200_000
 
 
-def forest_applicable(
-    network: DiscreteNetwork, feature_nodes: tuple[int, ...], order_parents: Sequence[Sequence[int]]
-) -> str | None:
-    """Why the forest algorithm cannot treat this problem, as a sentence; None when it can.
-
-    It can when the causal order is a rooted forest, and every network parent of a feature is a feature that precedes it
-    causally. Network nodes that are no features may hang below features: they drop out.
-
-    Parameters
-    ----------
-    network : DiscreteNetwork
-    feature_nodes : tuple of int
-        The network node of each feature.
-    order_parents : sequence of sequences of int
-        For each feature, the features that cause it, in the transitive reduction of the causal order.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from shap_asv.backgrounds.discrete.network import DiscreteNetwork
-    >>> coin, copy = np.array([0.5, 0.5]), np.eye(2)
-    >>> chain = DiscreteNetwork(("a", "b", "c"), ((0, 1),) * 3, ((), (0,), (1,)), (coin, copy, copy))
-    >>> forest_applicable(chain, (0, 1, 2), ((), (0,), (1,)))
-    >>> forest_applicable(chain, (0, 2), ((), (0,)))
-    'the network node b is no feature but a cause of the feature c'
-    """
-    return find_obstacle(network, feature_nodes, order_parents)
-
-
-def forest_attributions(
+def prepare_forest(
     network: DiscreteNetwork,
     feature_nodes: tuple[int, ...],
     products: SumOfProducts,
-    codes: np.ndarray,
     *,
-    n_threads: int = 1,
-    order_parents: Sequence[Sequence[int]] | None = None,
-) -> np.ndarray:
-    """Exact asymmetric Shapley values of a sum of products on a causal forest.
-
-    ``phi_v = sum over terms of coefficient * s_v * (o_v * product of m_c - m_v) * dPsi/dm_v`` (see the module). Rows
-    are clamped, not conditioned on: the same wherever the row is possible, and well-defined where it is not.
+    order_parents: Sequence[Sequence[int]],
+) -> "PreparedForest":
+    """Do everything that does not depend on the rows.
 
     Parameters
     ----------
@@ -99,21 +67,8 @@ def forest_attributions(
         The network node of each feature.
     products : SumOfProducts
         The model over these features.
-    codes : int array (r, n)
-        Rows, as positions in the features' states.
-    n_threads : int
-        The result has the same bits for any number of threads.
-    order_parents : sequence of sequences of int, optional
-        The causal order, as for :func:`forest_applicable`; the network's own graph by default.
-
-    Returns
-    -------
-    float64 array (r, n, k)
-
-    Notes
-    -----
-    Per group of terms with one closure A, per row pattern and term: O(|A| Q), and O(Q^2) for each feature of A whose
-    part of A branches, with Q points on the clock (at most the number of features in the subtrees below A's top).
+    order_parents : sequence of sequences of int
+        The causal order, as for :func:`~shap_asv.backends.forest.layout.forest_applicable`.
 
     Examples
     --------
@@ -128,30 +83,17 @@ def forest_attributions(
     >>> model = SumOfProducts(
     ...     (ones, ones, np.array([[1.0, 1.0], [0.0, 1.0]])), np.array([[0, 0, 1]]), np.ones((1, 1)), np.zeros(1)
     ... )
-    >>> forest_attributions(chain, (0, 1, 2), model, np.array([[1, 1, 1]]))[0, :, 0]
+    >>> prepared = prepare_forest(chain, (0, 1, 2), model, order_parents=((), (0,), (1,)))
+    >>> prepared.attributions(np.array([[1, 1, 1]]))[0, :, 0]
     array([0.5, 0. , 0. ])
     """
-    prepared = prepare_forest(network, feature_nodes, products, order_parents=order_parents)
-    return prepared.attributions(codes, n_threads=n_threads)
-
-
-def prepare_forest(
-    network: DiscreteNetwork,
-    feature_nodes: tuple[int, ...],
-    products: SumOfProducts,
-    *,
-    order_parents: Sequence[Sequence[int]] | None = None,
-) -> "PreparedForest":
-    """Do everything that does not depend on the rows; arguments as for :func:`forest_attributions`."""
-    if order_parents is None:
-        order_parents = network_order_parents(network, feature_nodes)
-    obstacle = find_obstacle(network, feature_nodes, order_parents)
+    obstacle = forest_applicable(network, feature_nodes, order_parents)
     if obstacle is not None:
         raise MethodNotApplicableError(
             f"the forest algorithm cannot treat this problem: {obstacle}; use the lattice of ideals, or sampled orders"
         )
     layout = lay_out(network, feature_nodes, order_parents)
-    groups = group_terms(layout, products)
+    groups = group_forest_terms(layout, products)
     clocks, clock_of_group = _choose_clocks(layout, groups)
     return PreparedForest(layout, groups, clocks, clock_of_group)
 
@@ -166,7 +108,7 @@ class PreparedForest:
     groups : TermGroups
     clocks : tuple of Clock
     clock_of_group : int64 (G,)
-        Place in ``clocks``; -1 for a group that is all top, -2 for one that takes the recursion.
+        Place in ``clocks``; -1 for a group that is all top, -2 for one without a clock, which takes the recursion.
     """
 
     layout: ForestLayout
@@ -192,11 +134,20 @@ class PreparedForest:
 
     @property
     def rowwise(self) -> bool:
-        """Whether a row has the same bits whatever rows come with it: numpy's matrix products see to it that not."""
-        return not self.is_small
+        """Whether a row has the same bits whatever rows come with it."""
+        return True
 
     def attributions(self, codes: np.ndarray, *, n_threads: int = 1, report: Report = keep_silent) -> np.ndarray:
-        """Attributions (r, n, k) of rows of codes (r, n) in feature order."""
+        """Attributions (r, n, k) of rows of codes (r, n) in feature order.
+
+        ``phi_v = sum over terms of coefficient * s_v * (o_v * product of m_c - m_v) * dPsi/dm_v`` (see the module).
+        Rows are clamped, not conditioned on: the same wherever the row is possible, and well-defined where it is not.
+        The result has the same bits for any number of threads.
+
+        Per group of terms with one closure A, per row pattern and term: O(|A| Q), and O(Q^2) for each feature of A
+        whose part of A branches, with Q points on the clock (at most the number of features in the subtrees below A's
+        top).
+        """
         layout, groups = self.layout, self.groups
         preordered = np.ascontiguousarray(np.asarray(codes)[:, layout.order], dtype=np.int32)
         out = np.zeros((len(preordered), layout.n_features, groups.coefficients.shape[1]))
@@ -204,8 +155,7 @@ class PreparedForest:
             return out
         distinct, back = _distinct_rows(preordered, int(layout.card.max()))
         if self.is_small:
-            clocks = [self.clocks[c] if c >= 0 else None for c in self.clock_of_group]
-            phi = explain_small(layout, groups, clocks, distinct)
+            phi = explain_plainly(layout, groups, range(groups.n_groups), distinct)
         else:
             # numba is loaded here, where the work is worth it
             from shap_asv.backends.forest.threads import explain_large

@@ -58,7 +58,7 @@ class TermGroups:
         return len(self.closure)
 
 
-def group_terms(layout: ForestLayout, products: SumOfProducts) -> TermGroups:
+def group_forest_terms(layout: ForestLayout, products: SumOfProducts) -> TermGroups:
     """Merge equal terms, drop terms that see nothing, and sort the rest by closure. O(T n)."""
     terms, coefficients = _merge(np.ascontiguousarray(products.terms[:, layout.order], dtype=np.int32), products)
     by_feature = np.packbits((terms != 0).T, axis=1)  # bits over terms: the closure is taken for eight at a time

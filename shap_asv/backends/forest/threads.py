@@ -16,8 +16,9 @@ from threading import Event
 import numpy as np
 
 from shap_asv.backends.forest.clock import Clock, make_clock
-from shap_asv.backends.forest.kernels import RECURSION, Clocks, Model, Rows, Shape, explain_groups
+from shap_asv.backends.forest.kernels import Clocks, Model, Rows, Shape, explain_groups
 from shap_asv.backends.forest.layout import ForestLayout
+from shap_asv.backends.forest.recursion import explain_plainly
 from shap_asv.backends.forest.terms import TermGroups
 from shap_asv.backends.pace import Report, keep_silent, paced
 
@@ -40,28 +41,8 @@ def explain_large(
 ) -> np.ndarray:
     """Attributions (r, n, k) of distinct rows (r, n), all in preorder."""
     n, k = layout.n_features, groups.coefficients.shape[1]
-    shape = Shape(
-        layout.parent,
-        layout.size,
-        layout.card,
-        layout.message_offset,
-        layout.table,
-        layout.table_offset,
-        layout.child_base,
-        layout.child_offset,
-        layout.child_stride,
-    )
-    model = Model(
-        groups.terms,
-        groups.coefficients,
-        groups.vectors,
-        groups.vector_offset,
-        groups.start,
-        groups.closure,
-        groups.scale,
-        clock_of_group,
-    )
-    recursion = model._replace(clock=np.full_like(clock_of_group, RECURSION))
+    shape = Shape(**{name: getattr(layout, name) for name in Shape._fields})
+    model = Model(**{name: getattr(groups, name) for name in Model._fields[:-1]}, clock=clock_of_group)
     dials = _lay_clocks(layout, clocks)
     bounds = _split_groups(groups)
 
@@ -75,8 +56,9 @@ def explain_large(
                 break
             explain_groups(shape, model, dials, rows, first + some.start, first + some.stop, part, failed)
         for g in np.flatnonzero(failed).tolist():
-            failed[g] = False
-            explain_groups(shape, recursion, dials, rows, g, g + 1, part, failed)
+            if stopped.is_set():
+                break
+            part += explain_plainly(layout, groups, (g,), rows.codes).transpose(1, 2, 0)
         return part
 
     rows_at_once = max(16, _WORK_LIMIT // _most_work(groups, clocks))
@@ -87,7 +69,7 @@ def explain_large(
         try:
             for start in range(0, len(codes), step):
                 block = codes[start : start + step]
-                rows = Rows(np.ascontiguousarray(block), layout.row_contexts(block))
+                rows = Rows(codes=np.ascontiguousarray(block), contexts=layout.row_contexts(block))
                 for i, part in enumerate(run(partial(explain, rows), bounds[:-1], bounds[1:])):
                     out[:, :, start : start + step] += part
                     report((start + len(block) * (i + 1) / (len(bounds) - 1)) / len(codes))
@@ -122,12 +104,12 @@ def _lay_clocks(layout: ForestLayout, clocks: Sequence[Clock]) -> Clocks:
     if not clocks:  # all of every closure is top: a clock that nobody asks
         clocks = [make_clock((1.0, 0.0), 1, ())]
     return Clocks(
-        np.array([clock.points.shape[0] for clock in clocks], dtype=np.int64),
-        np.array([clock.points.shape[1] for clock in clocks], dtype=np.int64),
-        np.concatenate([clock.weights.ravel() for clock in clocks]),
-        np.concatenate([[0], np.cumsum([clock.weights.size for clock in clocks])]).astype(np.int64),
-        np.concatenate([clock.local.ravel() for clock in clocks]),
-        np.concatenate([clock.decay.ravel() for clock in clocks]),
-        local_at,
-        decay_at,
+        n_panels=np.array([clock.points.shape[0] for clock in clocks], dtype=np.int64),
+        n_points=np.array([clock.points.shape[1] for clock in clocks], dtype=np.int64),
+        weights=np.concatenate([clock.weights.ravel() for clock in clocks]),
+        weight_offset=np.concatenate([[0], np.cumsum([clock.weights.size for clock in clocks])]).astype(np.int64),
+        local=np.concatenate([clock.local.ravel() for clock in clocks]),
+        decay=np.concatenate([clock.decay.ravel() for clock in clocks]),
+        local_at=local_at,
+        decay_at=decay_at,
     )

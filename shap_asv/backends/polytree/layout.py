@@ -22,7 +22,7 @@ class PolytreeLayout:
         The cover relation of the causal order.
     cards : tuple of int
     tables : tuple of float64 arrays
-        ``tables[v]`` has shape (*cards of the causes, card): constant along causes that are no network parents.
+        ``tables[v]`` has shape (*cards of the causes, card): constant along causes that are not network parents.
     component : int64 (n,)
         Number of each feature's tree.
     component_sizes : dict
@@ -45,7 +45,7 @@ class PolytreeLayout:
     def n_features(self) -> int:
         return len(self.parents)
 
-    def group_terms(self, terms: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    def closures_of(self, terms: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         """(terms, closure) for each closure that occurs: features that the terms look at, and their ancestors."""
         touched = terms != 0
         closure = (touched.astype(np.float32) @ self.ancestors.T.astype(np.float32)) > 0
@@ -83,17 +83,38 @@ class PolytreeLayout:
         return found
 
 
-def find_obstacle(
-    network: DiscreteNetwork, feature_nodes: Sequence[int], order_parents: Sequence[Sequence[int]]
+def polytree_applicable(
+    network: DiscreteNetwork, feature_nodes: tuple[int, ...], order_parents: Sequence[Sequence[int]]
 ) -> str | None:
-    """Why the polytree algorithm cannot treat this problem, as a sentence; None when it can."""
+    """Why the polytree algorithm cannot treat this problem, as a sentence; None when it can.
+
+    It can when the transitive reduction of the causal order has no undirected cycle, and every network parent of a
+    feature is a feature and one of its direct causes. Network nodes that are not features may hang below features.
+
+    Parameters
+    ----------
+    network : DiscreteNetwork
+    feature_nodes : tuple of int
+        The network node of each feature.
+    order_parents : sequence of sequences of int
+        For each feature, the features that cause it, in the transitive reduction of the causal order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shap_asv.backgrounds.discrete.network import DiscreteNetwork
+    >>> coin, either = np.array([0.5, 0.5]), np.full((2, 2, 2), 0.5)
+    >>> network = DiscreteNetwork(("a", "b", "c"), ((0, 1),) * 3, ((), (), (0, 1)), (coin, coin, either))
+    >>> polytree_applicable(network, (0, 1, 2), ((), (), (0, 1)))
+    """
     name = [network.names[node] for node in feature_nodes]
     component = np.arange(len(feature_nodes))
     for v, causes in enumerate(order_parents):
         for u in causes:
             if component[u] == component[v]:
                 return (
-                    f"the causal graph is no polytree: there are two undirected paths between {name[u]} and {name[v]}"
+                    "the causal graph is not a polytree: there are two undirected paths between "
+                    f"{name[u]} and {name[v]}"
                 )
             component[component == component[u]] = component[v]
     feature_of = {node: i for i, node in enumerate(feature_nodes)}
@@ -101,7 +122,7 @@ def find_obstacle(
     for v, node in enumerate(feature_nodes):
         for p in network.parents[node]:
             if p not in feature_of:
-                return f"the network node {network.names[p]} is no feature but a cause of the feature {name[v]}"
+                return f"the network node {network.names[p]} is not a feature but a cause of the feature {name[v]}"
             if feature_of[p] not in order_parents[v]:
                 return f"{network.names[p]} is a parent of {name[v]} in the network but none of its direct causes"
         entries = cards[node]
@@ -116,7 +137,7 @@ def find_obstacle(
 def lay_out(
     network: DiscreteNetwork, feature_nodes: Sequence[int], order_parents: Sequence[Sequence[int]]
 ) -> PolytreeLayout:
-    """Collect what does not depend on the model; for an applicable problem (see :func:`find_obstacle`)."""
+    """Collect what does not depend on the model; for an applicable problem (see :func:`polytree_applicable`)."""
     n = len(feature_nodes)
     parents = tuple(tuple(causes) for causes in order_parents)
     children: list[list[int]] = [[] for _ in range(n)]

@@ -29,9 +29,8 @@ from threading import Event
 
 import numpy as np
 
-from shap_asv.backends.forest.layout import network_order_parents
 from shap_asv.backends.pace import Report, keep_silent
-from shap_asv.backends.polytree.layout import PolytreeLayout, find_obstacle, lay_out
+from shap_asv.backends.polytree.layout import PolytreeLayout, lay_out, polytree_applicable
 from shap_asv.backends.polytree.messages import Operators, Piece, attribute_piece, expect_piece
 from shap_asv.backends.polytree.times import make_cuts
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
@@ -55,45 +54,15 @@ def choose_grid(size: int) -> tuple[int, int]:
     return min((size + 1) // 2, int(8 + 2.6 * size**0.5)), min(size + 2, int(14 + 2 * size**0.5))
 
 
-def polytree_applicable(
-    network: DiscreteNetwork, feature_nodes: tuple[int, ...], order_parents: Sequence[Sequence[int]]
-) -> str | None:
-    """Why the polytree algorithm cannot treat this problem, as a sentence; None when it can.
-
-    It can when the transitive reduction of the causal order has no undirected cycle, and every network parent of a
-    feature is a feature and one of its direct causes. Network nodes that are no features may hang below features.
-
-    Parameters
-    ----------
-    network : DiscreteNetwork
-    feature_nodes : tuple of int
-        The network node of each feature.
-    order_parents : sequence of sequences of int
-        For each feature, the features that cause it, in the transitive reduction of the causal order.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from shap_asv.backgrounds.discrete.network import DiscreteNetwork
-    >>> coin, either = np.array([0.5, 0.5]), np.full((2, 2, 2), 0.5)
-    >>> network = DiscreteNetwork(("a", "b", "c"), ((0, 1),) * 3, ((), (), (0, 1)), (coin, coin, either))
-    >>> polytree_applicable(network, (0, 1, 2), ((), (), (0, 1)))
-    """
-    return find_obstacle(network, feature_nodes, order_parents)
-
-
-def polytree_attributions(
+def prepare_polytree(
     network: DiscreteNetwork,
     feature_nodes: tuple[int, ...],
     products: SumOfProducts,
-    codes: np.ndarray,
     *,
-    n_threads: int = 1,
-    order_parents: Sequence[Sequence[int]] | None = None,
-) -> np.ndarray:
-    """Exact asymmetric Shapley values of a sum of products on a causal polytree; see the module.
-
-    Parameters and result as for :func:`shap_asv.backends.forest.prepared.forest_attributions`.
+    order_parents: Sequence[Sequence[int]],
+) -> "PreparedPolytree":
+    """Do everything that does not depend on the rows; arguments as for
+    :func:`shap_asv.backends.forest.prepared.prepare_forest`.
 
     Examples
     --------
@@ -109,24 +78,11 @@ def polytree_attributions(
     >>> model = SumOfProducts(
     ...     (ones, ones, np.array([[1.0, 1.0], [0.0, 1.0]])), np.array([[0, 0, 1]]), np.ones((1, 1)), np.zeros(1)
     ... )
-    >>> polytree_attributions(network, (0, 1, 2), model, np.array([[1, 0, 1]]))[0, :, 0].round(12)
+    >>> prepared = prepare_polytree(network, (0, 1, 2), model, order_parents=((), (), (0, 1)))
+    >>> prepared.attributions(np.array([[1, 0, 1]]))[0, :, 0].round(12)
     array([0.25, 0.25, 0.  ])
     """
-    prepared = prepare_polytree(network, feature_nodes, products, order_parents=order_parents)
-    return prepared.attributions(codes, n_threads=n_threads)
-
-
-def prepare_polytree(
-    network: DiscreteNetwork,
-    feature_nodes: tuple[int, ...],
-    products: SumOfProducts,
-    *,
-    order_parents: Sequence[Sequence[int]] | None = None,
-) -> "PreparedPolytree":
-    """Do everything that does not depend on the rows; arguments as for :func:`polytree_attributions`."""
-    if order_parents is None:
-        order_parents = network_order_parents(network, feature_nodes)
-    obstacle = find_obstacle(network, feature_nodes, order_parents)
+    obstacle = polytree_applicable(network, feature_nodes, order_parents)
     if obstacle is not None:
         raise MethodNotApplicableError(
             f"the polytree algorithm cannot treat this problem: {obstacle}; use the ideals, or sampled orders"
@@ -144,7 +100,7 @@ class PreparedPolytree:
 
     @property
     def rowwise(self) -> bool:
-        """Whether a row has the same bits whatever rows come with it: numpy's matrix products see to it that not."""
+        """Whether a row has the same bits whatever rows come with it: not so in numpy's matrix products."""
         return False
 
     def attributions(self, codes: np.ndarray, *, n_threads: int = 1, report: Report = keep_silent) -> np.ndarray:
@@ -153,7 +109,7 @@ class PreparedPolytree:
         out = np.zeros((len(codes), self.layout.n_features, self.products.n_outputs))
         if len(codes) == 0:
             return out
-        groups = self.layout.group_terms(self.products.terms)
+        groups = self.layout.closures_of(self.products.terms)
         stopped = Event()
         with ThreadPoolExecutor(max_workers=n_threads) if n_threads > 1 else nullcontext() as pool:
             run = map if pool is None else pool.map

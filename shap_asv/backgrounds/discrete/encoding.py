@@ -99,7 +99,7 @@ def _encode_column(column: Any, feature: str, states: Sequence[Hashable]) -> np.
     try:
         inverse, distinct = pd.factorize(column)
     except TypeError as error:  # a list, a dict or an array in a cell
-        raise RowsError(f"feature {feature!r} holds a value that can be no state: {error}") from None
+        raise RowsError(f"feature {feature!r} holds a value that cannot be a state: {error}") from None
     missing = inverse < 0  # pandas numbers every kind of missing value -1
     if missing.any():
         row = int(np.flatnonzero(missing)[0])
@@ -113,7 +113,7 @@ def _encode_column(column: Any, feature: str, states: Sequence[Hashable]) -> np.
         if code is None:
             row = int(np.flatnonzero(inverse == i)[0])
             raise UnknownStateError(
-                f"row {row}: {_plain(value)!r} is no state of feature {feature!r}; known states: {_listed(states)}"
+                f"row {row}: {_plain(value)!r} is not a state of feature {feature!r}; known states: {_listed(states)}"
             )
         table[i] = code
     return table[inverse]

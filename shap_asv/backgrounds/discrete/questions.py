@@ -19,7 +19,7 @@ def checked_evidence(evidence: np.ndarray, features: Sequence[str], cardinalitie
     if evidence.size and (evidence.min() < -1 or (evidence.max(axis=0) >= np.array(cardinalities)).any()):
         row, v = (int(i) for i in np.argwhere((evidence < -1) | (evidence >= np.array(cardinalities)))[0])
         raise UnknownStateError(
-            f"row {row}: {evidence[row, v]} is no state code of feature {features[v]!r}, which has "
+            f"row {row}: {evidence[row, v]} is not a state code of feature {features[v]!r}, which has "
             f"{cardinalities[v]} states"
         )
     return evidence

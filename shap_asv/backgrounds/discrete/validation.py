@@ -50,7 +50,7 @@ def _checked_table(network: DiscreteNetwork, v: int) -> np.ndarray:
     try:
         table = np.array(network.tables[v], dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise NetworkError(f"the CPT of {name!r} holds something that is no number: {error}") from error
+        raise NetworkError(f"the CPT of {name!r} holds something that is not a number: {error}") from error
     cards = network.cardinalities
     expected = (cards[v], *(cards[p] for p in network.parents[v]))
     if table.shape != expected:

@@ -138,17 +138,17 @@ CALLS = {
     "batch_size=0": Bad(one(batch_size=0), ShapAsvError, "batch_size=0 must be a whole number"),
     "batch_size=0.5": Bad(one(batch_size=0.5), ShapAsvError, "batch_size=0.5 must be a whole number"),
     "batch_size=inf": Bad(one(batch_size=float("inf")), ShapAsvError, "batch_size=inf must be a whole number"),
-    "output past the end": Bad(one(outputs=7), UnknownMethodError, "outputs=7 is no output"),
-    "output of no name": Bad(one(outputs="maybe"), UnknownMethodError, "outputs='maybe' is no output"),
-    "output 1.0": Bad(one(outputs=1.0), UnknownMethodError, "outputs=1.0 is no output"),
-    "output True": Bad(one(outputs=True), UnknownMethodError, "outputs=True is no output"),
-    "output NaN": Bad(one(outputs=[np.nan]), UnknownMethodError, "outputs=nan is no output"),
+    "output past the end": Bad(one(outputs=7), UnknownMethodError, "outputs=7 is not an output"),
+    "output of no name": Bad(one(outputs="maybe"), UnknownMethodError, "outputs='maybe' is not an output"),
+    "output 1.0": Bad(one(outputs=1.0), UnknownMethodError, "outputs=1.0 is not an output"),
+    "output True": Bad(one(outputs=True), UnknownMethodError, "outputs=True is not an output"),
+    "output NaN": Bad(one(outputs=[np.nan]), UnknownMethodError, "outputs=nan is not an output"),
     "no outputs": Bad(one(outputs=[]), UnknownMethodError, "picks no output"),
     "slice of no outputs": Bad(one(outputs=slice(5, 9)), UnknownMethodError, "picks no output"),
     "mask of no outputs": Bad(one(outputs=[False, False]), UnknownMethodError, "picks no output"),
-    "mask of another length": Bad(one(outputs=[True]), UnknownMethodError, "outputs=True is no output"),
-    "outputs in lists": Bad(one(outputs=[[0]]), UnknownMethodError, r"outputs=\[0\] is no output"),
-    "outputs is a function": Bad(one(outputs=lambda x: x), UnknownMethodError, "is no output of the model"),
+    "mask of another length": Bad(one(outputs=[True]), UnknownMethodError, "outputs=True is not an output"),
+    "outputs in lists": Bad(one(outputs=[[0]]), UnknownMethodError, r"outputs=\[0\] is not an output"),
+    "outputs is a function": Bad(one(outputs=lambda x: x), UnknownMethodError, "is not an output of the model"),
     "outputs by shap's max": Bad(one(outputs=shap.Explanation.max), UnknownMethodError, "argsort.flip"),
     "outputs by shap's max along an axis": Bad(
         one(outputs=shap.Explanation.max(0)), UnknownMethodError, "gives values, not positions"
@@ -158,7 +158,7 @@ CALLS = {
     ),
     "plan of -1 rows": Bad(lambda c: c.good.plan(-1), ShapAsvError, "X=-1 must be a whole number"),
     "plan of no rows": Bad(lambda c: c.good.plan(0), ShapAsvError, "X=0 must be a whole number"),
-    "plan of 1.5 rows": Bad(lambda c: c.good.plan(1.5), RowsError, "X is a float, no table"),
+    "plan of 1.5 rows": Bad(lambda c: c.good.plan(1.5), RowsError, "X is a float, not a table"),
     "plan before the features are known": Bad(
         lambda c: AsymmetricExplainer(constant, c.network).plan(), RowsError, "pass feature_names="
     ),
@@ -227,15 +227,15 @@ FILES = {
         lambda c: AsymmetricExplainer.load("/no such folder/explainer"), FileNotFoundError, "no such folder"
     ),
     "load of a foreign file": Bad(
-        lambda c: AsymmetricExplainer.load(io.BytesIO(b"nothing")), PersistenceError, "no saved explainer"
+        lambda c: AsymmetricExplainer.load(io.BytesIO(b"nothing")), PersistenceError, "not a saved explainer"
     ),
     "load of an empty file": Bad(
-        lambda c: AsymmetricExplainer.load(io.BytesIO(b"")), PersistenceError, "no saved explainer"
+        lambda c: AsymmetricExplainer.load(io.BytesIO(b"")), PersistenceError, "not a saved explainer"
     ),
     "load of text": Bad(
-        lambda c: AsymmetricExplainer.load(io.StringIO("text")), PersistenceError, "no saved explainer"
+        lambda c: AsymmetricExplainer.load(io.StringIO("text")), PersistenceError, "not a saved explainer"
     ),
-    "load of a number": Bad(lambda c: AsymmetricExplainer.load(5), PersistenceError, "no saved explainer"),
+    "load of a number": Bad(lambda c: AsymmetricExplainer.load(5), PersistenceError, "not a saved explainer"),
 }
 
 ARGUMENTS = {**OPTIONS, **CALLS, **FILES}

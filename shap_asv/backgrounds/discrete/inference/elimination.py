@@ -146,7 +146,7 @@ def _plan(network: DiscreteNetwork, workload: np.ndarray) -> EliminationPlan:
     children: list[list[int]] = [[] for _ in order]
     roots = []
     for b, v in enumerate(order):
-        # a variable with a single state is no variable: left out, it cannot blow up the number of axes
+        # a variable with a single state is not a variable: left out, it cannot blow up the number of axes
         scope = {u for w in families[b] for u in (w, *network.parents[w]) if cards[u] > 1}
         for c in children[b]:
             scope |= set(separators[c])

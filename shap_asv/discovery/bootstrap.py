@@ -1,0 +1,300 @@
+"""How certain is a learned graph? Learn it again from resamples of the table, and count.
+
+Rows are drawn with replacement, as many as there are, and the learner is run on each such table (Friedman, Goldszmidt
+and Wyner, 1999). The share of resamples in which an edge comes back says how much the table supports it, and the graphs
+with their shares are a distribution over graphs: a :class:`~shap_asv.orders.uncertain.GraphMixture`.
+"""
+
+import warnings
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shap_asv.discovery.learners import Edge, check_learner, learn
+from shap_asv.errors import ArgumentError, CausalGraphError, RowsError, ShapAsvWarning, UnknownFeatureError, warn_user
+from shap_asv.orders import reading
+from shap_asv.orders.limits import check_count
+from shap_asv.orders.uncertain.formats import read_partial_graph
+from shap_asv.orders.uncertain.mixture import GraphMixture, Seed, mixture_of_extensions
+from shap_asv.orders.uncertain.partial_graph import PartialGraph
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Seconds before the progress bar appears.
+DELAY = 3.0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BootstrapGraphs:
+    """Graphs that were learned from resamples, the most frequent first.
+
+    Attributes
+    ----------
+    graphs : tuple of PartialGraph
+        Distinct ones, with every edge directed that has one direction in all their DAGs.
+    counts : tuple of int
+        In how many resamples each was found.
+    n_resamples : int
+    failures : tuple of (int, str)
+        Resamples on which nothing usable was learned, and why. They are in no count.
+    """
+
+    graphs: tuple[PartialGraph, ...]
+    counts: tuple[int, ...]
+    n_resamples: int
+    failures: tuple[tuple[int, str], ...] = ()
+
+    @property
+    def features(self) -> tuple[Hashable, ...]:
+        """The columns of the table."""
+        return self.graphs[0].nodes
+
+    @property
+    def frequencies(self) -> np.ndarray:
+        """The share of each graph among the resamples that did not fail, (graphs,)."""
+        return np.array(self.counts) / sum(self.counts)
+
+    def weighted_graphs(self) -> list[tuple[PartialGraph, float]]:
+        """(graph, weight) pairs: what ``causal_graph=`` takes."""
+        return list(zip(self.graphs, self.frequencies.tolist(), strict=True))
+
+    def mixture(self, features: Iterable[Hashable] | None = None, limit: int = 100, seed: Seed = None) -> GraphMixture:
+        """The graphs as one causal order: each has its frequency as weight, shared evenly by the DAGs it stands for.
+
+        ``limit`` DAGs are drawn uniformly where a graph stands for more; an ApproximationWarning says so.
+        """
+        return mixture_of_extensions(self.weighted_graphs(), features, limit, seed)
+
+    def edge_frequencies(self) -> "pd.DataFrame":
+        """One line per pair of columns that was joined, the most frequent first.
+
+        Columns: ``cause`` and ``effect`` (the more frequent direction), ``directed``, ``reversed``, ``undirected`` and
+        ``bidirected`` shares, and ``joined``, their sum for graphs with one edge per pair.
+        """
+        import pandas as pd
+
+        shares: dict[frozenset[Hashable], dict[Any, float]] = {}
+        for graph, share in zip(self.graphs, self.frequencies.tolist(), strict=True):
+            for kind, edges in (("undirected", graph.undirected), ("bidirected", graph.bidirected)):
+                for pair in edges:
+                    line = shares.setdefault(pair, {})
+                    line[kind] = line.get(kind, 0.0) + share
+                    line["joined"] = line.get("joined", 0.0) + share
+            for edge in graph.directed:
+                pair = frozenset(edge)
+                line = shares.setdefault(pair, {})
+                line[edge] = line.get(edge, 0.0) + share
+                if pair not in graph.bidirected:
+                    line["joined"] = line.get("joined", 0.0) + share
+        place = {name: v for v, name in enumerate(self.features)}
+        lines = []
+        for pair, line in shares.items():
+            a, b = sorted(pair, key=place.__getitem__)
+            if line.get((b, a), 0.0) > line.get((a, b), 0.0):
+                a, b = b, a
+            kinds = [line.get(key, 0.0) for key in ((a, b), (b, a), "undirected", "bidirected", "joined")]
+            lines.append((a, b, *kinds))
+        names = ["cause", "effect", "directed", "reversed", "undirected", "bidirected", "joined"]
+        frame = pd.DataFrame(lines, columns=names)
+        frame["place"] = [
+            place[a] * len(place) + place[b] for a, b in zip(frame["cause"], frame["effect"], strict=True)
+        ]
+        frame = frame.sort_values(["joined", "place"], ascending=[False, True], kind="stable", ignore_index=True)
+        return frame.drop(columns="place")
+
+    def __repr__(self) -> str:
+        k, n = len(self.graphs), len(self.features)
+        head = (
+            f"{sum(self.counts)} graphs on {n} columns from {self.n_resamples} resamples, {k} of them different; "
+            f"the most frequent one in {self.frequencies[0]:.0%}"
+        )
+        lines = [head]
+        if self.failures:
+            lines.append(_told(self.failures, self.n_resamples))
+        frame = self.edge_frequencies()
+        shown = frame.head(15)
+        if len(frame):
+            formats = dict.fromkeys(frame.columns[2:], "{:.0%}".format)
+            lines.append(shown.to_string(index=False, formatters=formats))
+        if len(frame) > len(shown):
+            lines.append(f"... and {len(frame) - len(shown)} pairs more: edge_frequencies()")
+        return "\n".join(lines)
+
+
+def bootstrap_graphs(
+    data: Any,
+    learner: Any,
+    n: int = 100,
+    seed: int | np.random.SeedSequence | None = None,
+    required: Iterable[Edge] = (),
+    forbidden: Iterable[Edge] = (),
+    n_jobs: int | None = None,
+    silent: bool = False,
+) -> BootstrapGraphs:
+    """Learn a causal graph from each of ``n`` resamples of a table.
+
+    Parameters
+    ----------
+    data : DataFrame or array (rows, columns)
+    learner : callable, estimator or class
+        See :mod:`shap_asv.discovery.learners`. Whatever it returns is read as a causal graph is.
+    n : int
+        Number of resamples.
+    seed : int or SeedSequence, optional
+        The resamples are the same whatever ``n_jobs`` is.
+    required, forbidden : iterables of (cause, effect)
+        Edges that are, and are not, in the graph whatever the table says. Learners of pgmpy that take expert knowledge
+        search under it; every learned graph is mended at the end: a required edge is added, directed or turned, a
+        forbidden one is dropped, or turned if it was undirected.
+    n_jobs : int, optional
+        Processes, as in joblib.
+    silent : bool
+        No progress bar.
+
+    Returns
+    -------
+    BootstrapGraphs
+
+    Raises
+    ------
+    CausalGraphError
+        The learner failed on every resample. If it failed on some, a warning says on how many and why.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"a": [0, 1, 2, 3], "b": [0, 1, 2, 4], "c": [1, 0, 1, 0]})
+    >>> def learner(table):  # joins columns that agree well
+    ...     r = table.corr().abs()
+    ...     return [(x, y) for x in r for y in r if x < y and r.loc[x, y] > 0.9]
+    >>> bootstrap_graphs(table, learner, n=20, seed=0, required=[("a", "c")]).edge_frequencies().head(2)
+      cause effect  directed  reversed  undirected  bidirected  joined
+    0     a      b       1.0       0.0         0.0         0.0     1.0
+    1     a      c       1.0       0.0         0.0         0.0     1.0
+    """
+    names = _columns(data)
+    n = check_count(n, "n", "a number of resamples")
+    check_learner(learner)
+    must, must_not = (
+        _known_edges(edges, names, what) for edges, what in ((required, "required"), (forbidden, "forbidden"))
+    )
+    clash = set(must) & set(must_not)
+    if clash:
+        cause, effect = sorted(clash, key=str)[0]
+        raise ArgumentError(f"the edge {cause} -> {effect} is both required and forbidden; decide for one")
+    PartialGraph(names, frozenset(must))  # a cycle of required edges is an error here, not a failure on each resample
+    try:
+        seeds = (seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)).spawn(n)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"seed={seed!r} is no seed; pass a whole number >= 0, a SeedSequence, or None") from None
+
+    from joblib import Parallel, delayed
+    from tqdm.auto import tqdm
+
+    job = delayed(_learn_from_resample)
+    runs = Parallel(n_jobs=n_jobs, return_as="generator")(
+        job(data, learner, names, own, must, must_not) for own in seeds
+    )
+    bar = tqdm(runs, total=n, desc="bootstrap_graphs", unit="graph", delay=DELAY, disable=silent)
+    return _gathered(list(bar), n)
+
+
+def _gathered(found: Sequence[PartialGraph | str], n: int) -> BootstrapGraphs:
+    failures = tuple((k, result) for k, result in enumerate(found) if isinstance(result, str))
+    counts: dict[PartialGraph, int] = {}
+    for graph in found:
+        if isinstance(graph, PartialGraph):
+            counts[graph] = counts.get(graph, 0) + 1
+    if not counts:
+        raise CausalGraphError(f"the learner failed on all {n} resamples; on the first: {failures[0][1]}")
+    if failures:
+        warn_user(f"{_told(failures, n)}; the graphs are those of the others", ShapAsvWarning)
+    ranked = sorted(counts.items(), key=lambda item: -item[1])
+    return BootstrapGraphs(tuple(g for g, _ in ranked), tuple(c for _, c in ranked), n, failures)
+
+
+def _told(failures: Sequence[tuple[int, str]], n: int) -> str:
+    reasons: dict[str, int] = {}
+    for _, reason in failures:
+        kind = reason.split(":")[0]
+        reasons[kind] = reasons.get(kind, 0) + 1
+    shown = ", ".join(f"{kind} ({count}x)" for kind, count in sorted(reasons.items(), key=lambda item: -item[1])[:3])
+    return f"nothing usable was learned on {len(failures)} of {n} resamples: {shown}; the first: {failures[0][1]}"
+
+
+def _learn_from_resample(
+    data: Any,
+    learner: Any,
+    names: tuple[Hashable, ...],
+    seed: np.random.SeedSequence,
+    required: Sequence[Edge],
+    forbidden: Sequence[Edge],
+) -> PartialGraph | str:
+    """The learned graph, or why there is none. A learner may raise anything: that is counted, and told at the end."""
+    rows = np.random.default_rng(seed).integers(len(data), size=len(data))
+    table = data.iloc[rows].reset_index(drop=True) if hasattr(data, "iloc") else data[rows]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what a learner has to say about a resample, it would say n times
+            learned = learn(learner, table, required, forbidden)
+        graph = with_knowledge(_on_columns(read_partial_graph(learned, names), names), required, forbidden)
+        graph.count()
+        return graph.oriented()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def _on_columns(graph: PartialGraph, names: tuple[Hashable, ...]) -> PartialGraph:
+    for node in graph.nodes:
+        if node not in set(names):
+            raise reading.unknown_feature(node, names, "the table")
+    return PartialGraph(names, graph.directed, graph.undirected, graph.bidirected)
+
+
+def with_knowledge(graph: PartialGraph, required: Iterable[Edge] = (), forbidden: Iterable[Edge] = ()) -> PartialGraph:
+    """The graph with required edges in it and forbidden ones out of it.
+
+    Examples
+    --------
+    >>> graph = PartialGraph("abc", [("b", "a")], ["bc"])
+    >>> with_knowledge(graph, required=[("a", "b")], forbidden=[("b", "c")])
+    PartialGraph(3 nodes, 2 directed edges: a -> b, c -> b)
+    """
+    directed, undirected = set(graph.directed), set(graph.undirected)
+    for cause, effect in forbidden:
+        directed.discard((cause, effect))
+        if frozenset((cause, effect)) in undirected:
+            undirected.remove(frozenset((cause, effect)))
+            directed.add((effect, cause))
+    # both directions forbidden: the edge was turned by one and is dropped by the other
+    directed -= set(forbidden)
+    for cause, effect in required:
+        undirected.discard(frozenset((cause, effect)))
+        directed.discard((effect, cause))
+        directed.add((cause, effect))
+    return PartialGraph(graph.nodes, frozenset(directed), frozenset(undirected), graph.bidirected)
+
+
+def _columns(data: Any) -> tuple[Hashable, ...]:
+    if hasattr(data, "iloc") and hasattr(data, "columns"):
+        names = reading.check_names(list(data.columns), what="the table's columns")
+    elif isinstance(data, np.ndarray) and data.ndim == 2:
+        names = tuple(range(data.shape[1]))
+    else:
+        raise RowsError(f"data is a DataFrame or an array (rows, columns), not a {type(data).__name__}")
+    if len(data) < 2:
+        raise RowsError(f"data has {len(data)} rows; a graph cannot be learned from fewer than two")
+    return names
+
+
+def _known_edges(edges: Iterable[Edge], names: tuple[Hashable, ...], what: str) -> list[Edge]:
+    listed = reading.check_edges(edges)
+    for name in (name for edge in listed for name in edge):
+        if name not in set(names):
+            raise UnknownFeatureError(
+                f"{what}= names a column that is not there: {reading.unknown_feature(name, names, 'the table')}"
+            )
+    return listed

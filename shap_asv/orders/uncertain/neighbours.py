@@ -1,0 +1,96 @@
+"""The graphs next to a graph: one edge turned, dropped or added. What if just this arrow is wrong?"""
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Any
+
+import networkx as nx
+
+from shap_asv.errors import CausalGraphError
+from shap_asv.orders import reading
+from shap_asv.orders.causal_order import CausalOrder
+from shap_asv.orders.uncertain.formats import read_partial_graph
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A graph that differs in one edge.
+
+    Attributes
+    ----------
+    change : str
+        ``"flip"``, ``"drop"`` or ``"add"``.
+    edge : (cause, effect)
+        As it stands in the given graph; as it was added for ``"add"``.
+    order : CausalOrder
+    """
+
+    change: str
+    edge: tuple[Hashable, Hashable]
+    order: CausalOrder
+
+    @property
+    def label(self) -> str:
+        """``flip a -> b`` (to b -> a), ``drop a -> b`` or ``add a -> b``."""
+        return f"{self.change} {self.edge[0]} -> {self.edge[1]}"
+
+
+def neighbours(
+    graph: Any,
+    features: Iterable[Hashable] | None = None,
+    changes: Iterable[str] = ("flip", "drop", "add"),
+) -> list[Neighbour]:
+    """All acyclic graphs that one change of one edge makes, and that put the features into another order.
+
+    A change that leaves the partial order of the features as it is (an added edge that followed from others already)
+    leaves their ASV as it is, and is left out.
+
+    Parameters
+    ----------
+    graph : CausalOrder, networkx.DiGraph or any other graph without undirected edges
+        Of a CausalOrder the edges of its transitive reduction are changed; of a graph its own.
+    features : iterable of names, optional
+        The players; edges are added among them only. By default all nodes, hidden common causes excepted.
+    changes : iterable of {"flip", "drop", "add"}
+
+    Returns
+    -------
+    list of Neighbour
+        By change, then by edge in the sequence of the nodes. O(n^2) of them, O(n^2) each.
+
+    Examples
+    --------
+    >>> [neighbour.label for neighbour in neighbours([("a", "b"), ("b", "c")])]
+    ['flip a -> b', 'flip b -> c', 'drop a -> b', 'drop b -> c']
+    """
+    read = read_partial_graph(graph)
+    dag = read.to_graph()
+    names = list(read.nodes if features is None else reading.check_names(features))
+    base = CausalOrder.from_graph(dag, features=names)
+    wanted = list(changes)
+    for change in wanted:
+        if change not in ("flip", "drop", "add"):
+            raise CausalGraphError(f"there is no change {change!r} of an edge; choose from flip, drop, add")
+    place = {node: v for v, node in enumerate(read.nodes)}
+    own = sorted(read.directed, key=lambda edge: (place[edge[0]], place[edge[1]]))
+    new = [(a, b) for a, b in permutations(names, 2) if not dag.has_edge(a, b) and not dag.has_edge(b, a)]
+    found = []
+    for change in wanted:
+        for edge in new if change == "add" else own:
+            order = _changed_order(dag, change, edge, names)
+            if order is not None and order != base:
+                found.append(Neighbour(change, edge, order))
+    return found
+
+
+def _changed_order(
+    dag: nx.DiGraph, change: str, edge: tuple[Hashable, Hashable], names: list[Hashable]
+) -> CausalOrder | None:
+    """The order of the graph with the change; None if it has a cycle."""
+    changed = dag.copy()
+    if change != "add":
+        changed.remove_edge(*edge)
+    if change != "drop":
+        changed.add_edge(*(edge if change == "add" else edge[::-1]))
+    return CausalOrder.from_graph(changed, features=names) if nx.is_directed_acyclic_graph(changed) else None

@@ -1,0 +1,342 @@
+"""`PartialGraph`: a causal graph with edges whose direction is not known, and the DAGs that it stands for.
+
+Algorithms that learn a causal graph from data can tell some directions and not others: DAGs with the same adjacencies
+and the same v-structures imply the same independences. Such a class is written as one graph with directed and
+undirected edges (a *CPDAG*; a *PDAG* where background knowledge has settled some more). Bidirected edges say that two
+nodes have a hidden common cause; they put neither before the other.
+"""
+
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import networkx as nx
+import numpy as np
+
+from shap_asv.errors import BudgetExceededError, CausalGraphError
+from shap_asv.orders import reading
+from shap_asv.orders.limits import check_count, generator_of
+from shap_asv.orders.uncertain.chordal import ChordalGraph
+from shap_asv.orders.uncertain.extensions import Extensions
+from shap_asv.orders.uncertain.orientation import Orientation
+
+if TYPE_CHECKING:
+    from shap_asv.orders.uncertain.mixture import GraphMixture
+
+Edge = tuple[Hashable, Hashable]
+
+#: DAGs that are listed, or averaged over, unless told otherwise.
+DEFAULT_EXTENSIONS = 1000
+
+
+@dataclass(frozen=True, repr=False)
+class PartialGraph:
+    """Nodes with directed, undirected and bidirected edges.
+
+    Parameters
+    ----------
+    nodes : sequence of hashable
+        Isolated ones too.
+    directed : iterable of (cause, effect)
+    undirected : iterable of pairs
+        An edge with one of two directions.
+    bidirected : iterable of pairs
+        A hidden common cause of the two.
+
+    Raises
+    ------
+    CausalGraphError
+        The directed edges have a cycle, a pair is joined in two ways that exclude each other, a name is unknown.
+
+    Examples
+    --------
+    >>> graph = PartialGraph("abc", undirected=[("a", "b"), ("b", "c")])
+    >>> graph
+    PartialGraph(3 nodes, 2 undirected edges: a - b, b - c)
+    >>> graph.count()
+    3
+    >>> for dag in graph.extensions():
+    ...     print(sorted(dag.edges))
+    [('b', 'a'), ('b', 'c')]
+    [('b', 'a'), ('c', 'b')]
+    [('a', 'b'), ('b', 'c')]
+    """
+
+    nodes: tuple[Hashable, ...]
+    directed: frozenset[Edge] = frozenset()
+    undirected: frozenset[frozenset[Hashable]] = frozenset()
+    bidirected: frozenset[frozenset[Hashable]] = frozenset()
+
+    def __post_init__(self) -> None:
+        # a string of one-letter names is handy in examples and tests
+        given = tuple(self.nodes) if isinstance(self.nodes, str) else self.nodes
+        nodes = reading.check_names(given, what="nodes")
+        directed = frozenset(reading.check_edges(self.directed))
+        undirected, bidirected = (_pairs(edges) for edges in (self.undirected, self.bidirected))
+        known = set(nodes)
+        for name in (name for edge in [*sorted(directed, key=str), *undirected, *bidirected] for name in edge):
+            if name not in known:
+                raise reading.unknown_feature(name, nodes, "the graph")
+        _check_joined_once(directed, undirected, bidirected)
+        for field, value in (
+            ("nodes", nodes),
+            ("directed", directed),
+            ("undirected", undirected),
+            ("bidirected", bidirected),
+        ):
+            object.__setattr__(self, field, value)
+        causes: list[list[int]] = [[] for _ in nodes]
+        for cause, effect in self._numbered(directed):
+            causes[effect].append(cause)
+        reading.topological_order(causes, nodes)  # a cycle is an error that shows it
+
+    @classmethod
+    def equivalence_class_of(cls, dag: Any) -> "PartialGraph":
+        """The CPDAG of a DAG: all DAGs that imply the same independences.
+
+        Examples
+        --------
+        >>> PartialGraph.equivalence_class_of(nx.DiGraph([("a", "b"), ("b", "c")]))
+        PartialGraph(3 nodes, 2 undirected edges: a - b, b - c)
+        >>> PartialGraph.equivalence_class_of(nx.DiGraph([("a", "c"), ("b", "c"), ("c", "d")]))
+        PartialGraph(4 nodes, 3 directed edges: a -> c, c -> d, b -> c)
+        """
+        nodes, edges = reading.read_graph(dag)
+        graph = cls(tuple(nodes), frozenset(edges))
+        near = {frozenset(edge) for edge in edges}
+        causes: dict[Hashable, list[Hashable]] = {node: [] for node in nodes}
+        for cause, effect in edges:
+            causes[effect].append(cause)
+        colliding = {
+            (a, c) for c, above in causes.items() for a in above for b in above if a != b and {a, b} not in near
+        }
+        rest = [edge for edge in graph.directed if edge not in colliding]
+        return cls(tuple(nodes), frozenset(colliding), _pairs(rest)).oriented()
+
+    # --- facts ----------------------------------------------------------------------------------------------------
+
+    @property
+    def is_dag(self) -> bool:
+        """Whether every edge has a direction."""
+        return not self.undirected and not self.bidirected
+
+    @cached_property
+    def _place(self) -> dict[Hashable, int]:
+        return {node: v for v, node in enumerate(self.nodes)}
+
+    def _numbered(self, edges: Iterable[Iterable[Hashable]]) -> list[tuple[int, int]]:
+        """Edges as numbers, sorted; a set has no sequence of its own, so its smaller number comes first."""
+        pairs = [
+            sorted(self._place[name] for name in edge)
+            if isinstance(edge, frozenset)
+            else [self._place[n] for n in edge]
+            for edge in edges
+        ]
+        return sorted((a, b) for a, b in pairs)
+
+    def _orientation(self) -> Orientation:
+        return Orientation(len(self.nodes), *map(self._numbered, (self.directed, self.undirected, self.bidirected)))
+
+    @cached_property
+    def _closed(self) -> Orientation:
+        state = self._orientation()
+        if not state.close():
+            raise CausalGraphError(f"the graph has no consistent extension: {self._told(state.conflict)}")
+        return state
+
+    def _told(self, conflict: tuple | None) -> str:
+        assert conflict is not None
+        kind, *places = conflict
+        a, b, *others = (self.nodes[v] for v in places)
+        if kind == "collider":
+            return (
+                f"{a} - {b} would have to be {a} -> {b}, and {a} -> {b} <- {others[0]} is a new v-structure; "
+                f"direct the edges of {b} yourself, or drop one"
+            )
+        return f"{a} - {b} would have to be {a} -> {b}, which closes a cycle; drop or turn one of the directed edges"
+
+    def oriented(self) -> "PartialGraph":
+        """The graph with every edge directed that has one direction in all extensions (Meek's rules).
+
+        Examples
+        --------
+        >>> PartialGraph("abc", [("a", "b")], [("b", "c")]).oriented()
+        PartialGraph(3 nodes, 2 directed edges: a -> b, b -> c)
+        """
+        return PartialGraph(
+            self.nodes,
+            frozenset(self._named(self._closed.directed_edges())),
+            _pairs(self._named(self._closed.undirected_edges())),
+            self.bidirected,
+        )
+
+    def _named(self, edges: Iterable[tuple[int, int]]) -> list[Edge]:
+        return [(self.nodes[a], self.nodes[b]) for a, b in edges]
+
+    def to_graph(self) -> "nx.DiGraph":
+        """The one DAG of a graph without undirected edges; hidden common causes are nodes called ``"a <-> b"``."""
+        if self.undirected:
+            a, b = self._named(self._numbered(self.undirected))[0]
+            raise CausalGraphError(f"the graph has undirected edges, such as {a} - {b}; extensions() lists its DAGs")
+        return self._dag(self._orientation())
+
+    def _dag(self, state: Orientation) -> "nx.DiGraph":
+        graph = nx.DiGraph()
+        graph.add_nodes_from(self.nodes)
+        graph.add_edges_from(self._named(state.directed_edges()))
+        for a, b in self._named(self._numbered(self.bidirected)):
+            graph.add_edges_from([(f"{a} <-> {b}", a), (f"{a} <-> {b}", b)])
+        return graph
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """The names of the hidden common causes that bidirected edges stand for."""
+        return tuple(f"{a} <-> {b}" for a, b in self._named(self._numbered(self.bidirected)))
+
+    # --- the DAGs it stands for -----------------------------------------------------------------------------------
+
+    @cached_property
+    def _extensions(self) -> Extensions:
+        found = Extensions(self._closed)
+        for members in self._closed.buckets():
+            if self._closed.is_plain(members) and not any(self._closed.spouses):
+                chordal = ChordalGraph(self._closed.neighbours)
+                if chordal.visit(members) is None:
+                    cycle = " - ".join(str(self.nodes[v]) for v in chordal.chordless_cycle(members))
+                    raise CausalGraphError(
+                        f"the graph has no consistent extension: {cycle} is a cycle of undirected edges without a "
+                        "chord, and every direction of it makes a directed cycle or a new v-structure"
+                    )
+        return found
+
+    def count(self) -> int:
+        """The number of consistent extensions, exactly: DAGs with the same adjacencies and v-structures.
+
+        Polynomial for a CPDAG (clique-picking), whatever the number. Where background knowledge has directed some more
+        edges, the rest is split case by case, up to a limit.
+
+        Raises
+        ------
+        CausalGraphError
+            There is none.
+        BudgetExceededError
+            Splitting passed its limit.
+
+        Examples
+        --------
+        >>> from itertools import combinations
+        >>> PartialGraph(range(30), undirected=combinations(range(30), 2)).count()  # 30!
+        265252859812191058636308480000000
+        """
+        total = self._extensions.count()
+        if not total:
+            edges = [f"{a} - {b}" for a, b in self._named(self._closed.undirected_edges())]
+            raise CausalGraphError(
+                "the graph has no consistent extension: every way to direct "
+                f"{reading.shortened(edges)} closes a cycle or makes a new v-structure"
+            )
+        return total
+
+    def extensions(self, limit: int = DEFAULT_EXTENSIONS) -> list["nx.DiGraph"]:
+        """All consistent extensions as DAGs.
+
+        Raises
+        ------
+        BudgetExceededError
+            There are more than ``limit``; :meth:`sample` draws some.
+        CausalGraphError
+            There is none.
+
+        Examples
+        --------
+        >>> PartialGraph("abcd", undirected=["ab", "bc", "cd"]).extensions(limit=3)
+        Traceback (most recent call last):
+        ...
+        shap_asv.errors.BudgetExceededError: the graph stands for 4 DAGs, more than limit=3; raise limit=, ...
+        """
+        limit = check_count(limit, "limit", "a number of DAGs")
+        total = self.count()
+        if total > limit:
+            raise BudgetExceededError(
+                f"the graph stands for {total:,} DAGs, more than limit={limit:,}; raise limit=, or draw some of them "
+                "with sample(n, seed)"
+            )
+        return [self._dag(state) for state in self._extensions]
+
+    def __iter__(self) -> Iterator["nx.DiGraph"]:
+        """The consistent extensions one by one, however many there are."""
+        self.count()
+        return (self._dag(state) for state in self._extensions)
+
+    def sample(
+        self, n: int, seed: int | np.random.Generator | np.random.SeedSequence | None = None
+    ) -> list["nx.DiGraph"]:
+        """``n`` independent draws from the uniform distribution on the consistent extensions.
+
+        Examples
+        --------
+        >>> [len(dag.edges) for dag in PartialGraph("ab", undirected=["ab"]).sample(3, seed=0)]
+        [1, 1, 1]
+        """
+        n = check_count(n, "n", "a number of DAGs")
+        rng = generator_of(seed)
+        self.count()
+        return [self._dag(self._extensions.draw(rng)) for _ in range(n)]
+
+    def mixture(
+        self,
+        features: Iterable[Hashable] | None = None,
+        limit: int = DEFAULT_EXTENSIONS,
+        seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+    ) -> "GraphMixture":
+        """The mean over all DAGs of the graph, as a causal order; over ``limit`` drawn ones if there are more.
+
+        See :class:`~shap_asv.orders.uncertain.GraphMixture`; ``features`` are the players, by default all nodes.
+        A draw is told in an :class:`~shap_asv.errors.ApproximationWarning`.
+
+        Examples
+        --------
+        >>> PartialGraph("abc", undirected=["ab", "bc"]).mixture()
+        GraphMixture(3 graphs on 3 features)
+        """
+        from shap_asv.orders.uncertain.mixture import mixture_of_extensions  # builds on this module
+
+        return mixture_of_extensions([(self, 1.0)], features, limit, seed)
+
+    def __repr__(self) -> str:
+        directed, undirected, bidirected = (
+            [f"{a} {mark} {b}" for a, b in self._named(self._numbered(edges))]
+            for edges, mark in ((self.directed, "->"), (self.undirected, "-"), (self.bidirected, "<->"))
+        )
+        counts = [
+            f"{len(edges)} {kind} edge{'s' if len(edges) > 1 else ''}"
+            for edges, kind in ((directed, "directed"), (undirected, "undirected"), (bidirected, "bidirected"))
+            if edges
+        ]
+        n = len(self.nodes)
+        head = ", ".join([f"{n} node{'s' if n > 1 else ''}", *(counts or ["no edges"])])
+        shown = [*directed, *undirected, *bidirected] or [str(node) for node in self.nodes]
+        return f"PartialGraph({head}: {reading.shortened(shown)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PartialGraph, (self.nodes, self.directed, self.undirected, self.bidirected)
+
+
+def _pairs(edges: Iterable[Any]) -> frozenset[frozenset[Hashable]]:
+    listed = [tuple(edge) if isinstance(edge, str | set | frozenset) else edge for edge in edges]
+    return frozenset(frozenset(edge) for edge in reading.check_edges(listed))
+
+
+def _check_joined_once(
+    directed: frozenset[Edge], undirected: frozenset[frozenset[Hashable]], bidirected: frozenset[frozenset[Hashable]]
+) -> None:
+    """A pair may have a directed and a bidirected edge (a cause that is confounded, too), and no other two."""
+    for edge in sorted(directed, key=str):
+        if frozenset(edge) in undirected:
+            raise CausalGraphError(
+                f"{edge[0]!r} and {edge[1]!r} are joined by a directed and an undirected edge; keep one"
+            )
+    for pair in undirected & bidirected:
+        a, b = sorted(pair, key=str)
+        raise CausalGraphError(f"{a!r} and {b!r} are joined by an undirected and a bidirected edge; keep one")

@@ -1,0 +1,279 @@
+"""What if the graph is wrong? Attributions of the same rows under several causal graphs, and how far they agree.
+
+Given phi_k for every graph k with weight p_k, a row and a feature have
+
+    mean   sum over k of p_k phi_k            range   min over k .. max over k of phi_k
+    sign changes   weight of the graphs in which phi_k has the other sign than the reference
+    rank changes   weight of the graphs in which |phi_k| takes another place among the features of that row
+
+where the reference is the given graph, or the mean when there is none. Numbers that differ by rounding only (less than
+1e-9 of the largest) count as equal.
+
+Which edge matters most? Where each graph differs from the given one in one edge, that edge matters by how far it moves
+the values. Where the graphs are any others, an edge matters by how far the mean with it is from the mean without it.
+"""
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shap_asv.errors import ExplanationError, OrdersError, UnknownMethodError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Differences below this share of the largest value are rounding.
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sensitivity:
+    """Attributions of the same rows under several causal graphs.
+
+    Parameters
+    ----------
+    values : array (graphs, rows, features) or (graphs, rows, features, outputs)
+    feature_names : sequence of str
+    labels : sequence of str, optional
+        What each graph is: ``"flip a -> b"``, ``"graph 3"``.
+    weights : array (graphs,), optional
+        Positive; scaled to sum to one.
+    reference : array (rows, features[, outputs]), optional
+        The values under the graph that was given; by default the weighted mean.
+    edges : sequence of iterables of (cause, effect), optional
+        The edges of each graph, for graphs that differ in more than one.
+    output_names : sequence of str, optional
+    ideals : (int, int), optional
+        Coalitions that were evaluated for all graphs together, and what they would have been one by one.
+
+    Examples
+    --------
+    >>> result = Sensitivity(
+    ...     [[[0.3, -0.1]], [[0.2, 0.4]]], ["smoker", "xray"], ["flip smoker -> xray", "drop smoker -> xray"],
+    ...     reference=[[0.25, -0.1]],
+    ... )
+    >>> result
+    Sensitivity of 1 row to 2 graphs: mean |value| per feature over the rows, and over the graphs its lowest and highest
+             mean lowest highest sign changes rank changes
+    smoker 0.2500 0.2000  0.3000           0%          50%
+    xray   0.2500 0.1000  0.4000          50%          50%
+    drop smoker -> xray matters most: it moves values by 0.28 on average, those of xray by 0.5
+    >>> result.high.tolist()
+    [[0.3, 0.4]]
+    """
+
+    values: np.ndarray
+    feature_names: Sequence[str]
+    labels: Sequence[str] | None = None
+    weights: np.ndarray | None = None
+    reference: np.ndarray | None = None
+    edges: Sequence[Iterable[tuple[Hashable, Hashable]]] | None = None
+    output_names: Sequence[str] | None = None
+    ideals: tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        values = np.asarray(self.values, dtype=float)
+        if values.ndim not in (3, 4) or 0 in values.shape:
+            raise ExplanationError(
+                f"values are an array (graphs, rows, features[, outputs]) with none of them 0, not of {values.shape}"
+            )
+        if not np.isfinite(values).all():
+            graph, row, feature = np.argwhere(~np.isfinite(values))[0][:3].tolist()
+            raise ExplanationError(f"the value of feature {feature} in row {row} under graph {graph} is not finite")
+        names = tuple(map(str, self.feature_names))
+        labels = tuple(f"graph {k}" for k in range(len(values))) if self.labels is None else tuple(self.labels)
+        for what, listed, length in (("feature_names", names, values.shape[2]), ("labels", labels, len(values))):
+            if len(listed) != length:
+                raise ExplanationError(f"{length} {what} are needed, {len(listed)} were given")
+        weights = np.full(len(values), 1.0) if self.weights is None else np.asarray(self.weights, dtype=float)
+        if weights.shape != (len(values),) or not np.isfinite(weights).all() or (weights <= 0).any():
+            raise OrdersError(f"weights are {len(values)} positive numbers, one for each graph; got {weights!r:.80}")
+        weights = weights / weights.max()
+        reference = None if self.reference is None else np.asarray(self.reference, dtype=float)
+        if reference is not None and reference.shape != values.shape[1:]:
+            raise ExplanationError(
+                f"the reference has shape {reference.shape}, the values of a graph {values.shape[1:]}"
+            )
+        edges = None if self.edges is None else tuple(frozenset(map(tuple, each)) for each in self.edges)
+        if edges is not None and len(edges) != len(values):
+            raise ExplanationError(f"{len(values)} graphs need as many sets of edges, {len(edges)} were given")
+        for field, value in (
+            ("values", values),
+            ("feature_names", names),
+            ("labels", tuple(map(str, labels))),
+            ("weights", weights / weights.sum()),
+            ("reference", reference),
+            ("edges", edges),
+        ):
+            object.__setattr__(self, field, value)
+
+    # --- per row and feature ----------------------------------------------------------------------------------------
+
+    @property
+    def n_graphs(self) -> int:
+        return len(self.values)
+
+    @cached_property
+    def mean(self) -> np.ndarray:
+        """The weighted mean over the graphs, (rows, features[, outputs])."""
+        return np.tensordot(np.asarray(self.weights), self.values, axes=1)
+
+    @cached_property
+    def low(self) -> np.ndarray:
+        """The smallest value over the graphs, (rows, features[, outputs])."""
+        return self.values.min(axis=0)
+
+    @cached_property
+    def high(self) -> np.ndarray:
+        """The largest value over the graphs, (rows, features[, outputs])."""
+        return self.values.max(axis=0)
+
+    @property
+    def _centre(self) -> np.ndarray:
+        return self.mean if self.reference is None else self.reference
+
+    @cached_property
+    def _rounding(self) -> float:
+        return ROUNDING * max(float(np.abs(self.values).max()), float(np.abs(self._centre).max()))
+
+    @cached_property
+    def sign_changes(self) -> np.ndarray:
+        """Weight of the graphs in which a value has the other sign than the reference, (rows, features[, outputs])."""
+        signs, wanted = (np.sign(x) * (np.abs(x) > self._rounding) for x in (self.values, self._centre))
+        return np.tensordot(np.asarray(self.weights), signs * wanted < 0, axes=1)
+
+    @cached_property
+    def rank_changes(self) -> np.ndarray:
+        """Weight of the graphs in which a feature has another rank by |value|, (rows, features[, outputs]).
+
+        The rank is the number of features with a larger |value|: equal ones share one. O(graphs rows features^2).
+        """
+        wanted = self._ranks(self._centre)
+        share = np.zeros(wanted.shape)
+        for weight, values in zip(np.asarray(self.weights), self.values, strict=True):
+            share += weight * (self._ranks(values) != wanted)
+        return share
+
+    def _ranks(self, values: np.ndarray) -> np.ndarray:
+        size = np.abs(values)
+        return (size[:, None] > size[:, :, None] + self._rounding).sum(axis=2)
+
+    # --- which edge ---------------------------------------------------------------------------------------------------
+
+    def edge_effects(self) -> "pd.DataFrame":
+        """One line per edge (or per graph, where each is one change): how far it moves the values, largest first.
+
+        Columns: ``effect``, the mean of |difference| over rows, features and outputs; ``feature``, which moves most;
+        ``by``, the mean of its |difference|. The difference is that between a graph and the reference, or, where
+        ``edges`` are known, between the means of the graphs with and without the edge.
+        """
+        import pandas as pd
+
+        lines = []
+        for label, difference in self._differences():
+            by_feature = np.abs(difference).reshape(*difference.shape[:2], -1).mean(axis=(0, 2))
+            moved = int(by_feature.argmax())
+            lines.append((label, float(by_feature.mean()), self.feature_names[moved], float(by_feature[moved])))
+        frame = pd.DataFrame(lines, columns=["edge", "effect", "feature", "by"]).set_index("edge")
+        return frame.sort_values("effect", ascending=False, kind="stable")
+
+    def _differences(self) -> list[tuple[str, np.ndarray]]:
+        if self.edges is None:
+            assert self.labels is not None
+            return [(label, own - self._centre) for label, own in zip(self.labels, self.values, strict=True)]
+        weights = np.asarray(self.weights)
+        found = []
+        for edge in sorted({edge for each in self.edges for edge in each}, key=str):
+            has = np.array([edge in set(each) for each in self.edges])
+            if has.all():
+                continue  # all graphs agree: nothing can be told about it
+            with_it, without = (
+                np.tensordot(weights[part] / weights[part].sum(), self.values[part], axes=1) for part in (has, ~has)
+            )
+            cause, effect = edge
+            found.append((f"{cause} -> {effect}", with_it - without))
+        return found
+
+    # --- tables -------------------------------------------------------------------------------------------------------
+
+    def output(self, which: int | str) -> "Sensitivity":
+        """The sensitivity of one output, by position or name."""
+        if self.values.ndim == 3:
+            raise UnknownMethodError("the model has one output; there is none to choose")
+        count = self.values.shape[3]
+        names: list[Any] = list(self.output_names) if self.output_names is not None else list(range(count))
+        place = names.index(which) if which in names else which
+        if isinstance(place, bool) or not isinstance(place, int | np.integer) or not -count <= place < count:
+            raise UnknownMethodError(f"there is no output {which!r}; the outputs are {names}")
+        reference = None if self.reference is None else self.reference[..., place]
+        return replace(self, values=self.values[..., place], reference=reference, output_names=None)
+
+    def to_frame(self, row: int | None = None) -> "pd.DataFrame":
+        """One line per feature: mean, lowest and highest over the graphs, and the shares of changed signs and ranks.
+
+        Of one row the values themselves; of all rows the mean of |value| over rows (and outputs) under each graph, and
+        the mean of the shares. A single row of several outputs needs one to be picked with :meth:`output`.
+        """
+        import pandas as pd
+
+        per_graph = self.importance() if row is None else self._row(self.values, self.check_row(row))
+        shares = [
+            self._row(share[None], self.check_row(row))[0]
+            if row is not None
+            else share.reshape(*share.shape[:2], -1).mean(axis=(0, 2))
+            for share in (self.sign_changes, self.rank_changes)
+        ]
+        columns = {
+            "mean": np.asarray(self.weights) @ per_graph,
+            "lowest": per_graph.min(axis=0),
+            "highest": per_graph.max(axis=0),
+            "sign changes": shares[0],
+            "rank changes": shares[1],
+        }
+        return pd.DataFrame(columns, index=pd.Index(self.feature_names, name="feature"))
+
+    def importance(self) -> np.ndarray:
+        """The mean of |value| over rows and outputs under each graph, (graphs, features)."""
+        sizes = np.abs(self.values)
+        return sizes.reshape(*sizes.shape[:3], -1).mean(axis=(1, 3))
+
+    def check_row(self, row: Any) -> int:
+        """The row as a position, or an :class:`~shap_asv.errors.ExplanationError`."""
+        n_rows = self.values.shape[1]
+        if isinstance(row, bool) or not isinstance(row, int | np.integer) or not -n_rows <= row < n_rows:
+            raise ExplanationError(f"there is no row {row!r}; {n_rows} were explained, the rows are 0 to {n_rows - 1}")
+        return int(row)
+
+    def _row(self, values: np.ndarray, row: int) -> np.ndarray:
+        if values.ndim == 4:
+            raise UnknownMethodError(
+                f"the model has {values.shape[3]} outputs; pick one first: sensitivity.output({values.shape[3] - 1})"
+            )
+        return values[:, row]
+
+    def __repr__(self) -> str:
+        n_rows = self.values.shape[1]
+        frame = self.to_frame() + 0.0
+        frame.index.name = None
+        formats: dict[str, Any] = dict.fromkeys(["mean", "lowest", "highest"], "{:.4f}".format)
+        formats |= dict.fromkeys(["sign changes", "rank changes"], "{:.0%}".format)
+        lines = [
+            f"Sensitivity of {n_rows} row{'s' if n_rows > 1 else ''} to {self.n_graphs} graph"
+            f"{'s' if self.n_graphs > 1 else ''}: mean |value| per feature over the rows, and over the graphs its "
+            "lowest and highest",
+            frame.to_string(formatters=formats),
+        ]
+        effects = self.edge_effects()
+        if len(effects) and effects["effect"].iloc[0] > self._rounding:
+            first = effects.iloc[0]
+            lines.append(
+                f"{effects.index[0]} matters most: it moves values by {first['effect']:.2g} on average, "
+                f"those of {first['feature']} by {first['by']:.2g}"
+            )
+        if self.ideals is not None:
+            together, apart = self.ideals
+            lines.append(f"{together:,} coalitions evaluated for all graphs together, {apart:,} one by one")
+        return "\n".join(lines)

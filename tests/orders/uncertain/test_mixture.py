@@ -1,0 +1,241 @@
+"""GraphMixture: the weighted mean of its graphs in everything that is linear, and what is not."""
+
+import pickle
+from itertools import permutations
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from shap_asv.errors import BudgetExceededError, CausalGraphError, OrdersError
+from shap_asv.orders import CausalOrder
+from shap_asv.orders.sampling import methods_used
+from shap_asv.orders.uncertain import GraphMixture, PartialGraph, union
+from shap_asv.orders.weights import weigh_ideals
+from tests.oracles.brute_force import topological_orders
+from tests.oracles.partly_directed import consistent_extensions
+from tests.oracles.random_problems import random_edges
+
+
+def phi_by_definition(n, weighted_edges, nu):
+    """Mean over graphs, then over topological orders, of marginal contributions; ``nu`` maps frozensets to numbers."""
+    phi = np.zeros(n)
+    total = sum(weight for _, weight in weighted_edges)
+    for edges, weight in weighted_edges:
+        orders = topological_orders(n, edges)
+        for order in orders:
+            for k, v in enumerate(order):
+                gain = nu[frozenset(order[: k + 1])] - nu[frozenset(order[:k])]
+                phi[v] += weight / total / len(orders) * gain
+    return phi
+
+
+def random_graphs(seed, n=5, k=4):
+    rng = np.random.default_rng(seed)
+    graphs = []
+    for _ in range(k):
+        name = rng.permutation(n)
+        graphs.append([(int(name[a]), int(name[b])) for a, b in random_edges(rng, n, "dag")])
+    return rng, graphs
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_attributions_are_the_weighted_mean(seed):
+    rng, graphs = random_graphs(seed)
+    shares = rng.random(len(graphs)) * 10.0 ** rng.integers(-3, 3, len(graphs))
+    mixture = GraphMixture([CausalOrder.from_edges(g, features=range(5)) for g in graphs], shares)
+    weights = weigh_ideals(mixture)
+    values = {frozenset(np.flatnonzero(row).tolist()): rng.normal() for row in weights.coalitions}
+    nu = np.array([values[frozenset(np.flatnonzero(row).tolist())] for row in weights.coalitions])
+    wanted = phi_by_definition(5, list(zip(graphs, shares, strict=True)), values)
+    np.testing.assert_allclose(nu @ weights.matrix, wanted, atol=1e-12, rtol=0)
+    separate = np.zeros(5)
+    for graph, share in zip(graphs, shares / shares.sum(), strict=True):
+        own = weigh_ideals(CausalOrder.from_edges(graph, features=range(5)))
+        separate += (
+            share * np.array([values[frozenset(np.flatnonzero(row).tolist())] for row in own.coalitions]) @ own.matrix
+        )
+    np.testing.assert_allclose(nu @ weights.matrix, separate, atol=1e-12, rtol=0)
+    assert mixture.count_ideals() == len(weights.coalitions)
+    sizes = weights.coalitions.sum(axis=1)
+    assert (np.diff(sizes) >= 0).all()
+    assert sizes[0] == 0
+    assert sizes[-1] == 5
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("gathered", [5, 1 << 21])
+def test_each_graph_by_itself_over_the_union(seed, gathered, monkeypatch):
+    monkeypatch.setattr(union, "GATHERED", gathered)
+    rng, graphs = random_graphs(seed)
+    orders = [CausalOrder.from_edges(g, features=range(5)) for g in graphs]
+    coalitions, matrix = union.weigh_each(orders, 1000)
+    values = {frozenset(np.flatnonzero(row).tolist()): rng.normal() for row in coalitions}
+    nu = np.array([values[frozenset(np.flatnonzero(row).tolist())] for row in coalitions])
+    wanted = [phi_by_definition(5, [(graph, 1.0)], values) for graph in graphs]
+    np.testing.assert_allclose((nu @ matrix).reshape(len(graphs), 5), wanted, atol=1e-12, rtol=0)
+    with pytest.raises(BudgetExceededError, match="ideals"):
+        union.weigh_each(orders, len(coalitions) - 1)
+
+
+def test_more_than_64_features_and_many_folds(monkeypatch):
+    monkeypatch.setattr(union, "GATHERED", 50)
+    names = list(range(70))
+    chain = [(a, a + 1) for a in range(69)]
+    turned = [[(1, 0), (0, 2), *chain[2:]], [*chain[:-2], (67, 69), (69, 68)], chain]
+    orders = [CausalOrder.from_edges(edges, features=names) for edges in turned]
+    weights = weigh_ideals(GraphMixture(orders, [1, 1, 2]))
+    rng = np.random.default_rng(0)
+    values = {row.tobytes(): rng.normal() for row in weights.coalitions}
+    assert len(values) == len(weights.coalitions) == GraphMixture(orders).count_ideals() == 71 + 2
+    separate = sum(
+        share * np.array([values[row.tobytes()] for row in own.coalitions]) @ own.matrix
+        for share, own in (
+            (0.25, weigh_ideals(orders[0])),
+            (0.25, weigh_ideals(orders[1])),
+            (0.5, weigh_ideals(orders[2])),
+        )
+    )
+    nu = np.array([values[row.tobytes()] for row in weights.coalitions])
+    np.testing.assert_allclose(nu @ weights.matrix, separate, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("weights", [[1e-300, 1.0], [1e300, 1e-5], [1e308, 1e308], [5e-324, 5e-324]])
+def test_weights_of_any_magnitude(weights):
+    forth, back = (CausalOrder.from_edges([edge], features=["a", "b"]) for edge in (("a", "b"), ("b", "a")))
+    mixture = GraphMixture([forth, back], weights)
+    exact = [weights[0] / max(weights), weights[1] / max(weights)]
+    assert sum(mixture.weights) == pytest.approx(1, abs=1e-15)
+    assert mixture.weights[0] / mixture.weights[1] == pytest.approx(exact[0] / exact[1], rel=1e-9)
+    matrix = weigh_ideals(mixture).matrix.toarray()
+    assert np.isfinite(matrix).all()
+    assert matrix.sum(axis=1)[-1] == pytest.approx(1)
+
+
+def test_equal_graphs_are_merged():
+    one = CausalOrder.from_edges([("a", "b"), ("b", "c")], features=["a", "b", "c"])
+    same = CausalOrder.from_edges([("a", "b"), ("b", "c"), ("a", "c")], features=["c", "b", "a"])
+    other = CausalOrder.from_edges([("a", "b")], features=["b", "c", "a"])
+    mixture = GraphMixture([one, same, other], [1, 2, 1])
+    assert mixture.n_graphs == 2
+    assert mixture.features == ("a", "b", "c")
+    assert mixture.weights == (0.75, 0.25)
+    assert mixture.edge_certainty == {("a", "b"): 1.0, ("b", "c"): 0.75}
+    np.testing.assert_allclose(mixture.precedence, [[0, 1, 0.75], [0, 0, 0.75], [0, 0, 0]])
+    assert pickle.loads(pickle.dumps(mixture)) == mixture
+
+
+@pytest.mark.parametrize("n_groups", [None, 50])
+@pytest.mark.parametrize("method", ["auto", "perfect"])
+def test_sampled_orders_follow_the_mixture(method, n_groups):
+    graphs = [[(0, 1), (1, 2)], [(2, 1)], [(0, 2), (1, 2)]]
+    mixture = GraphMixture([CausalOrder.from_edges(g, features=range(3)) for g in graphs], [3, 2, 1])
+    draws = mixture.sample_topological_orders(6000, seed=1, method=method, n_groups=n_groups)
+    wanted = dict.fromkeys(permutations(range(3)), 0.0)
+    for graph, weight in zip(graphs, (3, 2, 1), strict=True):
+        orders = topological_orders(3, graph)
+        for order in orders:
+            wanted[tuple(order)] += weight / 6 / len(orders)
+    for order, chance in wanted.items():
+        share = (draws == order).all(axis=1).mean()
+        assert abs(share - chance) <= 5 * np.sqrt(chance * (1 - chance) / 6000), order
+    again = mixture.sample_topological_orders(6000, seed=1, method=method, n_groups=n_groups)
+    assert (again == draws).all()
+
+
+def test_graphs_are_spread_evenly_in_groups():
+    forth, back = (CausalOrder.from_edges([edge], features=["a", "b"]) for edge in (("a", "b"), ("b", "a")))
+    draws = GraphMixture([forth, back], [3, 1]).sample_topological_orders(400, seed=0, n_groups=100)
+    assert ((draws[:, 0] == 0).reshape(100, 4).sum(axis=1) == 3).all()
+    assert len({tuple(group) for group in (draws[:, 0] == 0).reshape(100, 4)}) == 4  # at any place of the group
+
+
+def test_the_common_order_is_something_else():
+    chain, back = ([("a", "b"), ("b", "c")], [("c", "b"), ("b", "a")])
+    mixture = GraphMixture([CausalOrder.from_edges(edges, features=["a", "b", "c"]) for edges in (chain, back)])
+    common = mixture.common_order()
+    assert common == CausalOrder.from_edges([], features=["a", "b", "c"])
+    nu = {frozenset(s): float(len(s) >= 2) for s in ("", "a", "b", "c", "ab", "ac", "bc", "abc")}
+
+    def phi(weights):
+        rows = [frozenset(np.array(["a", "b", "c"])[row].tolist()) for row in weights.coalitions]
+        return np.array([nu[row] for row in rows]) @ weights.matrix
+
+    np.testing.assert_allclose(phi(weigh_ideals(mixture)), [0, 1, 0], atol=1e-12)
+    np.testing.assert_allclose(phi(weigh_ideals(common)), [1 / 3, 1 / 3, 1 / 3], atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_common_order_by_definition(seed):
+    _, graphs = random_graphs(seed, k=3)
+    common = GraphMixture([CausalOrder.from_edges(g, features=range(5)) for g in graphs]).common_order()
+    for v in range(5):
+        above = []
+        for graph in graphs:
+            whole = nx.DiGraph(graph)
+            whole.add_nodes_from(range(5))
+            above.append(nx.ancestors(whole, v))
+        assert common.ancestors(v) == set.intersection(*above)
+
+
+def test_mean_over_the_dags_of_a_class():
+    undirected = [(0, 1), (1, 2), (2, 3), (1, 3)]
+    mixture = PartialGraph(range(4), undirected=undirected).mixture()
+    dags = consistent_extensions([], undirected)
+    weights = weigh_ideals(mixture)
+    rng = np.random.default_rng(0)
+    values = {frozenset(np.flatnonzero(row).tolist()): rng.normal() for row in weights.coalitions}
+    nu = np.array([values[frozenset(np.flatnonzero(row).tolist())] for row in weights.coalitions])
+    wanted = phi_by_definition(4, [(sorted(dag), 1.0) for dag in dags], values)
+    np.testing.assert_allclose(nu @ weights.matrix, wanted, atol=1e-12, rtol=0)
+
+
+def test_limits():
+    free = CausalOrder.from_edges([], features=range(10))
+    chain = CausalOrder.from_edges([(a, a + 1) for a in range(9)])
+    back = CausalOrder.from_edges([(a + 1, a) for a in range(9)], features=range(10))
+    for mixture, exact in ((GraphMixture([free, chain]), 1024), (GraphMixture([chain, back]), 20)):
+        assert mixture.count_ideals() == exact
+        for limit in (exact - 1, 5):
+            with pytest.raises(BudgetExceededError, match=f"2 graphs on 10 features have more than {limit:,} ideals"):
+                mixture.count_ideals(limit)
+            with pytest.raises(BudgetExceededError, match="ideals"):
+                weigh_ideals(mixture, limit)
+        assert mixture.count_ideals(exact) == exact
+        assert weigh_ideals(mixture, exact).n_coalitions == exact
+    fresh = GraphMixture([chain, back])
+    for limit in (3, 19):
+        with pytest.raises(BudgetExceededError):
+            fresh.count_ideals(limit)
+    assert fresh.count_ideals() == 20
+
+
+def test_methods_used():
+    forest = CausalOrder.from_edges([("a", "b")], features=["a", "b", "c"])
+    polytree = CausalOrder.from_edges([("a", "c"), ("b", "c")], features=["a", "b", "c"])
+    assert methods_used(GraphMixture([forest, polytree])) == ("forest", "polytree")
+
+
+@pytest.mark.parametrize(
+    ("orders", "weights", "error", "message"),
+    [
+        ([], None, CausalGraphError, "a mixture of no graphs"),
+        (["ab", "ac"], None, CausalGraphError, "graphs are over different features: graph 0 has no feature 'c'"),
+        (["ab", "a"], None, CausalGraphError, "graphs are over different features: graph 1 has no feature 'b'"),
+        (["ab", "ab"], [1, 0], OrdersError, "graph 1 has weight 0; weights are positive"),
+        (["ab", "ab"], [-1, 2], OrdersError, "graph 0 has weight -1; weights are positive"),
+        (["ab", "ab"], [1, float("nan")], OrdersError, "graph 1 has weight nan"),
+        (["ab", "ab"], [1, float("inf")], OrdersError, "graph 1 has weight inf"),
+        (["ab", "ab"], [1], OrdersError, "2 graphs need as many weights"),
+        (["ab", "ab"], ["x", "y"], OrdersError, "must be numbers"),
+    ],
+)
+def test_bad_mixtures(orders, weights, error, message):
+    graphs = [CausalOrder.from_edges([], features=list(names)) for names in orders]
+    with pytest.raises(error, match=message):
+        GraphMixture(graphs, weights)
+
+
+def test_only_orders_are_mixed():
+    with pytest.raises(CausalGraphError, match="graph 0 of the mixture is a DiGraph"):
+        GraphMixture([nx.DiGraph([("a", "b")])])

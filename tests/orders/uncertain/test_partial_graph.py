@@ -1,0 +1,297 @@
+"""PartialGraph: its extensions against the definition, known counts, uniform draws, Meek's rules, bad input."""
+
+import pickle
+from collections import Counter
+from itertools import combinations
+from math import factorial
+
+import networkx as nx
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from shap_asv.errors import ApproximationWarning, BudgetExceededError, CausalGraphError, UnknownFeatureError
+from shap_asv.orders import CausalOrder
+from shap_asv.orders.uncertain import PartialGraph, extensions
+from tests.oracles.partly_directed import consistent_extensions, graph_of_kinds, partly_directed_graphs
+from tests.orders.uncertain.all_graphs import check
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_extensions_of_every_small_graph(n):
+    counts = [check(n, *graph) for graph in partly_directed_graphs(n)]
+    assert (len(counts), sum(map(bool, counts))) == {1: (1, 1), 2: (4, 4), 3: (62, 62), 4: (3608, 3317)}[n]
+    assert max(counts) == factorial(n)
+
+
+@pytest.mark.parametrize("n", [5, 6])
+def test_extensions_of_some_larger_graphs(n):
+    rng = np.random.default_rng(n)
+    pairs = list(combinations(range(n), 2))
+    counts = []
+    while len(counts) < 250:
+        directed, undirected = graph_of_kinds(pairs, rng.choice(4, p=[0.3, 0.15, 0.15, 0.4], size=len(pairs)).tolist())
+        if nx.is_directed_acyclic_graph(nx.DiGraph(directed)):
+            counts.append(check(n, directed, undirected))
+    assert 20 < sum(map(bool, counts)) < 250
+
+
+def test_extensions_of_graphs_with_background_knowledge():
+    """A CPDAG with some edges of one of its DAGs told: every one is extendable, and splits are needed."""
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        undirected = [pair for pair in combinations(range(6), 2) if rng.random() < 0.75]
+        dag = {pair: pair[:: rng.choice((-1, 1))] for pair in undirected}
+        told = [dag[pair] for pair in undirected if rng.random() < 0.2]
+        rest = [pair for pair in undirected if dag[pair] not in told]
+        if nx.is_directed_acyclic_graph(nx.DiGraph(told)):
+            check(6, told, rest)
+
+
+def test_extensions_with_bidirected_edges():
+    rng = np.random.default_rng(1)
+    counts = []
+    pairs = list(combinations(range(5), 2))
+    while len(counts) < 300:
+        kinds = rng.choice(5, p=[0.35, 0.15, 0.15, 0.25, 0.1], size=len(pairs))
+        directed, undirected = graph_of_kinds(pairs, [k % 4 for k in kinds.tolist()])
+        both = [pair for pair, kind in zip(pairs, kinds, strict=True) if kind == 4]
+        if both and nx.is_directed_acyclic_graph(nx.DiGraph(directed)):
+            counts.append(check(5, directed, undirected, both))
+    assert 20 < sum(map(bool, counts)) < 300
+    assert max(counts) > 1
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 20])
+def test_known_counts(n):
+    nodes = range(n)
+    assert PartialGraph(nodes, undirected=combinations(nodes, 2)).count() == factorial(n)
+    assert PartialGraph(nodes, undirected=[(v, v + 1) for v in range(n - 1)]).count() == n
+    tree = nx.random_labeled_tree(n, seed=n)
+    assert PartialGraph(nodes, undirected=tree.edges).count() == n
+    # complete but for one edge: the two ends are together first in none, 2 (n-1)! - (n-2)! ... by He, Jia and Yu
+    if n > 2:
+        nearly = [pair for pair in combinations(nodes, 2) if pair != (0, 1)]
+        assert PartialGraph(nodes, undirected=nearly).count() == 2 * factorial(n - 1) - factorial(n - 2)
+
+
+def test_parts_multiply():
+    triangle = list(combinations(range(3), 2))
+    two = PartialGraph(range(6), undirected=[*triangle, *((a + 3, b + 3) for a, b in triangle)])
+    assert two.count() == 36
+    assert len({frozenset(dag.edges) for dag in two.extensions()}) == 36
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_counts_of_chordal_graphs(seed):
+    rng = np.random.default_rng(seed)
+    while True:
+        undirected = [pair for pair in combinations(range(7), 2) if rng.random() < 0.5]
+        graph = nx.Graph(undirected)
+        if 4 < len(undirected) < 13 and nx.is_chordal(graph):
+            break
+    wanted = consistent_extensions([], undirected)
+    assert PartialGraph(range(7), undirected=undirected).count() == len(wanted)
+
+
+def test_large_classes_are_counted_in_polynomial_time():
+    n = 200
+    band = PartialGraph(range(n), undirected=[(a, b) for a in range(n) for b in range(a + 1, min(n, a + 6))])
+    count = band.count()
+    assert count > n  # every node can be the source
+    for dag in band.sample(3, seed=0):
+        assert nx.is_directed_acyclic_graph(dag)
+        assert {frozenset(edge) for edge in dag.edges} == band.undirected
+        for v in dag:
+            assert all(dag.has_edge(a, b) or dag.has_edge(b, a) for a, b in combinations(dag.predecessors(v), 2))
+
+
+CASES = {
+    "chordal": ([], [(0, 1), (1, 2), (0, 2), (2, 3), (1, 3), (3, 4), (3, 5)]),
+    "two parts": ([], [(0, 1), (1, 2), (3, 4), (4, 5), (3, 5)]),
+    "background knowledge": (
+        [(0, 4)],
+        [(0, 1), (1, 2), (0, 2), (2, 3), (1, 3), (0, 3), (3, 4), (1, 4), (2, 4), (4, 5)],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_draws_are_uniform(case):
+    directed, undirected = CASES[case]
+    wanted = consistent_extensions(directed, undirected)
+    graph = PartialGraph(range(6), directed, undirected)
+    draws = Counter(frozenset(dag.edges) for dag in graph.sample(200 * len(wanted), seed=7))
+    assert set(draws) == wanted
+    assert chisquare(list(draws.values())).pvalue > 1e-3
+
+
+def test_draws_with_bidirected_edges_are_uniform():
+    graph = PartialGraph("abcd", undirected=["ab", "bc", "ac"], bidirected=["ad"])
+    wanted = consistent_extensions([], [("a", "b"), ("b", "c"), ("a", "c")], [("a", "d")])
+    draws = Counter(frozenset(e for e in dag.edges if "<" not in e[0]) for dag in graph.sample(400, seed=1))
+    assert set(draws) == wanted
+    assert chisquare(list(draws.values())).pvalue > 1e-3
+
+
+def test_draws_repeat_with_a_seed():
+    graph = PartialGraph("abcd", undirected=["ab", "bc", "cd"])
+    one, two, other = ([sorted(dag.edges) for dag in graph.sample(20, seed=seed)] for seed in (3, 3, 4))
+    assert one == two != other
+
+
+# --- Meek's rules -------------------------------------------------------------------------------------------------
+
+
+def arrows(*edges):
+    return [tuple(edge) for edge in edges]
+
+
+@pytest.mark.parametrize(
+    ("directed", "undirected", "then"),
+    [
+        (arrows("ca"), ["ab"], "ab"),
+        (arrows("ac", "cb"), ["ab"], "ab"),
+        (arrows("cb", "db"), ["ab", "ac", "ad"], "ab"),
+        (arrows("cd", "db"), ["ab", "ac", "ad"], "ab"),
+    ],
+    ids=["rule 1", "rule 2", "rule 3", "rule 4"],
+)
+def test_each_of_meeks_rules(directed, undirected, then):
+    graph = PartialGraph("abcd", directed, undirected)
+    assert tuple(then) in graph.oriented().directed
+    found = [set(dag.edges) for dag in graph.extensions()]
+    assert found
+    assert all(tuple(then) in edges for edges in found)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_oriented_edges_are_those_that_all_extensions_share(seed):
+    """Meek's rules are complete for a CPDAG with background knowledge."""
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(6)
+    dag = [(int(order[a]), int(order[b])) for a, b in combinations(range(6), 2) if rng.random() < 0.5]
+    graph = nx.DiGraph(dag)
+    graph.add_nodes_from(range(6))
+    cpdag = PartialGraph.equivalence_class_of(graph)
+    told = [edge for edge in dag if frozenset(edge) in cpdag.undirected and rng.random() < 0.3]
+    rest = [edge for edge in cpdag.undirected if not {tuple(edge), tuple(edge)[::-1]} & set(told)]
+    known = PartialGraph(range(6), cpdag.directed | set(told), rest).oriented()
+    found = consistent_extensions(known.directed, [tuple(pair) for pair in known.undirected])
+    assert frozenset(dag) in found
+    assert known.directed == frozenset.intersection(*found)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_equivalence_class(seed):
+    """All DAGs with the same skeleton and v-structures, by trying every direction of every edge."""
+    rng = np.random.default_rng(seed)
+    dag = [(a, b) for a, b in combinations(range(5), 2) if rng.random() < 0.6]
+    graph = nx.DiGraph(dag)
+    graph.add_nodes_from(range(5))
+    cpdag = PartialGraph.equivalence_class_of(graph)
+    near = {frozenset(edge) for edge in dag}
+    same = {
+        (frozenset((a, b)), c) for a, c in dag for b, d in dag if c == d and a != b and frozenset((a, b)) not in near
+    }
+    every = consistent_extensions([], dag) if not same else None
+    found = {frozenset(extension.edges) for extension in cpdag.extensions()}
+    assert frozenset(dag) in found
+    if every is not None:
+        assert found == every
+    for edges in found:
+        assert {
+            (frozenset((a, b)), c)
+            for a, c in edges
+            for b, d in edges
+            if c == d and a != b and frozenset((a, b)) not in near
+        } == same
+
+
+# --- other things -------------------------------------------------------------------------------------------------
+
+
+def test_more_extensions_than_the_limit():
+    graph = PartialGraph(range(12), undirected=combinations(range(12), 2))
+    with pytest.raises(BudgetExceededError, match=r"479,001,600 DAGs, more than limit=1,000; .*sample"):
+        graph.extensions()
+    assert len({frozenset(next(iter(graph)).edges)}) == 1
+    with pytest.warns(ApproximationWarning, match="479,001,600 DAGs; the mean is over 50 uniform draws"):
+        assert graph.mixture(limit=50, seed=0).n_graphs == 50
+
+
+def test_splitting_has_a_limit(monkeypatch):
+    directed, undirected = CASES["background knowledge"]
+    state = PartialGraph(range(6), directed, undirected)._closed
+    with pytest.raises(BudgetExceededError, match="takes more than 2 splits"):
+        extensions.Extensions(state, most_splits=2).count()
+
+
+def test_hidden_common_causes():
+    graph = PartialGraph("abc", [("a", "b")], (), ["ab", "bc"])
+    assert graph.hidden == ("a <-> b", "b <-> c")
+    assert set(graph.to_graph().edges) == {
+        ("a", "b"),
+        ("a <-> b", "a"),
+        ("a <-> b", "b"),
+        ("b <-> c", "b"),
+        ("b <-> c", "c"),
+    }
+    (order,) = graph.mixture().orders
+    assert order == CausalOrder.from_edges([("a", "b")], features=["a", "b", "c"])
+
+
+def test_value():
+    one = PartialGraph("abc", [("a", "b")], [("b", "c")])
+    two = PartialGraph(("a", "b", "c"), {("a", "b")}, {frozenset("bc")})
+    assert one == two
+    assert hash(one) == hash(two)
+    assert pickle.loads(pickle.dumps(one)) == one
+    assert repr(one) == "PartialGraph(3 nodes, 1 directed edge, 1 undirected edge: a -> b, b - c)"
+    assert repr(PartialGraph("a")) == "PartialGraph(1 node, no edges: a)"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (("abc", [("a", "b"), ("b", "c"), ("c", "a")]), CausalGraphError, "cycle: a -> b -> c -> a"),
+        (("ab", [("a", "b"), ("b", "a")]), CausalGraphError, "cycle: a -> b -> a"),
+        (("ab", [("a", "b")], ["ab"]), CausalGraphError, "'a' and 'b' are joined by a directed and an undirected"),
+        (("ab", [], ["ab"], ["ab"]), CausalGraphError, "'a' and 'b' are joined by an undirected and a bidirected"),
+        (("ab", [], ["aa"]), CausalGraphError, "self-loop at 'a'"),
+        ((["age", "sex"], [("Age", "sex")]), UnknownFeatureError, "no feature 'Age'; did you mean 'age'"),
+        ((["a", "a"],), CausalGraphError, "names 'a' twice"),
+        (([],), CausalGraphError, "nodes is empty"),
+        ((["a", "b"], [], ["abc"]), CausalGraphError, "an edge is a pair"),
+    ],
+)
+def test_bad_graphs(arguments, error, message):
+    with pytest.raises(error, match=message):
+        PartialGraph(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("directed", "undirected", "message"),
+    [
+        ([], ["ab", "bc", "cd", "da"], r"a - b - c - d - a is a cycle of undirected edges without a chord"),
+        (arrows("ab", "dc"), ["bc"], r"b - c would have to be .* new v-structure"),
+        (arrows("ab", "bc", "cd"), ["da", "ac"], None),
+    ],
+)
+def test_no_consistent_extension(directed, undirected, message):
+    graph = PartialGraph("abcd", directed, undirected)
+    if message is None:
+        assert len(graph.extensions()) == len(consistent_extensions(directed, [tuple(e) for e in undirected])) == 1
+        return
+    for ask in (graph.count, graph.extensions, lambda: graph.sample(1), graph.mixture):
+        with pytest.raises(CausalGraphError, match=f"no consistent extension: {message}"):
+            ask()
+
+
+def test_arguments():
+    graph = PartialGraph("ab", undirected=["ab"])
+    for ask in (lambda: graph.extensions(limit=0), lambda: graph.sample(0), lambda: graph.mixture(limit=-1)):
+        with pytest.raises(ValueError, match="is no positive integer"):
+            ask()
+    with pytest.raises(CausalGraphError, match="undirected edges, such as a - b; extensions"):
+        graph.to_graph()
