@@ -120,7 +120,9 @@ NETWORKS = {
     "one CPT missing": Bad(lambda c: explain(half_a_network()), NetworkError, "node 'b' has no CPT"),
     "edge that its CPT does not know": Bad(lambda c: explain(edge_after_the_tables()), NetworkError, "make them agree"),
     "cycle": Bad(lambda c: explain(circle()), NetworkError, "has a cycle"),
-    "continuous": Bad(lambda c: explain(LinearGaussianBayesianNetwork([("a", "b")])), NetworkError, "continuous nodes"),
+    "a linear Gaussian network without CPDs": Bad(
+        lambda c: explain(LinearGaussianBayesianNetwork([("a", "b")])), NetworkError, "node 'a' has no CPD; add one"
+    ),
     "repeated states": Bad(lambda c: explain(coin(states=["x", "x"])), NetworkError, "repeated states"),
     "too few state names": Bad(lambda c: explain(coin(states=["x"])), NetworkError, "2 entries"),
     "negative probability": Bad(lambda c: explain(coin((1.5, -0.5))), NetworkError, "negative probability -0.5"),
