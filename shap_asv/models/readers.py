@@ -71,9 +71,7 @@ def _trees(
 ) -> Reader:
     """A row for a tree library: one parser, and the sum of products over states that follows from it."""
 
-    def read(
-        estimator: Any, columns: TableInputs, cardinalities: tuple[int, ...], call: ModelCall
-    ) -> SumOfProducts:
+    def read(estimator: Any, columns: TableInputs, cardinalities: tuple[int, ...], call: ModelCall) -> SumOfProducts:
         return state_regions(parse(estimator, call), columns, cardinalities, describe(estimator))
 
     return Reader(name, "tree", applies, read, tolerance, probabilities, parse)

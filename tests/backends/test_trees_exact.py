@@ -94,7 +94,12 @@ def comb(n, rng):
     node = {"value": [3.0], "cover": 2.0}
     for j in [0, *range(n - 1, -1, -1)]:
         leaf = {"value": [float(rng.normal())], "cover": float(rng.integers(1, 9))}
-        inner = {"column": j, "threshold": float(rng.normal()), "nan_left": True, "cover": leaf["cover"] + node["cover"]}
+        inner = {
+            "column": j,
+            "threshold": float(rng.normal()),
+            "nan_left": True,
+            "cover": leaf["cover"] + node["cover"],
+        }
         node = {**inner, "left": node, "right": leaf} if rng.random() < 0.5 else {**inner, "left": leaf, "right": node}
     return node
 

@@ -110,9 +110,7 @@ def over_ideals(nu, n, parents):
     for layer in reversed(layers[:-1]):
         for ideal in layer:
             down[ideal] = sum(
-                down[ideal | 1 << v]
-                for v in range(n)
-                if not ideal >> v & 1 and all(ideal >> p & 1 for p in parents[v])
+                down[ideal | 1 << v] for v in range(n) if not ideal >> v & 1 and all(ideal >> p & 1 for p in parents[v])
             )
     total = down[0]
     phi = np.zeros(n)

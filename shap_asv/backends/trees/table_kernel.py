@@ -11,6 +11,7 @@ Patterns that hold the same ideal have the same phi and share a row of the table
 
 from numba import njit
 
+
 @njit(nogil=True, cache=True)
 def number_patterns(lengths, steps, closed, cell_at, row_of, ideal, n_rows):  # type: ignore[no-untyped-def]
     """Which row of a table each pattern has, for sets with ``lengths`` (sets,) features; n_rows (sets,) rows each.
