@@ -64,6 +64,23 @@ class CoalitionWeights:
         """The coalitions turned round: bool array (n, m), one contiguous row per feature."""
         return np.ascontiguousarray(self.coalitions.T)
 
+    def steps(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The steps ``S -> S + i`` that carry weight, by feature: source S, feature i and weight, each (edges,).
+
+        What a feature adds to S stands in row S with a minus sign. O(entries of the matrix).
+
+        Examples
+        --------
+        >>> from shap_asv.orders import CausalOrder
+        >>> source, feature, weight = weigh_ideals(CausalOrder.from_edges([("a", "b")])).steps()
+        >>> source.tolist(), feature.tolist(), weight.tolist()
+        ([0, 1], [0, 1], [1.0, 1.0])
+        """
+        columns = self.by_feature
+        feature = np.repeat(np.arange(columns.shape[1]), np.diff(columns.indptr))
+        leaving = ~self.coalitions[columns.indices, feature]
+        return columns.indices[leaving], feature[leaving], -columns.data[leaving]
+
     @cached_property
     def by_feature(self) -> sp.csc_array:
         """The same matrix, stored by columns."""
