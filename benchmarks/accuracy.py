@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.experiment import AGAINST_PAPER, Claim, Experiment, Plot, Progress, Result, Size, Table
 
 if TYPE_CHECKING:
-    from shap_asv.backgrounds.network import DiscreteNetwork
+    from shap_asv.backgrounds.discrete.network import DiscreteNetwork
     from shap_asv.orders import CausalOrder
 
 PAPER_ERROR = 0.08
@@ -55,7 +55,7 @@ class Setting:
 
         ``spread``: drawn as the explainer does, spread evenly within groups; else independent of one another.
         """
-        from shap_asv.backends.columns import N_GROUPS
+        from shap_asv.backends.weight_columns import N_GROUPS
         from shap_asv.orders.weights import weigh_orders
 
         orders = self.order.sample_topological_orders(
@@ -73,7 +73,7 @@ def prepare(network: DiscreteNetwork, target: str, depth: int | None, n_rows: in
 
     from benchmarks.ensembles import draw as draw_rows
     from shap_asv import AsymmetricExplainer
-    from shap_asv.backgrounds.discrete import DiscreteBackground
+    from shap_asv.backgrounds.discrete.background import DiscreteBackground
     from shap_asv.models.predictor import read_model
     from shap_asv.orders.weights import weigh_ideals
     from shap_asv.values.products import ExactProducts

@@ -1,4 +1,4 @@
-"""Past the paper: networks that are no trees, a thousand features, and what TreeSHAP takes for the same model.
+"""Past the paper: networks that are not trees, a thousand features, and what TreeSHAP takes for the same model.
 
 The paper prunes Child to a tree, and its classes grow with the number of leaves. Here: exact ASV on all edges of child,
 insurance and alarm (the target is a leaf of the network and left out of the features); the forest algorithm on the

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.graphs import KEPT_PARENT
-from shap_asv.backends.forest import PreparedForest, prepare_forest
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backends.forest.prepared import PreparedForest, prepare_forest
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.models.predictor import read_model
 
 TARGET = "XrayReport"
@@ -85,7 +85,9 @@ def prepare(network: DiscreteNetwork, features: tuple[int, ...], model: Any, **o
         model, [network.names[v] for v in features], [network.states[v] for v in features], **options
     )
     assert predictor.products is not None, predictor.reason
-    return prepare_forest(network, features, predictor.products)
+    place = {v: i for i, v in enumerate(features)}
+    causes = tuple(tuple(place[p] for p in network.parents[v] if p in place) for v in features)
+    return prepare_forest(network, features, predictor.products, order_parents=causes)
 
 
 def child_problem(n_rows: int) -> tuple[DiscreteNetwork, tuple[int, ...], tuple[np.ndarray, np.ndarray], np.ndarray]:

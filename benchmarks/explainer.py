@@ -16,8 +16,7 @@ from sklearn.preprocessing import OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from shap_asv import AsymmetricExplainer, load_network, sample_rows
-from shap_asv.explainer.fitting import fit_rows
-from shap_asv.explainer.rows import read_table
+from shap_asv.explainer.rows import fit_rows, read_table
 
 # CPU time, interpreter included: wall times of imports depend on what else the machine does.
 COLD = """
@@ -99,13 +98,13 @@ def full_child(rounds=3):
 
 
 def overhead():
-    """Planning, encoding and assembly against the whole call, for a forest that is no trivial model."""
+    """Planning, encoding and assembly against the whole call, for a forest that is not a trivial model."""
     network, model, X = fitted("child", "XrayReport", "forest", 500)
     explainer = AsymmetricExplainer(model, network)
     explainer(X, silent=True)
     whole, explanation = timed(lambda: explainer(X, silent=True))
     planning, _ = timed(lambda: explainer.plan(X))
-    encoding, _ = timed(lambda: fit_rows(explainer._execution.problem, read_table(X), None, False))
+    encoding, _ = timed(lambda: fit_rows(explainer._execution.problem, read_table(X), False))
     assembly, _ = timed(lambda: explanation[: len(X)])
     share = (planning + encoding + assembly) / whole
     print(f"overhead of planning, encoding and assembly: {share:.1%} of the run (at most 10% asked)")
@@ -158,7 +157,7 @@ def possible_states():
         network = read_network(load_network(name))
         tables = []
         for v, (parents, table) in enumerate(zip(network.parents, network.tables, strict=True)):
-            if network.names[v] != leaf:  # a leaf that is no feature sums to one
+            if network.names[v] != leaf:  # a leaf that is not a feature sums to one
                 tables += [(table > 0).astype(float), [v, *parents]]
         count = float(opt_einsum.contract(*tables, []))
         print(f"{name} without {leaf}: {count:,.0f} possible states of the other {network.n_nodes - 1} nodes")

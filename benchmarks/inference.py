@@ -22,8 +22,8 @@ import numpy as np
 from pgmpy.inference import VariableElimination
 from sklearn.tree import DecisionTreeClassifier
 
-from shap_asv.backgrounds.discrete import DiscreteBackground
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.background import DiscreteBackground
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.pgmpy_networks import load_network, read_network, to_pgmpy
 
 LEAVES = 100

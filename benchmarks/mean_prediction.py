@@ -17,7 +17,7 @@ from benchmarks.experiment import Claim, Experiment, Plot, Progress, Result, Siz
 from benchmarks.timing import shortest, timed
 
 if TYPE_CHECKING:
-    from shap_asv.backgrounds.network import DiscreteNetwork
+    from shap_asv.backgrounds.discrete.network import DiscreteNetwork
     from shap_asv.models.products import SumOfProducts
 
 ASKED_RATIO = 100.0
@@ -37,7 +37,7 @@ class Case:
 
     def ours(self) -> np.ndarray:
         """nu for every row and coalition, (rows, coalitions, outputs); nothing is kept from an earlier call."""
-        from shap_asv.backgrounds.discrete import DiscreteBackground
+        from shap_asv.backgrounds.discrete.background import DiscreteBackground
         from shap_asv.values.products import ExactProducts
 
         return ExactProducts(DiscreteBackground(self.network, self.features), self.products).values(
@@ -77,7 +77,7 @@ def prepare(network_name: str, target: str, leaves: int, n_coalitions: int, n_ro
     from benchmarks.ensembles import draw as draw_rows
     from benchmarks.ensembles import pruned_child_network
     from shap_asv import AsymmetricExplainer
-    from shap_asv.backgrounds.network import DiscreteNetwork
+    from shap_asv.backgrounds.discrete.network import DiscreteNetwork
     from shap_asv.backgrounds.pgmpy_networks import load_network, read_network
     from shap_asv.models.predictor import read_model
 
@@ -133,7 +133,7 @@ def compare(case: Case, n_asked: int, repeats: int) -> tuple:
 
 def shares(case: Case, repeats: int) -> tuple[float, float]:
     """Seconds of exact ASV of one row by ideals: the weights, and nu of all ideals."""
-    from shap_asv.backgrounds.discrete import DiscreteBackground
+    from shap_asv.backgrounds.discrete.background import DiscreteBackground
     from shap_asv.orders import CausalOrder
     from shap_asv.orders.weights import weigh_ideals
     from shap_asv.values.products import ExactProducts

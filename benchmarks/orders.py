@@ -152,7 +152,7 @@ ORDERS = Experiment(
     "Lattices of whole networks, and Markov chains",
     run,
     draw,
-    "What the paper leaves open: graphs that are no trees. The lattice of ideals of whole networks against a loop as "
+    "What the paper leaves open: graphs that are not trees. The lattice of ideals of whole networks against a loop as "
     "one would first write it, and samplers for graphs whose lattice is too large to build.",
 )
 

@@ -1,7 +1,7 @@
 """The cancer network: a first look at ASV beside SHAP, small enough to check by hand.
 
 Pollution and smoking cause cancer; cancer causes a positive X-ray and dyspnoea. A decision tree predicts cancer from
-the other four. Cancer itself is what the tree predicts, so it is no feature: the explainer sums it out of the network.
+the other four. Cancer itself is what the tree predicts, so it is not a feature: the explainer sums it out.
 
     python examples/cancer.py --out build/examples/cancer
 """

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shap_asv.backgrounds.discrete import DiscreteBackground
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.background import DiscreteBackground
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.pgmpy_networks import read_network
 from shap_asv.errors import ArgumentError, BudgetExceededError, ShapAsvError
 
@@ -47,7 +47,7 @@ def sample_rows(network: Any, n: int, seed: int | None = None) -> pd.DataFrame:
     try:
         rng = np.random.default_rng(seed)
     except (TypeError, ValueError):
-        raise ArgumentError(f"seed={seed!r} is no seed; pass a whole number >= 0, or None") from None
+        raise ArgumentError(f"seed={seed!r} is not a seed; pass a whole number >= 0, or None") from None
     uniforms = rng.random((n, background.n_nodes))
     nothing_known = np.full((1, background.n_features), -1)
     labels = background.decode(background.draws(nothing_known, uniforms)[0])

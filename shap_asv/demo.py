@@ -1,7 +1,7 @@
 """The main job on one network, from data to plots: what ``python -m shap_asv`` does.
 
 Rows are drawn from the network (or read from a CSV file), a decision tree learns to predict one node from the others,
-and the tree is explained twice: by SHAP and by ASV, over the same network. The predicted node itself is no feature;
+and the tree is explained twice: by SHAP and by ASV, over the same network. The predicted node itself is not a feature;
 the explainer sums it out.
 """
 
@@ -67,7 +67,7 @@ def run(request: Request) -> Outcome:
     target = request.target or TARGETS.get(request.network) or plain.names[-1]
     if target not in plain.names:
         raise UnknownFeatureError(
-            f"target {target!r} is no node of the network; its nodes are {', '.join(plain.names)}"
+            f"target {target!r} is not a node of the network; its nodes are {', '.join(plain.names)}"
         )
     table = (
         _read_rows(request.data, plain.names) if request.data else sample_rows(network, _TRAINING_ROWS, request.seed)

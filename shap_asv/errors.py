@@ -16,7 +16,7 @@ class ShapAsvError(ValueError):
 
 
 class CausalGraphError(ShapAsvError):
-    """The causal graph is no usable DAG: a cycle, a self-loop, undirected, empty, a repeated feature."""
+    """The causal graph is not a usable DAG: a cycle, a self-loop, undirected, empty, a repeated feature."""
 
 
 class UnknownFeatureError(ShapAsvError):
@@ -36,11 +36,11 @@ class BudgetExceededError(ShapAsvError):
 
 
 class ArgumentError(ShapAsvError):
-    """A number is out of its range: a sample of no orders, a limit below one, a distance that is no distance."""
+    """A number is out of its range: a sample of no orders, a limit below one, a distance that is not a distance."""
 
 
 class OrdersError(ShapAsvError):
-    """Explicit orders are no permutations of the features, or their weights are no weights."""
+    """Explicit orders are not permutations of the features, or their weights are not weights."""
 
 
 # --- the background distribution ----------------------------------------------------------------------------
@@ -51,11 +51,23 @@ class NetworkError(ShapAsvError):
 
 
 class UnknownStateError(ShapAsvError):
-    """A row holds a value that is no state of its feature in the network."""
+    """A row holds a value that is not a state of its feature in the network."""
 
 
 class ImpossibleEvidenceError(ShapAsvError):
     """A row has probability 0 under the network, so conditioning on it is undefined."""
+
+
+class TableError(ShapAsvError):
+    """A table cannot be learned from: datetimes, infinities, no rows, no columns, a name twice."""
+
+
+class MechanismError(ShapAsvError):
+    """A mechanism of a structural model is missing, unknown, or returned NaN or an array of the wrong shape."""
+
+
+class NotAncestralError(ShapAsvError):
+    """A structural model was asked to condition on a feature whose causes are free."""
 
 
 # --- the model and the rows ---------------------------------------------------------------------------------
@@ -104,4 +116,4 @@ class CausalGraphWarning(ShapAsvWarning):
 
 
 class ApproximationWarning(ShapAsvWarning):
-    """The result is approximate where one might have expected an exact one; the message says why."""
+    """A result is an approximation where an exact one was to be expected; the message says which and why."""

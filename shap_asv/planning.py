@@ -264,7 +264,7 @@ def _best_approximate(candidates: list[Candidate], budget: Budget) -> tuple[Cand
 def _sources_of_error(candidate: Candidate) -> tuple[int, float]:
     """0: sampled orders, 1: Monte Carlo values, 2: both; then seconds."""
     backend = candidate.backend
-    kind = 0 if backend.values != "monte_carlo" else 1 if backend.orders == "exact" else 2
+    kind = 0 if not backend.samples_values else 2 if backend.samples_orders else 1
     return kind, _seconds(candidate)
 
 
@@ -286,11 +286,11 @@ def _choose_exact(candidates: tuple[Candidate, ...], budget: Budget) -> tuple[Ca
 
 
 def _choose_sampling(candidates: tuple[Candidate, ...], budget: Budget) -> tuple[Candidate, str]:
-    runnable = [c for c in candidates if c.runnable and c.backend.orders == "sampled"]
+    runnable = [c for c in candidates if c.runnable and c.backend.samples_orders]
     if runnable:
         choice, reason = _best_approximate(runnable, budget)
         return choice, f"sampling was asked for; {reason}"
-    text = _obstacles(tuple(c for c in candidates if c.backend.orders == "sampled"))
+    text = _obstacles(tuple(c for c in candidates if c.backend.samples_orders))
     raise MethodNotApplicableError(f"algorithm='sampling' cannot run:\n{text}")
 
 

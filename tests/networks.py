@@ -6,8 +6,8 @@ import numpy as np
 
 from benchmarks.graphs import KEPT_PARENT
 from shap_asv import load_network
-from shap_asv.backgrounds.discrete import DiscreteBackground
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.background import DiscreteBackground
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.pgmpy_networks import read_network
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from tests.oracles import brute_force
 from tests.oracles.random_problems import random_edges, random_network, random_row
 

@@ -34,7 +34,7 @@ def test_own_network_and_data(tmp_path, capsys):
     ("arguments", "message"),
     [
         (["--network", "nowhere"], "nowhere"),
-        (["--target", "Weather"], "target 'Weather' is no node of the network"),
+        (["--target", "Weather"], "target 'Weather' is not a node of the network"),
         (["--state", "maybe"], "state 'maybe' of Cancer"),
         (["--algorithm", "magic"], "unknown algorithm 'magic'"),
         (["--data", "missing.csv"], "missing.csv"),

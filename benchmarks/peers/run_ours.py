@@ -56,7 +56,7 @@ def run(folder: Path, problem: Problem, options: dict[str, Any]) -> Answer:
 
 
 def _network(problem: Problem) -> Any:
-    from shap_asv.backgrounds.network import DiscreteNetwork
+    from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 
     states = tuple(tuple(range(table.shape[0])) for table in problem.tables)
     return DiscreteNetwork(tuple(problem.names), states, tuple(map(tuple, problem.parents)), tuple(problem.tables))

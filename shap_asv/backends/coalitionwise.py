@@ -1,16 +1,29 @@
 """phi from any value method: write nu down for a block of coalitions, multiply by their rows of W, go on."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shap_asv.backends.columns import Columns, contract
-from shap_asv.backends.contract import Attribution
+from shap_asv.backends.conditioning import conditioning_obstacle, is_ancestral
+from shap_asv.backends.contract import Attribution, Attributor, Backend, Estimate, Problem, Settings
 from shap_asv.backends.pace import Report, keep_silent
+from shap_asv.backends.weight_columns import N_GROUPS, Columns, contract
+from shap_asv.backends.workload import (
+    BYTES_PER_ORDER,
+    count_ideals,
+    count_sampled,
+    ideal_columns,
+    ideals_obstacle,
+    order_columns,
+    orders_obstacle,
+    seconds_per_order,
+)
 from shap_asv.errors import ModelError
-from shap_asv.values.contract import Values, blocks
+from shap_asv.values.contract import ValueMethod, Values, Workload, blocks
 
+#: Distinct rows explained at a time.
+ROW_BLOCK = 256
 #: Doubles of nu held at one time; the evidence behind them takes a few times as much.
 DENSE_LIMIT = 2**20
 
@@ -102,3 +115,55 @@ class CoalitionwiseAttributor:
         with np.errstate(divide="ignore", invalid="ignore"):
             slope = (self.link(nu + step) - self.link(nu - step)) / (2 * step)
         return np.where(np.isfinite(slope), slope, 0.0)
+
+
+def coalitionwise_backend(method: ValueMethod, sampled: bool) -> Backend:
+    """All ideals, or the prefixes of sampled orders, with any value method."""
+    columns_of = order_columns if sampled else ideal_columns
+    order_obstacle = orders_obstacle if sampled else ideals_obstacle
+
+    def obstacle(problem: Problem, settings: Settings) -> str | None:
+        return (
+            method.obstacle(problem.background, problem.predictor)
+            or conditioning_obstacle(problem)
+            or order_obstacle(problem, settings)
+        )
+
+    def estimate(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
+        coalitions = count_sampled(problem, settings) if sampled else count_ideals(problem, settings) or 0
+        n = problem.n_features
+        orders = settings.n_orders if sampled else 0
+        work = Workload(n_rows, coalitions, n, settings.n_draws, is_ancestral(problem), settings.batch_size)
+        cost = method.cost(problem.background, problem.predictor, work)
+        # nu is never held for more pairs of row and coalition than this
+        pairs = min(min(n_rows, ROW_BLOCK) * coalitions, DENSE_LIMIT // problem.n_outputs)
+        held = method.cost(problem.background, problem.predictor, replace(work, n_rows=1, n_coalitions=pairs)).memory
+        columns = n * (min(orders, N_GROUPS) if sampled else 1)
+        return Estimate(
+            coalitions,
+            orders,
+            cost.model_calls,
+            cost.queries,
+            cost.seconds + orders * seconds_per_order(problem, settings, sampled) + coalitions * n * 1e-8,
+            held
+            + orders * n * BYTES_PER_ORDER
+            + coalitions * (n + 24 * min(n, 12))
+            + 24 * min(n_rows, ROW_BLOCK) * columns * problem.n_outputs,
+        )
+
+    def prepare(problem: Problem, settings: Settings) -> Attributor:
+        values = method.build(problem.background, problem.predictor, settings.value_options(problem))
+        link = None if method.applies_link else problem.link
+        return CoalitionwiseAttributor(values, columns_of(problem, settings), link)
+
+    kind = "orders" if sampled else "ideals"
+    return Backend(
+        f"{kind} x {method.name}",
+        method.exact and not sampled,
+        sampled,
+        method,
+        obstacle,
+        estimate,
+        prepare,
+        ROW_BLOCK,
+    )

@@ -11,14 +11,15 @@ ever written down.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from shap_asv.backends.pace import Report, keep_silent
-from shap_asv.models.predictor import PlainPredictor, Predictor
+from shap_asv.backgrounds.contract import Background
+from shap_asv.models.contract import Predictor
 from shap_asv.orders import CausalOrder
-from shap_asv.values.contract import ValueOptions
+from shap_asv.values.contract import ValueMethod, ValueOptions
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +28,7 @@ class Problem:
 
     Attributes
     ----------
-    background : DiscreteBackground or MatrixBackground
+    background : Background
     predictor : Predictor
     order : CausalOrder or None
         None when explicit orders are given instead.
@@ -35,30 +36,23 @@ class Problem:
         The user's own orders, and a weight for each.
     link : callable or None
         None stands for the identity.
-    features : tuple of str
-        Their names; where the columns of a matrix have none, numbered ones.
     """
 
-    background: Any
-    predictor: Predictor | PlainPredictor
+    background: Background
+    predictor: Predictor
     order: CausalOrder | None
     given_orders: np.ndarray | None = None
     given_weights: np.ndarray | None = None
     link: Callable[[np.ndarray], np.ndarray] | None = None
     linearize_link: bool = True
-    features: tuple[str, ...] = ()
 
     @property
     def n_outputs(self) -> int:
-        assert self.predictor.n_outputs is not None
         return self.predictor.n_outputs
 
     @property
     def n_features(self) -> int:
-        if self.order is not None:
-            return self.order.n_features
-        assert self.given_orders is not None
-        return int(self.given_orders.shape[1])
+        return len(self.background.features)
 
 
 @dataclass(frozen=True)
@@ -114,15 +108,26 @@ class Backend:
     """A row of the table of backends.
 
     ``obstacle`` is None where the backend can run, else a sentence that says why not. ``exact`` says that both the
-    orders and the values are exact. ``row_block`` is how many distinct rows are explained at a time: it bounds the
-    memory, and is fixed so that results do not depend on how many processes share the work.
+    orders and the values are exact, ``samples_orders`` that the orders are a sample. ``method`` computes the values;
+    None where they are never written down. ``row_block`` is how many distinct rows are explained at a time: it bounds
+    the memory, and is fixed so that results do not depend on how many processes share the work.
     """
 
     name: str
     exact: bool
-    orders: str
-    values: str
+    samples_orders: bool
+    method: ValueMethod | None
     obstacle: Callable[[Problem, Settings], str | None] = field(repr=False)
     estimate: Callable[[Problem, Settings, int], Estimate] = field(repr=False)
     prepare: Callable[[Problem, Settings], Attributor] = field(repr=False)
     row_block: int
+
+    @property
+    def samples_values(self) -> bool:
+        return self.method is not None and not self.method.exact
+
+    @property
+    def grows_with(self) -> tuple[str, ...]:
+        """The settings that make the sample larger."""
+        of_values = self.method.grows_with if self.method is not None else None
+        return (("n_orders",) if self.samples_orders else ()) + ((of_values,) if of_values else ())

@@ -10,14 +10,14 @@ import numpy as np
 
 from shap_asv.backends.contract import Attribution, Attributor
 from shap_asv.backends.pace import Report, keep_silent, part_of
-from shap_asv.backgrounds.discrete import DiscreteBackground
+from shap_asv.backgrounds.contract import Terms
 
 
 @dataclass(frozen=True, eq=False)
 class RelaxingAttributor:
     """``fast`` for rows that are possible under the network, ``general`` for the others."""
 
-    background: DiscreteBackground
+    background: Terms
     fast: Attributor
     general: Attributor
 

@@ -16,17 +16,39 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from shap_asv.backends.columns import Columns, contract
-from shap_asv.backends.contract import Attribution
+from shap_asv.backends.ancestral.closures import estimate_entries
+from shap_asv.backends.coalitionwise import ROW_BLOCK, CoalitionwiseAttributor
+from shap_asv.backends.conditioning import is_ancestral
+from shap_asv.backends.contract import Attribution, Attributor, Backend, Estimate, Problem, Settings
 from shap_asv.backends.pace import Report, keep_silent
-from shap_asv.backgrounds.discrete import DiscreteBackground
+from shap_asv.backends.relaxed import RelaxingAttributor
+from shap_asv.backends.weight_columns import Columns, contract
+from shap_asv.backends.workload import (
+    BYTES_PER_ORDER,
+    count_ideals,
+    count_sampled,
+    ideal_columns,
+    ideals_obstacle,
+    network_and_terms,
+    order_columns,
+    orders_obstacle,
+    seconds_per_order,
+)
+from shap_asv.backgrounds.contract import TERMS, Terms
+from shap_asv.backgrounds.discrete.inference.requisite import RequisiteEvidence
 from shap_asv.backgrounds.grouping import number_rows
-from shap_asv.backgrounds.requisite import RequisiteEvidence
+from shap_asv.models.contract import PRODUCTS
 from shap_asv.models.products import SumOfProducts
 from shap_asv.values.contract import blocks
+from shap_asv.values.products import ExactProducts, clique_states, seconds_to_plan
 
 # Doubles held at one time: 2**22 are 32 MiB.
 _DENSE_LIMIT = 2**22
+# Measured on child and alarm: bringing one coalition into a class of a group of terms, and one query of a class.
+_SECONDS_PER_CLASSIFIED = 4e-7
+SECONDS_PER_QUERY = {True: 1.5e-6, False: 2.5e-6}
+#: Distinct rows explained at a time. Terms see few features, so that more rows mean more rows alike.
+TERM_ROW_BLOCK = 2048
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +69,7 @@ class TermGroup:
 class TermwiseAttributor:
     """``phi = sum over groups of (expectations of the group's classes) @ (summed weights)``."""
 
-    background: DiscreteBackground
+    background: Terms
     products: SumOfProducts
     columns: Columns
     groups: tuple[TermGroup, ...]
@@ -111,7 +133,7 @@ class TermwiseAttributor:
         return number_rows([(evidence[:, v] + 1, self.background.cardinalities[v] + 1) for v in seen], len(evidence))
 
 
-def group_terms(background: DiscreteBackground, products: SumOfProducts, columns: Columns) -> tuple[TermGroup, ...]:
+def group_terms(background: Terms, products: SumOfProducts, columns: Columns) -> tuple[TermGroup, ...]:
     """Group the terms by the features they look at, and find each group's classes of coalitions."""
     touched, member = np.unique(products.terms != 0, axis=0, return_inverse=True)
     member = member.reshape(-1)
@@ -136,3 +158,73 @@ def group_terms(background: DiscreteBackground, products: SumOfProducts, columns
             )
         )
     return tuple(groups)
+
+
+def terms_obstacle(problem: Problem) -> str | None:
+    """Why a problem cannot be treated term by term; None where it can."""
+    obstacle = TERMS.obstacle(problem.background) or PRODUCTS.obstacle(problem.predictor)
+    if obstacle is None and problem.link is not None:
+        return "a link that is not the identity has to see every coalition's value as a whole"
+    return obstacle
+
+
+def seconds_to_classify(problem: Problem, coalitions: int) -> float:
+    """Finding the classes of one group of terms; the more features, the more bits a coalition has to compare."""
+    words = max(1.0, problem.n_features / 36)
+    return 4e-3 + 2e-4 * problem.n_features + coalitions * _SECONDS_PER_CLASSIFIED * words
+
+
+def termwise_backend(sampled: bool) -> Backend:
+    """All ideals, or the prefixes of sampled orders, term by term."""
+    columns_of = order_columns if sampled else ideal_columns
+    order_obstacle = orders_obstacle if sampled else ideals_obstacle
+
+    def obstacle(problem: Problem, settings: Settings) -> str | None:
+        return terms_obstacle(problem) or order_obstacle(problem, settings)
+
+    def estimate(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
+        background, products = network_and_terms(problem)
+        coalitions = count_sampled(problem, settings) if sampled else count_ideals(problem, settings) or 0
+        touched = np.unique(products.terms != 0, axis=0)
+        # closed under network ancestors, coalitions fall into as many classes as a closure has ideals; else into more
+        clamped = problem.order is not None and is_ancestral(problem)
+        if clamped:
+            assert problem.order is not None
+            classes = int(estimate_entries(background, problem.order, products, coalitions)[1])
+        else:
+            classes = min(coalitions, 100 + coalitions // 10)
+        # about one in three pairs of row and class stays alive; classes see few features, so that many rows look alike
+        told_apart = min(n_rows, 100) + 0.1 * max(0, n_rows - 100)
+        queries = int(len(touched) * classes * told_apart * 0.3)
+        orders = settings.n_orders if sampled else 0
+        # evidence that is not clamped walks through the states of the network's cliques
+        per_query = max(SECONDS_PER_QUERY[clamped], 0 if clamped else clique_states(background.network) * 5e-10)
+        seconds = len(touched) * seconds_to_classify(problem, coalitions) + queries * per_query
+        seconds += seconds_to_plan(background.network)
+        memory = coalitions * (problem.n_features * 3 + 300) + len(touched) * classes * 200 + 2**27
+        memory += orders * problem.n_features * BYTES_PER_ORDER
+        return Estimate(
+            coalitions, orders, 0, queries, seconds + orders * seconds_per_order(problem, settings, sampled), memory
+        )
+
+    def prepare(problem: Problem, settings: Settings) -> Attributor:
+        columns = columns_of(problem, settings)
+        background, products = network_and_terms(problem)
+        fast = TermwiseAttributor(background, products, columns, group_terms(background, products, columns))
+        if background.impossible != "relax":
+            return fast
+        return RelaxingAttributor(
+            background, fast, CoalitionwiseAttributor(ExactProducts(background, products), columns)
+        )
+
+    kind = "orders" if sampled else "ideals"
+    return Backend(
+        f"{kind} x terms",
+        not sampled,
+        sampled,
+        None,
+        obstacle,
+        estimate,
+        prepare,
+        ROW_BLOCK if sampled else TERM_ROW_BLOCK,
+    )

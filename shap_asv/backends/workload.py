@@ -1,10 +1,10 @@
 """Which coalitions a problem needs, with which weight, and how many there are: what most backends ask first."""
 
-from shap_asv.backends.ancestral import ancestral_obstacle
-from shap_asv.backends.columns import N_GROUPS, Columns, exact_columns, sampled_columns
 from shap_asv.backends.contract import Problem, Settings
-from shap_asv.backgrounds.discrete import DiscreteBackground
+from shap_asv.backends.weight_columns import N_GROUPS, Columns, exact_columns, sampled_columns
+from shap_asv.backgrounds.contract import Terms
 from shap_asv.errors import BudgetExceededError
+from shap_asv.models.products import SumOfProducts
 from shap_asv.orders.sampling import methods_used
 from shap_asv.orders.weights import weigh_ideals, weigh_orders
 
@@ -12,6 +12,14 @@ from shap_asv.orders.weights import weigh_ideals, weigh_orders
 _SECONDS_PER_ORDER = 1e-6
 #: Bytes that an order takes per feature while it is drawn and its prefixes are numbered.
 BYTES_PER_ORDER = 120
+
+
+def network_and_terms(problem: Problem) -> tuple[Terms, SumOfProducts]:
+    """The background and the model of a problem that is treated term by term."""
+    background, products = problem.background, problem.predictor.products
+    assert isinstance(background, Terms)
+    assert products is not None
+    return background, products
 
 
 def ideal_columns(problem: Problem, settings: Settings) -> Columns:
@@ -53,14 +61,6 @@ def count_sampled(problem: Problem, settings: Settings) -> int:
 def patterns(n_rows: int) -> float:
     """Rows that a term tells apart: the more rows, the more of them look alike to it. Measured on child."""
     return min(n_rows, 500) + 0.4 * max(0, n_rows - 500)
-
-
-def is_ancestral(problem: Problem) -> bool:
-    return (
-        isinstance(problem.background, DiscreteBackground)
-        and problem.order is not None
-        and ancestral_obstacle(problem.background, problem.order) is None
-    )
 
 
 def seconds_per_order(problem: Problem, settings: Settings, sampled: bool) -> float:

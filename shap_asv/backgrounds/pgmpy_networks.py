@@ -12,8 +12,8 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from shap_asv.backgrounds.network import DiscreteNetwork
-from shap_asv.backgrounds.validation import checked_network
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.validation import checked_network
 from shap_asv.errors import NetworkError
 
 

@@ -15,18 +15,22 @@ import numpy as np
 import shap
 
 from shap_asv.backends.contract import Problem, Settings
-from shap_asv.backgrounds.network import DiscreteNetwork
-from shap_asv.backgrounds.pgmpy_networks import is_network, read_network
+from shap_asv.backgrounds.contract import Distribution
+from shap_asv.backgrounds.registry import kind_of
 from shap_asv.comparison import Comparison
-from shap_asv.errors import PersistenceError, RowsError, UnknownMethodError
+from shap_asv.errors import PersistenceError, RowsError
 from shap_asv.explainer.assembly import Arguments, assemble, assemble_for_rows, known_features
 from shap_asv.explainer.causality import edgeless_order
 from shap_asv.explainer.execution import Execution, describe
-from shap_asv.explainer.fitting import any_row, display_names, fit_rows, names_of, predictions
-from shap_asv.explainer.matrices import check_background
 from shap_asv.explainer.options import check_options, check_positive, check_whole, read_names, settings_of_call
-from shap_asv.explainer.persistence import read_arguments, read_class, write_arguments
-from shap_asv.explainer.rows import Table, read_table
+from shap_asv.explainer.persistence import (
+    check_types,
+    own_savers,
+    read_arguments,
+    read_class,
+    write_arguments,
+)
+from shap_asv.explainer.rows import Table, any_row, display_names, fit_rows, read_table, shown_rows
 from shap_asv.explainer.selection import select_outputs
 from shap_asv.explanation import build_explanation
 from shap_asv.planning import Budget, Plan, check_room
@@ -44,7 +48,7 @@ class AsymmetricExplainer(shap.Explainer):
         A fitted estimator (``predict_proba`` for classifiers, else ``predict``), a bound method or any function of a
         table.
     masker : pgmpy DiscreteBayesianNetwork, ndarray, DataFrame or shap masker
-        The background distribution. A network gives conditional expectations, and its nodes that are no features are
+        The background distribution. A network gives conditional expectations, and its nodes that are not features are
         latent: summed out. A matrix gives shap's marginal expectation.
     causal_graph : networkx.DiGraph, pgmpy DAG, list of (cause, effect), or CausalOrder, optional
         By default the network's own graph; with a matrix, no constraint at all (ordinary Shapley values).
@@ -134,9 +138,6 @@ class AsymmetricExplainer(shap.Explainer):
         )
         check_positive(budget=budget, memory_limit=memory_limit)
         check_whole(n_orders=n_orders, n_draws=n_draws, ideal_limit=ideal_limit)
-        network: DiscreteNetwork | None = None
-        if isinstance(masker, DiscreteNetwork) or is_network(masker):
-            network = read_network(masker)
         super().__init__(
             model,
             masker,
@@ -145,8 +146,7 @@ class AsymmetricExplainer(shap.Explainer):
             feature_names=read_names(feature_names, "feature_names"),
             linearize_link=linearize_link,
         )
-        if network is None:
-            check_background(self.masker)
+        self._distribution: Distribution = kind_of(masker).read(masker, self.masker)
         self.causal_graph = causal_graph
         self.algorithm = algorithm
         self.seed = seed
@@ -159,9 +159,6 @@ class AsymmetricExplainer(shap.Explainer):
         self.budget, self.memory_limit, self.ideal_limit = budget, memory_limit, ideal_limit
         self.n_jobs = n_jobs
         self._entropy = seed if seed is not None else int(np.random.SeedSequence().generate_state(1)[0])
-        self._network = network
-        nodes = masker if is_network(masker) else ()
-        self._labels = {str(node): node for node in nodes if not isinstance(node, str)}
         self._expected_value: Any = None
         self._execution: Execution | None = None
         features = known_features(self._arguments())
@@ -222,7 +219,7 @@ class AsymmetricExplainer(shap.Explainer):
         execution = self._execution_for(table)
         problem = execution.problem
         check_room(len(table), problem.n_features, problem.n_outputs, execution.budget.memory)
-        rows, data, labels = fit_rows(problem, table, self.feature_names, self.encoder is not None)
+        rows = fit_rows(problem, table, self.encoder is not None)
         settings = self._settings(problem, max_evals, batch_size)
         if tolerance is not None:
             check_positive(tolerance=tolerance)
@@ -236,14 +233,13 @@ class AsymmetricExplainer(shap.Explainer):
             [attribution.phi, np.broadcast_to(attribution.base, (len(rows), len(attribution.base))), error, effects],
             names,
             outputs,
-            lambda: predictions(problem, rows),
+            lambda: problem.predictor.predict(rows),
         )
         return build_explanation(
             arrays[0],
             arrays[1],
-            data,
-            labels,
-            display_names(problem, self.feature_names, table),
+            *shown_rows(problem, rows),
+            display_names(problem, table),
             names,
             arrays[2],
             arrays[3],
@@ -296,9 +292,9 @@ class AsymmetricExplainer(shap.Explainer):
     def symmetric(self) -> "AsymmetricExplainer":
         """The same explainer without causal constraints: ordinary Shapley values under the same distribution."""
         arguments = self._constructor_arguments()
-        features = names_of(self._known_execution().problem, self.feature_names)
+        features = list(self._known_execution().problem.background.features)
         arguments.update(orders=None, weights=None, causal_graph=edgeless_order(features))
-        if self._network is not None:
+        if self._distribution.named:
             arguments["feature_names"] = features
         return type(self)(**arguments)
 
@@ -315,32 +311,40 @@ class AsymmetricExplainer(shap.Explainer):
     # --- saving -----------------------------------------------------------------------------------------------
 
     def save(self, out_file: Any, model_saver: Any = None, masker_saver: Any = None) -> None:
-        """Write the explainer to a binary stream or a path. Loading it again runs code, as with every pickle."""
+        """Write the explainer to a binary stream or a path. Loading it again runs code, as with every pickle.
+
+        ``model_saver(model, stream)`` and ``masker_saver(masker, stream)`` write these themselves, as in shap, and
+        the loaders of :meth:`load` read them back.
+        """
         if isinstance(out_file, (str, Path)):
             with open(out_file, "wb") as stream:
                 self.save(stream, model_saver, masker_saver)
             return
         if isinstance(out_file, io.TextIOBase) or not hasattr(out_file, "write"):
             raise PersistenceError(f"out_file must be a path or a binary stream, not a {type(out_file).__name__}")
-        arguments = self._constructor_arguments()
-        if callable(model_saver) or callable(masker_saver):
-            raise UnknownMethodError("model_saver= and masker_saver= are not used here: the whole explainer is pickled")
-        if self._network is not None and not self._labels:
-            arguments["masker"] = self._network
+        arguments, savers = self._constructor_arguments(), own_savers(model=model_saver, masker=masker_saver)
+        stored = self._distribution.stored()
+        if "masker" not in savers:
+            arguments["masker"] = stored
+        else:
+            check_types(self.masker, stored)
         if arguments["seed"] is None:
             arguments["seed"] = self._entropy
-        write_arguments(out_file, type(self), arguments)
+        write_arguments(out_file, type(self), arguments, savers)
 
     @classmethod
     def load(cls, in_file: Any, model_loader: Any = None, masker_loader: Any = None, instantiate: bool = True) -> Any:
-        """Read an explainer that ``save`` wrote, from a binary stream or a path. Only load files you trust."""
+        """Read an explainer that ``save`` wrote, from a binary stream or a path. Only load files you trust.
+
+        ``model_loader(stream)`` and ``masker_loader(stream)`` read what the savers of :meth:`save` wrote.
+        """
         if isinstance(in_file, (str, Path)):
             with open(in_file, "rb") as stream:
                 return cls.load(stream, model_loader, masker_loader, instantiate)
-        if not instantiate:  # shap.Explainer.load has read the class already and calls the constructor itself
-            return read_arguments(in_file)
-        found = read_class(in_file, cls)
-        return found(**read_arguments(in_file))
+        # shap.Explainer.load has read the class already and calls the constructor itself
+        found = read_class(in_file, cls) if instantiate else None
+        arguments = read_arguments(in_file, model=model_loader, masker=masker_loader)
+        return arguments if found is None else found(**arguments)
 
     def _constructor_arguments(self) -> dict[str, Any]:
         names = list(inspect.signature(AsymmetricExplainer.__init__).parameters)[1:]
@@ -351,7 +355,7 @@ class AsymmetricExplainer(shap.Explainer):
     def _arguments(self) -> Arguments:
         return Arguments(
             self.model,
-            self._network if self._network is not None else self.masker,
+            self._distribution,
             self.feature_names,
             self.causal_graph,
             self.orders,
@@ -362,11 +366,10 @@ class AsymmetricExplainer(shap.Explainer):
             self.impossible,
             None if _is_identity(self.link) else self.link,
             self.linearize_link,
-            self._labels,
         )
 
     def _executing(self, problem: Problem) -> Execution:
-        own_graph = self._network is not None and self.causal_graph is None
+        own_graph = problem.background.graph is not None and self.causal_graph is None
         return Execution(problem, self.algorithm, Budget(self.budget, self.memory_limit), self.n_jobs, own_graph)
 
     def _execution_for(self, table: Table) -> Execution:

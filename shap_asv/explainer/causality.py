@@ -1,7 +1,7 @@
 """What the user knows about causes -> an order of the features, or a list of orders.
 
 A causal graph may be a networkx or pgmpy graph, a list of (cause, effect) or a ready
-:class:`~shap_asv.orders.CausalOrder`; without one the network's own graph is taken. Nodes that are no features are
+:class:`~shap_asv.orders.CausalOrder`; without one the network's own graph is taken. Nodes that are not features are
 projected out, which keeps precedence through them; a node that is nearly the name of a feature is a typo and an error.
 """
 
@@ -12,19 +12,16 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.contract import Background
 from shap_asv.errors import CausalGraphError, CausalGraphWarning, OrdersError, UnknownFeatureError, warn_user
 from shap_asv.orders import CausalOrder
 
 
-def network_order(network: DiscreteNetwork, features: Sequence[str]) -> CausalOrder:
-    """The network's own graph as a causal order of the features; latent nodes hand precedence on."""
-    graph = nx.DiGraph()
-    graph.add_nodes_from(network.names)
-    graph.add_edges_from(
-        (network.names[p], network.names[v]) for v, parents in enumerate(network.parents) for p in parents
-    )
-    return CausalOrder.from_graph(graph, features=list(features))
+def own_order(background: Background) -> CausalOrder:
+    """The background's own graph as a causal order: latent variables hand precedence on. Without a graph, no edges."""
+    if background.graph is None:
+        return edgeless_order(background.features)
+    return CausalOrder.from_graph(background.graph, features=list(background.features))
 
 
 def edgeless_order(features: Sequence[str]) -> CausalOrder:
@@ -35,7 +32,7 @@ def edgeless_order(features: Sequence[str]) -> CausalOrder:
 def read_causal_graph(causal_graph: Any, features: Sequence[str], hidden: Sequence[str] = ()) -> CausalOrder:
     """A CausalOrder, a DiGraph (pgmpy's included) or a list of (cause, effect) -> an order of exactly ``features``.
 
-    Features that the graph does not mention are kept without any edge, and nodes that are no features are projected
+    Features that the graph does not mention are kept without any edge, and nodes that are not features are projected
     out; both are said in a warning (the latter not for ``hidden`` nodes, which are known to be latent).
     """
     graph = _as_digraph(causal_graph)
@@ -69,7 +66,7 @@ def _check_typo(node: str, features: Sequence[str]) -> None:
     close = get_close_matches(node, words, n=1, cutoff=0.8)
     if close:
         raise CausalGraphError(
-            f"the causal graph has a node {node!r}, which is no feature; did you mean {close[0]!r}? "
+            f"the causal graph has a node {node!r}, which is not a feature; did you mean {close[0]!r}? "
             "(Rename it if it really is another variable.)"
         )
 
@@ -108,7 +105,7 @@ def _as_digraph(causal_graph: Any) -> nx.DiGraph:
 
 
 def read_pairs(edges: Any) -> list[tuple[Any, Any]]:
-    """A list of (cause, effect) as it is, or a CausalGraphError that names the entry that is no pair."""
+    """A list of (cause, effect) as it is, or a CausalGraphError that names the entry that is not a pair."""
     for edge in edges:
         if not isinstance(edge, tuple) or len(edge) != 2:  # a list of two could just as well be a level
             raise CausalGraphError(
@@ -124,7 +121,7 @@ def _named(node: Any) -> str:
         return str(node)
     if isinstance(node, Hashable) and node is not None and node == node:
         return str(node)
-    raise CausalGraphError(f"the causal graph has the node {node!r:.80}, which is no name; use strings")
+    raise CausalGraphError(f"the causal graph has the node {node!r:.80}, which is not a name; use strings")
 
 
 def _listed(names: Sequence[Any]) -> str:
@@ -161,7 +158,7 @@ def _listed_orders(orders: Any) -> list[list[Any]]:
     for i, order in enumerate(listed):
         if isinstance(order, (str, bytes, Mapping, Set)) or not isinstance(order, Iterable):
             hint = "; put one order into a list of its own: orders=[[...]]" if isinstance(order, (str, int)) else ""
-            raise OrdersError(f"{wanted}; entry {i} is {order!r:.80}, no list{hint}")
+            raise OrdersError(f"{wanted}; entry {i} is {order!r:.80}, not a list{hint}")
     return [np.ravel(order).tolist() if isinstance(order, np.ndarray) else list(order) for order in listed]
 
 
@@ -177,7 +174,7 @@ def _places(i: int, order: list[Any], features: Sequence[str]) -> list[int]:
                 f"order {i} holds {item!r:.80}, a {type(item).__name__}; write features by name, or all by position"
             )
         if str(item) not in position:
-            raise UnknownFeatureError(f"order {i} names {item!r}, which is no feature: {list(features)}")
+            raise UnknownFeatureError(f"order {i} names {item!r}, which is not a feature: {list(features)}")
         places.append(position[str(item)])
     return places
 
@@ -193,3 +190,38 @@ def _read_weights(weights: Any, k: int) -> np.ndarray:
         )
     w = w / w.max()  # the sum of large weights may be past the floats
     return w / w.sum()
+
+
+# --- columns without names: whole numbers are positions ------------------------------------------------------------
+
+
+def uses_positions(graph: Any) -> bool:
+    """Whether every node of a causal graph is a whole number."""
+    edges = _edges_of(graph)
+    return bool(edges) and all(
+        isinstance(node, (int, np.integer)) and not isinstance(node, bool) for edge in edges for node in edge
+    )
+
+
+def name_positions(graph: Any, features: Sequence[str]) -> nx.DiGraph:
+    """A graph of positions of columns -> the graph of their names."""
+    edges = read_pairs(graph) if isinstance(graph, (list, tuple, set, frozenset)) else _edges_of(graph)
+    nodes = getattr(graph, "nodes", getattr(graph, "features", ()))
+    named = nx.DiGraph([(_feature_at(features, a), _feature_at(features, b)) for a, b in edges])
+    named.add_nodes_from(_feature_at(features, node) if isinstance(node, (int, np.integer)) else node for node in nodes)
+    return named
+
+
+def _feature_at(features: Sequence[str], position: Any) -> str:
+    if not 0 <= position < len(features):
+        raise CausalGraphError(f"the causal graph names column {position}; the columns are 0 to {len(features) - 1}")
+    return features[int(position)]
+
+
+def _edges_of(graph: Any) -> list[tuple[Any, Any]]:
+    if isinstance(graph, (list, tuple, set, frozenset)):
+        return [
+            tuple(edge) for edge in graph if not isinstance(edge, str) and hasattr(edge, "__len__") and len(edge) == 2
+        ]
+    edges = getattr(graph, "edges", ())
+    return [(edge[0], edge[1]) for edge in edges] if isinstance(edges, Iterable) else []

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from shap_asv.backends.coalitionwise import CoalitionwiseAttributor
-from shap_asv.backends.columns import Columns, empty_columns, singleton_columns
 from shap_asv.backends.contract import Attribution, Attributor, Problem, Settings
-from shap_asv.backgrounds.discrete import DiscreteBackground
+from shap_asv.backends.weight_columns import Columns, empty_columns, singleton_columns
 from shap_asv.backgrounds.grouping import number_rows
 from shap_asv.errors import BudgetExceededError
 from shap_asv.explainer.blocks import SMALLEST_BLOCK, count_jobs, count_local_jobs, cut_rows, run_blocks
@@ -79,17 +78,17 @@ class Execution:
     def _by_coalitions(self, plan: Plan, settings: Settings, columns: Columns) -> CoalitionwiseAttributor:
         """Single coalitions with the value method of the plan, which is ready already if rows were explained."""
         problem = self.problem
-        # these ask the model about every state: once is enough
-        if self._ready is None and plan.backend.values in ("table", "agreement"):
+        method = plan.backend.method or next(
+            m for m in VALUE_METHODS if m.obstacle(problem.background, problem.predictor) is None
+        )
+        if self._ready is None and method.asks_first:
             self._attributor(plan, settings)
         ready = self._ready
-        able = [m for m in VALUE_METHODS if m.obstacle(problem.background, problem.predictor) is None]
-        method = next((m for m in able if m.name == plan.backend.values), able[0])  # "terms" are trees or linear
         if ready and ready[0] == (plan.backend.name, settings) and isinstance(ready[1], CoalitionwiseAttributor):
             values = ready[1].values
         else:
             values = method.build(problem.background, problem.predictor, settings.value_options(problem))
-        return CoalitionwiseAttributor(values, columns, None if method.name == "marginal" else problem.link)
+        return CoalitionwiseAttributor(values, columns, None if method.applies_link else problem.link)
 
     def _attributor(self, plan: Plan, settings: Settings) -> Attributor:
         """What is ready for rows; threads that ask at the same time wait for the first one to make it."""
@@ -128,21 +127,17 @@ class Execution:
                 f"a standard error of {worst:.3g} was reached; tolerance={tolerance:g} would take about {factor:.0f} "
                 f"times the work, more than budget={self.budget.seconds:g} seconds; raise tolerance= or budget="
             )
-        if plan.backend.orders == "sampled":
-            settings = replace(settings, n_orders=int(np.ceil(settings.n_orders * factor)))
-        if plan.backend.values == "monte_carlo":
-            settings = replace(settings, n_draws=int(np.ceil(settings.n_draws * factor)))
-        return settings
+        larger = {name: int(np.ceil(getattr(settings, name) * factor)) for name in plan.backend.grows_with}
+        if not larger:
+            raise BudgetExceededError(
+                f"a standard error of {worst:.3g} was reached, and {plan.backend.name} has no sample that could grow "
+                f"to meet tolerance={tolerance:g}; raise tolerance="
+            )
+        return replace(settings, **larger)  # type: ignore[arg-type]
 
 
 def describe(problem: Problem, own_graph: bool) -> tuple[tuple[str, str], ...]:
     """What the numbers will mean, for the plan."""
-    background = problem.background
-    if isinstance(background, DiscreteBackground):
-        latent = f", latent: {', '.join(background.latent)}" if background.latent else ""
-        distribution = f"conditional on a Bayesian network of {background.n_nodes} nodes{latent}"
-    else:
-        distribution = f"marginal over {background.n_samples} background rows, as in shap"
     if problem.order is None:
         assert problem.given_orders is not None
         graph = f"{len(problem.given_orders)} explicit orders"
@@ -153,7 +148,7 @@ def describe(problem: Problem, own_graph: bool) -> tuple[tuple[str, str], ...]:
             f"{'the network' if own_graph else 'given'}, {len(problem.order.edges)} edges after transitive reduction"
         )
     model = f"{problem.predictor.kind}, {problem.predictor.n_outputs} output(s)"
-    return (("distribution", distribution), ("causal graph", graph), ("model", model))
+    return (("distribution", problem.background.describe()), ("causal graph", graph), ("model", model))
 
 
 @dataclass(frozen=True, eq=False)

@@ -67,14 +67,14 @@ def read_names(names: Any, argument: str) -> list[str] | None:
 
 
 def check_positive(**arguments: Any) -> None:
-    """Raise on the first argument that is no number above zero."""
+    """Raise on the first argument that is not a number above zero."""
     for name, value in arguments.items():
         if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)) or not value > 0:
             raise ShapAsvError(f"{name}={value!r:.80} must be a number > 0")
 
 
 def check_whole(**arguments: Any) -> None:
-    """Raise on the first argument that is no whole number above zero."""
+    """Raise on the first argument that is not a whole number above zero."""
     for name, value in arguments.items():
         if not _is_whole(value) or value < 1:
             raise ShapAsvError(f"{name}={value!r:.80} must be a whole number > 0")

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shap_asv.errors import RowsError
+from shap_asv.backends.contract import Problem
+from shap_asv.backgrounds.contract import some_rows
+from shap_asv.errors import RowsError, UnknownStateError
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +25,12 @@ class Table:
     single: bool
 
     def __len__(self) -> int:
-        return len(self.frame) if self.frame is not None else len(self.array)  # type: ignore[arg-type]
+        return len(self.content)
+
+    @property
+    def content(self) -> Any:
+        """The frame or the array, whichever it is."""
+        return self.frame if self.frame is not None else self.array
 
     @property
     def columns(self) -> list[str] | None:
@@ -31,7 +38,7 @@ class Table:
 
     @property
     def n_columns(self) -> int:
-        return int((self.frame if self.frame is not None else np.asarray(self.array)).shape[1])
+        return int(self.content.shape[1])
 
 
 def read_table(rows: Any) -> Table:
@@ -44,7 +51,8 @@ def read_table(rows: Any) -> Table:
     """
     single = False
     if isinstance(rows, pd.Series):
-        rows, single = pd.DataFrame([rows.to_numpy(dtype=object)], columns=rows.index), True
+        # column by column: the one type of a Series is not that of its values
+        rows, single = pd.DataFrame([rows.to_numpy(dtype=object)], columns=rows.index).infer_objects(), True
     elif isinstance(rows, Mapping):
         single = all(np.ndim(value) == 0 for value in rows.values())
         rows = _framed([dict(rows)] if single else dict(rows))
@@ -60,7 +68,7 @@ def _framed(rows: Any) -> pd.DataFrame:
     try:
         return pd.DataFrame(rows)
     except Exception as error:
-        raise RowsError(f"X is no table: {error}") from None
+        raise RowsError(f"X is not a table: {error}") from None
 
 
 def _check_frame(frame: pd.DataFrame) -> None:
@@ -84,7 +92,7 @@ def _read_array(rows: Any) -> Table:
         if isinstance(rows, (list, tuple)) and len({np.size(row) for row in rows if not np.isscalar(row)}) > 1:
             lengths = sorted({int(np.size(row)) for row in rows})
             raise RowsError(
-                f"X is no table: its rows have different lengths, {lengths[0]} and {lengths[-1]} among them"
+                f"X is not a table: its rows have different lengths, {lengths[0]} and {lengths[-1]} among them"
             )
         if isinstance(rows, (list, tuple)) and any(isinstance(value, str) for value in _leaves(rows)):
             rows = np.array(rows, dtype=object)  # numpy would turn [1, "yes"] into strings
@@ -92,10 +100,10 @@ def _read_array(rows: Any) -> Table:
     except RowsError:
         raise
     except Exception as error:
-        raise RowsError(f"X is no table: {type(error).__name__}: {error}") from None
+        raise RowsError(f"X is not a table: {type(error).__name__}: {error}") from None
     if array.ndim == 0:
         raise RowsError(
-            f"X is a {type(rows).__name__}, no table; pass a DataFrame, an array or a list of rows, or one row"
+            f"X is a {type(rows).__name__}, not a table; pass a DataFrame, an array or a list of rows, or one row"
         )
     single = array.ndim == 1
     if single:
@@ -109,3 +117,41 @@ def _read_array(rows: Any) -> Table:
 
 def _leaves(rows: Any) -> list[Any]:
     return [value for row in rows for value in (row if isinstance(row, (list, tuple, np.ndarray)) else [row])]
+
+
+# --- a table meets a problem -------------------------------------------------------------------------------------
+
+
+def fit_rows(problem: Problem, table: Table, encoded: bool) -> np.ndarray:
+    """The table as rows of the problem's background; ``encoded`` when there is an encoder."""
+    try:
+        rows = problem.background.read(table.content)
+    except UnknownStateError as error:
+        if not encoded:
+            raise
+        raise UnknownStateError(f"{error}; X holds states, encoder= is applied behind the explainer") from None
+    problem.background.check(rows)
+    return rows
+
+
+def display_names(problem: Problem, table: Table) -> list[str]:
+    """The names that a plot shows: those of X where the background's columns have none of their own."""
+    names = list(problem.background.features)
+    return table.columns if table.columns is not None and not set(table.columns) & set(names) else names
+
+
+def shown_rows(problem: Problem, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """The ``data`` and the ``display_data`` of an explanation: numbers, and labels where they say more."""
+    labels = problem.background.labels(rows)
+    if labels is None:
+        return rows, None
+    numbers = rows.astype(float)
+    return np.where(np.isinf(numbers), np.nan, numbers), labels
+
+
+def any_row(problem: Problem) -> np.ndarray:
+    """Some row (1, n), for what depends on no row."""
+    rows = some_rows(problem.background)
+    if rows is None:
+        raise RowsError("this masker has no data to take a row from; explain a row and read base_values instead")
+    return rows[:1]

@@ -44,7 +44,7 @@ def _positions(outputs: Any, names: list[str] | None, k: int) -> int | list[int]
         items = list(outputs)
     except Exception:
         raise UnknownMethodError(
-            f"outputs={outputs!r:.80} is no output of the model; pass positions or names out of {_all(names, k)}"
+            f"outputs={outputs!r:.80} is not an output of the model; pass positions or names out of {_all(names, k)}"
         ) from None
     if items and all(isinstance(item, (bool, np.bool_)) for item in items) and len(items) == k:
         return [i for i, item in enumerate(items) if item]
@@ -54,10 +54,12 @@ def _positions(outputs: Any, names: list[str] | None, k: int) -> int | list[int]
 def _position(item: Any, names: list[str] | None, k: int) -> int:
     if isinstance(item, str):
         if names is None or item not in names:
-            raise UnknownMethodError(f"outputs={item!r} is no output of the model; its outputs are {_all(names, k)}")
+            raise UnknownMethodError(
+                f"outputs={item!r} is not an output of the model; its outputs are {_all(names, k)}"
+            )
         return names.index(item)
     if isinstance(item, bool) or not isinstance(item, (int, np.integer)) or not -k <= item < k:
-        raise UnknownMethodError(f"outputs={item!r:.80} is no output of the model; it has {k}: {_all(names, k)}")
+        raise UnknownMethodError(f"outputs={item!r:.80} is not an output of the model; it has {k}: {_all(names, k)}")
     return int(item) % k
 
 

@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.models.inputs import TableInputs, require_numbers
+from shap_asv.models.ensembles import FloatEnsemble
 from shap_asv.models.outputs import ModelCall, describe, is_a
-from shap_asv.models.products import NotSumOfProducts, SumOfProducts
-from shap_asv.models.regions import FlatTrees, Thresholds, leaf_regions, threshold_splits
+from shap_asv.models.products import NotSumOfProducts
 
 
 def is_catboost(estimator: Any) -> bool:
@@ -23,53 +22,53 @@ def is_catboost(estimator: Any) -> bool:
 
 
 class NodeList:
-    """Nodes of all trees, appended one by one: border, column, children, leaf value."""
+    """Nodes of all trees, appended one by one: border, column, children, training weight, leaf value."""
 
     def __init__(self) -> None:
         self.left: list[int] = []
         self.right: list[int] = []
         self.column: list[int] = []
         self.border: list[float] = []
+        self.cover: list[float] = []
         self.value: list[list[float]] = []
 
-    def add(self, split: dict[str, Any] | None, value: list[float]) -> int:
+    def add(self, split: dict[str, Any] | None, value: list[float], cover: float = 0.0) -> int:
         if split is not None and split["split_type"] != "FloatFeature":
             raise NotSumOfProducts("CatBoost splits on categories, which it reads through hashes and target statistics")
         self.left.append(-1)
         self.right.append(-1)
         self.column.append(-1 if split is None else split["float_feature_index"])
         self.border.append(0.0 if split is None else split["border"])
+        self.cover.append(float(cover))
         self.value.append(value)
         return len(self.left) - 1
 
-    def add_oblivious(self, splits: list[dict[str, Any]], leaves: list[list[float]]) -> int:
+    def add_oblivious(self, splits: list[dict[str, Any]], leaves: list[list[float]], covers: list[float]) -> int:
         """A tree with one split per level; bit i of a leaf's number is the answer of split i."""
         if not splits:
-            return self.add(None, leaves[0])
+            return self.add(None, leaves[0], covers[0])
         half = len(leaves) // 2
-        at = self.add(splits[-1], [])
-        self.left[at] = self.add_oblivious(splits[:-1], leaves[:half])
-        self.right[at] = self.add_oblivious(splits[:-1], leaves[half:])
+        at = self.add(splits[-1], [], sum(covers))
+        self.left[at] = self.add_oblivious(splits[:-1], leaves[:half], covers[:half])
+        self.right[at] = self.add_oblivious(splits[:-1], leaves[half:], covers[half:])
         return at
 
     def add_binary(self, node: dict[str, Any]) -> int:
         """An ordinary tree as nested dictionaries."""
         if "split" not in node:
             value = node["value"]
-            return self.add(None, list(value) if isinstance(value, list) else [value])
+            return self.add(None, list(value) if isinstance(value, list) else [value], node.get("weight", 0.0))
         at = self.add(node["split"], [])
         self.left[at] = self.add_binary(node["left"])
         self.right[at] = self.add_binary(node["right"])
+        self.cover[at] = self.cover[self.left[at]] + self.cover[self.right[at]]
         return at
 
 
-def read_catboost(
-    estimator: Any, columns: TableInputs, cardinalities: tuple[int, ...], call: ModelCall
-) -> SumOfProducts:
+def parse_catboost(estimator: Any, call: ModelCall) -> FloatEnsemble:
     """The raw formula value, one column per class or target."""
     if len(estimator.get_cat_feature_indices()):
         raise NotSumOfProducts(f"{describe(estimator)} splits on categories, which it encodes by target means")
-    require_numbers(columns, describe(estimator))
     model = dump_json(estimator)
     scale, bias = model["scale_and_bias"]
     bias = np.ravel(bias).astype(np.float64)
@@ -77,7 +76,12 @@ def read_catboost(
     nodes = NodeList()
     if "oblivious_trees" in model:
         roots = [
-            nodes.add_oblivious(tree["splits"] or [], np.reshape(tree["leaf_values"], (-1, k)).tolist())
+            nodes.add_oblivious(
+                tree["splits"] or [],
+                np.reshape(tree["leaf_values"], (-1, k)).tolist(),
+                # a model that was added up from others has no weights
+                tree.get("leaf_weights") or [0.0] * (len(tree["leaf_values"]) // k),
+            )
             for tree in model["oblivious_trees"]
         ]
     else:
@@ -89,12 +93,19 @@ def read_catboost(
     inner = left >= 0
     values = np.zeros((len(left), k))
     values[~inner] = [value for value, is_inner in zip(nodes.value, inner, strict=True) if not is_inner]
-    thresholds = Thresholds(
-        np.where(inner, flat_index[column], 0), np.array(nodes.border), np.where(inner, nan_left[column], False)
+    return FloatEnsemble(
+        left,
+        np.array(nodes.right),
+        np.where(inner, flat_index[column], -1),
+        np.array(nodes.border),
+        np.where(inner, nan_left[column], False),
+        np.array(nodes.cover),
+        scale * values,
+        np.array(roots),
+        bias,
+        len(estimator.feature_names_),
+        np.float32,
     )
-    splits, split = threshold_splits(thresholds, inner, columns, np.float32)
-    flat = FlatTrees(left, np.array(nodes.right), split, scale * values, np.array(roots))
-    return leaf_regions(flat, splits, cardinalities, bias)
 
 
 def dump_json(estimator: Any) -> dict[str, Any]:

@@ -28,7 +28,7 @@ def discover_columns(
     """Tables of all columns that ``transform`` (codes (q, n) -> matrix (q, c)) puts out.
 
     Costs one call on ``sum of cardinalities`` rows and one on ``n_random``. Raises NotSumOfProducts, with a sentence
-    for the plan, when a column depends on several features or is no number.
+    for the plan, when a column depends on several features or is not a number.
     """
     rng = np.random.default_rng(SEED)
     base = random_rows(cardinalities, 1, rng)[0]

@@ -131,7 +131,7 @@ def number_of(label: Any) -> float | None:
 
 
 def numbers_of(labels: Sequence[Any]) -> np.ndarray | None:
-    """All states of a feature as float64, or None when one of them is no number."""
+    """All states of a feature as float64, or None when one of them is not a number."""
     numbers = [number_of(label) for label in labels]
     return None if None in numbers else np.array(numbers, dtype=np.float64)
 

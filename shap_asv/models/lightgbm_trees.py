@@ -6,44 +6,50 @@ set of categories. Trees of several classes take turns. A random forest (``boost
 its trees, while its raw score is their sum.
 """
 
+import re
 from typing import Any
 
 import numpy as np
 
-from shap_asv.models.inputs import TableInputs, require_numbers
+from shap_asv.models.ensembles import FloatEnsemble
 from shap_asv.models.outputs import ModelCall, describe, is_a
-from shap_asv.models.products import NotSumOfProducts, SumOfProducts
-from shap_asv.models.regions import FlatTrees, Splits, leaf_regions
+from shap_asv.models.products import NotSumOfProducts
 
-ZERO = 1e-35  # LightGBM takes smaller numbers for zero
+#: LightGBM drops smaller numbers from its input, as it does zeros.
+ZERO = float(np.float32(1e-35))
+#: ... and writes infinity as this number: only missing values go right there.
+HUGE = 1e300
 
 
 def is_lightgbm(estimator: Any) -> bool:
     return is_a(estimator, "lightgbm", "LGBMModel") or is_a(estimator, "lightgbm", "Booster")
 
 
-def read_lightgbm(
-    estimator: Any, columns: TableInputs, cardinalities: tuple[int, ...], call: ModelCall
-) -> SumOfProducts:
+def parse_lightgbm(estimator: Any, call: ModelCall) -> FloatEnsemble:
     """The raw score, one column per class."""
     booster = getattr(estimator, "booster_", estimator)
     dump = booster.dump_model()
-    columns = category_codes(columns, dump.get("pandas_categorical") or [])
-    require_numbers(columns, describe(estimator))
     k = int(dump["num_tree_per_iteration"])
+    n_columns = int(dump["max_feature_idx"]) + 1
     scale = k / len(dump["tree_info"]) if dump.get("average_output") and call.quantity != "raw" else 1.0
     left: list[int] = []
     right: list[int] = []
-    split: list[int] = []
+    column: list[int] = []
+    threshold: list[float] = []
+    nan_left: list[bool] = []
+    cover: list[float] = []
+    category_set: list[int] = []
     values: list[np.ndarray] = []
     roots: list[int] = []
-    known: dict[tuple[Any, ...], int] = {}
-    features: list[int] = []
-    masks: list[np.ndarray] = []
+    sets: list[np.ndarray] = []
+    missing_types: dict[int, set[str]] = {}
 
     def new_node() -> int:
-        for array, empty in ((left, -1), (right, -1), (split, 0)):
+        for array, empty in ((left, -1), (right, -1), (column, -1), (category_set, -1)):
             array.append(empty)
+        for numbers in (threshold, cover):
+            numbers.append(0.0)
+        nan_left.append(False)
         values.append(np.zeros(k))
         return len(left) - 1
 
@@ -56,43 +62,62 @@ def read_lightgbm(
                 if node.get("leaf_coeff"):
                     raise NotSumOfProducts(f"{describe(estimator)} has linear models in its leaves (linear_tree)")
                 values[at][number % k] = scale * node["leaf_value"]
+                cover[at] = float(node.get("leaf_count", 0))
                 continue
-            key = tuple(
-                node[f] for f in ("split_feature", "decision_type", "threshold", "missing_type", "default_left")
-            )
-            if key not in known:
-                known[key] = len(masks)
-                features.append(int(columns.source[node["split_feature"]]))
-                masks.append(goes_left(node, np.asarray(columns.tables[node["split_feature"]], dtype=np.float64)))
-            split[at] = known[key]
+            column[at], cover[at] = int(node["split_feature"]), float(node["internal_count"])
+            if node["decision_type"] == "==":
+                category_set[at] = len(sets)
+                sets.append(np.array([int(part) for part in str(node["threshold"]).split("||")], dtype=np.int64))
+            else:
+                threshold[at] = float(node["threshold"])
+                if abs(threshold[at]) >= HUGE:
+                    threshold[at] = np.copysign(np.inf, threshold[at])
+                # without a missing type NaN is read as 0
+                nan_left[at] = threshold[at] >= 0 if node["missing_type"] == "None" else bool(node["default_left"])
+                missing_types.setdefault(column[at], set()).add(node["missing_type"])
             left[at], right[at] = new_node(), new_node()
             stack += [(left[at], node["left_child"]), (right[at], node["right_child"])]
-    flat = FlatTrees(np.array(left), np.array(right), np.array(split), np.array(values), np.array(roots))
-    return leaf_regions(flat, Splits(np.array(features, dtype=np.int64), tuple(masks)), cardinalities, np.zeros(k))
+    zero_missing = np.zeros(n_columns, dtype=bool)
+    for j, kinds in missing_types.items():
+        zero_missing[j] = "Zero" in kinds
+        if len(kinds) > 1:
+            raise NotSumOfProducts(f"{describe(estimator)} treats missing values of column {j} in two ways")
+    return FloatEnsemble(
+        np.array(left),
+        np.array(right),
+        np.array(column),
+        np.array(threshold),
+        np.array(nan_left),
+        np.array(cover),
+        np.array(values),
+        np.array(roots),
+        np.zeros(k),
+        n_columns,
+        np.float64,
+        np.array(category_set),
+        np.ones(len(left), dtype=bool),
+        tuple(sets),
+        zero_missing,
+        labels_by_column(booster, dump, n_columns, describe(estimator)),
+        ZERO,
+    )
 
 
-def goes_left(node: dict[str, Any], table: np.ndarray) -> np.ndarray:
-    """Which states go left at a node -> bool (card,)."""
-    missing = np.isnan(table)
-    if node["decision_type"] == "==":
-        categories = [int(part) for part in str(node["threshold"]).split("||")]
-        whole = np.where(missing, -1, table).astype(np.int64)
-        return np.isin(whole, categories) & (whole >= 0)
-    if node["missing_type"] == "NaN":
-        return np.where(missing, node["default_left"], table <= node["threshold"])
-    values = np.where(missing, 0.0, table)
-    below = values <= node["threshold"]
-    return np.where(np.abs(values) <= ZERO, node["default_left"], below) if node["missing_type"] == "Zero" else below
-
-
-def category_codes(columns: TableInputs, stored: list[list[Any]]) -> TableInputs:
-    """Pandas categories replaced by the codes that the model gave them while it was trained."""
-    remaining = iter(stored)
-    tables = []
-    for table in columns.tables:
-        if not hasattr(table, "categories"):
-            tables.append(table)
-            continue
-        codes = {label: code for code, label in enumerate(next(remaining))}
-        tables.append(np.array([codes.get(label, np.nan) for label in table], dtype=np.float64))
-    return TableInputs(columns.source, tuple(tables), columns.names, columns.form)
+def labels_by_column(
+    booster: Any, dump: dict[str, Any], n_columns: int, name: str
+) -> tuple[tuple[Any, ...] | None, ...]:
+    """The labels of pandas categories: the model stores one list per categorical column, not for which column."""
+    stored = dump.get("pandas_categorical") or []
+    labels: list[tuple[Any, ...] | None] = [None] * n_columns
+    if not stored:
+        return tuple(labels)
+    infos = dump.get("feature_infos", {})
+    columns = [j for j, feature in enumerate(dump["feature_names"]) if infos.get(feature, {}).get("values")]
+    if len(columns) != len(stored):  # columns with one category only have no entry; the parameters name them all
+        told = re.search(r"^\[categorical_feature: ([\d,]+)\]$", booster.model_to_string(), re.MULTILINE)
+        columns = [int(part) for part in told[1].split(",")] if told else []
+    if len(columns) != len(stored):
+        raise NotSumOfProducts(f"{name} does not say which of its columns hold its {len(stored)} lists of categories")
+    for j, categories in zip(columns, stored, strict=True):
+        labels[j] = tuple(categories)
+    return tuple(labels)

@@ -105,7 +105,7 @@ def match_columns(model: Any, features: Sequence[str]) -> tuple[str, ...] | None
         if missing or surplus:
             parts = []
             if missing:
-                parts.append(f"it was fitted on {show(missing)}, which is no feature")
+                parts.append(f"it was fitted on {show(missing)}, which is not a feature")
             if surplus:
                 parts.append(f"the features hold {show(surplus)}, which it was not fitted on")
             raise EncodingError(

@@ -5,18 +5,21 @@ normalised as everywhere in this room: float64 (q, k), finite.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from shap_asv.errors import ModelError
+from shap_asv.models.affine import read_affine
+from shap_asv.models.contract import Affine
 from shap_asv.models.inputs import CELLS
 from shap_asv.models.outputs import ModelCall, check_finite, choose_call, name_outputs
 from shap_asv.models.pipelines import known_columns
+from shap_asv.models.products import NotSumOfProducts
 from shap_asv.models.speed import MOST, Stopwatch, Timed
 
 # A first call that takes longer than this is made twice before its time is believed.
@@ -34,28 +37,38 @@ class PlainPredictor:
         The model's own column names: rows are handed over as a DataFrame in that order.
     feature_names : tuple of str or None
         Names of the columns of an ndarray of rows.
-    n_outputs : int or None
-        Known when rows to try were given, see :func:`read_plain_model`.
+    n_outputs : int
+        0 as long as no rows to try were given, see :func:`read_plain_model`.
     output_names : list of str or None
     batch_size : int or None
     tried : ndarray, DataFrame or None
         The rows that the model was tried on.
     first_call : Timed
         How long it took for them.
+    inputs : callable or None
+        Turns rows into what the model is called with.
+    affine : Affine or None
+    reason : str
+        Why ``affine`` is None.
     """
 
     call: ModelCall
     columns: tuple[str, ...] | None
     feature_names: tuple[str, ...] | None
-    n_outputs: int | None
+    n_outputs: int
     output_names: list[str] | None
     batch_size: int | None
     tried: Any = field(default=None, repr=False)
     first_call: Timed = field(default=Timed(1, 0.0), repr=False)
+    inputs: Callable[[np.ndarray], Any] | None = field(default=None, repr=False)
+    affine: Affine | None = None
+    reason: str = ""
 
-    kind: ClassVar[str] = "black box"
     products: ClassVar[None] = None
-    reason: ClassVar[str] = "over a matrix the model is called as it is, not looked into"
+
+    @property
+    def kind(self) -> str:
+        return "black box" if self.affine is None else "linear"
 
     def seconds(self, n_rows: int, n_calls: int, most: int = MOST) -> float:
         """What asking the model will take (:class:`Stopwatch`)."""
@@ -75,9 +88,8 @@ class PlainPredictor:
         return {name: value for name, value in self.__dict__.items() if name != "_stopwatch"}
 
     def predict(self, rows: Any) -> np.ndarray:
-        """M at the rows of an ndarray or DataFrame (q, n) -> float64 (q, k), in blocks of at most ``batch_size`` "
-        "rows."""
-        frame = self._dress(rows)
+        """M at rows, or at a DataFrame (q, n) -> float64 (q, k), in calls of at most ``batch_size`` rows."""
+        frame = self._dress(rows if self.inputs is None or hasattr(rows, "columns") else self.inputs(rows))
         if len(frame) == 0:
             return np.empty((0, self.n_outputs or 1))
         size = self.batch_size or max(1, CELLS // max(1, frame.shape[1]))
@@ -131,12 +143,14 @@ def read_plain_model(
     output_names: Sequence[str] | None = None,
     batch_size: int | None = None,
     probe: Any = None,
+    inputs: Callable[[np.ndarray], Any] | None = None,
 ) -> PlainPredictor:
     """A model for rows of a data matrix.
 
     ``model`` and ``model_output`` mean the same as in :func:`~shap_asv.models.predictor.read_model`.
     ``feature_names`` name the columns of ndarrays of rows. ``probe``, a few rows of the background, is what the
-    model is tried on: then a model that cannot work is an error here, and ``n_outputs`` and ``output_names`` are known.
+    model is tried on: then a model that cannot work is an error here, and ``n_outputs``, ``output_names`` and the
+    affine form of a linear model are known. ``inputs`` turns rows into what the model is called with.
 
     >>> predictor = read_plain_model(lambda X: X.sum(axis=1), probe=np.zeros((2, 3)))
     >>> predictor.n_outputs, predictor.predict(np.ones((2, 3)))
@@ -148,7 +162,7 @@ def read_plain_model(
     names = None if feature_names is None else tuple(str(name) for name in feature_names)
     if batch_size is not None and (not isinstance(batch_size, int | np.integer) or batch_size < 1):
         raise ModelError(f"batch_size must be a positive integer or None; got {batch_size!r}")
-    predictor = PlainPredictor(call, columns, names, None, None, batch_size)
+    predictor = PlainPredictor(call, columns, names, 0, None, batch_size, inputs=inputs)
     if probe is None:
         return predictor
     tried, start = copy(probe), time.perf_counter()  # a copy: the model may write into what it is given
@@ -158,4 +172,19 @@ def read_plain_model(
         again, start = copy(tried), time.perf_counter()
         predictor.predict(again)
         first = Timed(len(probe), min(first.seconds, time.perf_counter() - start))
-    return PlainPredictor(call, columns, names, k, name_outputs(call, k, output_names), batch_size, tried, first)
+    predictor = replace(
+        predictor, n_outputs=k, output_names=name_outputs(call, k, output_names), tried=tried, first_call=first
+    )
+    try:
+        return replace(predictor, affine=_affine_form(predictor, tried))
+    except NotSumOfProducts as why:
+        return replace(predictor, reason=str(why))
+
+
+def _affine_form(predictor: PlainPredictor, probe: Any) -> Affine:
+    if not isinstance(probe, np.ndarray) or probe.dtype.kind not in "iuf":
+        raise NotSumOfProducts("the rows are not all numbers")
+    try:
+        return read_affine(predictor.call, predictor.predict, probe)
+    except ModelError as error:  # rows beside those of the background may be too much for a step before the last
+        raise NotSumOfProducts(str(error)) from error

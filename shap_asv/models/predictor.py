@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,33 +21,23 @@ from shap_asv.models.forms import Path, find_path, show_row
 from shap_asv.models.inputs import CELLS, States
 from shap_asv.models.outputs import check_finite, choose_call, describe, name_outputs, shorten
 from shap_asv.models.pipelines import Stages, apply_transformers, known_columns, known_width, split_stages
-from shap_asv.models.plain import PlainPredictor, read_plain_model
 from shap_asv.models.probes import cover_rows, probe_rows
 from shap_asv.models.products import NotSumOfProducts, SumOfProducts
 from shap_asv.models.readers import read_products
 from shap_asv.models.sklearn_trees import rounds_input
 from shap_asv.models.speed import FASTEST, MOST, Stopwatch, Timed
 
-__all__ = ["PlainPredictor", "Predictor", "read_model", "read_plain_model"]
-
 
 @dataclass(frozen=True, eq=False)
-class Predictor:
-    """A model over discrete features; picklable when the user's model is.
+class CodedPredictor:
+    """A model over codes of states; picklable when the user's model is.
 
     Attributes
     ----------
     features : tuple of str
     states : tuple of tuple
-    n_outputs : int
-    output_names : list of str or None
-        The caller's names, or the classes of a classifier; None when nobody named them.
-    kind : str
-        ``"tree"``, ``"linear"`` or ``"black box"``.
-    products : SumOfProducts or None
-        The model as a sum of products of one-feature functions, verified against the model.
-    reason : str
-        Why ``products`` is None, a sentence for the plan; empty otherwise.
+    n_outputs, output_names, kind, products, affine, reason
+        As in :class:`~shap_asv.models.contract.Predictor`.
     batch_size : int
         Rows per call of the model.
     first_call : Timed
@@ -64,6 +54,8 @@ class Predictor:
     batch_size: int
     path: Path = field(repr=False)
     first_call: Timed = field(default=Timed(1, 0.0), repr=False)
+
+    affine: ClassVar[None] = None
 
     @property
     def cardinalities(self) -> tuple[int, ...]:
@@ -93,7 +85,7 @@ class Predictor:
             )
         # as unsigned numbers negative codes are huge, so one pass finds both ends
         if len(codes) and (codes.view(f"u{codes.dtype.itemsize}").max(axis=0) >= self.cardinalities).any():
-            raise ModelError("codes hold a number that is no position in its feature's states")
+            raise ModelError("codes hold a number that is not a position in its feature's states")
         outputs = np.empty((len(codes), self.n_outputs))
         for start in range(0, len(codes), self.batch_size):
             block = codes[start : start + self.batch_size]
@@ -119,7 +111,7 @@ def read_model(
     model_output: str = "auto",
     output_names: Sequence[str] | None = None,
     batch_size: int | None = None,
-) -> Predictor:
+) -> CodedPredictor:
     """Find out how ``model`` is to be called on states, and write it as a sum of products if it is one.
 
     Parameters
@@ -144,7 +136,7 @@ def read_model(
 
     Returns
     -------
-    Predictor
+    CodedPredictor
 
     Examples
     --------
@@ -175,7 +167,7 @@ def read_model(
     n_outputs = path(cover).shape[1]
     first = Timed(len(cover), time.perf_counter() - start)
     size = batch_size or max(1, CELLS // max(1, path.inputs.n_columns))
-    return Predictor(
+    return CodedPredictor(
         names,
         labels,
         n_outputs,

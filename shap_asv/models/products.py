@@ -14,7 +14,7 @@ import numpy as np
 
 
 class NotSumOfProducts(Exception):
-    """A model is no sum of products, or could not be read as one. Its message is a sentence for the plan."""
+    """A model is not a sum of products, or could not be read as one. Its message is a sentence for the plan."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class SumOfProducts:
         """M at rows of state codes (r, n) -> (r, k): for probing and tests, not for bulk prediction.
 
         First the (term, row) pairs at which no factor is zero, from bitsets over rows: O(r / 8) per factor that is not
-        constant. Then their products, which are 1 unless a function is no indicator. A tree has one such pair per row.
+        constant. Then their products, which are 1 where all functions are indicators. A tree has one such pair per row.
         """
         codes = np.asarray(codes)
         n_rows = len(codes)

@@ -2,7 +2,8 @@
 
 A reader takes a fitted estimator and the columns it eats (tables over states) and returns a
 :class:`~shap_asv.models.products.SumOfProducts`, or raises NotSumOfProducts with a sentence that says why not. To add a
-model type, write one file with ``applies`` and ``read`` and add one row to :data:`READERS`; the contract test asks
+model type, write one file with ``applies`` and ``read`` (``parse`` for trees, see
+:mod:`~shap_asv.models.ensembles`) and add one row to :data:`READERS`; the contract test asks
 for an example model and checks it.
 
 No reader is believed: what it returns is compared with the model's own output, see :func:`verify`.
@@ -24,12 +25,15 @@ from shap_asv.models import (
     sklearn_trees,
     xgboost_trees,
 )
+from shap_asv.models.ensembles import FloatEnsemble
 from shap_asv.models.inputs import TableInputs
 from shap_asv.models.outputs import ModelCall, describe, shorten
 from shap_asv.models.probes import SEED, probe_rows, random_rows
 from shap_asv.models.products import NotSumOfProducts, SumOfProducts
+from shap_asv.models.regions import state_regions
 
 Predict = Callable[[np.ndarray], np.ndarray]
+Parse = Callable[[Any, ModelCall], FloatEnsemble]
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,8 @@ class Reader:
         where a library computes in float32.
     probabilities : bool
         Are class probabilities themselves a sum (forests), or only the margin below them?
+    parse : callable (estimator, call) -> FloatEnsemble, or None
+        The trees as their library stores them, where the model is made of trees.
     """
 
     name: str
@@ -57,17 +63,29 @@ class Reader:
     read: Callable[[Any, TableInputs, tuple[int, ...], ModelCall], SumOfProducts]
     tolerance: float
     probabilities: bool = False
+    parse: Parse | None = None
+
+
+def _trees(
+    name: str, applies: Callable[[Any], bool], parse: Parse, tolerance: float, probabilities: bool = False
+) -> Reader:
+    """A row for a tree library: one parser, and the sum of products over states that follows from it."""
+
+    def read(estimator: Any, columns: TableInputs, cardinalities: tuple[int, ...], call: ModelCall) -> SumOfProducts:
+        return state_regions(parse(estimator, call), columns, cardinalities, describe(estimator))
+
+    return Reader(name, "tree", applies, read, tolerance, probabilities, parse)
 
 
 READERS: tuple[Reader, ...] = (
-    Reader("sklearn forests", "tree", sklearn_trees.is_forest, sklearn_trees.read_forest, 1e-10, probabilities=True),
-    Reader("sklearn boosting", "tree", sklearn_trees.is_boosted, sklearn_trees.read_boosted, 1e-10),
-    Reader("sklearn histogram boosting", "tree", hist_trees.is_histogram, hist_trees.read_histogram, 1e-10),
-    Reader("XGBoost", "tree", xgboost_trees.is_xgboost, xgboost_trees.read_xgboost, 3e-6),
+    _trees("sklearn forests", sklearn_trees.is_forest, sklearn_trees.parse_forest, 1e-10, probabilities=True),
+    _trees("sklearn boosting", sklearn_trees.is_boosted, sklearn_trees.parse_boosted, 1e-10),
+    _trees("sklearn histogram boosting", hist_trees.is_histogram, hist_trees.parse_histogram, 1e-10),
+    _trees("XGBoost", xgboost_trees.is_xgboost, xgboost_trees.parse_xgboost, 3e-6),
     Reader("XGBoost gblinear", "linear", xgboost_trees.is_linear_booster, linear.read_linear, 3e-6),
-    Reader("LightGBM", "tree", lightgbm_trees.is_lightgbm, lightgbm_trees.read_lightgbm, 1e-10),
-    Reader("CatBoost", "tree", catboost_trees.is_catboost, catboost_trees.read_catboost, 1e-10),
-    Reader("shap's loader", "tree", shap_trees.is_known_to_shap, shap_trees.read_with_shap, 3e-6),
+    _trees("LightGBM", lightgbm_trees.is_lightgbm, lightgbm_trees.parse_lightgbm, 1e-10),
+    _trees("CatBoost", catboost_trees.is_catboost, catboost_trees.parse_catboost, 1e-10),
+    _trees("shap's loader", shap_trees.is_known_to_shap, shap_trees.parse_with_shap, 3e-6),
     Reader("linear", "linear", linear.is_linear, linear.read_linear, 1e-9),
 )
 
@@ -87,7 +105,7 @@ def read_products(
             continue
         if call.quantity == "probability" and not reader.probabilities:
             reasons.append(
-                f"the probabilities of {name} are no sum over {'trees' if reader.kind == 'tree' else 'features'}; "
+                f"the probabilities of {name} are not a sum over {'trees' if reader.kind == 'tree' else 'features'}; "
                 f"the margin (model_output='raw', log-odds for two classes) is one"
             )
             break

@@ -13,11 +13,13 @@ combination of states reaches them. Leaves with the same region, in whatever tre
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from shap_asv.models.inputs import TableInputs
-from shap_asv.models.products import SumOfProducts
+from shap_asv.models.ensembles import FloatEnsemble, code_column, is_member
+from shap_asv.models.inputs import TableInputs, require_numbers
+from shap_asv.models.products import NotSumOfProducts, SumOfProducts
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +89,49 @@ def threshold_splits(
         for column, threshold, nan_left in distinct.tolist()
     ]
     return Splits(columns.source[distinct["column"]], tuple(goes_left)), split
+
+
+def state_regions(
+    ensemble: FloatEnsemble, columns: TableInputs, cardinalities: Sequence[int], name: str
+) -> SumOfProducts:
+    """A parsed ensemble over the states of discrete features; ``columns`` are what it eats, ``name`` is for messages.
+
+    Nodes that make the same split share one state set: O(distinct splits x states + leaves x depth).
+    """
+    inner = ensemble.left >= 0
+    if inner.any() and ensemble.column[inner].max() >= columns.n_columns:
+        raise NotSumOfProducts(f"{name} splits on a column that its input does not have")
+    labels = (*ensemble.labels, *[None] * columns.n_columns)
+    columns = TableInputs(
+        columns.source,
+        tuple(_numbers_of(table, own) for table, own in zip(columns.tables, labels, strict=False)),
+        columns.names,
+        columns.form,
+    )
+    require_numbers(columns, name)
+    tables = tuple(
+        ensemble.rounded_column(table, j) if j < ensemble.n_columns else table for j, table in enumerate(columns.tables)
+    )
+    columns = TableInputs(columns.source, tables, columns.names, columns.form)
+    categorical = inner & (ensemble.category_set >= 0)
+    nodes = Thresholds(ensemble.column, ensemble.threshold, ensemble.nan_left)
+    splits, split = threshold_splits(nodes, inner & ~categorical, columns)
+    masks: list[np.ndarray] = []
+    features: list[int] = []
+    for i in np.flatnonzero(categorical).tolist():
+        table = np.asarray(columns.tables[ensemble.column[i]], dtype=np.float64)
+        member = is_member(table, ensemble.sets[ensemble.category_set[i]])
+        split[i] = len(splits.goes_left) + len(masks)
+        features.append(int(columns.source[ensemble.column[i]]))
+        masks.append(np.where(np.isnan(table), ensemble.nan_left[i], member == ensemble.member_left[i]))
+    splits = splits.extend(features, masks)
+    flat = FlatTrees(ensemble.left, ensemble.right, split, ensemble.values, ensemble.roots)
+    return leaf_regions(flat, splits, cardinalities, ensemble.offset)
+
+
+def _numbers_of(table: Any, labels: tuple[Any, ...] | None) -> Any:
+    """A table over states as the numbers that the nodes compare, where the model says what they are."""
+    return code_column(table, labels) if labels is not None or hasattr(table, "categories") else table
 
 
 class StateSets:

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.models.inputs import TableInputs, require_numbers
+from shap_asv.models.ensembles import FloatEnsemble, children
 from shap_asv.models.outputs import ModelCall, describe, is_a, shorten
-from shap_asv.models.products import NotSumOfProducts, SumOfProducts
-from shap_asv.models.regions import FlatTrees, Thresholds, leaf_regions, threshold_splits
+from shap_asv.models.pipelines import known_width
+from shap_asv.models.products import NotSumOfProducts
 
 FAMILIES = (
     ("sklearn", "HistGradientBoostingClassifier"),
@@ -33,13 +33,10 @@ def is_known_to_shap(estimator: Any) -> bool:
     return any(is_a(estimator, package, name) for package, name in FAMILIES)
 
 
-def read_with_shap(
-    estimator: Any, columns: TableInputs, cardinalities: tuple[int, ...], call: ModelCall
-) -> SumOfProducts:
-    """The margin of a boosted ensemble as a sum of products."""
+def parse_with_shap(estimator: Any, call: ModelCall) -> FloatEnsemble:
+    """The margin of a boosted ensemble, as shap's loader reads it."""
     if has_categorical_splits(estimator):
         raise NotSumOfProducts(f"{describe(estimator)} splits on categories, which shap's loader does not read")
-    require_numbers(columns, describe(estimator))
     from shap.explainers._tree import TreeEnsemble
 
     try:
@@ -50,20 +47,24 @@ def read_with_shap(
         raise NotSumOfProducts(f"shap does not read the trees of {describe(estimator)}")
     n_trees, n_nodes = ensemble.children_left.shape
     used = n_trees if ensemble.tree_limit is None else min(n_trees, int(ensemble.tree_limit))
-    shift = np.arange(n_trees)[:, None] * n_nodes
-    left = np.where(ensemble.children_left >= 0, ensemble.children_left + shift, -1).ravel()
-    right = np.where(ensemble.children_right >= 0, ensemble.children_right + shift, -1).ravel()
-    default = np.where(ensemble.children_default >= 0, ensemble.children_default + shift, -1).ravel()
-    inner = left >= 0
-    nodes = Thresholds(ensemble.features.ravel().astype(np.int64), ensemble.thresholds.ravel(), default == left)
-    if inner.any() and nodes.column[inner].max() >= columns.n_columns:
-        raise NotSumOfProducts(f"{describe(estimator)} splits on a column that its input does not have")
-    # XGBoost keeps its data in float32, whatever shap's loader says
-    dtype = np.float32 if ensemble.model_type == "xgboost" else ensemble.input_dtype
-    splits, split = threshold_splits(nodes, inner, columns, dtype)
-    values = ensemble.values.reshape(n_trees * n_nodes, -1).astype(np.float64)
-    flat = FlatTrees(left, right, split, values, (np.arange(n_trees) * n_nodes)[:used])
-    return leaf_regions(flat, splits, cardinalities, np.asarray(ensemble.base_offset, dtype=np.float64).ravel())
+    left, roots = children(list(ensemble.children_left))
+    right, _ = children(list(ensemble.children_right))
+    default, _ = children(list(ensemble.children_default))
+    column = ensemble.features.ravel().astype(np.int64)
+    return FloatEnsemble(
+        left,
+        right,
+        column,
+        ensemble.thresholds.ravel().astype(np.float64),
+        default == left,
+        ensemble.node_sample_weight.ravel().astype(np.float64),
+        ensemble.values.reshape(n_trees * n_nodes, -1).astype(np.float64),
+        roots[:used],
+        np.asarray(ensemble.base_offset, dtype=np.float64).ravel(),
+        known_width(estimator) or int(column[left >= 0].max(initial=-1)) + 1,
+        # XGBoost keeps its data in float32, whatever shap's loader says
+        np.float32 if ensemble.model_type == "xgboost" else ensemble.input_dtype,
+    )
 
 
 def has_categorical_splits(estimator: Any) -> bool:

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.models.inputs import TableInputs, require_numbers
-from shap_asv.models.outputs import ModelCall, describe, is_a
-from shap_asv.models.products import NotSumOfProducts, SumOfProducts
-from shap_asv.models.regions import FlatTrees, Thresholds, leaf_regions, threshold_splits
+from shap_asv.models.ensembles import FloatEnsemble, children, joined
+from shap_asv.models.outputs import ModelCall, is_a
+from shap_asv.models.products import NotSumOfProducts
 
 TREES = ("DecisionTreeClassifier", "DecisionTreeRegressor")  # ExtraTree* are subclasses of these
 FORESTS = ("RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor")
@@ -34,7 +33,7 @@ def rounds_input(estimator: Any) -> bool:
     return is_forest(estimator) or is_boosted(estimator)
 
 
-def read_forest(estimator: Any, columns: TableInputs, cardinalities: tuple[int, ...], call: ModelCall) -> SumOfProducts:
+def parse_forest(estimator: Any, call: ModelCall) -> FloatEnsemble:
     """One tree or the mean of many; class shares for classifiers, ``n_outputs`` means for regressors."""
     classifier = hasattr(estimator, "classes_")
     if classifier and call.method != "predict_proba":
@@ -48,13 +47,10 @@ def read_forest(estimator: Any, columns: TableInputs, cardinalities: tuple[int, 
             values.append(shares / len(members))
         else:
             values.append(value[:, :, 0] / len(members))
-    offset = np.zeros(values[0].shape[1])
-    return read_trees([member.tree_ for member in members], values, columns, cardinalities, offset)
+    return parse_trees([member.tree_ for member in members], values, estimator.n_features_in_)
 
 
-def read_boosted(
-    estimator: Any, columns: TableInputs, cardinalities: tuple[int, ...], call: ModelCall
-) -> SumOfProducts:
+def parse_boosted(estimator: Any, call: ModelCall) -> FloatEnsemble:
     """Raw output of gradient boosting, one column per class when there are more than two."""
     stages = estimator.estimators_
     trees, values = [], []
@@ -66,39 +62,26 @@ def read_boosted(
             trees.append(member.tree_)
             values.append(value)
     # the initial prediction is a constant that the verification reads off the model itself
-    return read_trees(trees, values, columns, cardinalities, np.zeros(k))
+    return parse_trees(trees, values, estimator.n_features_in_)
 
 
-def read_trees(
-    trees: Sequence[Any],
-    values: Sequence[np.ndarray],
-    columns: TableInputs,
-    cardinalities: tuple[int, ...],
-    offset: np.ndarray,
-) -> SumOfProducts:
-    """sklearn ``Tree`` objects with one value matrix (nodes, k) each -> sum of products."""
-    require_numbers(columns, "the ensemble")
-    starts = np.cumsum([0] + [tree.node_count for tree in trees])
-    shift = np.repeat(starts[:-1], np.diff(starts))
-    left = np.concatenate([tree.children_left for tree in trees]).astype(np.int64)
-    right = np.concatenate([tree.children_right for tree in trees]).astype(np.int64)
-    inner = left >= 0
-    nodes = Thresholds(
-        np.concatenate([tree.feature for tree in trees]).astype(np.int64),
-        np.concatenate([tree.threshold for tree in trees]),
-        np.concatenate([nan_goes_left(tree) for tree in trees]),
-    )
-    if inner.any() and nodes.column[inner].max() >= columns.n_columns:
-        raise NotSumOfProducts(f"{describe(trees[0])} splits on a column that its input does not have")
-    splits, split = threshold_splits(nodes, inner, columns, np.float32)
-    flat = FlatTrees(
-        np.where(inner, left + shift, -1),
-        np.where(inner, right + shift, -1),
-        split,
+def parse_trees(trees: Sequence[Any], values: Sequence[np.ndarray], n_columns: int) -> FloatEnsemble:
+    """sklearn ``Tree`` objects with one value matrix (nodes, k) each; the offset is zero."""
+    left, roots = children([tree.children_left for tree in trees])
+    right, _ = children([tree.children_right for tree in trees])
+    return FloatEnsemble(
+        left,
+        right,
+        joined([tree.feature for tree in trees], np.int64),
+        joined([tree.threshold for tree in trees], np.float64),
+        joined([nan_goes_left(tree) for tree in trees], bool),
+        joined([tree.weighted_n_node_samples for tree in trees], np.float64),
         np.concatenate(values),
-        starts[:-1],
+        roots,
+        np.zeros(values[0].shape[1]),
+        int(n_columns),
+        np.float32,
     )
-    return leaf_regions(flat, splits, cardinalities, offset)
 
 
 def nan_goes_left(tree: Any) -> np.ndarray:

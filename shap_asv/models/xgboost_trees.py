@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.models.inputs import TableInputs, require_numbers
+from shap_asv.models.ensembles import FloatEnsemble, children, joined
 from shap_asv.models.outputs import ModelCall, describe, is_a
-from shap_asv.models.products import NotSumOfProducts, SumOfProducts
-from shap_asv.models.regions import FlatTrees, Thresholds, leaf_regions, threshold_splits
+from shap_asv.models.products import NotSumOfProducts
 
 LOGIT = ("binary:logistic", "reg:logistic", "binary:logitraw")
 LOG = ("count:poisson", "reg:gamma", "reg:tweedie", "survival:cox")
@@ -33,9 +32,7 @@ def is_linear_booster(estimator: Any) -> bool:
     return is_a(estimator, "xgboost", "XGBModel") and hasattr(estimator, "coef_")
 
 
-def read_xgboost(
-    estimator: Any, columns: TableInputs, cardinalities: tuple[int, ...], call: ModelCall
-) -> SumOfProducts:
+def parse_xgboost(estimator: Any, call: ModelCall) -> FloatEnsemble:
     """The margin, one column per class or target."""
     booster = estimator.get_booster() if hasattr(estimator, "get_booster") else estimator
     learner = json.loads(bytes(booster.save_raw("json")))["learner"]
@@ -43,54 +40,55 @@ def read_xgboost(
     model = gradient["gbtree"]["model"] if "gbtree" in gradient else gradient.get("model", {})
     if "trees" not in model:
         raise NotSumOfProducts(f"{describe(estimator)} holds no trees (booster {gradient['name']!r})")
-    columns = category_codes(columns, model.get("cats", {}))
-    require_numbers(columns, describe(estimator))
     n_trees = trees_in_use(estimator, booster, model)
     trees = model["trees"][:n_trees]
     # dropped trees count less; the list moved from the booster to the model in XGBoost 3.4
     weights = gradient.get("weight_drop") or model.get("weight_drop") or np.ones(n_trees)
     drop = np.asarray(weights, dtype=np.float32).astype(np.float64)
-    k = max(int(learner["learner_model_param"]["num_class"]), int(learner["learner_model_param"]["num_target"]), 1)
-    starts = np.cumsum([0] + [len(tree["left_children"]) for tree in trees])
-    shift = np.repeat(starts[:-1], np.diff(starts))
-    tree_of = np.repeat(np.arange(n_trees), np.diff(starts))
+    shape = learner["learner_model_param"]
+    k = max(int(shape["num_class"]), int(shape["num_target"]), 1)
+    tree_of = np.repeat(np.arange(n_trees), [len(tree["left_children"]) for tree in trees])
 
     def gather(field: str, dtype: type) -> np.ndarray:
-        return np.concatenate([np.asarray(tree[field], dtype=dtype) for tree in trees])
+        return joined([tree[field] for tree in trees], dtype)
 
-    left, right = gather("left_children", np.int64), gather("right_children", np.int64)
+    left, roots = children([np.asarray(tree["left_children"], dtype=np.int64) for tree in trees])
+    right, _ = children([np.asarray(tree["right_children"], dtype=np.int64) for tree in trees])
     inner = left >= 0
     conditions = gather("split_conditions", np.float32)
-    categorical = inner & (gather("split_type", np.int64) == 1)
-    nodes = Thresholds(
-        gather("split_indices", np.int64),
-        np.nextafter(conditions, np.float32(-np.inf)).astype(np.float64),  # x < t is x <= the float32 before t
-        gather("default_left", np.int64) != 0,
-    )
-    splits, split = threshold_splits(nodes, inner & ~categorical, columns, np.float32)
-    if categorical.any():
-        features: list[int] = []
-        masks: list[np.ndarray] = []
-        for t, tree in enumerate(trees):
-            for node, first, size in zip(
-                tree["categories_nodes"], tree["categories_segments"], tree["categories_sizes"], strict=True
-            ):
-                at = starts[t] + node
-                table = np.asarray(columns.tables[nodes.column[at]])
-                goes_right = np.isin(table, tree["categories"][first : first + size])
-                split[at] = len(splits.goes_left) + len(masks)
-                features.append(columns.source[nodes.column[at]])
-                masks.append(np.where(np.isnan(table), nodes.nan_left[at], ~goes_right))
-        splits = splits.extend(features, masks)
+    category_set = np.full(len(left), -1, dtype=np.int64)
+    sets: list[np.ndarray] = []
+    for root, tree in zip(roots, trees, strict=True):
+        for node, first, size in zip(
+            tree["categories_nodes"], tree["categories_segments"], tree["categories_sizes"], strict=True
+        ):
+            category_set[root + node] = len(sets)
+            sets.append(np.asarray(tree["categories"][first : first + size], dtype=np.int64))
     values = np.zeros((len(left), k))
     if all(int(tree["tree_param"]["size_leaf_vector"]) <= 1 for tree in trees):
-        output = np.asarray(model["tree_info"][:n_trees])[tree_of]
+        output = np.asarray(model["tree_info"][:n_trees], dtype=np.int64)[tree_of]
         values[np.arange(len(left)), output] = conditions.astype(np.float64) * drop[tree_of]
     else:
         vectors = gather("base_weights", np.float32).astype(np.float64).reshape(-1, k)  # a vector per node
         values[~inner] = (vectors * drop[tree_of, None])[~inner]
-    flat = FlatTrees(np.where(inner, left + shift, -1), np.where(inner, right + shift, -1), split, values, starts[:-1])
-    return leaf_regions(flat, splits, cardinalities, base_margin(learner, k))
+    n_columns = int(shape["num_feature"])
+    return FloatEnsemble(
+        left,
+        right,
+        gather("split_indices", np.int64),
+        np.nextafter(conditions, np.float32(-np.inf)).astype(np.float64),  # x < t is x <= the float32 before t
+        gather("default_left", np.int64) != 0,
+        gather("sum_hessian", np.float32).astype(np.float64),
+        values,
+        roots,
+        base_margin(learner, k),
+        n_columns,
+        np.float32,
+        category_set,
+        np.zeros(len(left), dtype=bool),  # the listed categories go right
+        tuple(sets),
+        labels=category_labels(model.get("cats", {}), n_columns),
+    )
 
 
 def trees_in_use(estimator: Any, booster: Any, model: dict[str, Any]) -> int:
@@ -113,20 +111,15 @@ def base_margin(learner: dict[str, Any], k: int) -> np.ndarray:
     return np.log(base) if objective in LOG else base
 
 
-def category_codes(columns: TableInputs, stored: dict[str, Any]) -> TableInputs:
-    """Pandas categories replaced by the codes that the model gave them while it was trained."""
+def category_labels(stored: dict[str, Any], n_columns: int) -> tuple[tuple[Any, ...] | None, ...]:
+    """The labels behind the codes of each column, as the model stored them while it was trained; None for numbers."""
     encoded = stored.get("enc", [])
-    tables = []
-    for j, table in enumerate(columns.tables):
-        if not hasattr(table, "categories"):
-            tables.append(table)
-            continue
-        known = {label: code for code, label in enumerate(category_labels(encoded[j]))} if encoded else {}
-        tables.append(np.array([known.get(label, np.nan) for label in table], dtype=np.float64))
-    return TableInputs(columns.source, tuple(tables), columns.names, columns.form)
+    if len(encoded) != n_columns:
+        return (None,) * n_columns
+    return tuple(tuple(stored_labels(column)) if len(column["values"]) else None for column in encoded)
 
 
-def category_labels(stored: dict[str, Any]) -> list[Any]:
+def stored_labels(stored: dict[str, Any]) -> list[Any]:
     """Categories of one column: UTF-8 bytes with offsets for text, plain values for numbers."""
     values = stored["values"]
     if "offsets" not in stored:

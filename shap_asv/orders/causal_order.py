@@ -98,7 +98,7 @@ class CausalOrder:
         CausalGraphError
             The graph is undirected, empty, or has a cycle or a self-loop; a feature is named twice.
         UnknownFeatureError
-            A feature is no node of the graph.
+            A feature is not a node of the graph.
 
         Examples
         --------
@@ -120,8 +120,8 @@ class CausalOrder:
         """The order given by (cause, effect) pairs.
 
         ``features`` names the players: those without any edge are kept as isolated features, and names that occur in
-        edges only are projected out (with a warning where such a name puts no feature before another and is no common
-        cause: it may be misspelt). By default every name that occurs in an edge, in order of appearance.
+        edges only are projected out (with a warning where such a name puts no feature before another and is not a
+        common cause: it may be misspelt). By default every name that occurs in an edge, in order of appearance.
 
         Examples
         --------
@@ -272,7 +272,7 @@ class CausalOrder:
         Raises
         ------
         BudgetExceededError
-            A part that is no tree has more ideals than ``limit``.
+            A part that is not a tree has more ideals than ``limit``.
 
         Examples
         --------

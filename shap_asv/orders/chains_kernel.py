@@ -6,12 +6,13 @@ stays in registers. Swaps are written as selections instead of branches: a proce
 """
 
 import numpy as np
-from numba import njit
+
+from shap_asv.kernels import kernel
 
 BATCH = 1024
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def fill_words(state: np.ndarray, words: np.ndarray) -> None:
     """Fill ``words`` (uint64) with random bits; ``state`` is a uint64 array (4,), not all zero, and moves on."""
     s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
@@ -28,7 +29,7 @@ def fill_words(state: np.ndarray, words: np.ndarray) -> None:
     state[0], state[1], state[2], state[3] = s0, s1, s2, s3
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def swap_steps(
     sequence: np.ndarray, precedes: np.ndarray, keep: np.ndarray, other: np.ndarray, state: np.ndarray, steps: int
 ) -> None:
@@ -56,7 +57,7 @@ def swap_steps(
         done += BATCH
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def bounded_steps(sequence: np.ndarray, bound: np.ndarray, precedes: np.ndarray, state: np.ndarray, steps: int) -> None:
     """Run the chain on ``sequence`` and on its bounding list ``bound`` (both int32 (n,)), in place.
 
@@ -91,7 +92,7 @@ def bounded_steps(sequence: np.ndarray, bound: np.ndarray, precedes: np.ndarray,
         done += 2 * BATCH
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def steps_to_forget(bound: np.ndarray, precedes: np.ndarray, state: np.ndarray, steps: int) -> int:
     """Run the bounding list alone until it is full, for at most ``steps`` steps; how many it took."""
     n = bound.size

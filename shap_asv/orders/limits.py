@@ -19,12 +19,12 @@ MOST_ENTRIES = 1 << 30
 def check_count(value: int, name: str, meaning: str) -> int:
     """A positive integer (numpy's count too), or an :class:`ArgumentError`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value <= 0:
-        raise ArgumentError(f"{name}={value!r} is no positive integer; pass {meaning} of at least 1")
+        raise ArgumentError(f"{name}={value!r} is not a positive integer; pass {meaning} of at least 1")
     return int(value)
 
 
 def check_limit(limit: int | None) -> int:
-    """The limit as a number: the default when none was given, an error when it is no positive integer."""
+    """The limit as a number: the default when none was given, an error when it is not a positive integer."""
     if limit is None:
         return DEFAULT_LIMIT
     return check_count(limit, "limit", "a number of ideals")
@@ -53,4 +53,6 @@ def generator_of(seed: Any) -> np.random.Generator:
     try:
         return np.random.default_rng(seed)
     except (TypeError, ValueError):
-        raise ArgumentError(f"seed={seed!r} is no seed; pass a whole number >= 0, a numpy Generator, or None") from None
+        raise ArgumentError(
+            f"seed={seed!r} is not a seed; pass a whole number >= 0, a numpy Generator, or None"
+        ) from None

@@ -4,7 +4,7 @@ A causal graph says who precedes whom. Only the precedence matters here, so thre
 graph that says the same about the features:
 
 1. *check*: no cycle, no self-loop, no name twice;
-2. *project*: a node that is no feature passes precedence on (``a -> latent -> b`` puts ``a`` before ``b``) and is gone;
+2. *project*: a node that is not a feature passes precedence on (``a -> latent -> b`` puts ``a`` before ``b``);
 3. *reduce*: an edge that follows from others is dropped (transitive reduction, the *cover relation* of the order).
 
 Sets of nodes are Python integers used as bit sets: no limit on their number, and unions cost a machine word per 64
@@ -56,7 +56,7 @@ def check_edges(edges: Iterable[tuple[Hashable, Hashable]]) -> list[tuple[Hashab
     except TypeError:
         raise CausalGraphError(f"edges must be a list of (cause, effect) pairs, not {type(edges).__name__}") from None
     for edge in listed:
-        # a set has no direction, and the letters of a string are no names
+        # a set has no direction, and the letters of a string are not names
         if not isinstance(edge, tuple | list | np.ndarray) or len(edge) != 2:
             raise CausalGraphError(f"an edge is a pair (cause, effect), not {edge!r}")
         for name in edge:
@@ -114,7 +114,7 @@ def check_parents(parents: Parents, names: Sequence[Hashable]) -> list[tuple[int
     for v, ps in enumerate(given):
         for p in ps:
             if not 0 <= p < len(names):
-                raise CausalGraphError(f"parent {p} of {names[v]!r} is no index of {len(names)} features")
+                raise CausalGraphError(f"parent {p} of {names[v]!r} is not an index of {len(names)} features")
             if p == v:
                 raise CausalGraphError(f"the causal graph has a self-loop at {names[v]!r}; remove it")
     return given
@@ -152,7 +152,7 @@ def warn_of_idle_names(
         if near or len(effects[name]) < 2:
             hint = f"; did you mean {near[0]!r}?" if near else ""
             warn_user(
-                f"the edges name {name!r}, which is no feature and puts no feature before another{hint}",
+                f"the edges name {name!r}, which is not a feature and puts no feature before another{hint}",
                 CausalGraphWarning,
             )
 

@@ -145,7 +145,7 @@ def sample_topological_orders(
     """See :meth:`CausalOrder.sample_topological_orders`."""
     n = check_sample(n, order.n_features)
     if isinstance(epsilon, bool) or not isinstance(epsilon, Real) or not 0 < epsilon < 1:
-        raise ArgumentError(f"epsilon={epsilon!r} is no total-variation distance; pass a number between 0 and 1")
+        raise ArgumentError(f"epsilon={epsilon!r} is not a total-variation distance; pass a number between 0 and 1")
     if n_groups is not None:
         n_groups = check_count(n_groups, "n_groups", "a number of groups")
         if n_groups > n:

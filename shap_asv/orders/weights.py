@@ -11,7 +11,6 @@ Each column sums to zero, and all columns together leave ``nu(full) - nu(empty)`
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -54,16 +53,6 @@ class CoalitionWeights:
     def n_coalitions(self) -> int:
         return len(self.coalitions)
 
-    @cached_property
-    def words(self) -> np.ndarray:
-        """The coalitions as packed bits, uint64 array (m, ceil(n / 64))."""
-        return bitsets.pack(self.coalitions)
-
-    @cached_property
-    def members(self) -> np.ndarray:
-        """The coalitions turned round: bool array (n, m), one contiguous row per feature."""
-        return np.ascontiguousarray(self.coalitions.T)
-
     def steps(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The steps ``S -> S + i`` that carry weight, by feature: source S, feature i and weight, each (edges,).
 
@@ -76,15 +65,10 @@ class CoalitionWeights:
         >>> source.tolist(), feature.tolist(), weight.tolist()
         ([0, 1], [0, 1], [1.0, 1.0])
         """
-        columns = self.by_feature
+        columns = self.matrix.tocsc()
         feature = np.repeat(np.arange(columns.shape[1]), np.diff(columns.indptr))
         leaving = ~self.coalitions[columns.indices, feature]
         return columns.indices[leaving], feature[leaving], -columns.data[leaving]
-
-    @cached_property
-    def by_feature(self) -> sp.csc_array:
-        """The same matrix, stored by columns."""
-        return self.matrix.tocsc()
 
 
 def weigh_ideals(order: "CausalOrder | GraphMixture", limit: int | None = None) -> CoalitionWeights:
@@ -138,7 +122,7 @@ def weigh_orders(orders: np.ndarray, order_weights: np.ndarray | None = None) ->
     Raises
     ------
     OrdersError
-        A row is no permutation, or the weights do not fit.
+        A row is not a permutation, or the weights do not fit.
 
     Notes
     -----
@@ -178,7 +162,7 @@ def weigh_orders(orders: np.ndarray, order_weights: np.ndarray | None = None) ->
 
 
 def check_orders(orders: np.ndarray) -> np.ndarray:
-    """The orders as an int64 array (k, n), or an :class:`OrdersError` that names the row that is no permutation."""
+    """The orders as an int64 array (k, n), or an :class:`OrdersError` that names the row that is not a permutation."""
     array = np.asarray(orders)
     if array.ndim != 2 or array.size == 0 or array.dtype.kind not in "iu":
         raise OrdersError(

@@ -67,7 +67,7 @@ def causal_sequence(order: Any, features: Sequence[str]) -> np.ndarray:
     """Positions of ``features`` with every cause before its effects -> int (n,).
 
     Of all topological orders the one that stays closest to the given sequence: whenever several features may come
-    next, the one that stands first in ``features`` does. Nodes of the graph that are no features pass their precedence
+    next, the one that stands first in ``features`` does. Nodes of the graph that are not features pass their precedence
     on; features that the graph does not know count as unconstrained. ``order=None`` keeps the given sequence.
     """
     if order is None:

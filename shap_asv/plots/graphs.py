@@ -45,7 +45,7 @@ SCALES = ((9, 10.5, 0.32, 0.08, 18), (24, 9.0, 0.25, 0.065, 16), (10**9, 8.0, 0.
 
 @dataclass(frozen=True, eq=False)
 class _Drawing:
-    """What all panels share. ``column[v]`` is the position of node ``v`` in ``values``, -1 if it is no feature."""
+    """What all panels share. ``column[v]`` is the position of node ``v`` in ``values``, -1 if it is not a feature."""
 
     names: tuple[str, ...]
     labels: tuple[str, ...]
@@ -79,7 +79,7 @@ def causal_graph(
 ) -> "tuple[Axes, ...]":
     """The causal graph in layers, causes left, its nodes coloured and sized by attribution; one panel per method.
 
-    Colours and sizes mean the same in all panels. Nodes of the graph that are no features (the target, hidden causes)
+    Colours and sizes mean the same in all panels. Nodes of the graph that are not features (the target, hidden causes)
     are drawn empty with a dashed border; features that the graph does not know stand below it, without arrows.
 
     Parameters

@@ -21,13 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.backgrounds.discrete import DiscreteBackground
-from shap_asv.backgrounds.joint import largest_product
+from shap_asv.backgrounds.contract import JOINT, JointTable
+from shap_asv.backgrounds.discrete.joint import rough
 from shap_asv.errors import BudgetExceededError, MethodNotApplicableError
+from shap_asv.models.contract import BLACK_BOX, Predictor
 from shap_asv.models.forms import show_row
-from shap_asv.models.predictor import Predictor
 from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, blocks
-from shap_asv.values.table import RARE, latent_obstacle, rough
+from shap_asv.values.table import RARE
 
 #: Joint states of the features that may be walked through.
 STATE_LIMIT = 1 << 30
@@ -55,9 +55,9 @@ class EveryState:
     exact = True
 
     def __init__(
-        self, background: DiscreteBackground, predictor: Predictor, batch_size: int = 65_536, silent: bool = True
+        self, background: JointTable, predictor: Predictor, batch_size: int = 65_536, silent: bool = True
     ) -> None:
-        obstacle = _obstacle(background, predictor)
+        obstacle = _limit(background, predictor)
         if obstacle is not None:
             raise BudgetExceededError(f"not every state can be asked about: {obstacle}")
         self.background = background
@@ -154,20 +154,18 @@ def _progress(total: int, silent: bool) -> Any:
     return tqdm(total=total, desc="asking the model", unit=" states", unit_scale=True, disable=hidden, file=sys.stderr)
 
 
-def _rows_at_a_time(background: DiscreteBackground, n_outputs: int) -> int:
+def _rows_at_a_time(background: JointTable, n_outputs: int) -> int:
     """Rows whose sums and agreements are held together."""
-    sums = (n_outputs + 1) << background.n_features
+    sums = (n_outputs + 1) << len(background.cardinalities)
     return max(1, min(_SUMS_HELD // sums, _AGREEMENT_HELD // min(_BLOCK, background.size)))
 
 
-def _obstacle(background: object, predictor: Predictor) -> str | None:
-    if not isinstance(background, DiscreteBackground):
-        return "needs a discrete Bayesian network as background"
+def _limit(background: JointTable, predictor: Predictor) -> str | None:
     if background.size > STATE_LIMIT:
         return f"{rough(background.size)} joint states, more than {STATE_LIMIT:,}"
-    if background.n_features > FEATURE_LIMIT:
-        return f"{background.n_features} features, more than the {FEATURE_LIMIT} whose coalitions can be held"
-    latent = latent_obstacle(background)
+    if len(background.cardinalities) > FEATURE_LIMIT:
+        return f"{len(background.cardinalities)} features, more than the {FEATURE_LIMIT} whose coalitions can be held"
+    latent = background.joint_obstacle()[1]
     if latent is not None:
         return latent
     if background.impossible == "relax":
@@ -175,22 +173,22 @@ def _obstacle(background: object, predictor: Predictor) -> str | None:
     return None
 
 
-def _cost(background: DiscreteBackground, predictor: Predictor, work: Workload) -> Cost:
-    size, k = background.size, predictor.n_outputs + 1
+def _cost(background: JointTable, predictor: Predictor, work: Workload) -> Cost:
+    size, k, n = background.size, predictor.n_outputs + 1, len(background.cardinalities)
     seconds = (
         _SECONDS_AT_LEAST
         + predictor.seconds(size, -(-size // work.rows_per_call(predictor)))
         + work.n_rows * size * k * _SECONDS_PER_ADDITION
     )
-    seconds += work.n_rows * k * (background.n_features << background.n_features) * _SECONDS_PER_ADDITION
+    seconds += work.n_rows * k * (n << n) * _SECONDS_PER_ADDITION
     rows = min(work.n_rows * work.n_coalitions, _rows_at_a_time(background, predictor.n_outputs))
-    held = rows * (2 * 8 * (k << background.n_features) + 4 * min(_BLOCK, size))
-    held += 16 * largest_product(background.network, tuple(background.nodes.tolist()))
+    held = rows * (2 * 8 * (k << n) + 4 * min(_BLOCK, size))
+    held += 16 * background.joint_obstacle()[0]
     return Cost(size, 0, seconds, 8 * (size * k + (4 + k) * _BLOCK) + held + 2**26)
 
 
-def _build(background: DiscreteBackground, predictor: Predictor, options: ValueOptions) -> EveryState:
+def _build(background: JointTable, predictor: Predictor, options: ValueOptions) -> EveryState:
     return EveryState(background, predictor, options.batch_size, options.silent)
 
 
-AGREEMENT = ValueMethod("agreement", True, _obstacle, _cost, _build)
+AGREEMENT = ValueMethod("agreement", True, JOINT, BLACK_BOX, _cost, _build, _limit, asks_first=True)

@@ -12,6 +12,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from shap_asv.backgrounds.contract import Background, Capability
+from shap_asv.models.contract import Form, Predictor
+
 
 class Values(Protocol):
     """``values(coalitions, rows)[r, m] = nu of coalition m for row r``."""
@@ -24,19 +27,11 @@ class Values(Protocol):
         ...
 
 
-class GroupedValues(Values, Protocol):
-    """Values that are means of random draws: the groups of draws tell how far they can be trusted."""
-
-    def groups(self, coalitions: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Means of independent groups of draws -> float64 (G, r, m, k); ``values`` is their mean over axis 0."""
-        ...
-
-
 @dataclass(frozen=True)
 class Workload:
     """What a value method is asked to do: so many rows, so many coalitions, so many features.
 
-    ``ancestral``: all coalitions are closed under network ancestors, which makes conditioning cheap.
+    ``ancestral``: all coalitions hold the causes of their members, which makes conditioning cheap.
     """
 
     n_rows: int
@@ -46,7 +41,7 @@ class Workload:
     ancestral: bool = False
     batch_size: int = 65_536
 
-    def rows_per_call(self, predictor: Any) -> int:
+    def rows_per_call(self, predictor: Predictor) -> int:
         """Rows that the model gets in one call, at most."""
         return min(self.batch_size, predictor.batch_size or self.batch_size)
 
@@ -63,18 +58,42 @@ class Cost:
 
 @dataclass(frozen=True)
 class ValueMethod:
-    """A row of the table of value methods.
+    """A row of the table of value methods: what it needs of a background and reads of a model.
 
-    ``obstacle(background, predictor)`` is None where the method applies, else a sentence that says why not.
-    ``cost(background, predictor, workload)`` predicts; ``build(background, predictor, options)`` makes the
-    :class:`Values`.
+    Attributes
+    ----------
+    name : str
+        For the plan, and for whoever asks for it by name. Nothing else ever looks at it.
+    exact : bool
+        False where values are means of random draws, which come in groups and so know their standard error.
+    needs : Capability
+    reads : Form
+    cost : callable (background, predictor, workload) -> Cost
+    build : callable (background, predictor, options) -> Values
+    limit : callable (background, predictor) -> str or None
+        Why a background that has what it takes is too large all the same.
+    applies_link : bool
+        The values come with the link applied.
+    grows_with : str or None
+        The setting that makes the sample larger, for a tolerance.
+    asks_first : bool
+        The model is asked about every state before the first row: what is ready is worth keeping.
     """
 
     name: str
     exact: bool
-    obstacle: Callable[[Any, Any], str | None]
+    needs: Capability
+    reads: Form
     cost: Callable[[Any, Any, Workload], Cost]
     build: Callable[[Any, Any, "ValueOptions"], Values]
+    limit: Callable[[Any, Any], str | None] = lambda background, predictor: None
+    applies_link: bool = False
+    grows_with: str | None = None
+    asks_first: bool = False
+
+    def obstacle(self, background: Background, predictor: Predictor) -> str | None:
+        """None where the method applies, else a sentence that says why not."""
+        return self.needs.obstacle(background) or self.reads.obstacle(predictor) or self.limit(background, predictor)
 
 
 @dataclass(frozen=True)
@@ -91,13 +110,12 @@ class ValueOptions:
     silent: bool = True
 
 
-def evidence_of(coalitions: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """All (row, coalition) pairs as evidence: codes where the coalition holds the feature, -1 elsewhere.
+def evidence_of(coalitions: np.ndarray, rows: np.ndarray, free: Any) -> np.ndarray:
+    """All (row, coalition) pairs as evidence: the row's entry where the coalition holds the feature, else ``free``.
 
-    bool (m, n) and codes (r, n) -> codes (r * m, n), the coalition running fastest.
+    bool (m, n) and rows (r, n) -> (r * m, n) of the type of ``free``, the coalition running fastest.
     """
-    # int16: there are millions of these, and no variable has 32,768 states
-    evidence = np.where(coalitions[None, :, :], rows[:, None, :].astype(np.int16), np.int16(-1))
+    evidence = np.where(coalitions[None, :, :], rows[:, None, :].astype(np.asarray(free).dtype, copy=False), free)
     return evidence.reshape(-1, rows.shape[1])
 
 

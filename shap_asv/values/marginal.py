@@ -8,61 +8,13 @@ link(M)`` instead, with weights chosen such that the empty coalition still gives
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from shap_asv.errors import ModelError, NetworkError
-from shap_asv.models.predictor import PlainPredictor
+from shap_asv.backgrounds.contract import MASKED, MaskedInputs
+from shap_asv.errors import ModelError
+from shap_asv.models.contract import BLACK_BOX, Predictor
 from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, blocks
-
-
-class MatrixBackground:
-    """A shap masker as a background: a matrix of rows, or any callable masker of shap's protocol."""
-
-    def __init__(self, masker: Any) -> None:
-        self.masker = masker
-        data = getattr(masker, "data", None)
-        self.data = None if data is None or not type(masker).__module__.startswith("shap.maskers._tabular") else data
-        self.n_samples = len(self.data) if self.data is not None else 1
-        self.dataframe_columns: list[str] | None = (
-            [str(name) for name in masker.feature_names] if getattr(masker, "output_dataframe", False) else None
-        )
-        self.labels = None if self.dataframe_columns is None else list(masker.feature_names)
-
-    @property
-    def n_features(self) -> int | None:
-        shape = getattr(self.masker, "shape", None)
-        return None if shape is None or callable(shape) else int(shape[1])
-
-    def dressed(self, inputs: np.ndarray) -> Any:
-        """As shap hands them to the model: a DataFrame where the background was one."""
-        if self.dataframe_columns is None:
-            return inputs
-        import pandas as pd
-
-        return pd.DataFrame(inputs, columns=self.labels)
-
-    def masked_inputs(self, coalitions: np.ndarray, row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Model inputs for each coalition, stacked, and the number of inputs that belong to each."""
-        if self.data is not None:
-            inputs = np.where(coalitions[:, None, :], row, self.data[None])
-            return inputs.reshape(-1, inputs.shape[-1]), np.full(len(coalitions), len(self.data))
-        stacked, counts = [], []
-        for members in coalitions:
-            try:
-                masked = self.masker(members, row)
-                masked = np.array(masked[0] if isinstance(masked, tuple) else masked)
-            except Exception as error:
-                raise NetworkError(f"the masker raised {type(error).__name__}: {error}") from error
-            if masked.ndim != 2 or masked.shape[1] != len(row):
-                raise NetworkError(
-                    f"the masker answered with shape {masked.shape} to a row of {len(row)} features; it must return "
-                    "rows of the model's inputs (samples, features)"
-                )
-            stacked.append(masked)
-            counts.append(len(masked))
-        return np.concatenate(stacked), np.array(counts)
 
 
 class MarginalValues:
@@ -72,16 +24,15 @@ class MarginalValues:
 
     def __init__(
         self,
-        background: MatrixBackground,
-        predictor: PlainPredictor,
+        background: MaskedInputs,
+        predictor: Predictor,
         link: Callable[[np.ndarray], np.ndarray] | None = None,
         linearize_link: bool = True,
         batch_size: int = 65_536,
     ) -> None:
         self.background = background
         self.predictor = predictor
-        assert predictor.n_outputs is not None
-        self.n_outputs: int = predictor.n_outputs
+        self.n_outputs = predictor.n_outputs
         self.batch_size = batch_size
         self._link = link
         self._linearize = linearize_link and link is not None
@@ -94,7 +45,7 @@ class MarginalValues:
             sample_weights = self._sample_weights(row)
             for block in blocks(len(coalitions), per_call):
                 inputs, counts = self.background.masked_inputs(coalitions[block], row)
-                outputs = self.predictor.predict(self.background.dressed(inputs))
+                outputs = self.predictor.predict(inputs)
                 ends = np.cumsum(counts)
                 for position, (start, end) in enumerate(zip(ends - counts, ends, strict=True)):
                     result[i, block.start + position] = self._average(outputs[start:end], sample_weights)
@@ -121,7 +72,7 @@ class MarginalValues:
         if not self._linearize or self._link is None:
             return None
         inputs, _ = self.background.masked_inputs(np.zeros((1, len(row)), dtype=bool), row)
-        outputs = self.predictor.predict(self.background.dressed(inputs))
+        outputs = self.predictor.predict(inputs)
         mean = outputs.mean(axis=0)
         step = 1e-4  # shap's own difference quotient: its numbers are what we have to meet
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -131,20 +82,18 @@ class MarginalValues:
             return weights * (len(weights) / weights.sum(axis=0))
 
 
-def _obstacle(background: object, predictor: PlainPredictor) -> str | None:
-    return None if isinstance(background, MatrixBackground) else "needs a matrix or a shap masker as background"
-
-
-def _cost(background: MatrixBackground, predictor: PlainPredictor, work: Workload) -> Cost:
+def _cost(background: MaskedInputs, predictor: Predictor, work: Workload) -> Cost:
     calls = work.n_rows * work.n_coalitions * background.n_samples
-    memory = 8 * (65_536 * work.n_features + work.n_rows * work.n_coalitions * (predictor.n_outputs or 1))
+    # a call of the model holds at least one coalition's rows, as masked and as the model takes them
+    held = min(calls, max(work.batch_size, background.n_samples)) * (3 * work.n_features + predictor.n_outputs)
+    memory = 8 * (held + work.n_rows * work.n_coalitions * predictor.n_outputs)
     per_row = -(-work.n_coalitions * background.n_samples // work.rows_per_call(predictor))
     seconds = predictor.seconds(calls, work.n_rows * per_row)
     return Cost(model_calls=calls, queries=0, seconds=seconds, memory=memory)
 
 
-def _build(background: MatrixBackground, predictor: PlainPredictor, options: ValueOptions) -> MarginalValues:
+def _build(background: MaskedInputs, predictor: Predictor, options: ValueOptions) -> MarginalValues:
     return MarginalValues(background, predictor, options.link, options.linearize_link, options.batch_size)
 
 
-MARGINAL = ValueMethod("marginal", True, _obstacle, _cost, _build)
+MARGINAL = ValueMethod("marginal", True, MASKED, BLACK_BOX, _cost, _build, applies_link=True)

@@ -8,8 +8,9 @@ much the groups disagree is the standard error, of a value and of anything that 
 
 import numpy as np
 
-from shap_asv.backgrounds.discrete import DiscreteBackground
-from shap_asv.models.predictor import Predictor
+from shap_asv.backgrounds.contract import DRAWS, Background, DrawsGivenEvidence, FiniteStates, is_free
+from shap_asv.models.contract import BLACK_BOX, Predictor
+from shap_asv.models.speed import MOST
 from shap_asv.strata import spread_uniforms
 from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, blocks, evidence_of
 
@@ -20,7 +21,7 @@ _SECONDS_PER_DRAW = 1e-6
 
 
 class MonteCarlo:
-    """nu of any model under a discrete network, estimated from draws.
+    """nu of any model under a background that can be drawn from, estimated.
 
     Parameters
     ----------
@@ -36,13 +37,15 @@ class MonteCarlo:
 
     def __init__(
         self,
-        background: DiscreteBackground,
+        background: Background,
         predictor: Predictor,
         n_draws: int = 500,
         seed: int | None = None,
         batch_size: int = 65_536,
     ) -> None:
+        assert isinstance(background, DrawsGivenEvidence)
         self.background = background
+        self._free = background.free
         self.predictor = predictor
         self.n_outputs = predictor.n_outputs
         self.batch_size = batch_size
@@ -50,10 +53,10 @@ class MonteCarlo:
         self.n_draws = -(-max(2, n_draws) // self.n_groups) * self.n_groups
         # a stream of its own: sampled orders start from the same seed, and must not know of the draws
         rng = np.random.default_rng(None if seed is None else [seed, _STREAM])
-        self._uniforms = spread_uniforms(rng, background.n_nodes, self.n_draws, self.n_groups).T
+        self._uniforms = spread_uniforms(rng, background.n_uniforms, self.n_draws, self.n_groups).T
 
     def values(self, coalitions: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """bool (m, n) and codes (r, n) -> float64 (r, m, k)."""
+        """bool (m, n) and rows (r, n) -> float64 (r, m, k)."""
         return self.groups(coalitions, rows).mean(axis=0)
 
     def estimate(self, coalitions: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -63,15 +66,15 @@ class MonteCarlo:
 
     def groups(self, coalitions: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Means of the groups of draws -> float64 (G, r, m, k)."""
-        evidence, back = np.unique(evidence_of(coalitions, rows), axis=0, return_inverse=True)
+        evidence, back = _distinct(evidence_of(coalitions, rows, self._free))
         means = np.empty((self.n_groups, len(evidence), self.n_outputs))
         for block in blocks(len(evidence), self.batch_size // self.n_draws):
             means[:, block] = self._group_means(evidence[block])
-        return means[:, back.reshape(-1)].reshape(self.n_groups, len(rows), len(coalitions), self.n_outputs)
+        return means[:, back].reshape(self.n_groups, len(rows), len(coalitions), self.n_outputs)
 
     def _group_means(self, evidence: np.ndarray) -> np.ndarray:
         n = evidence.shape[1]
-        complete = (evidence >= 0).all(axis=1)
+        complete = ~is_free(evidence, self._free).any(axis=1)
         outputs = np.empty((len(evidence), self.n_draws, self.n_outputs))
         if complete.any():  # nothing is random: one call each
             outputs[complete] = self.predictor.predict(evidence[complete])[:, None, :]
@@ -86,23 +89,30 @@ class MonteCarlo:
         return grouped.mean(axis=2).transpose(1, 0, 2)
 
 
-def _obstacle(background: object, predictor: Predictor) -> str | None:
-    if not isinstance(background, DiscreteBackground):
-        return "needs a discrete Bayesian network as background"
-    return None
+def _distinct(evidence: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Every evidence row once, and where each row is among them; floats are compared by their bits."""
+    keys = evidence.view(np.int64) if evidence.dtype.kind == "f" else evidence
+    _, chosen, back = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    return evidence[chosen], back.reshape(-1)
 
 
-def _cost(background: DiscreteBackground, predictor: Predictor, work: Workload) -> Cost:
+def _cost(background: DrawsGivenEvidence, predictor: Predictor, work: Workload) -> Cost:
     calls = work.n_rows * work.n_coalitions * work.n_draws
-    memory = 8 * N_GROUPS * work.n_rows * work.n_coalitions * predictor.n_outputs + 8 * 65_536 * work.n_features
+    # the group means; outputs of the draws of one pair at least; a batch of draws, as drawn and as the model takes it;
+    # and the random numbers behind them, which are spread, sorted and turned round
+    held = N_GROUPS * work.n_rows * work.n_coalitions * predictor.n_outputs
+    held += max(min(calls, work.batch_size), work.n_draws) * 2 * predictor.n_outputs
+    held += min(calls, work.batch_size) * 3 * work.n_features + 3 * work.n_draws * background.n_uniforms
+    memory = 8 * held
     # a call of the model has all draws of some pairs of row and coalition, or some draws of one
+    most = min(MOST, background.size) if isinstance(background, FiniteStates) else MOST
     size = min(work.rows_per_call(predictor), max(1, calls))
-    seconds = calls * _SECONDS_PER_DRAW + predictor.seconds(calls, -(-calls // size), most=background.size)
+    seconds = calls * _SECONDS_PER_DRAW + predictor.seconds(calls, -(-calls // size), most=most)
     return Cost(model_calls=calls, queries=0, seconds=seconds, memory=memory)
 
 
-def _build(background: DiscreteBackground, predictor: Predictor, options: ValueOptions) -> MonteCarlo:
+def _build(background: Background, predictor: Predictor, options: ValueOptions) -> MonteCarlo:
     return MonteCarlo(background, predictor, options.n_draws, options.seed, options.batch_size)
 
 
-MONTE_CARLO = ValueMethod("monte_carlo", False, _obstacle, _cost, _build)
+MONTE_CARLO = ValueMethod("monte_carlo", False, DRAWS, BLACK_BOX, _cost, _build, grows_with="n_draws")

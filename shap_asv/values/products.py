@@ -13,9 +13,10 @@ from math import prod
 import networkx as nx
 import numpy as np
 
-from shap_asv.backgrounds.discrete import DiscreteBackground
-from shap_asv.backgrounds.network import DiscreteNetwork
-from shap_asv.models.predictor import Predictor
+from shap_asv.backgrounds.contract import TERMS, Terms
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
+from shap_asv.models import contract as models
+from shap_asv.models.contract import Predictor
 from shap_asv.models.products import SumOfProducts
 from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, evidence_of
 
@@ -37,7 +38,7 @@ class ExactProducts:
 
     exact = True
 
-    def __init__(self, background: DiscreteBackground, products: SumOfProducts) -> None:
+    def __init__(self, background: Terms, products: SumOfProducts) -> None:
         self.background = background
         self.products = products
         self.n_outputs = products.n_outputs
@@ -46,12 +47,12 @@ class ExactProducts:
         """bool (m, n) and codes (r, n) -> float64 (r, m, k)."""
         products = self.products
         sums = self.background.expected_sums(
-            evidence_of(coalitions, rows), products.vectors, products.terms, products.coefficients
+            evidence_of(coalitions, rows, self.background.free), products.vectors, products.terms, products.coefficients
         )
         return (products.offset + sums).reshape(len(rows), len(coalitions), self.n_outputs)
 
 
-def _cost(background: DiscreteBackground, predictor: Predictor, work: Workload) -> Cost:
+def _cost(background: Terms, predictor: Predictor, work: Workload) -> Cost:
     products = _products(predictor)
     pairs = work.n_rows * work.n_coalitions * products.n_terms
     memory = _WORKING_MEMORY + 8 * work.n_rows * work.n_coalitions * (products.n_outputs + work.n_features)
@@ -71,7 +72,7 @@ def seconds_to_plan(network: DiscreteNetwork) -> float:
 
 
 @lru_cache(maxsize=2)
-def mean_closure(background: DiscreteBackground, products: SumOfProducts) -> float:
+def mean_closure(background: Terms, products: SumOfProducts) -> float:
     """Network nodes at or above the features of a term, mean over up to 64 terms."""
     network = background.network
     some = np.linspace(0, products.n_terms - 1, min(64, products.n_terms)).astype(int)
@@ -97,26 +98,13 @@ def clique_states(network: DiscreteNetwork) -> float:
 
 def _products(predictor: Predictor) -> SumOfProducts:
     if predictor.products is None:
-        raise ValueError("this model is no sum of products")
+        raise ValueError("this model is not a sum of products")
     return predictor.products
 
 
-def _obstacle_for(kind: str, what: str) -> "object":
-    def obstacle(background: object, predictor: Predictor) -> str | None:
-        if not isinstance(background, DiscreteBackground):
-            return "needs a discrete Bayesian network as background"
-        if predictor.products is None:
-            return predictor.reason or f"the model is not {what}"
-        if predictor.kind != kind:
-            return f"the model is not {what}"
-        return None
-
-    return obstacle
-
-
-def _build(background: DiscreteBackground, predictor: Predictor, options: ValueOptions) -> ExactProducts:
+def _build(background: Terms, predictor: Predictor, options: ValueOptions) -> ExactProducts:
     return ExactProducts(background, _products(predictor))
 
 
-TREES = ValueMethod("trees", True, _obstacle_for("tree", "a tree ensemble"), _cost, _build)  # type: ignore[arg-type]
-LINEAR = ValueMethod("linear", True, _obstacle_for("linear", "linear"), _cost, _build)  # type: ignore[arg-type]
+TREES = ValueMethod("trees", True, TERMS, models.TREES, _cost, _build)
+LINEAR = ValueMethod("linear", True, TERMS, models.LINEAR, _cost, _build)

@@ -10,15 +10,14 @@ property of the causal order or of the network. A table is kept only while a sma
 Doubles end at 1e-308. A row rarer than :data:`RARE` is summed from logarithms instead, one coalition at a time.
 """
 
-import math
 from functools import cached_property
 
 import numpy as np
 
-from shap_asv.backgrounds.discrete import JOINT_LIMIT, DiscreteBackground
-from shap_asv.backgrounds.joint import largest_product
+from shap_asv.backgrounds.contract import JOINT, JointTable
+from shap_asv.backgrounds.discrete.joint import rough
 from shap_asv.errors import BudgetExceededError
-from shap_asv.models.predictor import Predictor
+from shap_asv.models.contract import BLACK_BOX, Predictor
 from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, blocks
 
 #: Joint states of the features that may be tabulated.
@@ -33,12 +32,12 @@ class TabulatedModel:
 
     With ``impossible="relax"`` evidence that contradicts itself is not conditioned on, so a row of probability zero
     cannot be read off the tables; its coalitions are summed one by one, with
-    :meth:`DiscreteBackground.possible_evidence` as the condition.
+    :meth:`JointTable.possible_evidence` as the condition.
     """
 
     exact = True
 
-    def __init__(self, background: DiscreteBackground, predictor: Predictor, batch_size: int = 65_536) -> None:
+    def __init__(self, background: JointTable, predictor: Predictor, batch_size: int = 65_536) -> None:
         if background.size > STATE_LIMIT:
             raise BudgetExceededError(
                 f"the features have {rough(background.size)} joint states, more than the {STATE_LIMIT:,} that may be "
@@ -131,39 +130,18 @@ class TabulatedModel:
         return out
 
 
-def _obstacle(background: object, predictor: Predictor) -> str | None:
-    if not isinstance(background, DiscreteBackground):
-        return "needs a discrete Bayesian network as background"
+def _limit(background: JointTable, predictor: Predictor) -> str | None:
     if background.size > STATE_LIMIT:
         return f"{rough(background.size)} joint states, more than {STATE_LIMIT:,}"
-    return latent_obstacle(background)
+    return background.joint_obstacle()[1]
 
 
-def rough(count: int) -> str:
-    """A count in three digits, past what a double holds too.
-
-    Examples
-    --------
-    >>> rough(1234567), rough(2**5000)
-    ('1.23e+06', '1e+1505')
-    """
-    return f"{count:.3g}" if count < 10**300 else f"1e+{math.floor(math.log10(count))}"
-
-
-def latent_obstacle(background: DiscreteBackground) -> str | None:
-    """Why the latent nodes cannot be summed out of the joint of the features; None when they can."""
-    largest = largest_product(background.network, tuple(background.nodes.tolist()))
-    if largest > JOINT_LIMIT:
-        return f"summing the latent nodes out takes a table of {rough(largest)} entries, more than {JOINT_LIMIT:,}"
-    return None
-
-
-def _cost(background: DiscreteBackground, predictor: Predictor, work: Workload) -> Cost:
+def _cost(background: JointTable, predictor: Predictor, work: Workload) -> Cost:
     size = background.size
     # half the features are summed out of a typical coalition's superset
     cells = work.n_coalitions * (size**0.5 * 4 + work.n_rows) * (predictor.n_outputs + 1)
     memory = int(8 * (size * (3 * predictor.n_outputs + 2) + work.n_rows * work.n_coalitions * predictor.n_outputs))
-    memory += 16 * largest_product(background.network, tuple(background.nodes.tolist()))
+    memory += 16 * background.joint_obstacle()[0]
     seconds = (
         predictor.seconds(size, -(-size // work.rows_per_call(predictor)))
         + cells * _SECONDS_PER_CELL
@@ -172,8 +150,8 @@ def _cost(background: DiscreteBackground, predictor: Predictor, work: Workload) 
     return Cost(model_calls=size, queries=work.n_coalitions, seconds=seconds, memory=memory)
 
 
-def _build(background: DiscreteBackground, predictor: Predictor, options: ValueOptions) -> TabulatedModel:
+def _build(background: JointTable, predictor: Predictor, options: ValueOptions) -> TabulatedModel:
     return TabulatedModel(background, predictor, options.batch_size)
 
 
-TABLE = ValueMethod("table", True, _obstacle, _cost, _build)
+TABLE = ValueMethod("table", True, JOINT, BLACK_BOX, _cost, _build, _limit, asks_first=True)

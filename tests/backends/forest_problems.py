@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backends.forest.prepared import prepare_forest
+from shap_asv.backends.polytree.prepared import prepare_polytree
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.models.products import SumOfProducts
 from tests.oracles.random_problems import random_edges, random_network
 
@@ -14,6 +16,22 @@ def as_network(cards, parents, tables):
         tuple(parents),
         tuple(tables),
     )
+
+
+def own_order(network, feature_nodes):
+    """The network's own graph as a causal order over the features."""
+    place = {node: i for i, node in enumerate(feature_nodes)}
+    return tuple(tuple(place[p] for p in network.parents[node] if p in place) for node in feature_nodes)
+
+
+def forest_attributions(network, feature_nodes, products, rows, order_parents=None):
+    order_parents = order_parents or own_order(network, feature_nodes)
+    return prepare_forest(network, feature_nodes, products, order_parents=order_parents).attributions(rows)
+
+
+def polytree_attributions(network, feature_nodes, products, rows, order_parents=None):
+    order_parents = order_parents or own_order(network, feature_nodes)
+    return prepare_polytree(network, feature_nodes, products, order_parents=order_parents).attributions(rows)
 
 
 def random_products(rng, cards, n_terms, n_outputs, real=False, most_touched=4):

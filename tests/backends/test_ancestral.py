@@ -53,7 +53,7 @@ def _reaches(edges, start, goal):
 
 def test_terms_without_tables_are_explained_by_the_other_backend(monkeypatch):
     """With hardly any table allowed most terms are left over; the numbers stay."""
-    from shap_asv.backends import ancestral
+    from shap_asv.backends.ancestral import closures
 
     rng = np.random.default_rng(3)
     problem = make_problem(3, n=5)
@@ -66,6 +66,6 @@ def test_terms_without_tables_are_explained_by_the_other_backend(monkeypatch):
         return explanation.values, explanation.base_values
 
     whole = values()
-    monkeypatch.setattr(ancestral, "ENTRY_LIMIT", 4)
+    monkeypatch.setattr(closures, "ENTRY_LIMIT", 4)
     for found, expected in zip(values(), whole, strict=True):
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)

@@ -6,17 +6,27 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from shap_asv.backends import forest, forest_clock, forest_threads
-from shap_asv.backends.forest import forest_applicable, forest_attributions, prepare_forest
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backends.forest import clock as forest_clock
+from shap_asv.backends.forest import prepared as forest
+from shap_asv.backends.forest import threads as forest_threads
+from shap_asv.backends.forest.layout import forest_applicable
+from shap_asv.backends.forest.prepared import prepare_forest
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.errors import MethodNotApplicableError
 from shap_asv.models.products import SumOfProducts
-from tests.backends.forest_problems import as_network, parents_from_edges, random_forest_problem, random_products
-from tests.backends.forest_twins import jump_chain, recursion
+from tests.backends.forest_problems import (
+    as_network,
+    forest_attributions,
+    own_order,
+    parents_from_edges,
+    random_forest_problem,
+    random_products,
+)
+from tests.backends.forest_twins import arrive, clock_passes, jump_chain, recursion
 from tests.oracles.brute_force import asv, feature_joint, joint_table, model_table
 from tests.oracles.random_problems import random_row
 
-WAYS = ("numpy", "exact clock", "panel clock", "recursion")
+WAYS = ("no compiler", "exact clock", "panel clock", "recursion")
 
 
 @pytest.fixture
@@ -25,7 +35,7 @@ def no_fallback(monkeypatch):
 
     def explain(*arguments):
         explain_groups(*arguments)
-        assert not arguments[-1].any(), "a group was given back to the recursion"
+        assert not arguments[-1][arguments[1].clock != -2].any(), "a group was given back to the recursion"
 
     explain_groups = forest_threads.explain_groups
     monkeypatch.setattr(forest_threads, "explain_groups", explain)
@@ -34,7 +44,7 @@ def no_fallback(monkeypatch):
 @pytest.fixture(params=WAYS)
 def way(request, monkeypatch, no_fallback):
     """Send everything through one of the ways to compute, whatever its size."""
-    monkeypatch.setattr(forest, "_SMALL", 10**9 if request.param == "numpy" else -1)
+    monkeypatch.setattr(forest, "_SMALL", 10**9 if request.param == "no compiler" else -1)
     if request.param in ("panel clock", "recursion"):
         monkeypatch.setattr(forest, "EXACT_LIMIT", 0)
     if request.param == "recursion":
@@ -160,8 +170,11 @@ def test_equals_jump_chain_and_recursion(way, n, deep, touched):
     network, products, row, seen = one_term(rng, parent, rng.choice(n, size=touched, replace=False))
     walked, recurred = jump_chain(parent, *seen), recursion(parent, *seen)
     phi = forest_attributions(network, tuple(range(n)), products, row[None])[0, :, 0]
+    sizes = tuple(range(1, n + 1))
+    passed = clock_passes(parent, *seen, forest_clock.make_clock((1.0, 0.0), n + 1, sizes))
     for v in range(n):
         assert phi[v] == pytest.approx(walked.get(v, 0.0), abs=1e-11)
+        assert phi[v] == pytest.approx(passed.get(v, 0.0), abs=1e-11)
         assert phi[v] == pytest.approx(recurred.get(v, 0.0), abs=1e-11)
 
 
@@ -173,7 +186,7 @@ def test_large_trees_equal_the_recursion(deep, expected, monkeypatch, no_fallbac
     n = 200
     parent = random_tree(rng, n, deep)
     network, products, row, seen = one_term(rng, parent, rng.choice(np.arange(100, n), size=6, replace=False))
-    prepared = prepare_forest(network, tuple(range(n)), products)
+    prepared = prepare_forest(network, tuple(range(n)), products, order_parents=own_order(network, range(n)))
     assert prepared.clock_of_group.tolist() == ([-2] if expected == "recursion" else [0])
     if expected == "clock":
         assert len(prepared.clocks[0].points) > 1
@@ -293,7 +306,7 @@ def large_problem(rng):
 def test_threads_give_the_same_bits():
     rng = np.random.default_rng(5)
     network, feature_nodes, products, rows = large_problem(rng)
-    prepared = prepare_forest(network, feature_nodes, products)
+    prepared = prepare_forest(network, feature_nodes, products, order_parents=own_order(network, feature_nodes))
     assert not prepared.is_small
     one = prepared.attributions(rows)
     for n_threads in (2, 3):
@@ -301,12 +314,15 @@ def test_threads_give_the_same_bits():
     assert np.array_equal(one, pickle.loads(pickle.dumps(prepared)).attributions(rows))
 
 
-def test_rows_do_not_depend_on_their_company():
+@pytest.mark.parametrize("way", ["no compiler", "exact clock", "recursion"], indirect=True)
+def test_rows_do_not_depend_on_their_company(way):
     """A row gets the same bits alone, with others, twice, and in any order."""
     rng = np.random.default_rng(6)
     network, feature_nodes, products, rows = large_problem(rng)
-    prepared = prepare_forest(network, feature_nodes, products)
+    prepared = prepare_forest(network, feature_nodes, products, order_parents=own_order(network, feature_nodes))
     together = prepared.attributions(rows)
+    assert prepared.rowwise
+    assert prepared.is_small == (way == "no compiler")
     assert np.array_equal(prepared.attributions(rows[7:8]), together[7:8])
     assert np.array_equal(prepared.attributions(rows[::-1]), together[::-1])
     assert np.array_equal(prepared.attributions(np.repeat(rows[:3], 2, axis=0)), np.repeat(together[:3], 2, axis=0))
@@ -320,8 +336,7 @@ def test_small_models_do_not_load_the_compiler():
     script = """
 import sys
 import numpy as np
-from tests.backends.forest_problems import as_network, random_products
-from shap_asv.backends.forest import forest_attributions
+from tests.backends.forest_problems import as_network, forest_attributions, random_products
 rng = np.random.default_rng(0)
 coin, flip = np.array([0.5, 0.5]), np.array([[0.9, 0.2], [0.1, 0.8]])
 network = as_network([2] * 5, [(), (0,), (0,), (1,), (2,)], [coin, flip, flip, flip, flip])
@@ -364,8 +379,8 @@ def chain_network():
     [
         ((0, 1, 2, 3), ((), (0,), (1,), (2,)), None),
         ((0, 1, 2), ((), (0,), (1,)), None),
-        ((0, 2), ((), (0,)), "the network node x1 is no feature but a cause of the feature x2"),
-        ((0, 1, 2), ((), (), (0, 1)), "the causal graph is no forest: x2 has 2 causes (x0, x1)"),
+        ((0, 2), ((), (0,)), "the network node x1 is not a feature but a cause of the feature x2"),
+        ((0, 1, 2), ((), (), (0, 1)), "the causal graph is not a forest: x2 has 2 causes (x0, x1)"),
         ((0, 1), ((1,), ()), "x0 is a parent of x1 in the network but does not precede it causally"),
         ((0, 1, 2), ((), (0,), (0,)), "x1 is a parent of x2 in the network but does not precede it causally"),
     ],
@@ -405,7 +420,7 @@ def test_exact_clock_integrates_polynomials(points):
     for s in sizes:
         for j in range(points):
             exact = s / (s - j) * (y**j - y**s) if j != s else -s * y**s * np.log(y)
-            np.testing.assert_allclose(clock.arrive(s, (y**j)[None, :, None], np.zeros(1))[0, :, 0], exact, atol=2e-14)
+            np.testing.assert_allclose(arrive(clock, s, (y**j)[None], 0.0)[0], exact, atol=2e-14)
     for j in range(1, 2 * points):
         assert np.sum(clock.weights * clock.points**j) == pytest.approx(1 / j, abs=1e-14)
 

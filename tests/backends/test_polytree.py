@@ -5,13 +5,21 @@ import pickle
 import numpy as np
 import pytest
 
-from shap_asv.backends import polytree
-from shap_asv.backends.forest import forest_attributions
-from shap_asv.backends.polytree import polytree_applicable, polytree_attributions, prepare_polytree
-from shap_asv.backends.polytree_times import TimeModel, make_cuts
+from shap_asv.backends.polytree import prepared as polytree
+from shap_asv.backends.polytree.layout import polytree_applicable
+from shap_asv.backends.polytree.prepared import prepare_polytree
+from shap_asv.backends.polytree.times import TimeModel, make_cuts
 from shap_asv.errors import MethodNotApplicableError
 from shap_asv.models.products import SumOfProducts
-from tests.backends.forest_problems import as_network, parents_from_edges, random_forest_problem, random_products
+from tests.backends.forest_problems import (
+    as_network,
+    forest_attributions,
+    own_order,
+    parents_from_edges,
+    polytree_attributions,
+    random_forest_problem,
+    random_products,
+)
 from tests.oracles.brute_force import asv, conditional_expectation, feature_joint, joint_table, model_table
 from tests.oracles.random_problems import random_row
 
@@ -241,7 +249,8 @@ def test_threads_give_the_same_bits():
     rng = np.random.default_rng(5)
     network, feature_nodes, _ = random_forest_problem(rng, 12, kind="polytree")
     cards = [network[0][v] for v in feature_nodes]
-    prepared = prepare_polytree(as_network(*network), feature_nodes, random_products(rng, cards, 20, 2))
+    products, order = random_products(rng, cards, 20, 2), own_order(as_network(*network), feature_nodes)
+    prepared = prepare_polytree(as_network(*network), feature_nodes, products, order_parents=order)
     rows = random_codes(rng, cards, 10)
     expected = prepared.attributions(rows)
     assert np.array_equal(expected, prepared.attributions(rows, n_threads=3))
@@ -270,12 +279,12 @@ def collider():
     [
         ((0, 1, 2), ((), (), (0, 1)), None),
         ((0, 1), ((), ()), None),
-        ((0, 2), ((), (0,)), "the network node x1 is no feature but a cause of the feature x2"),
+        ((0, 2), ((), (0,)), "the network node x1 is not a feature but a cause of the feature x2"),
         ((0, 1, 2), ((), (), (0,)), "x1 is a parent of x2 in the network but none of its direct causes"),
         (
             (0, 1, 2),
             ((), (0,), (0, 1)),
-            "the causal graph is no polytree: there are two undirected paths between x1 and x2",
+            "the causal graph is not a polytree: there are two undirected paths between x1 and x2",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""The polytree backend through the explainer, on polytrees that are no forests."""
+"""The polytree backend through the explainer, on polytrees that are not forests."""
 
 import numpy as np
 import pytest

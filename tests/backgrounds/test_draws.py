@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from shap_asv.backgrounds.discrete import DiscreteBackground
-from shap_asv.backgrounds.inference import Inference
+from shap_asv.backgrounds.discrete.background import DiscreteBackground
+from shap_asv.backgrounds.discrete.drawing import distribution_function
+from shap_asv.backgrounds.discrete.inference.engine import Inference
 from shap_asv.backgrounds.pgmpy_networks import read_network
-from shap_asv.backgrounds.sampling import distribution_function
 from shap_asv.errors import ShapAsvError
 from tests.backgrounds.problems import Problem, as_network, loaded
 

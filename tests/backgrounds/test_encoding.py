@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shap_asv.backgrounds.discrete import DiscreteBackground
-from shap_asv.backgrounds.encoding import match_state
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.background import DiscreteBackground
+from shap_asv.backgrounds.discrete.encoding import match_state
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.errors import RowsError, UnknownStateError
 
 STATES = (("low", "mid", "high"), ("no", "yes"), ("0", "1"), (0, 1, 2), ("True", "False"))
@@ -94,10 +94,10 @@ def test_nothing_is_guessed():
 def test_unknown_state(background, frame):
     with pytest.raises(UnknownStateError) as caught:
         background.encode(frame.assign(smoker=["no", "yes", "sometimes"]))
-    assert str(caught.value) == "row 2: 'sometimes' is no state of feature 'smoker'; known states: 'no', 'yes'"
-    with pytest.raises(UnknownStateError, match="row 0: 7 is no state of feature 'count'; known states: 0, 1, 2"):
+    assert str(caught.value) == "row 2: 'sometimes' is not a state of feature 'smoker'; known states: 'no', 'yes'"
+    with pytest.raises(UnknownStateError, match="row 0: 7 is not a state of feature 'count'; known states: 0, 1, 2"):
         background.encode(frame.assign(count=[7, 1, 1]))
-    # an unused category is no value
+    # an unused category is not a value
     spare = frame.assign(smoker=pd.Categorical(frame.smoker, categories=["maybe", "yes", "no"]))
     assert background.encode(spare).tolist() == CODES
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from shap_asv.backgrounds import inference
-from shap_asv.backgrounds.discrete import DiscreteBackground
-from shap_asv.backgrounds.inference import Inference
+from shap_asv.backgrounds.discrete.background import DiscreteBackground
+from shap_asv.backgrounds.discrete.inference import engine
+from shap_asv.backgrounds.discrete.inference.engine import Inference
 from shap_asv.errors import BudgetExceededError, NetworkError, ShapAsvError, UnknownFeatureError, UnknownMethodError
 from tests.backgrounds.problems import Problem, as_network
 from tests.oracles import random_problems
@@ -35,8 +35,8 @@ def test_equal_to_the_full_joint(kind, zeros, path):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_equal_to_the_full_joint_in_logarithms(seed, path, monkeypatch):
-    original = inference.plan_elimination
-    monkeypatch.setattr(inference, "plan_elimination", lambda *args: replace(original(*args), underflow_safe=False))
+    original = engine.plan_elimination
+    monkeypatch.setattr(engine, "plan_elimination", lambda *args: replace(original(*args), underflow_safe=False))
     problem = Problem(seed, "dag", n=5, zeros=0.3 * (seed % 2))
     got = problem.background.expectations(problem.evidence(), problem.vectors, problem.terms)
     np.testing.assert_allclose(got, problem.expected(), rtol=0, atol=1e-9)
@@ -50,7 +50,7 @@ def test_sums_are_expectations_times_coefficients(kind, path, monkeypatch):
         coefficients = problem.rng.normal(size=(30, 3))
         expected = problem.background.expectations(evidence, problem.vectors, problem.terms) @ coefficients
         for limit in (1 << 20, 64):
-            monkeypatch.setattr(inference, "RESULT_LIMIT", limit)
+            monkeypatch.setattr(engine, "RESULT_LIMIT", limit)
             got = problem.background.expected_sums(evidence, problem.vectors, problem.terms, coefficients)
             np.testing.assert_allclose(got, expected, rtol=0, atol=1e-12)
     with pytest.raises(ShapAsvError, match=r"coefficients of shape \(29, 3\) do not fit 30 terms"):
@@ -74,8 +74,8 @@ def test_both_implementations_give_the_same_bits(monkeypatch):
 def test_blocks_change_no_bit(path, monkeypatch):
     problem = Problem(3, n=6, n_terms=30, latent=False)
     whole = problem.background.expectations(problem.evidence(), problem.vectors, problem.terms)
-    monkeypatch.setattr(inference, "ENTRY_LIMIT", 40)
-    monkeypatch.setattr(inference, "RESULT_LIMIT", 100)
+    monkeypatch.setattr(engine, "ENTRY_LIMIT", 40)
+    monkeypatch.setattr(engine, "RESULT_LIMIT", 100)
     np.testing.assert_array_equal(
         problem.background.expectations(problem.evidence(), problem.vectors, problem.terms), whole
     )
@@ -186,8 +186,8 @@ def test_wrong_arguments():
 def test_small_work_does_not_wait_for_the_compiler():
     """A fresh process that asks a small question has not imported numba (nor pgmpy)."""
     script = (
-        "import sys, numpy as np; from shap_asv.backgrounds.discrete import DiscreteBackground; "
-        "from shap_asv.backgrounds.network import DiscreteNetwork; "
+        "import sys, numpy as np; from shap_asv.backgrounds.discrete.background import DiscreteBackground; "
+        "from shap_asv.backgrounds.discrete.network import DiscreteNetwork; "
         "b = DiscreteBackground(DiscreteNetwork(('a',), (('x', 'y'),), ((),), (np.array([0.5, 0.5]),))); "
         "b.expectations(np.full((100, 1), -1), [np.array([[1.0, 0.0]])], np.zeros((5, 1), dtype=int)); "
         "b.draws(np.full((100, 1), -1), np.zeros((10, 1))); "
@@ -199,4 +199,4 @@ def test_small_work_does_not_wait_for_the_compiler():
 def test_long_work_loads_the_kernels():
     problem = Problem(0, n=4, latent=False)
     machinery = Inference(problem.background.network, np.ones(4, dtype=bool))
-    assert machinery.uses_kernels(2 * inference.PATIENCE)
+    assert machinery.uses_kernels(2 * engine.PATIENCE)

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from shap_asv.backgrounds.discrete import DiscreteBackground
+from shap_asv.backgrounds.discrete.background import DiscreteBackground
 from shap_asv.errors import ImpossibleEvidenceError, RowsError, UnknownStateError
 from tests.backgrounds.problems import Problem, as_network
 
@@ -141,7 +141,7 @@ def test_unsigned_codes(wet):
 
 
 def test_codes_are_checked(wet):
-    with pytest.raises(UnknownStateError, match="row 1: 2 is no state code of feature 'n0'"):
+    with pytest.raises(UnknownStateError, match="row 1: 2 is not a state code of feature 'n0'"):
         wet().check_rows(np.array([[0, 0, 0, 0], [2, 0, 0, 0]]))
     with pytest.raises(UnknownStateError, match="-2"):
         wet().log_probability(np.array([[0, 0, 0, -2]]))

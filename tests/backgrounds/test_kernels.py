@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from shap_asv.backgrounds import evidence_kernel
+from shap_asv.backgrounds.discrete.inference import evidence_kernel
 
 
 @pytest.mark.parametrize("bound", [7, 5000, 2**62])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from shap_asv.backgrounds.discrete import DiscreteBackground
+from shap_asv.backgrounds.discrete.background import DiscreteBackground
 from tests.backgrounds.problems import as_network
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from shap_asv.backgrounds import inference
-from shap_asv.backgrounds.inference import Inference
+from shap_asv.backgrounds.discrete.inference import engine
+from shap_asv.backgrounds.discrete.inference.engine import Inference
 from shap_asv.errors import ImpossibleEvidenceError, ShapAsvError
 from tests.backgrounds.problems import Problem
 
@@ -39,7 +39,7 @@ def test_blocks_and_kernels_change_no_bit(monkeypatch):
     for compiled in (False, True):
         monkeypatch.setattr(Inference, "uses_kernels", lambda self, work, compiled=compiled: compiled)
         for limit in (1 << 20, 40):
-            monkeypatch.setattr(inference, "ENTRY_LIMIT", limit)
+            monkeypatch.setattr(engine, "ENTRY_LIMIT", limit)
             arguments = problem.evidence()[rows], problem.vectors, problem.terms[asked]
             results.append(problem.background.paired_expectations(*arguments))
     for other in results[1:]:

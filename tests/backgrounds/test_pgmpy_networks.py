@@ -11,8 +11,8 @@ from pgmpy.factors.discrete import TabularCPD
 from pgmpy.inference import VariableElimination
 from pgmpy.models import DiscreteBayesianNetwork, LinearGaussianBayesianNetwork
 
-from shap_asv.backgrounds.discrete import DiscreteBackground
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.background import DiscreteBackground
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.pgmpy_networks import is_network, load_network, read_network, to_pgmpy
 from shap_asv.errors import NetworkError
 from tests.backgrounds.problems import as_network, loaded
@@ -162,7 +162,7 @@ PRIOR = np.array([0.3, 0.7])
         (lambda: broken((np.array([np.nan, 1.0]), np.full((2, 2), 0.5))), "holds nan at smoker='yes'"),
         (lambda: broken((np.array([np.inf, 1.0]), np.full((2, 2), 0.5))), "holds inf"),
         (lambda: broken((PRIOR, np.full((2, 3), 0.5))), r"shape \(2, 3\).*ask for \(2, 2\)"),
-        (lambda: broken((np.array(["a", "b"]), np.full((2, 2), 0.5))), "no number"),
+        (lambda: broken((np.array(["a", "b"]), np.full((2, 2), 0.5))), "not a number"),
         (lambda: broken(names=("x", "x")), "more than once: x"),
         (lambda: broken(parents=((1,), ())), "come before it"),
         (lambda: broken(states=((), ("no", "yes"))), "'smoker' has no states"),
@@ -223,7 +223,7 @@ def test_loading(tmp_path):
     path = tmp_path / "mine.bif"
     to_pgmpy(read_network(loaded("cancer"))).save(str(path), filetype="bif")
     assert set(load_network(path).nodes()) == set(loaded("cancer").nodes())
-    path.write_text("this is no network")
+    path.write_text("this is not a network")
     with pytest.raises(NetworkError, match="cannot be read as a network in BIF"):
         load_network(path)
     (tmp_path / "broken.bif.gz").write_bytes(b"not gzip")

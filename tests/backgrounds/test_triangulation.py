@@ -6,17 +6,17 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from shap_asv.backgrounds import elimination
-from shap_asv.backgrounds.elimination import plan_elimination
-from shap_asv.backgrounds.grouping import number_keys, number_rows
-from shap_asv.backgrounds.pgmpy_networks import read_network
-from shap_asv.backgrounds.triangulation import (
+from shap_asv.backgrounds.discrete.inference import elimination
+from shap_asv.backgrounds.discrete.inference.elimination import plan_elimination
+from shap_asv.backgrounds.discrete.inference.triangulation import (
     clique_tree,
     elimination_order,
     min_fill,
     moral_neighbours,
     sample_workload,
 )
+from shap_asv.backgrounds.grouping import number_keys, number_rows
+from shap_asv.backgrounds.pgmpy_networks import read_network
 from shap_asv.errors import BudgetExceededError
 from tests.backgrounds.problems import as_network, loaded
 from tests.oracles import random_problems

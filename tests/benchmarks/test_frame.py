@@ -114,7 +114,7 @@ def test_the_commit_of_the_code(tmp_path):
     clean = commit_of_code(tmp_path)
     assert len(clean) >= 7
     assert "-" not in clean
-    for name in ("benchmarks/results/c.json", "docs/d.md"):  # what runs write is no change of the code
+    for name in ("benchmarks/results/c.json", "docs/d.md"):  # what runs write is not a change of the code
         (tmp_path / name).write_text("2")
     assert commit_of_code(tmp_path) == clean
     (tmp_path / "shap_asv" / "a.py").write_text("2")

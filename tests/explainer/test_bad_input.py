@@ -67,7 +67,7 @@ def test_names_in_edges_that_change_nothing_warn():
     features = ["smoking", "tar", "cancer"]
     with pytest.warns(errors.CausalGraphWarning, match="'smokng', .* did you mean 'smoking'"):
         CausalOrder.from_edges([("smokng", "tar"), ("smokng", "cancer")], features=features)
-    with pytest.warns(errors.CausalGraphWarning, match="'moon', which is no feature and puts no feature before"):
+    with pytest.warns(errors.CausalGraphWarning, match="'moon', which is not a feature and puts no feature before"):
         CausalOrder.from_edges([("smoking", "tar"), ("tar", "moon")], features=features)
     CausalOrder.from_edges([("gene", "smoking"), ("gene", "cancer")], features=features)  # a hidden common cause
     CausalOrder.from_edges([("smoking", "lungs"), ("lungs", "cancer")], features=features)  # a mediator

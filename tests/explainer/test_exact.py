@@ -12,7 +12,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from shap_asv import AsymmetricExplainer
-from shap_asv.planning import BACKENDS
+from tests.declared import NETWORKS, backends_under
 from tests.oracles import brute_force
 from tests.oracles.random_problems import random_edges
 from tests.problems import make_problem, to_codes
@@ -114,7 +114,7 @@ def test_definition(model_kind, graph_kind, latent):
     assert explanation.error_std is None
 
 
-EXACT_BACKENDS = [backend.name for backend in BACKENDS if backend.exact and backend.values != "marginal"]
+EXACT_BACKENDS = [backend.name for backend in backends_under(NETWORKS) if backend.exact]
 
 
 @pytest.mark.parametrize("backend", EXACT_BACKENDS)

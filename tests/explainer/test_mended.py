@@ -9,7 +9,7 @@ from sklearn.linear_model import LinearRegression
 
 from shap_asv import AsymmetricExplainer
 from shap_asv.backends import coalitionwise
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.errors import PersistenceError
 from shap_asv.explainer.execution import find_equal_rows
 from shap_asv.values import agreement

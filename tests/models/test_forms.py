@@ -278,7 +278,7 @@ def test_the_prefixes_of_a_column_transformer_are_looked_through():
         (OrdinalEncoder(), "OrdinalEncoder) raised NotFittedError"),
         (OneHotEncoder().fit(TRAINING), "puts out 11 columns, but RandomForestRegressor was fitted on 4"),
         (OrdinalEncoder().fit(TRAINING[["smoker", "age"]]), "columns of OrdinalEncoder and the features differ"),
-        (OrdinalEncoder().fit(TRAINING.rename(columns={"age": "years"})), "fitted on 'years', which is no feature"),
+        (OrdinalEncoder().fit(TRAINING.rename(columns={"age": "years"})), "fitted on 'years', which is not a feature"),
         (OrdinalEncoder().fit(TRAINING[TRAINING["age"] == "old"]), "never saw the state 'young' of feature 'age'"),
         (7, "must be a fitted transformer or a mapping such as {'smoker': {'no': 0, 'yes': 1}}; got int"),
     ],
@@ -298,7 +298,7 @@ def test_wrong_encoders_say_why(encoder, words):
     [
         (
             forest().fit(frame(CODES, NUMBERS).rename(columns={"age": "years"}), Y),
-            "fitted on 'years', which is no feature",
+            "fitted on 'years', which is not a feature",
         ),
         (
             forest().fit(frame(CODES, NUMBERS)[["dose", "age"]], Y),

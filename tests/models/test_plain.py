@@ -10,7 +10,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression
 
 from shap_asv.errors import ModelError
-from shap_asv.models.predictor import read_plain_model
+from shap_asv.models.plain import read_plain_model
 
 X = np.random.default_rng(0).normal(size=(50, 3))
 FRAME = pd.DataFrame(X, columns=["a", "b", "c"])
@@ -53,7 +53,7 @@ def test_model_output_and_names():
     model = RandomForestClassifier(3, random_state=0).fit(X, Y)
     assert read_plain_model(model, "raw", probe=X).n_outputs == 2
     assert read_plain_model(model, probe=X, output_names=["no", "yes"]).output_names == ["no", "yes"]
-    assert read_plain_model(model).n_outputs is None
+    assert read_plain_model(model).n_outputs == 0
     assert read_plain_model(model, probe=X).predict(X[:0]).shape == (0, 2)
 
 

@@ -15,6 +15,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRe
 from shap_asv.models import readers, shap_trees
 from shap_asv.models.predictor import read_model
 from shap_asv.models.readers import READERS
+from shap_asv.models.regions import state_regions
 from tests.models.examples import CAT, CATEGORIES, FOUR, LGB, MATRIX, NUMBERS, PAIR, RATE, TEXT, TWO, XGB, Y
 from tests.models.problems import FEATURES, all_rows, frame
 
@@ -135,7 +136,8 @@ def test_shaps_loader_really_is_wrong_somewhere():
     model = lightgbm.LGBMRegressor(**RATE, **LGB).fit(MATRIX, Y)
     predictor = read_model(model, FEATURES, NUMBERS)
     cards = predictor.cardinalities
-    unchecked = shap_trees.read_with_shap(model, predictor.path.inputs, cards, predictor.path.call)
+    parsed = shap_trees.parse_with_shap(model, predictor.path.call)
+    unchecked = state_regions(parsed, predictor.path.inputs, cards, "the model")
     codes = all_rows(NUMBERS)
     assert np.abs(unchecked.evaluate(codes) - predictor.predict(codes)).max() > 0.5
 
@@ -143,9 +145,9 @@ def test_shaps_loader_really_is_wrong_somewhere():
 @pytest.mark.parametrize(
     ("model", "words"),
     [
-        (xgboost.XGBClassifier(**XGB).fit(MATRIX, TWO), "the probabilities of XGBClassifier are no sum over trees"),
-        (lightgbm.LGBMClassifier(**LGB).fit(MATRIX, TWO), "probabilities of LGBMClassifier are no sum over trees"),
-        (LogisticRegression().fit(MATRIX, TWO), "probabilities of LogisticRegression are no sum over features"),
+        (xgboost.XGBClassifier(**XGB).fit(MATRIX, TWO), "the probabilities of XGBClassifier are not a sum over trees"),
+        (lightgbm.LGBMClassifier(**LGB).fit(MATRIX, TWO), "probabilities of LGBMClassifier are not a sum over trees"),
+        (LogisticRegression().fit(MATRIX, TWO), "probabilities of LogisticRegression are not a sum over features"),
         (PoissonRegressor().fit(MATRIX, np.abs(Y)), "differs from its own output"),
         (HistGradientBoostingRegressor(loss="gamma", max_iter=3).fit(MATRIX, np.exp(Y)), "differs from its own output"),
     ],

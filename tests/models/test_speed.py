@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from shap_asv import AsymmetricExplainer
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.models import speed
-from shap_asv.models.predictor import read_plain_model
+from shap_asv.models.plain import read_plain_model
 from shap_asv.models.speed import FASTEST, Stopwatch, Timed
 
 NAMES = tuple(f"x{v}" for v in range(14))

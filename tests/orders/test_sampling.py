@@ -266,7 +266,7 @@ def test_a_lattice_beyond_the_limit_raises():
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"n": 0}, ArgumentError, "n=0 is no positive integer"),
+        ({"n": 0}, ArgumentError, "n=0 is not a positive integer"),
         ({"n": -3}, ArgumentError, "n=-3"),
         ({"n": 2.0}, ArgumentError, "n=2.0"),
         ({"n": True}, ArgumentError, "n=True"),

@@ -82,7 +82,7 @@ LONG = [
 
 
 def nodes(edges):
-    """Names in the order of their first occurrence, which is no topological order for most networks."""
+    """Names in the order of their first occurrence, which is not a topological order for most networks."""
     return list(dict.fromkeys(name for edge in edges for name in edge))
 
 

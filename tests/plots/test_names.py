@@ -1,4 +1,4 @@
-"""Names of features are shown as they are: a dollar sign is no mathematics."""
+"""Names of features are shown as they are: a dollar sign is not mathematics."""
 
 import numpy as np
 import pytest

@@ -23,7 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 from shap_asv import AsymmetricExplainer, sample_rows
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.errors import BudgetExceededError, MethodNotApplicableError
 from tests.reliability.jobs import network, target, wave
 from tests.reliability.peaks import read_size
@@ -81,7 +81,7 @@ def labels_of(n_rows: int, **options: Any) -> Case:
 
 
 def big_forest(n_trees: int, **options: Any) -> Case:
-    """Trees that are grown to the end, on a network that is no polytree."""
+    """Trees that are grown to the end, on a network that is not a polytree."""
     wide = network("dag", 24)
     train = sample_rows(wide, 4000, seed=1)
     encoder = OrdinalEncoder(categories=[list(states) for states in wide.states])

@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 from shap_asv import CausalOrder
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from tests.oracles import brute_force
 from tests.oracles.random_problems import random_edges, random_network
 from tests.reliability.cases import Case

@@ -1,4 +1,4 @@
-"""Files that are no saved explainer, or no longer: truncated, with flipped bits, of other programs.
+"""Files that are not a saved explainer, or no longer: truncated, with flipped bits, of other programs.
 
 ``python -m tests.reliability.damaged`` loads hundreds of them.
 """

@@ -1,10 +1,11 @@
-"""One job for each backend: an explainer that runs on it, and as many rows as one likes.
+"""A job for each backend under each kind of background: an explainer, and as many rows as one likes.
 
 Networks are random and models are quickly fitted, so that a job starts at once; how long it takes is a matter of rows.
+A pair of a backend and a kind that nobody has made a job for gets one from what the tables declare.
 """
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
@@ -14,11 +15,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 from shap_asv import AsymmetricExplainer, sample_rows
-from shap_asv.backends.registry import BACKENDS
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
+from shap_asv.backgrounds.registry import BackgroundKind, kind_of
+from tests.declared import BACKEND_PAIRS, NETWORKS, as_table, explainer_for, pair_name, possible_rows
 from tests.oracles.random_problems import random_edges, random_network
 
 Job = Callable[..., AsymmetricExplainer]
+ROWS = kind_of(np.zeros((1, 1)))
 
 
 @cache
@@ -81,34 +84,66 @@ def _marginal(algorithm: str) -> Job:
     return make
 
 
-JOBS: dict[str, Job] = {
-    "forest": _trees("forest", "forest", 24),
-    "polytree": _trees("polytree", "polytree", 9, trees=2),
-    "ancestral": _trees("ancestral", "dag", 16, trees=10),
-    "ideals x terms": _trees("ideals x terms", "dag", 10, trees=2),
-    "ideals x trees": _trees("ideals x trees", "dag", 10, trees=2),
-    "ideals x linear": _linear("ideals x linear"),
-    "ideals x table": _black_box("ideals x table"),
-    "ideals x agreement": _black_box("ideals x agreement"),
-    "ideals x marginal": _marginal("ideals x marginal"),
-    "ideals x monte_carlo": _black_box("ideals x monte_carlo"),
-    "orders x terms": _trees("orders x terms", "dag", 10, trees=2),
-    "orders x trees": _trees("orders x trees", "dag", 10, trees=2),
-    "orders x linear": _linear("orders x linear"),
-    "orders x table": _black_box("orders x table"),
-    "orders x agreement": _black_box("orders x agreement"),
-    "orders x marginal": _marginal("orders x marginal"),
-    "orders x monte_carlo": _black_box("orders x monte_carlo"),
+#: Tuned by hand: large enough to be interrupted and cut into blocks.
+HAND_MADE: dict[BackgroundKind, dict[str, Job]] = {
+    NETWORKS: {
+        "forest": _trees("forest", "forest", 24),
+        "polytree": _trees("polytree", "polytree", 9, trees=2),
+        "ancestral": _trees("ancestral", "dag", 16, trees=10),
+        "ideals x terms": _trees("ideals x terms", "dag", 10, trees=2),
+        "ideals x trees": _trees("ideals x trees", "dag", 10, trees=2),
+        "ideals x linear": _linear("ideals x linear"),
+        "ideals x table": _black_box("ideals x table"),
+        "ideals x agreement": _black_box("ideals x agreement"),
+        "ideals x monte_carlo": _black_box("ideals x monte_carlo"),
+        "orders x terms": _trees("orders x terms", "dag", 10, trees=2),
+        "orders x trees": _trees("orders x trees", "dag", 10, trees=2),
+        "orders x linear": _linear("orders x linear"),
+        "orders x table": _black_box("orders x table"),
+        "orders x agreement": _black_box("orders x agreement"),
+        "orders x monte_carlo": _black_box("orders x monte_carlo"),
+    },
+    ROWS: {
+        "ideals x marginal": _marginal("ideals x marginal"),
+        "orders x marginal": _marginal("orders x marginal"),
+    },
 }
-#: The forest job with so many trees that a compiled call on all of its terms would take seconds.
-LONG_JOBS: dict[str, Job] = {**JOBS, "forest": _trees("forest", "forest", 24, trees=800)}
-assert set(JOBS) == {backend.name for backend in BACKENDS}, "every backend has a job"
+BY_HAND: dict[str, Job] = {name: job for jobs in HAND_MADE.values() for name, job in jobs.items()}
+#: All other pairs, made from what the tables declare.
+DECLARED: dict[str, Job] = {
+    pair_name((kind, backend)): partial(explainer_for, kind, backend)
+    for kind, backend in BACKEND_PAIRS
+    if backend.name not in HAND_MADE.get(kind, {})
+}
+JOBS: dict[str, Job] = {**BY_HAND, **DECLARED}
+#: Every backend once, under the background that keeps it busy; the forest has so many trees that a compiled call on
+#: all of its terms would take seconds.
+LONG_JOBS: dict[str, Job] = {
+    **BY_HAND,
+    "forest": _trees("forest", "forest", 24, trees=800),
+    **{
+        pair_name((kind, backend)): partial(explainer_for, kind, backend)
+        for kind, backend in BACKEND_PAIRS
+        if backend.name not in BY_HAND
+    },
+}
+
+
+def depends_on_seed(explainer: AsymmetricExplainer) -> bool:
+    """Whether something is sampled; the orders of a chain are not, because there is only one."""
+    backend, order = explainer.plan().backend, explainer.causal_order
+    comparable = np.triu(order.ancestor_matrix | order.ancestor_matrix.T, 1).sum()
+    several = comparable < order.n_features * (order.n_features - 1) // 2
+    return backend.samples_values or (backend.samples_orders and bool(several))
 
 
 def rows_for(explainer: AsymmetricExplainer, n_rows: int) -> pd.DataFrame | np.ndarray:
     """So many rows that the explainer can explain, all possible."""
-    background = explainer.masker
-    if isinstance(background, DiscreteNetwork):
-        return sample_rows(background, n_rows, seed=3)
-    rng = np.random.default_rng(3)
-    return rng.integers(0, 3, size=(n_rows, 6)).astype(float) + rng.random((n_rows, 1))
+    given = explainer.masker
+    if isinstance(given, DiscreteNetwork):
+        return sample_rows(given, n_rows, seed=3)
+    background = explainer._known_execution().problem.background
+    if kind_of(given) is ROWS and background.features[0] == "Feature 0":  # a matrix without names takes any numbers
+        rng = np.random.default_rng(3)
+        return rng.integers(0, 3, size=(n_rows, 6)).astype(float) + rng.random((n_rows, 1))
+    return as_table(background, possible_rows(background, n_rows, seed=3))

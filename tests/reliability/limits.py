@@ -5,14 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.reliability.jobs import JOBS
+from tests.reliability.jobs import LONG_JOBS
 from tests.reliability.records import Figure, Record, keep
 
 ROOT = Path(__file__).parents[2]
 
 
 def interrupted(n_jobs: int) -> list[dict]:
-    command = [sys.executable, "-m", "tests.reliability.interrupted", str(n_jobs), *JOBS]
+    command = [sys.executable, "-m", "tests.reliability.interrupted", str(n_jobs), *LONG_JOBS]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return [json.loads(line) for line in run.stdout.splitlines()]
 
@@ -27,7 +27,7 @@ def main() -> None:
         figures += [
             Figure(
                 f"n_jobs={n_jobs}: backends interrupted in mid-work",
-                f"{sum(value is not None for value in seconds)} of {len(JOBS)}",
+                f"{sum(value is not None for value in seconds)} of {len(LONG_JOBS)}",
                 "all",
                 stopped,
             ),

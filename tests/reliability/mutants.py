@@ -1,12 +1,14 @@
 """Do the tests notice? ``python -m tests.reliability.mutants`` (``make mutants``) breaks the code in known ways.
 
 Each mutant is one wrong line, written into a copy of the tree in a temporary folder, never into the tree itself. The
-tests named beside it run there and have to fail; before that, the copy without a mutant has to pass them all. A mutant
+tests named beside it run there and have to fail, or, where none are named, the neighbours of its file: the tests that
+import it, and the contract tests of its room. Before that, the copy without a mutant has to pass them all. A mutant
 that survives means that a test is missing. If the line that a mutant breaks no longer occurs exactly once, the run
 stops: the list has to follow the code.
 """
 
 import argparse
+import ast
 import os
 import shutil
 import subprocess
@@ -15,6 +17,7 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from tqdm import tqdm
@@ -31,14 +34,44 @@ COVER = "tests/explainer/test_sampling.py"
 
 @dataclass(frozen=True)
 class Mutant:
-    """``old`` becomes ``new`` in ``shap_asv/<file>``; ``tests`` are node ids; ``kernel``: numba compiles the line."""
+    """``old`` becomes ``new`` in ``shap_asv/<file>``; ``tests`` are node ids, by default the neighbours of the file."""
 
     what: str
     file: str
     old: str
     new: str
-    tests: tuple[str, ...]
-    kernel: bool = False
+    tests: tuple[str, ...] = ()
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        return self.tests or neighbours(self.file)
+
+
+def neighbours(file: str, root: Path = ROOT) -> tuple[str, ...]:
+    """Test files beside ``shap_asv/<file>``, in the same room: those that import it or are called like it, and the
+    contract tests. A row in a table is tested by these, whichever file it comes from; so nothing has to be listed.
+
+    >>> neighbours("backgrounds/discrete/encoding.py")
+    ('tests/backgrounds/test_contract.py', 'tests/backgrounds/test_encoding.py')
+    """
+    path = Path(file)
+    module = ".".join(("shap_asv", *path.with_suffix("").parts)).removesuffix(".__init__")
+    named = ("test_contract.py", f"test_{path.name}")
+    inside = len(path.parts) > 1
+    beside = (root / "tests" / path.parts[0]).rglob("test_*.py") if inside else (root / "tests").glob("test_*.py")
+    found = [test for test in beside if test.name in named or module in _imported(test)]
+    return tuple(sorted(test.relative_to(root).as_posix() for test in found))
+
+
+@cache
+def _imported(path: Path) -> frozenset[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+    return frozenset(names)
 
 
 MUTANTS = (
@@ -61,18 +94,16 @@ MUTANTS = (
         "models/regions.py",
         "rounded[column] <= threshold)",
         "rounded[column] < threshold)",
-        ("tests/models/test_regions.py",),
     ),
     Mutant(
         "a region that keeps the states it should lose",
         "models/regions.py",
         "members & ~left_sets[s])",
         "members)",
-        ("tests/models/test_regions.py",),
     ),
     Mutant(
         "a latent node maximised instead of summed out",
-        "backgrounds/joint.py",
+        "backgrounds/discrete/joint.py",
         "product.sum(axis=0)",
         "product.max(axis=0)",
         ("tests/values/test_values.py::test_exact_methods_match_the_full_joint",),
@@ -80,9 +111,8 @@ MUTANTS = (
     Mutant(
         "latent nodes that hand no precedence on",
         "explainer/causality.py",
-        "for v, parents in enumerate(network.parents) for p in parents\n",
-        "for v, parents in enumerate(network.parents) for p in parents\n"
-        "        if network.names[p] in features and network.names[v] in features\n",
+        "from_graph(background.graph, features=list(background.features))",
+        "from_graph(background.graph.subgraph(background.features), features=list(background.features))",
         ("tests/reliability/test_properties.py::test_latent_causes_hand_precedence_on",),
     ),
     Mutant(
@@ -119,7 +149,6 @@ MUTANTS = (
         "swap = (word & np.uint64(1) != np.uint64(0)) & (not precedes[a, b])",
         "swap = ((word & np.uint64(1) != np.uint64(0)) | (a > b)) & (not precedes[a, b])",
         (f"{UNIFORM}[crown-mcmc]",),
-        kernel=True,
     ),
     Mutant(
         "perfect sampler: the same coin for list and bound",
@@ -127,11 +156,10 @@ MUTANTS = (
         "swap = (coin != (u == b)) & (not precedes[u, v])",
         "swap = coin & (not precedes[u, v])",
         (f"{UNIFORM}[crown-perfect]", "tests/orders/test_chains.py"),
-        kernel=True,
     ),
     Mutant(
         "standard error of sampled orders: half",
-        "backends/columns.py",
+        "backends/weight_columns.py",
         "return phi, np.sqrt(spread / (n_groups - 1))",
         "return phi, np.sqrt(spread / (n_groups - 1)) / 2",
         (f"{COVER}::test_intervals_from_sampled_orders_cover",),
@@ -155,14 +183,12 @@ MUTANTS = (
         "backgrounds/pgmpy_networks.py",
         "np.transpose(values, [cpd.variables.index(variable) for variable in (node, *causes)])",
         "values",
-        ("tests/backgrounds/test_pgmpy_networks.py",),
     ),
     Mutant(
         "the states of a CPT: by position instead of by name",
         "backgrounds/pgmpy_networks.py",
         "[named.index(state) for state in states[variable]]",
         "list(range(len(named)))",
-        ("tests/backgrounds/test_pgmpy_networks.py",),
     ),
     Mutant(
         "equal rows: results handed to the wrong rows",
@@ -179,55 +205,51 @@ MUTANTS = (
         (f"{EXACT}::test_explicit_orders_with_weights",),
     ),
     Mutant(
-        "projection: the sign of a weight lost",
-        "orders/projection.py",
-        "weights=columns.data[entries], minlength",
-        "weights=abs(columns.data[entries]), minlength",
-        ("tests/orders/test_weights.py::test_projection_is_the_distribution_of_restricted_orders",),
-    ),
-    Mutant(
         "forest algorithm: subtree size off by one",
-        "backends/forest_numpy.py",
-        "phi[v] = branches.size[v] * gain(v) * by_message",
-        "phi[v] = (branches.size[v] + 1) * gain(v) * by_message",
+        "backends/forest/recursion.py",
+        "phi[v] = (inside[v] + 1) * gain(v)",
+        "phi[v] = inside[v] * gain(v)",
         (f"{EXACT}::test_every_exact_backend_by_name",),
     ),
     Mutant(
         "forest kernel: the last sibling left out",
-        "backends/forest_passes.py",
+        "backends/forest/passes.py",
         "                weight[s, q, lane] *= running[q, lane]\n",
         "                weight[s, q, lane] *= 1.0\n",
         ("tests/backends/test_forest.py::test_equals_jump_chain_and_recursion",),
-        kernel=True,
+    ),
+    Mutant(
+        "forest kernel: a chain at too few points in time",
+        "backends/forest/passes.py",
+        "    n = dial.n_panels * dial.n_points\n    source",
+        "    n = dial.n_panels // dial.n_points\n    source",
+        ("tests/backends/test_forest.py::test_equals_jump_chain_and_recursion",),
     ),
     Mutant(
         "polytree algorithm: causes and effects confused",
-        "backends/polytree_times.py",
+        "backends/polytree/times.py",
         "        if effect:\n            sums",
         "        if not effect:\n            sums",
         ("tests/backends/test_polytree.py::test_equals_the_definition",),
     ),
     Mutant(
         "ancestral kernel: the table of the wrong ideal",
-        "backends/ancestral_kernel.py",
+        "backends/ancestral/kernel.py",
         "            next_ideal[t] = _find(masks, by_mask, mask | (np.int64(1) << v))",
         "            next_ideal[t] = _find(masks, by_mask, everything)",
         (f"{EXACT}::test_every_exact_backend_by_name",),
-        kernel=True,
     ),
     Mutant(
         "relaxation: nothing is dropped",
-        "backgrounds/impossible.py",
+        "backgrounds/discrete/impossible.py",
         "        possible = ~np.isneginf(log_probability(trial))",
         "        possible = np.ones(len(trial), dtype=bool)",
-        ("tests/backgrounds/test_impossible.py",),
     ),
     Mutant(
         "encoding: the first of several matches is taken",
-        "backgrounds/encoding.py",
+        "backgrounds/discrete/encoding.py",
         "        if len(found) == 1:",
         "        if found:",
-        ("tests/backgrounds/test_encoding.py",),
     ),
     Mutant(
         "Monte Carlo: other numbers for every batch",
@@ -238,17 +260,15 @@ MUTANTS = (
     ),
     Mutant(
         "Monte Carlo: draws that forget which row of a CPT they are in",
-        "backgrounds/sampling.py",
+        "backgrounds/discrete/drawing.py",
         "rows = rows * cards[p] + draws[p, free]",
         "rows = rows + draws[p, free]",
-        ("tests/backgrounds/test_draws.py",),
     ),
     Mutant(
         "spread draws: every number in the middle of its interval",
         "strata.py",
         "spread = (intervals + rng.random((n_coordinates, n_draws)))",
         "spread = (intervals + 0.5)",
-        ("tests/test_strata.py",),
     ),
     Mutant(
         "the seed is not saved",
@@ -266,10 +286,9 @@ MUTANTS = (
     ),
     Mutant(
         "requisite evidence: common effects are not looked through",
-        "backgrounds/requisite.py",
+        "backgrounds/discrete/inference/requisite.py",
         "upward = (from_below[v] & hidden[v]) | (from_above[v] & observed[v])",
         "upward = from_below[v] & hidden[v]",
-        ("tests/backgrounds/test_requisite.py",),
     ),
     Mutant(
         "agreement: a feature that is not summed over",
@@ -280,10 +299,35 @@ MUTANTS = (
     ),
     Mutant(
         "main effects: the empty coalition not subtracted",
-        "backends/columns.py",
+        "backends/weight_columns.py",
         "sp.csr_array(-np.ones((1, n)))",
         "sp.csr_array(np.zeros((1, n)))",
         (f"{EXACT}::test_main_effects",),
+    ),
+    Mutant(
+        "independent columns: draws that forget the evidence",
+        "backgrounds/independent.py",
+        "np.where(np.isnan(evidence)[:, None, :], drawn, evidence[:, None, :])",
+        "np.broadcast_to(drawn, (len(evidence), *drawn.shape))",
+    ),
+    Mutant(
+        "independent columns: the largest value of a column is never drawn",
+        "backgrounds/independent.py",
+        "places = (uniforms * len(self._sorted))",
+        "places = (uniforms * (len(self._sorted) - 1))",
+    ),
+    Mutant(
+        "background rows: a column loses its type on the way to the model",
+        "backgrounds/matrix.py",
+        "if self.dtypes is None or all(dtype == rows.dtype for dtype in self.dtypes):",
+        "if self.dtypes is None or any(dtype == rows.dtype for dtype in self.dtypes):",
+    ),
+    Mutant(
+        "Monte Carlo: the sample does not grow",
+        "values/monte_carlo.py",
+        'grows_with="n_draws")',
+        "grows_with=None)",
+        ("tests/values/test_contract.py::test_a_method_of_another_name_meets_a_tolerance",),
     ),
     Mutant(
         "symmetric: the causal graph kept",
@@ -346,14 +390,12 @@ def place_of(copy: Path, mutant: Mutant) -> tuple[Path, str]:
     return path, text
 
 
-def is_caught(copy: Path, mutant: Mutant, folder: Path, number: int) -> bool:
+def is_caught(copy: Path, mutant: Mutant, folder: Path) -> bool:
     """Break the copy, run the mutant's tests, mend the copy again."""
     path, text = place_of(copy, mutant)
-    # cached kernels do not notice that what they call has changed: compile everything anew
-    cache = folder / f"cache{number}" if mutant.kernel else folder / "cache"
     path.write_text(text.replace(mutant.old, mutant.new))
     try:
-        passed, _ = run_tests(copy, list(mutant.tests), cache)
+        passed, _ = run_tests(copy, list(mutant.asked), folder / "cache")
     finally:
         path.write_text(text)
     return not passed
@@ -366,13 +408,13 @@ def check(mutants: list[Mutant], number: int, folder: Path, bar: tqdm) -> list[M
     copy = make_copy(folder)
     for mutant in mutants:
         place_of(copy, mutant)
-    tests = sorted({test for mutant in mutants for test in mutant.tests})
+    tests = sorted({test for mutant in mutants for test in mutant.asked})
     passed, said = run_tests(copy, tests, folder / "cache")
     if not passed:
         raise SystemExit(f"the tests fail without any mutant:\n{said}")
     survivors = []
-    for place, mutant in enumerate(mutants):
-        caught = is_caught(copy, mutant, folder, place)
+    for mutant in mutants:
+        caught = is_caught(copy, mutant, folder)
         bar.write(f"{'caught  ' if caught else 'SURVIVES'}  {mutant.what}")
         bar.update()
         if not caught:

@@ -1,11 +1,14 @@
 """The list of mutants follows the code: every line that is broken is there once, every test beside it exists."""
 
+import inspect
 from pathlib import Path
 
 import pytest
 
+from shap_asv.backgrounds.registry import BACKGROUNDS
+from shap_asv.values.registry import VALUE_METHODS
 from tests.reliability import mutants
-from tests.reliability.mutants import MUTANTS, ROOT, Mutant, place_of
+from tests.reliability.mutants import MUTANTS, ROOT, Mutant, neighbours, place_of
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.what)
@@ -13,10 +16,33 @@ def test_the_line_is_there_once_and_the_tests_exist(mutant):
     path, text = place_of(ROOT, mutant)
     assert path.suffix == ".py"
     assert mutant.new not in (mutant.old, text)
-    for test in mutant.tests:
+    assert mutant.asked
+    for test in mutant.asked:
         file, _, name = test.partition("::")
         source = (ROOT / file).read_text()
         assert not name or f"def {name.partition('[')[0]}(" in source
+
+
+def declared_files():
+    """Where the rows of the tables come from."""
+    rows = [kind.read for kind in BACKGROUNDS]
+    rows += [method.build for method in VALUE_METHODS]
+    return sorted(
+        {Path(inspect.getfile(inspect.unwrap(row))).relative_to(ROOT / "shap_asv").as_posix() for row in rows}
+    )
+
+
+@pytest.mark.parametrize("file", declared_files())
+def test_whatever_is_in_a_table_has_its_contract_tests_for_neighbours(file):
+    assert f"tests/{file.split('/')[0]}/test_contract.py" in neighbours(file)
+
+
+def test_neighbours_import_the_file_or_are_called_like_it():
+    found = neighbours("backgrounds/pgmpy_networks.py")
+    assert "tests/backgrounds/test_pgmpy_networks.py" in found
+    assert "tests/backgrounds/test_encoding.py" not in found
+    assert neighbours("strata.py") == ("tests/test_strata.py",)
+    assert neighbours("orders/never.py") == ()
 
 
 def test_there_are_enough():
@@ -33,7 +59,7 @@ def test_a_mutant_is_caught_in_a_copy_and_the_copy_is_mended(tmp_path):
     copy = mutants.make_copy(tmp_path)
     mutant = next(mutant for mutant in MUTANTS if mutant.what == "a sign")
     whole = Path(copy / "shap_asv" / mutant.file).read_text()
-    assert mutants.is_caught(copy, mutant, tmp_path, 0)
+    assert mutants.is_caught(copy, mutant, tmp_path)
     assert Path(copy / "shap_asv" / mutant.file).read_text() == whole
     harmless = Mutant("nothing", mutant.file, mutant.old, mutant.old + "  ", mutant.tests)
-    assert not mutants.is_caught(copy, harmless, tmp_path, 1)
+    assert not mutants.is_caught(copy, harmless, tmp_path)

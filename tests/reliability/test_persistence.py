@@ -53,7 +53,7 @@ def test_another_process_reads_the_same_values(tmp_path):
 
 def test_every_truncation_is_noticed(saved):
     for content in truncated(saved, 90):
-        with pytest.raises(PersistenceError, match=r"no saved explainer|truncated or damaged"):
+        with pytest.raises(PersistenceError, match=r"not a saved explainer|truncated or damaged"):
             read(content)
 
 
@@ -74,7 +74,7 @@ def test_another_explainer_would_be_noticed(explainer):
 
 @pytest.mark.parametrize(("kind", "content"), foreign().items(), ids=list(foreign()))
 def test_foreign_files(kind, content):
-    said = r"no saved explainer|the file holds|truncated or damaged|does not hold"
+    said = r"not a saved explainer|the file holds|truncated or damaged|does not hold"
     with pytest.raises(PersistenceError, match=said):
         read(content)
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
 from shap_asv import AsymmetricExplainer
-from shap_asv.backends import columns
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backends import weight_columns
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from tests.reliability import fuzz
 from tests.reliability.cases import CHOICES, Case, case_of
 from tests.reliability.properties import check
@@ -72,7 +72,7 @@ def test_latent_causes_hand_precedence_on():
 @pytest.fixture
 def broken(monkeypatch):
     """A weight that is off by a millionth."""
-    exact = columns.exact_columns
+    exact = weight_columns.exact_columns
 
     def slightly_off(weights):
         found = exact(weights)

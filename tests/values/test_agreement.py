@@ -7,7 +7,7 @@ import pytest
 import tqdm.auto
 
 from shap_asv import AsymmetricExplainer
-from shap_asv.backgrounds.discrete import DiscreteBackground
+from shap_asv.backgrounds.discrete.background import DiscreteBackground
 from shap_asv.errors import BudgetExceededError, MethodNotApplicableError
 from shap_asv.models.predictor import read_model
 from shap_asv.values import agreement

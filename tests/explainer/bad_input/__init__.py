@@ -1,6 +1,7 @@
 """The catalogue of bad inputs: one file per group, each a table from a short name to the call and the error it gets."""
 
 from tests.explainer.bad_input.arguments import ARGUMENTS
+from tests.explainer.bad_input.declared import DECLARED
 from tests.explainer.bad_input.encoders import ENCODERS
 from tests.explainer.bad_input.graphs import GRAPHS
 from tests.explainer.bad_input.models import MODELS
@@ -13,5 +14,6 @@ CATALOGUE = {
     "models": MODELS,
     "encoders": ENCODERS,
     "rows": ROWS,
+    "every kind of background": DECLARED,
     "arguments and files": ARGUMENTS,
 }

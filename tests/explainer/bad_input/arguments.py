@@ -2,11 +2,14 @@
 
 import io
 
+import joblib
 import numpy as np
+import pandas as pd
 import shap
 
 from shap_asv import AsymmetricExplainer, compare, load_network, plots, sample_rows
 from shap_asv.errors import (
+    ArgumentError,
     BudgetExceededError,
     ExplanationError,
     MethodNotApplicableError,
@@ -43,6 +46,13 @@ def black_box_over_child(c):
     network = load_network("child")
     rows = sample_rows(network, 1, seed=0)
     return AsymmetricExplainer(constant, network, feature_names=list(rows.columns), algorithm="ideals x table")(rows)
+
+
+def saved(explainer, **savers):
+    stream = io.BytesIO()
+    explainer.save(stream, **savers)
+    stream.seek(0)
+    return stream
 
 
 OPTIONS = {
@@ -107,7 +117,7 @@ OPTIONS = {
     "link of a matrix answers another shape": Bad(
         lambda c: c.over_matrix(first, link=lambda v: np.zeros(9))(c.matrix[:1]), ModelError, r"shape \(9,\)"
     ),
-    "unknown feature": Bad(making(feature_names=["zzz"]), UnknownFeatureError, "'zzz' is no node"),
+    "unknown feature": Bad(making(feature_names=["zzz"]), UnknownFeatureError, "'zzz' is not a node"),
     "feature twice": Bad(making(feature_names=["asia", "asia"]), UnknownFeatureError, "'asia' is named twice"),
     "features is a word": Bad(making(feature_names="asia"), UnknownFeatureError, "a list of names, not a str"),
     "features is a number": Bad(making(feature_names=5), UnknownFeatureError, "a list of names, not a int"),
@@ -128,17 +138,17 @@ CALLS = {
     "batch_size=0": Bad(one(batch_size=0), ShapAsvError, "batch_size=0 must be a whole number"),
     "batch_size=0.5": Bad(one(batch_size=0.5), ShapAsvError, "batch_size=0.5 must be a whole number"),
     "batch_size=inf": Bad(one(batch_size=float("inf")), ShapAsvError, "batch_size=inf must be a whole number"),
-    "output past the end": Bad(one(outputs=7), UnknownMethodError, "outputs=7 is no output"),
-    "output of no name": Bad(one(outputs="maybe"), UnknownMethodError, "outputs='maybe' is no output"),
-    "output 1.0": Bad(one(outputs=1.0), UnknownMethodError, "outputs=1.0 is no output"),
-    "output True": Bad(one(outputs=True), UnknownMethodError, "outputs=True is no output"),
-    "output NaN": Bad(one(outputs=[np.nan]), UnknownMethodError, "outputs=nan is no output"),
+    "output past the end": Bad(one(outputs=7), UnknownMethodError, "outputs=7 is not an output"),
+    "output of no name": Bad(one(outputs="maybe"), UnknownMethodError, "outputs='maybe' is not an output"),
+    "output 1.0": Bad(one(outputs=1.0), UnknownMethodError, "outputs=1.0 is not an output"),
+    "output True": Bad(one(outputs=True), UnknownMethodError, "outputs=True is not an output"),
+    "output NaN": Bad(one(outputs=[np.nan]), UnknownMethodError, "outputs=nan is not an output"),
     "no outputs": Bad(one(outputs=[]), UnknownMethodError, "picks no output"),
     "slice of no outputs": Bad(one(outputs=slice(5, 9)), UnknownMethodError, "picks no output"),
     "mask of no outputs": Bad(one(outputs=[False, False]), UnknownMethodError, "picks no output"),
-    "mask of another length": Bad(one(outputs=[True]), UnknownMethodError, "outputs=True is no output"),
-    "outputs in lists": Bad(one(outputs=[[0]]), UnknownMethodError, r"outputs=\[0\] is no output"),
-    "outputs is a function": Bad(one(outputs=lambda x: x), UnknownMethodError, "is no output of the model"),
+    "mask of another length": Bad(one(outputs=[True]), UnknownMethodError, "outputs=True is not an output"),
+    "outputs in lists": Bad(one(outputs=[[0]]), UnknownMethodError, r"outputs=\[0\] is not an output"),
+    "outputs is a function": Bad(one(outputs=lambda x: x), UnknownMethodError, "is not an output of the model"),
     "outputs by shap's max": Bad(one(outputs=shap.Explanation.max), UnknownMethodError, "argsort.flip"),
     "outputs by shap's max along an axis": Bad(
         one(outputs=shap.Explanation.max(0)), UnknownMethodError, "gives values, not positions"
@@ -148,7 +158,7 @@ CALLS = {
     ),
     "plan of -1 rows": Bad(lambda c: c.good.plan(-1), ShapAsvError, "X=-1 must be a whole number"),
     "plan of no rows": Bad(lambda c: c.good.plan(0), ShapAsvError, "X=0 must be a whole number"),
-    "plan of 1.5 rows": Bad(lambda c: c.good.plan(1.5), RowsError, "X is a float, no table"),
+    "plan of 1.5 rows": Bad(lambda c: c.good.plan(1.5), RowsError, "X is a float, not a table"),
     "plan before the features are known": Bad(
         lambda c: AsymmetricExplainer(constant, c.network).plan(), RowsError, "pass feature_names="
     ),
@@ -181,22 +191,51 @@ FILES = {
     "save into a number": Bad(lambda c: c.good.save(5), PersistenceError, "a path or a binary stream, not a int"),
     "save into None": Bad(lambda c: c.good.save(None), PersistenceError, "not a NoneType"),
     "save into text": Bad(lambda c: c.good.save(io.StringIO()), PersistenceError, "not a StringIO"),
-    "save with a model_saver": Bad(
-        lambda c: c.good.save(io.BytesIO(), model_saver=lambda *_: None), UnknownMethodError, "are not used here"
+    "save with a model_saver that raises": Bad(
+        lambda c: c.good.save(io.BytesIO(), model_saver=lambda model, stream: model.save(stream)),
+        PersistenceError,
+        "model_saver= raised AttributeError.*'save'",
+    ),
+    "save with a masker_saver of another kind": Bad(
+        lambda c: c.good.save(io.BytesIO(), masker_saver="json"),
+        ArgumentError,
+        "masker_saver='json' is not known; pass a function of .masker, stream.",
+    ),
+    "load of a model without its loader": Bad(
+        lambda c: AsymmetricExplainer.load(saved(c.good, model_saver=joblib.dump)),
+        PersistenceError,
+        "the model was written by a model_saver= of its own; pass model_loader=",
+    ),
+    "load with a loader that raises": Bad(
+        lambda c: AsymmetricExplainer.load(saved(c.good, model_saver=joblib.dump), model_loader=np.load),
+        PersistenceError,
+        "model_loader= raised ",
+    ),
+    "load with a loader of what nobody saved": Bad(
+        lambda c: AsymmetricExplainer.load(saved(c.good), masker_loader=joblib.load),
+        PersistenceError,
+        "masker_loader= has nothing to read",
+    ),
+    "save of a masker that has lost the types of columns": Bad(
+        lambda c: AsymmetricExplainer(constant, pd.DataFrame({"a": [0.5], "b": [1]})).save(
+            io.BytesIO(), masker_saver=joblib.dump
+        ),
+        PersistenceError,
+        "column 'b' of the background is of type int64",
     ),
     "load of no file": Bad(
         lambda c: AsymmetricExplainer.load("/no such folder/explainer"), FileNotFoundError, "no such folder"
     ),
     "load of a foreign file": Bad(
-        lambda c: AsymmetricExplainer.load(io.BytesIO(b"nothing")), PersistenceError, "no saved explainer"
+        lambda c: AsymmetricExplainer.load(io.BytesIO(b"nothing")), PersistenceError, "not a saved explainer"
     ),
     "load of an empty file": Bad(
-        lambda c: AsymmetricExplainer.load(io.BytesIO(b"")), PersistenceError, "no saved explainer"
+        lambda c: AsymmetricExplainer.load(io.BytesIO(b"")), PersistenceError, "not a saved explainer"
     ),
     "load of text": Bad(
-        lambda c: AsymmetricExplainer.load(io.StringIO("text")), PersistenceError, "no saved explainer"
+        lambda c: AsymmetricExplainer.load(io.StringIO("text")), PersistenceError, "not a saved explainer"
     ),
-    "load of a number": Bad(lambda c: AsymmetricExplainer.load(5), PersistenceError, "no saved explainer"),
+    "load of a number": Bad(lambda c: AsymmetricExplainer.load(5), PersistenceError, "not a saved explainer"),
 }
 
 ARGUMENTS = {**OPTIONS, **CALLS, **FILES}

@@ -54,11 +54,11 @@ EXPLAINERS = {
         lambda c: c.make(causal_graph=[["asia", "smoke"], ["tub", "lung"]]), CausalGraphError, "from_levels"
     ),
     "node is a list": Bad(
-        lambda c: c.make(causal_graph=[(["smoke"], "lung")]), CausalGraphError, r"\['smoke'\], which is no name"
+        lambda c: c.make(causal_graph=[(["smoke"], "lung")]), CausalGraphError, r"\['smoke'\], which is not a name"
     ),
-    "node is None": Bad(lambda c: c.make(causal_graph=[(None, "lung")]), CausalGraphError, "None, which is no name"),
+    "node is None": Bad(lambda c: c.make(causal_graph=[(None, "lung")]), CausalGraphError, "None, which is not a name"),
     "node is NaN": Bad(
-        lambda c: c.make(causal_graph=[(float("nan"), "lung")]), CausalGraphError, "nan, which is no name"
+        lambda c: c.make(causal_graph=[(float("nan"), "lung")]), CausalGraphError, "nan, which is not a name"
     ),
     "1 and '1'": Bad(
         lambda c: c.make(causal_graph=nx.DiGraph([(1, "smoke"), ("1", "lung")])), CausalGraphError, "written alike"
@@ -97,7 +97,7 @@ EXPLAINERS = {
     "one flat order": Bad(lambda c: c.make(orders=c.names), OrdersError, r"orders=\[\[...\]\]"),
     "one flat order of numbers": Bad(lambda c: c.make(orders=list(range(7))), OrdersError, r"orders=\[\[...\]\]"),
     "order is None": Bad(lambda c: c.make(orders=[None]), OrdersError, "entry 0 is None"),
-    "order is a set": Bad(lambda c: c.make(orders=[set(c.names)]), OrdersError, "no list"),
+    "order is a set": Bad(lambda c: c.make(orders=[set(c.names)]), OrdersError, "not a list"),
     "order of floats": Bad(lambda c: c.make(orders=[[float(i) for i in range(7)]]), OrdersError, "0.0, a float"),
     "order of NaN": Bad(lambda c: c.make(orders=[[np.nan] * 7]), OrdersError, "nan, a float"),
     "order of booleans": Bad(lambda c: c.make(orders=[[True, False, 2, 3, 4, 5, 6]]), OrdersError, "True, a bool"),
@@ -105,7 +105,7 @@ EXPLAINERS = {
     "short order": Bad(lambda c: c.make(orders=[c.names[:-1]]), OrdersError, "each of the 7 features once"),
     "order that repeats": Bad(lambda c: c.make(orders=[c.names[:1] * 7]), OrdersError, "each of the 7 features once"),
     "order of a stranger": Bad(
-        lambda c: c.make(orders=[[*c.names[:-1], "q"]]), UnknownFeatureError, "names 'q', which is no feature"
+        lambda c: c.make(orders=[[*c.names[:-1], "q"]]), UnknownFeatureError, "names 'q', which is not a feature"
     ),
     "weights alone": Bad(lambda c: c.make(weights=[1]), UnknownMethodError, "goes with orders="),
     "negative weight": Bad(lambda c: c.make(orders=[c.names], weights=[-1]), OrdersError, ">= 0"),
@@ -141,11 +141,13 @@ CAUSAL_ORDERS = {
         lambda c: CausalOrder.from_graph(nx.DiGraph(PAIR), features=["c"]), UnknownFeatureError, "no feature 'c'"
     ),
     "parents in a circle": Bad(lambda c: CausalOrder(("a", "b"), ((1,), (0,))), CausalGraphError, "a -> b -> a"),
-    "parent past the end": Bad(lambda c: CausalOrder(("a", "b"), ((5,), ())), CausalGraphError, "no index of 2"),
+    "parent past the end": Bad(lambda c: CausalOrder(("a", "b"), ((5,), ())), CausalGraphError, "not an index of 2"),
     "parents are names": Bad(lambda c: CausalOrder(("a", "b"), ((), ("a",))), CausalGraphError, "list of indices"),
     "parents is None": Bad(lambda c: CausalOrder(("a", "b"), None), CausalGraphError, "list of indices"),
     "no orders are drawn": Bad(
-        lambda c: CausalOrder.from_edges(PAIR).sample_topological_orders(0), ArgumentError, "n=0 is no positive integer"
+        lambda c: CausalOrder.from_edges(PAIR).sample_topological_orders(0),
+        ArgumentError,
+        "n=0 is not a positive integer",
     ),
     "1.5 orders are drawn": Bad(
         lambda c: CausalOrder.from_edges(PAIR).sample_topological_orders(1.5), ArgumentError, "n=1.5"

@@ -1,4 +1,4 @@
-"""Networks and backgrounds that are no distribution of the features."""
+"""Networks and backgrounds that are not a distribution of the features."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from pgmpy.factors.discrete import TabularCPD
 from pgmpy.models import DiscreteBayesianNetwork, LinearGaussianBayesianNetwork
 
 from shap_asv import AsymmetricExplainer, load_network, sample_rows
-from shap_asv.backgrounds.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.errors import (
     ArgumentError,
     BudgetExceededError,
@@ -128,7 +128,7 @@ NETWORKS = {
     "probability is infinite": Bad(lambda c: explain(coin((np.inf, 0.5))), NetworkError, "holds inf"),
     "probabilities of 0.8": Bad(lambda c: explain(coin((0.5, 0.3))), NetworkError, "sums to 0.8, not to 1"),
     "probabilities of 0": Bad(lambda c: explain(coin((0.0, 0.0))), NetworkError, "sums to 0, not to 1"),
-    "probabilities are words": Bad(lambda c: explain(coin(("a", "b"))), NetworkError, "no number"),
+    "probabilities are words": Bad(lambda c: explain(coin(("a", "b"))), NetworkError, "not a number"),
     "nodes 1 and '1'": Bad(lambda c: explain(pair(1, "1")), NetworkError, "more than once: 1"),
     "arrays: no nodes": Bad(lambda c: arrays((), (), (), ()), NetworkError, "no nodes"),
     "arrays: of another length": Bad(lambda c: arrays(states=()), NetworkError, "one of each per node"),
@@ -145,5 +145,5 @@ NETWORKS = {
     "draw: 2.5 rows": Bad(lambda c: sample_rows(c.network, 2.5), ShapAsvError, "n=2.5 rows cannot be drawn"),
     "draw: True rows": Bad(lambda c: sample_rows(c.network, True), ShapAsvError, "n=True rows cannot be drawn"),
     "draw: rows past the memory": Bad(lambda c: sample_rows(c.network, 10**13), BudgetExceededError, "in parts"),
-    "draw: seed": Bad(lambda c: sample_rows(c.network, 3, seed=-1), ArgumentError, "seed=-1 is no seed"),
+    "draw: seed": Bad(lambda c: sample_rows(c.network, 3, seed=-1), ArgumentError, "seed=-1 is not a seed"),
 }

@@ -34,15 +34,15 @@ def over_named_matrix(columns):
 
 
 ROWS = {
-    "none": Bad(explain(lambda X: None), RowsError, "X is a NoneType, no table"),
-    "a word": Bad(explain(lambda X: "yes"), RowsError, "X is a str, no table"),
-    "bytes": Bad(explain(lambda X: b"yes"), RowsError, "X is a bytes, no table"),
-    "a number": Bad(explain(lambda X: 5), RowsError, "X is a int, no table"),
-    "a set": Bad(explain(lambda X: {"yes", "no"}), RowsError, "X is a set, no table"),
-    "a generator": Bad(explain(lambda X: (row for row in X.to_numpy())), RowsError, "X is a generator, no table"),
-    "an object": Bad(explain(lambda X: object()), RowsError, "X is a object, no table"),
-    "it raises": Bad(explain(lambda X: Bomb()), RowsError, "no table: RuntimeError: boom"),
-    "a list that holds itself": Bad(explain(lambda X: endless()), RowsError, "X is no table: ValueError"),
+    "none": Bad(explain(lambda X: None), RowsError, "X is a NoneType, not a table"),
+    "a word": Bad(explain(lambda X: "yes"), RowsError, "X is a str, not a table"),
+    "bytes": Bad(explain(lambda X: b"yes"), RowsError, "X is a bytes, not a table"),
+    "a number": Bad(explain(lambda X: 5), RowsError, "X is a int, not a table"),
+    "a set": Bad(explain(lambda X: {"yes", "no"}), RowsError, "X is a set, not a table"),
+    "a generator": Bad(explain(lambda X: (row for row in X.to_numpy())), RowsError, "X is a generator, not a table"),
+    "an object": Bad(explain(lambda X: object()), RowsError, "X is a object, not a table"),
+    "it raises": Bad(explain(lambda X: Bomb()), RowsError, "not a table: RuntimeError: boom"),
+    "a list that holds itself": Bad(explain(lambda X: endless()), RowsError, "X is not a table: ValueError"),
     "no rows": Bad(explain(lambda X: X[:0]), RowsError, "no rows"),
     "empty list": Bad(explain(lambda X: []), RowsError, "no rows"),
     "empty dict": Bad(explain(lambda X: {}), RowsError, "no columns"),
@@ -53,7 +53,9 @@ ROWS = {
     "too many columns": Bad(explain(lambda X: [["yes"] * 8]), RowsError, r"shape \(1, 8\) do not fit 7 features"),
     "rows of different lengths": Bad(explain(lambda X: [["yes", "no"], ["yes"]]), RowsError, "different lengths"),
     "columns of different lengths": Bad(
-        explain(lambda X: {name: ["yes"] * (i + 1) for i, name in enumerate(X)}), RowsError, "no table: .* same length"
+        explain(lambda X: {name: ["yes"] * (i + 1) for i, name in enumerate(X)}),
+        RowsError,
+        "not a table: .* same length",
     ),
     "dicts of different keys": Bad(
         explain(lambda X: [{"asia": "yes"}, {"smoke": "no"}]), RowsError, "missing: tub, lung"
@@ -77,22 +79,22 @@ ROWS = {
     "unknown state": Bad(
         explain(lambda X: X.assign(smoke="maybe")),
         UnknownStateError,
-        "row 0: 'maybe' is no state of feature 'smoke'; known states: 'yes', 'no'",
+        "row 0: 'maybe' is not a state of feature 'smoke'; known states: 'yes', 'no'",
     ),
-    "state with a space": Bad(explain(lambda X: X.assign(smoke="yes ")), UnknownStateError, "'yes ' is no state"),
-    "state in capitals": Bad(explain(lambda X: X.assign(smoke="YES")), UnknownStateError, "'YES' is no state"),
-    "infinity": Bad(cell(np.inf), UnknownStateError, "inf is no state"),
-    "complex number": Bad(cell(1j), UnknownStateError, "1j is no state"),
-    "date": Bad(cell(pd.Timestamp("2020-01-01")), UnknownStateError, "is no state of feature 'asia'"),
+    "state with a space": Bad(explain(lambda X: X.assign(smoke="yes ")), UnknownStateError, "'yes ' is not a state"),
+    "state in capitals": Bad(explain(lambda X: X.assign(smoke="YES")), UnknownStateError, "'YES' is not a state"),
+    "infinity": Bad(cell(np.inf), UnknownStateError, "inf is not a state"),
+    "complex number": Bad(cell(1j), UnknownStateError, "1j is not a state"),
+    "date": Bad(cell(pd.Timestamp("2020-01-01")), UnknownStateError, "is not a state of feature 'asia'"),
     "NaN": Bad(cell(np.nan), RowsError, "no value .NaN. for feature 'asia'"),
     "None in a cell": Bad(cell(None), RowsError, "no value .NaN. for feature 'asia'"),
     "pandas' NA": Bad(cell(pd.NA), RowsError, "no value .NaN. for feature 'asia'"),
     "no time": Bad(cell(pd.NaT), RowsError, "no value .NaN. for feature 'asia'"),
-    "list in a cell": Bad(cell(["yes"]), RowsError, "can be no state"),
-    "dict in a cell": Bad(cell({"yes": 1}), RowsError, "can be no state"),
-    "array in a cell": Bad(cell(np.array([1, 2])), RowsError, "can be no state"),
+    "list in a cell": Bad(cell(["yes"]), RowsError, "cannot be a state"),
+    "dict in a cell": Bad(cell({"yes": 1}), RowsError, "cannot be a state"),
+    "array in a cell": Bad(cell(np.array([1, 2])), RowsError, "cannot be a state"),
     "sparse matrix of numbers": Bad(
-        explain(lambda X: scipy.sparse.csr_array(np.ones((1, 7)))), UnknownStateError, "1.0 is no state"
+        explain(lambda X: scipy.sparse.csr_array(np.ones((1, 7)))), UnknownStateError, "1.0 is not a state"
     ),
     "masked values": Bad(
         explain(lambda X: np.ma.masked_array(X[:1].to_numpy(), mask=True)), RowsError, "masked values"
@@ -107,7 +109,7 @@ ROWS = {
         lambda c: AsymmetricExplainer(constant, c.network)(c.X[:2].to_numpy()), RowsError, "pass feature_names="
     ),
     "column outside of the network": Bad(
-        lambda c: AsymmetricExplainer(constant, c.network)(c.X.assign(foo=1)), RowsError, "'foo' of X is no node"
+        lambda c: AsymmetricExplainer(constant, c.network)(c.X.assign(foo=1)), RowsError, "'foo' of X is not a node"
     ),
     "explain_row without a row": Bad(lambda c: c.good.explain_row(), RowsError, "takes the row to explain"),
     "explain_row of one value": Bad(lambda c: c.good.explain_row(["yes"]), RowsError, "do not fit 7 features"),
@@ -128,6 +130,6 @@ ROWS = {
     "matrix: column too many": Bad(
         lambda c: AsymmetricExplainer(constant, pd.DataFrame({"a": [0, 1]}))(pd.DataFrame({"a": [0], "b": [0]})),
         RowsError,
-        "has the column 'b', which is no feature",
+        "has the column 'b', which is not a feature",
     ),
 }

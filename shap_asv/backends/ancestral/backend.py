@@ -1,0 +1,66 @@
+"""The row of the table: closures of terms on ancestral sets, and what it would cost."""
+
+from shap_asv.backends.ancestral.closures import (
+    LARGEST_CLOSURE,
+    AncestralAttributor,
+    build_closures,
+    closed_sets,
+    estimate_entries,
+)
+from shap_asv.backends.conditioning import ancestral_obstacle
+from shap_asv.backends.contract import Attributor, Backend, Estimate, Problem, Settings
+from shap_asv.backends.polynomial import CoalitionByCoalition
+from shap_asv.backends.relaxed import RelaxingAttributor
+from shap_asv.backends.termwise import (
+    SECONDS_PER_QUERY,
+    TERM_ROW_BLOCK,
+    TermwiseAttributor,
+    group_terms,
+    seconds_to_classify,
+    terms_obstacle,
+)
+from shap_asv.backends.workload import count_ideals, ideal_columns, ideals_obstacle, network_and_terms, patterns
+
+
+def _obstacle(problem: Problem, settings: Settings) -> str | None:
+    obstacle = terms_obstacle(problem) or ideals_obstacle(problem, settings)
+    if obstacle is not None:
+        return obstacle
+    if problem.order is None:
+        return "explicit orders may pass coalitions that are not ideals"
+    return ancestral_obstacle(problem)
+
+
+def _estimate(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
+    background, products = network_and_terms(problem)
+    coalitions = count_ideals(problem, settings) or 0
+    assert problem.order is not None
+    sets, member = closed_sets(background, problem.order, products)
+    n_sets = len(sets)
+    left = int((sets.sum(axis=1) > LARGEST_CLOSURE)[member].sum())
+    entries, ideals, size = estimate_entries(background, problem.order, products, coalitions)
+    # a few dozen ideals stay alive for a row; loading the kernels is in the sum
+    visited = int(products.n_terms * patterns(n_rows) * min(ideals, 64))
+    layouts = n_sets * (5e-4 + coalitions * 1e-7)
+    seconds = 0.3 + layouts + products.n_terms * (5e-5 + entries * 1e-8) + visited * 2e-8
+    if left:  # what goes to the terms' own backend
+        queries = left * min(coalitions, ideals) * patterns(n_rows) * 0.3
+        seconds += left * seconds_to_classify(problem, coalitions) + queries * SECONDS_PER_QUERY[True]
+    memory = coalitions * (problem.n_features * 3 + 300) + int(n_sets * ideals * (8 * size + 200)) + 2**27
+    return Estimate(coalitions, 0, 0, visited, seconds, memory)
+
+
+def _prepare(problem: Problem, settings: Settings) -> Attributor:
+    columns = ideal_columns(problem, settings)
+    background, products = network_and_terms(problem)
+    assert problem.order is not None
+    closures, left = build_closures(background, problem.order, products, columns)
+    others = products.only(left)
+    rest = TermwiseAttributor(background, others, columns, group_terms(background, others, columns))
+    fast = AncestralAttributor(products, closures, problem.n_features, rest)
+    if background.impossible != "relax":
+        return fast
+    return RelaxingAttributor(background, fast, CoalitionByCoalition(problem, settings))
+
+
+ANCESTRAL = Backend("ancestral", True, False, None, _obstacle, _estimate, _prepare, TERM_ROW_BLOCK)

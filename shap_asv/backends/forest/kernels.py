@@ -1,0 +1,353 @@
+"""Compiled: all groups of terms for a block of rows.
+
+Per group: number the rows by what the group sees (*patterns*), work out each term's messages, collect the patterns
+that the term cannot tell apart into one lane, and send the lanes through the passes. Results are added up per pattern,
+and only then spread over the rows.
+"""
+
+from collections import namedtuple
+
+import numpy as np
+
+from shap_asv.backends.forest.passes import Closure, Dial, Lanes, attribute_members, chain_occupancy, inner
+from shap_asv.backends.forest.patterns import Patterns, find_patterns
+from shap_asv.kernels import kernel
+
+# ForestLayout without what only preparation needs.
+Shape = namedtuple("Shape", "parent size card message_offset table table_offset child_base child_offset child_stride")
+# TermGroups; the largest value of each term; the clock of each group, or NO_CLOCK, or anything where all is top.
+Model = namedtuple("Model", "terms coefficients vectors vector_offset start closure scale clock")
+# All clocks laid end to end; local_at, decay_at (clocks, n) say where the size of a position is.
+Clocks = namedtuple("Clocks", "n_panels n_points weights weight_offset local decay local_at decay_at")
+# Distinct rows of a block: codes and contexts (r, n).
+Rows = namedtuple("Rows", "codes contexts")
+# A batch of terms of one group. own, message, phi (chunks, a, lanes) for the patterns whose top is alive, end to end;
+# runs: (place of the term in the batch, first pattern, chunk, first lane, lanes); factor of the top per run; phi by
+# pattern.
+Batch = namedtuple("Batch", "own message phi runs factor by_pattern")
+
+NO_CLOCK = -2
+# An attribution under a panel clock must add up to this, as a share of the term's largest value.
+_GAP = 1e-11
+# Above this many points of a clock only 32 lanes go through the passes together, instead of 64.
+_MANY_POINTS = 64
+
+
+@kernel
+def explain_groups(
+    shape: Shape,
+    model: Model,
+    clocks: Clocks,
+    rows: Rows,
+    first_group: int,
+    last_group: int,
+    out: np.ndarray,
+    failed: np.ndarray,
+) -> None:
+    """out (n, k, r) += attributions of the groups' terms.
+
+    A group that has no clock, or one that turns out too coarse, is left out, and noted in ``failed`` (G,).
+    """
+    n_rows, n = rows.codes.shape
+    k = model.coefficients.shape[1]
+    zero = n - n  # a literal would have a type of its own, and compile what it is passed to twice
+    widest, max_points = zero + 1, zero + 1
+    for g in range(first_group, last_group):
+        size = 0
+        for v in range(n):
+            size += model.closure[g, v]
+        if size > widest:
+            widest = size
+        c = model.clock[g]
+        if c >= 0:
+            points = clocks.n_panels[c] * clocks.n_points[c]
+            if points > max_points:
+                max_points = points
+    closure = Closure(
+        position=np.empty(widest, np.int64),
+        parent=np.empty(widest, np.int64),
+        span=np.empty(widest, np.int64),
+        children=np.empty(widest, np.int64),
+        rate=np.empty(widest),
+        slot=np.empty(widest, np.int64),
+        chain=np.empty(widest, np.bool_),
+        local=np.empty(widest, np.int64),
+        decay=np.empty(widest, np.int64),
+    )
+    most_states = 1
+    for v in range(n):
+        if shape.card[v] > most_states:
+            most_states = shape.card[v]
+    patterns = Patterns(
+        of_row=np.empty(n_rows, np.int64),
+        top=np.empty(n_rows, np.int64),
+        example=np.empty(n_rows, np.int64),
+        top_start=np.empty(n_rows + 1, np.int64),
+        codes=np.empty((widest, n_rows), np.int32),
+        contexts=np.empty((widest, n_rows), np.int32),
+        label=np.empty(most_states, np.int64),
+        table=np.empty(n_rows * most_states, np.int64),
+    )
+    n_lanes = 64 if max_points <= _MANY_POINTS else 32
+    lanes = Lanes(
+        before=np.empty((widest, n_lanes)),
+        less=np.empty((widest, n_lanes)),
+        path=np.empty((widest, max_points)),
+        value=np.empty((widest, max_points, n_lanes)),
+        weight=np.empty((widest, max_points, n_lanes)),
+        inside=np.empty((max_points, n_lanes)),
+        scratch=np.empty((max_points, n_lanes)),
+        carry=np.empty((2, n_lanes)),
+    )
+    n_chunks = (n_rows + n_lanes - 1) // n_lanes
+    batch = Batch(
+        own=np.zeros((n_chunks, widest, n_lanes)),
+        message=np.zeros((n_chunks, widest, n_lanes)),
+        phi=np.zeros((n_chunks, widest, n_lanes)),
+        runs=np.empty((2 * n_chunks * n_lanes, 5), np.int64),
+        factor=np.empty(2 * n_chunks * n_lanes),
+        by_pattern=np.empty(n_rows),
+    )
+    message = np.empty(shape.message_offset[-1])
+    total = np.empty((widest, k, n_rows))
+    local_of = np.empty(n, np.int64)
+    for g in range(first_group, last_group):
+        c = model.clock[g]
+        if c == NO_CLOCK:
+            failed[g] = True
+            continue
+        a, n_top = _read_closure(shape, model.closure[g], clocks, c, closure, local_of)
+        last_term = model.start[g + 1]
+        extent = (a, n_top, model.start[g], last_term)
+        n_tops, n_patterns = find_patterns(shape, model, closure, extent, rows, patterns)
+        for i in range(a):
+            for q in range(k):
+                for p in range(n_tops if i < n_top else n_patterns):
+                    total[i, q, p] = 0.0
+        by_clock = n_top < a
+        c = c if by_clock else zero
+        weights = clocks.weights[clocks.weight_offset[c] : clocks.weight_offset[c + 1]]
+        dial = Dial(
+            n_panels=clocks.n_panels[c],
+            n_points=clocks.n_points[c],
+            weights=weights,
+            local=clocks.local,
+            decay=clocks.decay,
+        )
+        if by_clock:
+            chain_occupancy(dial, closure, n_top, a, lanes.path)
+        step = n_lanes // n_patterns if n_patterns < n_lanes else 1
+        for first in range(model.start[g], last_term, step):
+            n_terms = step if first + step <= last_term else last_term - first
+            n_runs, chunk, used = zero, zero, zero
+            for b in range(n_terms):
+                t = first + b
+                _send_messages(shape, model, closure, a, t, message)
+                for h in range(n_tops):
+                    alive = _attribute_top(shape, model, closure, n_top, (t, h), (patterns, message), total)
+                    if alive == 0.0 or n_top == a:
+                        continue
+                    p, stop = patterns.top_start[h], patterns.top_start[h + 1]
+                    while p < stop:
+                        if used == n_lanes:
+                            chunk, used = chunk + 1, zero
+                        count = stop - p if stop - p < n_lanes - used else n_lanes - used
+                        run = (b, p, chunk, used, count)
+                        _fill_run(shape, model, closure, (a, n_top, t), run, (patterns, message), batch)
+                        for z in range(5):
+                            batch.runs[n_runs, z] = run[z]
+                        batch.factor[n_runs] = alive
+                        n_runs += 1
+                        used += count
+                        p += count
+            if n_runs == 0:
+                continue
+            for z in range(chunk + 1):
+                # whole vectors: lanes that are not in use hold old numbers
+                filled = n_lanes if z < chunk else (used + 15) // 16 * 16
+                attribute_members(
+                    dial, closure, (a, n_top), batch.own[z], batch.message[z], batch.phi[z], lanes, filled
+                )
+            if dial.n_panels > 1:
+                failed[g] = _efficiency_gap(model, closure, (a, n_top, first), batch, n_runs) > _GAP
+                if failed[g]:
+                    break
+            _collect(model, (a, n_top, first, n_terms), batch, n_runs, n_patterns, total)
+        if not failed[g]:
+            _spread(closure, (a, n_top), patterns, total, out)
+
+
+@inner
+def _fill_run(
+    shape: Shape, model: Model, closure: Closure, extent: tuple, run: tuple, seen: tuple, batch: Batch
+) -> None:
+    """What the members show to a term, for a run of patterns."""
+    a, n_top, t = extent
+    _, p, chunk, used, count = run
+    patterns, message = seen
+    for i in range(n_top, a):
+        v = closure.position[i]
+        at = model.vector_offset[v] + model.terms[t, v] * shape.card[v]
+        to = shape.message_offset[v]
+        # slices of their own, so that the compiler sees plain loops from 0
+        function = model.vectors[at : at + shape.card[v]]
+        received = message[to : shape.message_offset[v + 1]]
+        codes, contexts = patterns.codes[i, p : p + count], patterns.contexts[i, p : p + count]
+        own, met = batch.own[chunk, i, used : used + count], batch.message[chunk, i, used : used + count]
+        for lane in range(count):
+            own[lane] = function[codes[lane]]
+        for lane in range(count):
+            met[lane] = received[contexts[lane]]
+
+
+@inner
+def _collect(model: Model, extent: tuple, batch: Batch, n_runs: int, n_patterns: int, total: np.ndarray) -> None:
+    """total[i, output, pattern] += sum over terms of coefficient * factor of the top * phi."""
+    a, n_top, first, n_terms = extent
+    by_pattern = batch.by_pattern
+    for i in range(n_top, a):
+        run = 0
+        for b in range(n_terms):
+            for p in range(n_patterns):
+                by_pattern[p] = 0.0
+            while run < n_runs and batch.runs[run, 0] == b:
+                p, chunk = batch.runs[run, 1], batch.runs[run, 2]
+                used, count = batch.runs[run, 3], batch.runs[run, 4]
+                part, phi = by_pattern[p : p + count], batch.phi[chunk, i, used : used + count]
+                f = batch.factor[run]
+                for lane in range(count):
+                    part[lane] = f * phi[lane]
+                run += 1
+            for q in range(model.coefficients.shape[1]):
+                c = model.coefficients[first + b, q]
+                for p in range(n_patterns):
+                    total[i, q, p] += c * by_pattern[p]
+
+
+@inner
+def _efficiency_gap(model: Model, closure: Closure, extent: tuple, batch: Batch, n_runs: int) -> float:
+    """Largest |sum of phi - (factors at the row - their expectation)| / scale over a batch, below the top."""
+    a, n_top, first = extent
+    worst = 0.0
+    for run in range(n_runs):
+        b, chunk = batch.runs[run, 0], batch.runs[run, 2]
+        used, count = batch.runs[run, 3], batch.runs[run, 4]
+        for lane in range(used, used + count):
+            gap, end, begin = 0.0, 1.0, 1.0
+            for i in range(n_top, a):
+                gap += batch.phi[chunk, i, lane]
+                end *= batch.own[chunk, i, lane]
+            i = n_top
+            while i < a:
+                begin *= batch.message[chunk, i, lane]
+                i += closure.span[i]
+            gap = abs(gap - end + begin) / model.scale[first + b]
+            if gap > worst:
+                worst = gap
+    return worst
+
+
+@inner
+def _spread(closure: Closure, extent: tuple, patterns: Patterns, total: np.ndarray, out: np.ndarray) -> None:
+    """Add the totals of each top and of each pattern to its rows."""
+    a, n_top = extent
+    for i in range(a):
+        v = closure.position[i]
+        number = patterns.top if i < n_top else patterns.of_row
+        for q in range(out.shape[1]):
+            for r in range(out.shape[2]):
+                out[v, q, r] += total[i, q, number[r]]
+
+
+@inner
+def _read_closure(
+    shape: Shape, members: np.ndarray, clocks: Clocks, clock: int, closure: Closure, local_of: np.ndarray
+) -> tuple[int, int]:
+    """Local numbers, spans, roles of a closure -> (size, number of features in the top)."""
+    a = 0
+    roots = 0
+    for v in range(len(members)):
+        if members[v]:
+            local_of[v] = a
+            closure.position[a] = v
+            closure.rate[a] = shape.size[v]
+            closure.parent[a] = local_of[shape.parent[v]] if shape.parent[v] >= 0 else -1
+            roots += closure.parent[a] < 0
+            closure.span[a] = 1
+            closure.children[a] = 0
+            closure.chain[a] = True
+            a += 1
+    for i in range(a - 1, -1, -1):
+        u = closure.parent[i]
+        if u >= 0:
+            closure.span[u] += closure.span[i]
+            closure.children[u] += 1
+            if closure.children[u] > 1 or not closure.chain[i]:
+                closure.chain[u] = False
+    n_top = 0
+    if roots == 1:
+        while closure.children[n_top] == 1:
+            n_top += 1
+        n_top += 1
+    slots = 0
+    for i in range(n_top, a):
+        u = closure.parent[i]
+        inside_chain = closure.chain[i] and u >= n_top and closure.chain[u]
+        closure.slot[i] = -1 if inside_chain else slots
+        slots += not inside_chain
+        closure.local[i] = clocks.local_at[clock, closure.position[i]]
+        closure.decay[i] = clocks.decay_at[clock, closure.position[i]]
+    return a, n_top
+
+
+@inner
+def _send_messages(shape: Shape, model: Model, closure: Closure, a: int, t: int, message: np.ndarray) -> None:
+    """message_v(context) = sum over x of P(x | context) g_v(x) * product of the messages of v's effects in A."""
+    for i in range(a - 1, -1, -1):
+        v = closure.position[i]
+        card = shape.card[v]
+        to = shape.message_offset[v]
+        at = model.vector_offset[v] + model.terms[t, v] * card
+        stop = i + closure.span[i]
+        for s in range(shape.message_offset[v + 1] - to):
+            conditional = shape.table_offset[v] + s * card
+            total = 0.0
+            for x in range(card):
+                term = model.vectors[at + x]
+                if term != 0.0:
+                    term *= shape.table[conditional + x]
+                    c = i + 1
+                    while c < stop:
+                        w = closure.position[c]
+                        index = shape.child_base[shape.child_offset[w] + s] + x * shape.child_stride[w]
+                        term *= message[shape.message_offset[w] + index]
+                        c += closure.span[c]
+                    total += term
+            message[to + s] = total
+
+
+@inner
+def _attribute_top(
+    shape: Shape, model: Model, closure: Closure, n_top: int, where: tuple, seen: tuple, total: np.ndarray
+) -> float:
+    """Attributions of the top, which arrives in a fixed order; returns the product of its own functions."""
+    t, h = where
+    patterns, message = seen
+    p = patterns.top_start[h]
+    alive = 1.0
+    for i in range(n_top):
+        v = closure.position[i]
+        own = model.vectors[model.vector_offset[v] + model.terms[t, v] * shape.card[v] + patterns.codes[i, p]]
+        after = own
+        c = i + 1
+        while c < i + closure.span[i]:
+            w = closure.position[c]
+            after *= message[shape.message_offset[w] + patterns.contexts[c, p]]
+            c += closure.span[c]
+        phi = alive * (after - message[shape.message_offset[v] + patterns.contexts[i, p]])
+        for q in range(model.coefficients.shape[1]):
+            total[i, q, h] += phi * model.coefficients[t, q]
+        alive *= own
+        if alive == 0.0:
+            break
+    return alive

@@ -1,0 +1,315 @@
+"""Compiled: the passes up and down the closure of one group, for many (term, row pattern) pairs at a time.
+
+Pairs are lanes: every inner loop runs over them, so that the compiler can vectorise it. Functions of time are arrays
+(points, lanes).
+"""
+
+from collections import namedtuple
+
+import numpy as np
+
+from shap_asv.kernels import kernel
+
+# Compiled into its callers only: no entry from Python.
+inner = kernel(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+inlined = kernel(no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)
+
+# The closure of a group in local preorder numbers 0 .. a-1. span = features of A in the subtree; slot = row of the
+# functions of time held for a position (-1 within a chain); local, decay = where its subtree size is in the clock.
+Closure = namedtuple("Closure", "position parent span children rate slot chain local decay")
+# One clock, flat: sizes of the panels are n_panels x n_points.
+Dial = namedtuple("Dial", "n_panels n_points weights local decay")
+# before (a, lanes): product of own functions above, within a chain. path (a, points): where the front of a chain is.
+# value, weight (slots, points, lanes). less (a, lanes), inside, scratch (points, lanes) and carry (2, lanes): scratch.
+Lanes = namedtuple("Lanes", "before less path value weight inside scratch carry")
+
+
+@inlined
+def _combine(
+    numbers: np.ndarray, at: tuple[int, int], source: np.ndarray, rows: tuple, out: np.ndarray, n_lanes: int
+) -> None:
+    """out[row] = sum over k of numbers[start + k * stride] * source[first + k], for (first, p, row) = rows.
+
+    Four at a time, so that few of the operations are loads and stores of the sum.
+    """
+    start, stride = at
+    first, p, row = rows
+    c0 = numbers[start]
+    for lane in range(n_lanes):
+        out[row, lane] = c0 * source[first, lane]
+    k = 1
+    while k + 3 < p:
+        c0, c1 = numbers[start + k * stride], numbers[start + (k + 1) * stride]
+        c2, c3 = numbers[start + (k + 2) * stride], numbers[start + (k + 3) * stride]
+        for lane in range(n_lanes):
+            out[row, lane] += (c0 * source[first + k, lane] + c1 * source[first + k + 1, lane]) + (
+                c2 * source[first + k + 2, lane] + c3 * source[first + k + 3, lane]
+            )
+        k += 4
+    while k < p:
+        c0 = numbers[start + k * stride]
+        for lane in range(n_lanes):
+            out[row, lane] += c0 * source[first + k, lane]
+        k += 1
+
+
+@inner
+def _arrive(
+    dial: Dial, at: tuple[int, int], inside: np.ndarray, given: tuple, out: np.ndarray, carry: np.ndarray, n_lanes: int
+) -> None:
+    """out = before * y**s + own * K_s inside, with (own, before) = given and (local, decay) of s at ``at``."""
+    p = dial.n_points
+    local, decay = at
+    own, before = given
+    for lane in range(n_lanes):
+        carry[0, lane] = before[lane]
+    for j in range(dial.n_panels):
+        base = j * p
+        for i in range(p):
+            d = dial.decay[decay + i]
+            _combine(dial.local, (local + i, p + 1), inside, (base, p, base + i), out, n_lanes)
+            for lane in range(n_lanes):
+                out[base + i, lane] = out[base + i, lane] * own[lane] + d * carry[0, lane]
+        if j + 1 < dial.n_panels:
+            d = dial.decay[decay + p]
+            _combine(dial.local, (local + p, p + 1), inside, (base, p, 1), carry, n_lanes)
+            for lane in range(n_lanes):
+                carry[0, lane] = carry[1, lane] * own[lane] + d * carry[0, lane]
+        local += p * (p + 1)
+        decay += p + 1
+
+
+@inner
+def _arrive_adjoint(
+    dial: Dial,
+    at: tuple[int, int],
+    weight: np.ndarray,
+    own: np.ndarray,
+    by_inside: np.ndarray,
+    carry: np.ndarray,
+    n_lanes: int,
+) -> None:
+    """by_inside = own * K_s' weight; the derivative by ``before`` is left in carry[0]."""
+    p = dial.n_points
+    for lane in range(n_lanes):
+        carry[0, lane] = 0.0
+    for j in range(dial.n_panels - 1, -1, -1):
+        base = j * p
+        local = at[0] + j * p * (p + 1)
+        decay = at[1] + j * (p + 1)
+        for k in range(p):
+            _combine(dial.local, (local + k * (p + 1), 1), weight, (base, p, base + k), by_inside, n_lanes)
+            c = dial.local[local + k * (p + 1) + p]
+            for lane in range(n_lanes):
+                by_inside[base + k, lane] = own[lane] * (by_inside[base + k, lane] + c * carry[0, lane])
+        d = dial.decay[decay + p]
+        _combine(dial.decay, (decay, 1), weight, (base, p, 1), carry, n_lanes)
+        for lane in range(n_lanes):
+            carry[0, lane] = carry[1, lane] + d * carry[0, lane]
+
+
+@inner
+def _arrive_alone(dial: Dial, at: tuple[int, int], inside: np.ndarray, before: float, out: np.ndarray) -> None:
+    """out = before * y**s + K_s inside, for one function."""
+    p = dial.n_points
+    local, decay = at
+    ends = np.empty(p + 1)
+    for j in range(dial.n_panels):
+        for i in range(p + 1):
+            ends[i] = before * dial.decay[decay + i]
+        for k in range(p):
+            c = inside[j * p + k]
+            column = dial.local[local + k * (p + 1) : local + (k + 1) * (p + 1)]
+            for i in range(p + 1):
+                ends[i] += c * column[i]
+        for i in range(p):
+            out[j * p + i] = ends[i]
+        before = ends[p]
+        local += p * (p + 1)
+        decay += p + 1
+
+
+@inner
+def chain_occupancy(dial: Dial, closure: Closure, first: int, a: int, path: np.ndarray) -> None:
+    """path[i] = probability, at each point, that the front of a chain stands at i; chains below ``first``.
+
+    Down a chain c, ..., h, i: P(front at i) = (rate of h / rate of i) * K_i P(front at h), as delays commute.
+    """
+    n = dial.n_panels * dial.n_points
+    source = np.zeros(n)
+    for i in range(first, a):
+        if closure.chain[i]:
+            starts = closure.slot[i] >= 0
+            for q in range(n):
+                source[q] = 0.0 if starts else path[i - 1, q] * (closure.rate[i - 1] / closure.rate[i])
+            _arrive_alone(dial, (closure.local[i], closure.decay[i]), source, 1.0 if starts else 0.0, path[i])
+
+
+@inner
+def _multiply_others(
+    closure: Closure, first: int, stop: int, base: np.ndarray, lanes: Lanes, n: int, n_lanes: int
+) -> None:
+    """weight[c] = base * product of value[d] over the siblings d of c, for the siblings first, ..., before stop."""
+    running = lanes.scratch
+    value, weight = lanes.value, lanes.weight
+    s = closure.slot[first]
+    last = first
+    for q in range(n):
+        for lane in range(n_lanes):
+            weight[s, q, lane] = base[q, lane]
+            running[q, lane] = base[q, lane] * value[s, q, lane]
+    i = first + closure.span[first]
+    while i < stop:
+        s = closure.slot[i]
+        for q in range(n):
+            for lane in range(n_lanes):
+                weight[s, q, lane] = running[q, lane]
+                running[q, lane] *= value[s, q, lane]
+        last = i
+        i += closure.span[i]
+    if last == first:
+        return
+    for q in range(n):
+        for lane in range(n_lanes):
+            running[q, lane] = value[s, q, lane]
+    i = last
+    while i != first:
+        # the sibling before i: its subtree ends where i starts
+        j = i - 1
+        while closure.parent[j] != closure.parent[i]:
+            j = closure.parent[j]
+        i = j
+        s = closure.slot[i]
+        for q in range(n):
+            for lane in range(n_lanes):
+                weight[s, q, lane] *= running[q, lane]
+                running[q, lane] *= value[s, q, lane]
+
+
+@inner
+def _value_chain(closure: Closure, i: int, seen: tuple, lanes: Lanes, n: int, n_lanes: int) -> None:
+    """value of a chain: past all of it, corrected by the probability that the front stands at one of its features."""
+    own, message, _ = seen
+    before, less, past, path, value = lanes.before, lanes.less, lanes.carry[0], lanes.path, lanes.value
+    s = closure.slot[i]
+    stop = i + closure.span[i]
+    for lane in range(n_lanes):
+        past[lane] = 1.0
+    for j in range(i, stop):
+        for lane in range(n_lanes):
+            before[j, lane] = past[lane]
+            past[lane] *= own[j, lane]
+    for j in range(i, stop):
+        for lane in range(n_lanes):
+            less[j, lane] = before[j, lane] * message[j, lane] - past[lane]
+    j = i
+    if (stop - i) % 2:
+        for q in range(n):
+            h = path[j, q]
+            for lane in range(n_lanes):
+                value[s, q, lane] = past[lane] + h * less[j, lane]
+        j += 1
+    else:
+        for q in range(n):
+            h, h1 = path[j, q], path[j + 1, q]
+            for lane in range(n_lanes):
+                value[s, q, lane] = past[lane] + (h * less[j, lane] + h1 * less[j + 1, lane])
+        j += 2
+    while j < stop:
+        for q in range(n):
+            h, h1 = path[j, q], path[j + 1, q]
+            for lane in range(n_lanes):
+                value[s, q, lane] += h * less[j, lane] + h1 * less[j + 1, lane]
+        j += 2
+
+
+@inner
+def _attribute_chain(closure: Closure, i: int, seen: tuple, lanes: Lanes, n: int, n_lanes: int) -> None:
+    own, message, phi = seen
+    before = lanes.before
+    stop = i + closure.span[i]
+    for j in range(i, stop):
+        _combine(lanes.path[j], (0, 1), lanes.weight[closure.slot[i]], (0, n, j), phi, n_lanes)
+        rate = closure.rate[j]
+        if j + 1 < stop:
+            for lane in range(n_lanes):
+                gain = own[j, lane] * message[j + 1, lane] - message[j, lane]
+                phi[j, lane] *= rate * before[j, lane] * gain
+        else:
+            for lane in range(n_lanes):
+                phi[j, lane] *= rate * before[j, lane] * (own[j, lane] - message[j, lane])
+
+
+@inner
+def _value_inner(dial: Dial, closure: Closure, i: int, seen: tuple, lanes: Lanes, n_lanes: int) -> None:
+    """value of a feature below which the closure branches: the product of its effects, since it arrived."""
+    own, message, _ = seen
+    n = dial.n_panels * dial.n_points
+    c = i + 1
+    s = closure.slot[c]
+    for q in range(n):
+        for lane in range(n_lanes):
+            lanes.inside[q, lane] = lanes.value[s, q, lane]
+    c += closure.span[c]
+    while c < i + closure.span[i]:
+        s = closure.slot[c]
+        for q in range(n):
+            for lane in range(n_lanes):
+                lanes.inside[q, lane] *= lanes.value[s, q, lane]
+        c += closure.span[c]
+    at = (closure.local[i], closure.decay[i])
+    given = (own[i], message[i])
+    _arrive(dial, at, lanes.inside, given, lanes.value[closure.slot[i]], lanes.carry, n_lanes)
+
+
+@inner
+def _attribute_inner(dial: Dial, closure: Closure, i: int, seen: tuple, lanes: Lanes, n_lanes: int) -> None:
+    own, message, phi = seen
+    stop = i + closure.span[i]
+    at = (closure.local[i], closure.decay[i])
+    _arrive_adjoint(dial, at, lanes.weight[closure.slot[i]], own[i], lanes.inside, lanes.carry, n_lanes)
+    for lane in range(n_lanes):
+        lanes.carry[1, lane] = own[i, lane]
+    c = i + 1
+    while c < stop:
+        for lane in range(n_lanes):
+            lanes.carry[1, lane] *= message[c, lane]
+        c += closure.span[c]
+    for lane in range(n_lanes):
+        phi[i, lane] = closure.rate[i] * lanes.carry[0, lane] * (lanes.carry[1, lane] - message[i, lane])
+    _multiply_others(closure, i + 1, stop, lanes.inside, lanes, dial.n_panels * dial.n_points, n_lanes)
+
+
+@inner
+def attribute_members(
+    dial: Dial,
+    closure: Closure,
+    extent: tuple,
+    own: np.ndarray,
+    message: np.ndarray,
+    phi: np.ndarray,
+    lanes: Lanes,
+    n_lanes: int,
+) -> None:
+    """phi of the positions first, ..., a - 1 (all below the top), apart from the factor of the top."""
+    a, first = extent
+    seen = (own, message, phi)
+    n = dial.n_panels * dial.n_points
+    # up: value = expected product of a subtree, by the time since its parent arrived
+    for i in range(a - 1, first - 1, -1):
+        if closure.slot[i] >= 0:
+            if closure.chain[i]:
+                _value_chain(closure, i, seen, lanes, n, n_lanes)
+            else:
+                _value_inner(dial, closure, i, seen, lanes, n_lanes)
+    # down: weight = expected product of everything else
+    for q in range(n):
+        for lane in range(n_lanes):
+            lanes.inside[q, lane] = dial.weights[q]
+    _multiply_others(closure, first, a, lanes.inside, lanes, n, n_lanes)
+    for i in range(first, a):
+        if closure.slot[i] >= 0:
+            if closure.chain[i]:
+                _attribute_chain(closure, i, seen, lanes, n, n_lanes)
+            else:
+                _attribute_inner(dial, closure, i, seen, lanes, n_lanes)

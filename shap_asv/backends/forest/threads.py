@@ -1,0 +1,115 @@
+"""The compiled forest algorithm over blocks of rows and of groups, shared by threads.
+
+Blocks are fixed by the model and the network alone. Every block of rows has its own part of the result; blocks of
+groups write to arrays of their own, which are added up in order. So the result has the same bits for any number of
+threads, and for a row whatever rows are explained with it.
+
+Nothing interrupts a compiled call, so each gets only as many groups as it works off in a fraction of a second.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from functools import partial
+from threading import Event
+
+import numpy as np
+
+from shap_asv.backends.forest.clock import Clock, make_clock
+from shap_asv.backends.forest.kernels import Clocks, Model, Rows, Shape, explain_groups
+from shap_asv.backends.forest.layout import ForestLayout
+from shap_asv.backends.forest.recursion import explain_plainly
+from shap_asv.backends.forest.terms import TermGroups
+from shap_asv.backends.pace import Report, keep_silent, paced
+
+_ROW_BLOCK = 2048
+_GROUP_BLOCKS = 8
+# Numbers in the results of one block of rows, over all blocks of groups: 2**24 are 128 MiB.
+_RESULT_LIMIT = 2**24
+# Operations that a compiled call may take for a single group of terms, which cannot be cut: about a second.
+_WORK_LIMIT = 10**9
+
+
+def explain_large(
+    layout: ForestLayout,
+    groups: TermGroups,
+    clocks: Sequence[Clock],
+    clock_of_group: np.ndarray,
+    codes: np.ndarray,
+    n_threads: int,
+    report: Report = keep_silent,
+) -> np.ndarray:
+    """Attributions (r, n, k) of distinct rows (r, n), all in preorder."""
+    n, k = layout.n_features, groups.coefficients.shape[1]
+    shape = Shape(**{name: getattr(layout, name) for name in Shape._fields})
+    model = Model(**{name: getattr(groups, name) for name in Model._fields[:-1]}, clock=clock_of_group)
+    dials = _lay_clocks(layout, clocks)
+    bounds = _split_groups(groups)
+
+    stopped = Event()
+
+    def explain(rows: Rows, first: int, last: int) -> np.ndarray:
+        part = np.zeros((n, k, len(rows.codes)))
+        failed = np.zeros(groups.n_groups, dtype=bool)
+        for some in paced(last - first):
+            if stopped.is_set():
+                break
+            explain_groups(shape, model, dials, rows, first + some.start, first + some.stop, part, failed)
+        for g in np.flatnonzero(failed).tolist():
+            if stopped.is_set():
+                break
+            part += explain_plainly(layout, groups, (g,), rows.codes).transpose(1, 2, 0)
+        return part
+
+    rows_at_once = max(16, _WORK_LIMIT // _most_work(groups, clocks))
+    step = max(1, min(_ROW_BLOCK, _RESULT_LIMIT // (_GROUP_BLOCKS * n * k), rows_at_once))
+    out = np.zeros((n, k, len(codes)))
+    with ThreadPoolExecutor(max_workers=n_threads) if n_threads > 1 else nullcontext() as pool:
+        run = map if pool is None else pool.map
+        try:
+            for start in range(0, len(codes), step):
+                block = codes[start : start + step]
+                rows = Rows(codes=np.ascontiguousarray(block), contexts=layout.row_contexts(block))
+                for i, part in enumerate(run(partial(explain, rows), bounds[:-1], bounds[1:])):
+                    out[:, :, start : start + step] += part
+                    report((start + len(block) * (i + 1) / (len(bounds) - 1)) / len(codes))
+        finally:
+            stopped.set()  # after Ctrl-C the threads are not waited for any longer than one compiled call
+    return out.transpose(2, 0, 1)
+
+
+def _most_work(groups: TermGroups, clocks: Sequence[Clock]) -> int:
+    """Terms x features x points of the largest group: what a row of its own pattern costs at most, in operations."""
+    points = max((clock.points.size for clock in clocks), default=1)
+    return max(1, int((np.diff(groups.start) * groups.closure.sum(axis=1)).max(initial=1)) * points)
+
+
+def _split_groups(groups: TermGroups) -> list[int]:
+    """Bounds of at most ``_GROUP_BLOCKS`` blocks of groups with about the same number of terms."""
+    targets = np.linspace(0, groups.start[-1], _GROUP_BLOCKS + 1)
+    return sorted(set(np.searchsorted(groups.start, targets).tolist()))
+
+
+def _lay_clocks(layout: ForestLayout, clocks: Sequence[Clock]) -> Clocks:
+    local_at = np.zeros((max(1, len(clocks)), layout.n_features), dtype=np.int64)
+    decay_at = np.zeros_like(local_at)
+    local_offset = np.concatenate([[0], np.cumsum([clock.local.size for clock in clocks])]).astype(np.int64)
+    decay_offset = np.concatenate([[0], np.cumsum([clock.decay.size for clock in clocks])]).astype(np.int64)
+    for c, clock in enumerate(clocks):
+        known = np.isin(layout.size, clock.sizes)
+        row = np.searchsorted(clock.sizes, layout.size[known])
+        n_panels, n_points = clock.points.shape
+        local_at[c, known] = local_offset[c] + row * n_panels * n_points * (n_points + 1)
+        decay_at[c, known] = decay_offset[c] + row * n_panels * (n_points + 1)
+    if not clocks:  # all of every closure is top: a clock that nobody asks
+        clocks = [make_clock((1.0, 0.0), 1, ())]
+    return Clocks(
+        n_panels=np.array([clock.points.shape[0] for clock in clocks], dtype=np.int64),
+        n_points=np.array([clock.points.shape[1] for clock in clocks], dtype=np.int64),
+        weights=np.concatenate([clock.weights.ravel() for clock in clocks]),
+        weight_offset=np.concatenate([[0], np.cumsum([clock.weights.size for clock in clocks])]).astype(np.int64),
+        local=np.concatenate([clock.local.ravel() for clock in clocks]),
+        decay=np.concatenate([clock.decay.ravel() for clock in clocks]),
+        local_at=local_at,
+        decay_at=decay_at,
+    )

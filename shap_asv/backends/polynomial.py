@@ -1,0 +1,128 @@
+"""The forest and the polytree algorithm as backends: polynomial in the features, whatever the number of ideals."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from shap_asv.backends.coalitionwise import CoalitionwiseAttributor
+from shap_asv.backends.contract import Attribution, Attributor, Backend, Estimate, Problem, Settings
+from shap_asv.backends.forest.layout import forest_applicable
+from shap_asv.backends.forest.prepared import prepare_forest
+from shap_asv.backends.pace import Report, keep_silent
+from shap_asv.backends.polytree.layout import polytree_applicable
+from shap_asv.backends.polytree.prepared import prepare_polytree
+from shap_asv.backends.relaxed import RelaxingAttributor
+from shap_asv.backends.termwise import TERM_ROW_BLOCK, terms_obstacle
+from shap_asv.backends.workload import ideal_columns, network_and_terms, patterns
+from shap_asv.backgrounds.contract import Terms
+from shap_asv.values.products import ExactProducts, seconds_to_plan
+
+# Measured on random forests of 24 to 1,000 features: an operation of the forest algorithm.
+_SECONDS_PER_OPERATION = 6e-9
+
+
+def _nodes(background: Terms) -> tuple[int, ...]:
+    return tuple(int(node) for node in background.nodes)
+
+
+def forest_estimate(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
+    background, products = network_and_terms(problem)
+    n = problem.n_features
+    depth = int((products.terms != 0).sum(axis=1).max(initial=1))
+    pairs = int(products.n_terms * patterns(n_rows) * depth)
+    # No compiler for small problems. On large ones a term costs a pass over its closure for each pattern of rows, and
+    # two seconds stand for the compiler: its work is kept on disk, but somebody has to wait for it once.
+    seconds = 0.01
+    if products.n_terms * depth * n > 10_000:
+        assert problem.order is not None
+        some = products.only(np.linspace(0, products.n_terms - 1, min(64, products.n_terms)).astype(int))
+        ready = prepare_forest(background.network, _nodes(background), some, order_parents=problem.order.parents)
+        # rows that look alike to a small closure do not to a large one
+        closure = float(ready.groups.closure.sum(axis=1).mean())
+        told_apart = patterns(n_rows) if closure < 12 else n_rows
+        seconds = 2.0 + products.n_terms * (2e-4 + told_apart * ready.work / some.n_terms * _SECONDS_PER_OPERATION)
+        seconds += seconds_to_plan(background.network)
+    memory = 2**26 + products.n_terms * (4 * n + 200) + 32 * min(n_rows, TERM_ROW_BLOCK) * n * products.n_outputs
+    return Estimate(0, 0, 0, pairs, seconds, memory)
+
+
+def polytree_estimate(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
+    _, products = network_and_terms(problem)
+    n = problem.n_features
+    pairs = int(products.n_terms * patterns(n_rows))
+    seconds = 0.1 + pairs * 1e-5 * n**1.5
+    memory = 2**28 + products.n_terms * (4 * n + 200) + 32 * min(n_rows, TERM_ROW_BLOCK) * n * products.n_outputs
+    return Estimate(0, 0, 0, pairs, seconds, memory)
+
+
+class Prepared(Protocol):
+    """A polynomial algorithm with everything done that does not depend on the rows."""
+
+    @property
+    def rowwise(self) -> bool: ...
+
+    def attributions(self, codes: np.ndarray, *, report: Report = keep_silent) -> np.ndarray: ...
+
+
+@dataclass(frozen=True, eq=False)
+class PolynomialAttributor:
+    """The forest or the polytree algorithm as a backend; ``base`` (k,) is the expected output."""
+
+    prepared: Prepared
+    base: np.ndarray
+
+    @property
+    def rowwise(self) -> bool:
+        return self.prepared.rowwise
+
+    def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
+        return Attribution(self.prepared.attributions(rows, report=report), self.base)
+
+
+def polynomial_backend(
+    name: str,
+    applicable: Callable[..., str | None],
+    estimate: Callable[[Problem, Settings, int], Estimate],
+    prepare: Callable[..., Prepared],
+) -> Backend:
+    """An algorithm that needs no lattice, as a row of the table."""
+
+    def obstacle(problem: Problem, settings: Settings) -> str | None:
+        found = terms_obstacle(problem)
+        if found is not None:
+            return found
+        if problem.order is None:
+            return f"explicit orders are not a {name}"
+        background, _ = network_and_terms(problem)
+        return applicable(background.network, _nodes(background), problem.order.parents)
+
+    def make_ready(problem: Problem, settings: Settings) -> Attributor:
+        background, products = network_and_terms(problem)
+        assert problem.order is not None
+        prepared = prepare(background.network, _nodes(background), products, order_parents=problem.order.parents)
+        nothing = np.full((1, problem.n_features), -1)
+        expected = background.expected_sums(nothing, products.vectors, products.terms, products.coefficients)[0]
+        fast = PolynomialAttributor(prepared, products.offset + expected)
+        if background.impossible != "relax":
+            return fast
+        return RelaxingAttributor(background, fast, CoalitionByCoalition(problem, settings))
+
+    return Backend(name, True, False, None, obstacle, estimate, make_ready, TERM_ROW_BLOCK)
+
+
+@dataclass(frozen=True, eq=False)
+class CoalitionByCoalition:
+    """All ideals one by one, made ready only when a row asks for it: the lattice of a forest may be out of reach."""
+
+    problem: Problem
+    settings: Settings
+
+    def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
+        values = ExactProducts(*network_and_terms(self.problem))
+        return CoalitionwiseAttributor(values, ideal_columns(self.problem, self.settings)).attribute(rows, report)
+
+
+FOREST = polynomial_backend("forest", forest_applicable, forest_estimate, prepare_forest)
+POLYTREE = polynomial_backend("polytree", polytree_applicable, polytree_estimate, prepare_polytree)

@@ -1,0 +1,19 @@
+"""Tree ensembles without a network: shap's own two distributions under any causal order.
+
+A leaf with value c looks at the features D on its path. For a row let ``p_j`` say whether the row satisfies the leaf's
+conditions on j. Both of shap's distributions give the leaf a game of one form,
+
+    v(S) = c * [p_j for all j in D and S] * F(D - S)
+
+- *path-dependent* (cover counts): ``F(Q)`` is the product over Q of ``b_j``, the cover ratios of the splits on j;
+- *background rows*: ``F(Q)`` is the share of rows that satisfy the leaf's conditions on all of Q.
+
+With ``w_D(i, B)`` = the probability that exactly B of D precede i in a random order,
+
+    phi_i = c * sum over B inside {j : p_j} of  w_D(i, B) * (p_i F(D - B - i) - F(D - B))
+
+so that a row matters to a leaf through d bits only. The files follow that sentence: ``coding`` and ``leaves`` turn
+numbers into bits, ``orderings`` and ``weight_kernel`` give ``w_D``, ``table_kernel`` tabulates phi over the patterns of
+a leaf, ``row_kernel`` adds tables up for rows, ``deep_kernel`` does without tables where paths are long, and
+``attributor`` puts them together.
+"""

@@ -1,0 +1,232 @@
+"""From an ensemble, a distribution and an order to attributions of rows.
+
+What does not depend on rows is done once: paths, codes, and (where memory allows) the tables of phi per pattern. Long
+paths have no tables; see :mod:`shap_asv.backends.trees.deep_kernel`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from shap_asv.backends.contract import Attribution
+from shap_asv.backends.pace import Report, keep_silent, paced, part_of
+from shap_asv.backends.trees.coding import Coding, code_ensemble
+from shap_asv.backends.trees.ground import Grounds
+from shap_asv.backends.trees.leaves import Leaves, find_leaves
+from shap_asv.backends.trees.long_paths import add_long_paths
+from shap_asv.backends.trees.orderings import LEVELS, Ordering, order_by_list, order_by_precedence
+from shap_asv.backends.trees.tables import Tables, build_tables
+from shap_asv.errors import BudgetExceededError, RowsError
+from shap_asv.models.ensembles import FloatEnsemble
+from shap_asv.orders import CausalOrder
+from shap_asv.strata import group_of_draws
+
+#: Features of a path up to which phi is tabulated: where a closed form is at hand, and where none is.
+TABLE_BITS, WIDE_TABLE_BITS = 8, 12
+#: Features of a path that fit a machine word.
+PATH_BITS = 57
+#: Bytes of tables that are kept from call to call.
+KEPT_BYTES = 1 << 28
+#: Rows that are worked on together.
+ROW_BLOCK = 16_384
+#: Groups of sampled orders: their spread is the standard error.
+N_GROUPS = 25
+
+
+@dataclass(frozen=True, eq=False)
+class TreeAttributor:
+    """An ensemble made ready; rows are floats (r, n) in the coding of :meth:`FloatEnsemble.rows`. Can be pickled.
+
+    Attributes
+    ----------
+    coding : Coding
+    leaves : Leaves
+    orderings : tuple of Ordering
+        One; or one per group of sampled orders.
+    group_sizes : float64 array (groups,) or None
+        Sampled orders in each group; None for an exact average.
+    grounds : Grounds
+        The background rows.
+    base : float64 array (k,)
+    """
+
+    coding: Coding
+    leaves: Leaves
+    orderings: tuple[Ordering, ...]
+    group_sizes: np.ndarray | None
+    grounds: Grounds
+    base: np.ndarray
+    _kept: list[Tables] = field(default_factory=list, repr=False)
+
+    rowwise = True
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_kept": []}  # tables are built again where they are needed
+
+    @property
+    def n_features(self) -> int:
+        return self.coding.ensemble.n_columns
+
+    def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
+        """Float rows (r, n) -> phi (r, n, k), base (k,), and the standard error where orders were sampled."""
+        rows = np.asarray(rows, dtype=np.float64)
+        if rows.ndim != 2 or rows.shape[1] != self.n_features:
+            raise RowsError(f"rows must be a matrix with {self.n_features} columns; got shape {rows.shape}")
+        phi = np.empty((len(rows), self.n_features, self.leaves.values.shape[1]))
+        error = None if self.group_sizes is None else np.empty_like(phi)
+        n_blocks = max(1, -(-len(rows) // ROW_BLOCK))
+        for b in range(n_blocks):
+            here = slice(b * ROW_BLOCK, min((b + 1) * ROW_BLOCK, len(rows)))
+            codes = self.coding.codes(rows[here])
+            block_report = part_of(report, b / n_blocks, (b + 1) / n_blocks)
+            if error is None:
+                phi[here] = self._add_up(self.orderings[0], codes, block_report).transpose(2, 1, 0)
+            else:
+                phi[here], error[here] = self._groups(codes, block_report)
+        return Attribution(phi, self.base, error)
+
+    def _groups(self, codes: np.ndarray, report: Report) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and standard error over groups: ``error^2 = sum_g s_g (phi_g - phi)^2 / (G - 1) / sum_g s_g``."""
+        assert self.group_sizes is not None
+        share = self.group_sizes / self.group_sizes.sum()
+        n_groups = len(share)
+        first = self._add_up(self.orderings[0], codes, part_of(report, 0, 1 / n_groups))
+        mean, square = np.zeros_like(first), np.zeros_like(first)
+        for g in range(1, n_groups):
+            own = self._add_up(self.orderings[g], codes, part_of(report, g / n_groups, (g + 1) / n_groups))
+            difference = own - first  # differences from one group keep the digits that squares would lose
+            mean += share[g] * difference
+            square += share[g] * difference**2
+        spread = np.maximum(square - mean**2, 0.0) / max(1, n_groups - 1)
+        return (first + mean).transpose(2, 1, 0), np.sqrt(spread).transpose(2, 1, 0)
+
+    def _add_up(self, order: Ordering, codes: np.ndarray, report: Report) -> np.ndarray:
+        """phi of all leaves, (k, n, r), under one order: first those with tables, then those with long paths."""
+        from shap_asv.backends.trees.row_kernel import add_tables
+
+        leaves = self.leaves
+        lengths = np.diff(leaves.start)
+        out = np.zeros((leaves.values.shape[1], self.n_features, codes.shape[1]))
+        tabulated = int(np.searchsorted(lengths, self.table_bits, side="right"))  # shortest first
+        pattern, scaled = np.empty(codes.shape[1], dtype=np.int32), np.empty(1 << self.table_bits)
+        for tables in self._tables(order, tabulated):
+            n_leaves = len(tables.set_of)
+            for piece in paced(n_leaves, 256):
+                add_tables(
+                    leaves, tables, (tables.first + piece.start, tables.first + piece.stop), codes, pattern, scaled, out
+                )
+                report((tables.first + piece.stop) / len(lengths))
+        if tabulated < len(lengths):
+            add_long_paths(leaves, order, self.grounds.codes, tabulated, codes, out, report)
+        return out
+
+    @property
+    def table_bits(self) -> int:
+        closed = self.orderings[0].kind == LEVELS and not self.grounds.n_rows
+        return TABLE_BITS if closed else WIDE_TABLE_BITS
+
+    def _tables(self, order: Ordering, tabulated: int) -> Iterator[Tables]:
+        """Tables of the first leaves, some at a time; kept for the next call where they are few."""
+        if self._kept:
+            yield from self._kept
+            return
+        kept, size = [], 0
+        for tables in build_tables(self.leaves, order, self.grounds, tabulated):
+            size += tables.phi.nbytes
+            kept.append(tables)
+            if size > KEPT_BYTES or len(self.orderings) > 1:
+                kept = [None]
+            yield tables
+        if None not in kept:
+            self._kept.extend(kept)
+
+
+def prepare_trees(
+    ensemble: FloatEnsemble,
+    order: CausalOrder | None = None,
+    background: np.ndarray | None = None,
+    *,
+    orders: np.ndarray | None = None,
+    order_weights: np.ndarray | None = None,
+    sampled: bool = False,
+    ideal_limit: int | None = None,
+) -> TreeAttributor:
+    """An ensemble made ready for attributions under a causal order.
+
+    Parameters
+    ----------
+    ensemble : FloatEnsemble
+        Its columns are the features, in the order of the causal order's.
+    order : CausalOrder, optional
+        None, without ``orders`` either, means no edges.
+    background : float array (m, n), optional
+        Background rows; None uses the cover counts of the trees.
+    orders : int array (K, n), optional
+        Explicit orders instead of ``order``: with ``order_weights`` (K,), or a sample (``sampled=True``), which is
+        split into groups for a standard error.
+    ideal_limit : int, optional
+        Largest lattice, for orders that are neither levels nor forests.
+
+    Returns
+    -------
+    TreeAttributor
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> from shap_asv.models.ensemble_reading import read_ensemble
+    >>> tree = DecisionTreeRegressor().fit([[0, 0], [0, 1], [1, 0], [1, 1]], [0.0, 0.0, 0.0, 4.0])
+    >>> order = CausalOrder.from_edges([("a", "b")])
+    >>> found = prepare_trees(read_ensemble(tree), order).attribute(np.array([[1.0, 1.0]]))
+    >>> found.base.tolist(), found.phi[0, :, 0].tolist()
+    ([1.0], [1.0, 2.0])
+    """
+    coding = code_ensemble(ensemble)
+    n = ensemble.n_columns
+    orderings, sizes = make_orderings(n, order, orders, order_weights, sampled, ideal_limit)
+    # levels have to be runs of places on a path
+    rank = np.argsort(np.argsort(orderings[0].level * n + np.arange(n))).astype(np.int64)
+    leaves, constant = find_leaves(coding, rank)
+    widest = int(np.diff(leaves.start).max(initial=0))
+    if widest > PATH_BITS:
+        raise BudgetExceededError(f"a path of the trees has {widest} features; at most {PATH_BITS} can be treated")
+    if background is None:
+        codes = np.zeros((n, 0), dtype=np.int32)
+    else:
+        background = np.asarray(background, dtype=np.float64)
+        if background.ndim != 2 or background.shape[1] != n or not len(background):
+            raise RowsError(f"background rows must be a matrix with {n} columns; got shape {background.shape}")
+        codes = coding.codes(background)
+    categorical = np.array([categories is not None for categories in coding.categories])
+    grounds = Grounds(codes, coding.nan_code, categorical)
+    if not len(leaves.values):
+        reached = np.zeros(0)
+    elif background is None:
+        reached = np.multiply.reduceat(leaves.ratio, leaves.start[:-1])
+    else:
+        reached = grounds.shares(leaves)
+    base = ensemble.offset + constant + reached @ leaves.values
+    return TreeAttributor(coding, leaves, orderings, sizes, grounds, base)
+
+
+def make_orderings(
+    n: int,
+    order: CausalOrder | None,
+    orders: np.ndarray | None,
+    order_weights: np.ndarray | None,
+    sampled: bool,
+    ideal_limit: int | None,
+) -> tuple[tuple[Ordering, ...], np.ndarray | None]:
+    """The kernels' orders, one per group; and the group sizes of a sample, None where the average is exact."""
+    if orders is None:
+        if order is None:
+            order = CausalOrder(tuple(range(n)), ((),) * n)
+        return (order_by_precedence(order, ideal_limit),), None
+    if not sampled:
+        return (order_by_list(orders, order_weights),), None
+    n_groups = min(N_GROUPS, len(orders))
+    group = group_of_draws(len(orders), n_groups)
+    groups = tuple(order_by_list(orders[group == g]) for g in range(n_groups))
+    return groups, np.bincount(group, minlength=n_groups).astype(float)

@@ -1,0 +1,116 @@
+"""Causal orders in the form that the kernels ask: how probable is it that exactly B of D precede i?
+
+Four kinds, from the cheapest to the most general:
+
+- *levels* (no edges = one level): earlier levels are in, later ones out, Shapley's weights inside. Closed form.
+- *forest*: independent clocks, so that the features of D and their ancestors arrive one by one, the next being v with
+  probability proportional to its subtree size; a walk over the ideals of these few features.
+- *lattice*: the weights of all ideals of the order, projected on D (any DAG whose ideals can be listed).
+- *orders*: given or sampled orders, each with a share: patterns are counted.
+"""
+
+from collections import namedtuple
+
+import numpy as np
+
+from shap_asv.orders import CausalOrder
+from shap_asv.orders.lattice import build_lattice
+from shap_asv.orders.weights import check_order_weights, check_orders
+
+LEVELS, FOREST, LATTICE, ORDERS = range(4)
+NAMES = ("levels", "forest", "lattice", "orders")
+
+# kind; level (n,); parent, size (n,) and topological (n,) of a forest; member (n, ideals), and the edges of the lattice
+# by feature: edge_start (n + 1,), edge_source, edge_weight; rank (orders, n) = positions, share (orders,).
+Ordering = namedtuple(
+    "Ordering", "kind level parent size topological member edge_start edge_source edge_weight rank share"
+)
+
+
+def level_numbers(order: CausalOrder) -> np.ndarray | None:
+    """The level of each feature, int64 (n,), when the order is one level after the other; None when it is not.
+
+    Examples
+    --------
+    >>> level_numbers(CausalOrder.from_levels([["age", "sex"], ["income"]])).tolist()
+    [0, 0, 1]
+    >>> level_numbers(CausalOrder.from_edges([("a", "b")], features=["a", "b", "c"])) is None
+    True
+    """
+    levels = np.zeros(order.n_features, dtype=np.int64)
+    distinct = sorted(set(order.ancestor_bits), key=int.bit_count)
+    before = 0
+    for number, ancestors in enumerate(distinct):
+        if ancestors != before:
+            return None
+        for v, own in enumerate(order.ancestor_bits):
+            if own == ancestors:
+                levels[v] = number
+                before |= 1 << v
+    return levels
+
+
+def kind_of(order: CausalOrder) -> int:
+    """LEVELS, FOREST or LATTICE: the cheapest kind that the order is."""
+    if level_numbers(order) is not None:
+        return LEVELS
+    return FOREST if order.is_forest else LATTICE
+
+
+def _ordering(kind: int, n: int, **arrays: np.ndarray) -> Ordering:
+    empty = {
+        "level": np.zeros(n, dtype=np.int64),
+        "parent": np.full(n, -1, dtype=np.int64),
+        "size": np.ones(n),
+        "topological": np.arange(n),
+        "member": np.zeros((n, 0), dtype=np.uint8),
+        "edge_start": np.zeros(n + 1, dtype=np.int64),
+        "edge_source": np.zeros(0, dtype=np.int32),
+        "edge_weight": np.zeros(0),
+        "rank": np.zeros((0, n), dtype=np.int32),
+        "share": np.zeros(0),
+    }
+    return Ordering(kind, **{**empty, **arrays})
+
+
+def order_by_precedence(order: CausalOrder, ideal_limit: int | None = None, kind: int | None = None) -> Ordering:
+    """The kernels' form of a causal order; ``kind`` asks for one that is not the cheapest.
+
+    Raises
+    ------
+    BudgetExceededError
+        A lattice is needed and has more than ``ideal_limit`` ideals.
+    """
+    n = order.n_features
+    kind = kind_of(order) if kind is None else kind
+    if kind == LEVELS:
+        levels = level_numbers(order)
+        assert levels is not None
+        return _ordering(LEVELS, n, level=levels)
+    if kind == FOREST:
+        parent = np.array([ps[0] if ps else -1 for ps in order.parents], dtype=np.int64)
+        size = np.ones(n)
+        for v in reversed(order.topological_indices):
+            if parent[v] >= 0:
+                size[parent[v]] += size[v]
+        return _ordering(FOREST, n, parent=parent, size=size, topological=np.array(order.topological_indices))
+    lattice = build_lattice(order, ideal_limit)
+    by_feature = np.argsort(lattice.edge_feature, kind="stable")
+    starts = np.searchsorted(lattice.edge_feature[by_feature], np.arange(n + 1))
+    return _ordering(
+        LATTICE,
+        n,
+        member=np.ascontiguousarray(lattice.members().T).astype(np.uint8),
+        edge_start=starts.astype(np.int64),
+        edge_source=lattice.edge_source[by_feature],
+        edge_weight=lattice.edge_weights[by_feature],
+    )
+
+
+def order_by_list(orders: np.ndarray, weights: np.ndarray | None = None) -> Ordering:
+    """The kernels' form of explicit orders (k, n), each with a weight."""
+    orders = check_orders(orders)
+    share = check_order_weights(weights, len(orders))
+    rank = np.empty(orders.shape, dtype=np.int32)
+    np.put_along_axis(rank, orders, np.arange(orders.shape[1], dtype=np.int32)[None], axis=1)
+    return _ordering(ORDERS, orders.shape[1], rank=rank, share=share)

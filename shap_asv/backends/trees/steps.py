@@ -1,0 +1,77 @@
+"""The steps of an order, for sets of features: which kernel lists them, and with how much room."""
+
+from typing import Any
+
+import numpy as np
+
+from shap_asv.backends.trees.leaves import Leaves
+from shap_asv.backends.trees.orderings import FOREST, LATTICE, LEVELS, Ordering
+from shap_asv.errors import BudgetExceededError
+
+#: Steps that are listed together.
+MOST_STEPS = 1 << 21
+#: Ideals of the features of one path and their ancestors, in a forest; and features of both that fit a machine word.
+MOST_IDEALS, WIDEST = 1 << 17, 62
+
+
+class StepLister:
+    """``w_D(i, B)`` of one order, for many D; owns the room that the kernels work in."""
+
+    def __init__(self, order: Ordering) -> None:
+        from shap_asv.backends.trees.weight_kernel import CELL_BITS, Steps, Walk
+
+        self.order = order
+        n = len(order.level)
+        room = MOST_STEPS
+        if order.kind == LATTICE:
+            room = max(room, len(order.edge_weight))
+        self._steps = Steps(
+            np.zeros(0, dtype=np.int64),
+            np.empty(room, dtype=np.int64),
+            np.empty(room, dtype=np.int64),
+            np.empty(room),
+        )
+        self._shadow = np.zeros(order.member.shape[1], dtype=np.int64)
+        self._cells = np.zeros(1 << CELL_BITS)
+        if order.kind == FOREST:
+            self._walk = Walk(
+                order.parent,
+                order.size,
+                order.topological,
+                *[np.zeros(n, dtype=np.int64) for _ in range(3)],
+                *[np.zeros(MOST_IDEALS, dtype=np.int64) for _ in range(2)],
+                np.zeros(MOST_IDEALS),
+            )
+
+    def list(self, leaves: Leaves, which: np.ndarray) -> tuple[int, Any]:
+        """Steps of the sets of the leaves ``which``: how many of the sets had room, and a Steps for these.
+
+        The arrays are overwritten by the next call.
+        """
+        from shap_asv.backends.trees import weight_kernel as kernels
+
+        steps = self._steps._replace(start=np.zeros(len(which) + 1, dtype=np.int64))
+        sets = kernels.Sets(leaves.start, leaves.feature, which)
+        if self.order.kind == LEVELS:
+            done = kernels.list_level_steps(self.order.level, sets, steps)
+        elif self.order.kind == FOREST:
+            done = kernels.list_forest_steps(self._walk, sets, steps, WIDEST)
+        elif self.order.kind == LATTICE:
+            done = kernels.list_lattice_steps(self.order, sets, steps, self._shadow, self._cells)
+        else:
+            done = kernels.list_order_steps(self.order, sets, steps, self._shadow, self._cells)
+        if not done:
+            length = int(leaves.start[which[0] + 1] - leaves.start[which[0]])
+            raise BudgetExceededError(
+                f"a path of the trees has {length} features whose coalitions under this causal order are too many to "
+                f"list (more than {MOST_IDEALS:,} ideals, or {MOST_STEPS:,} steps); sampled orders do without them"
+            )
+        return done, steps
+
+    def merged(self, leaves: Leaves, leaf: int) -> Any:
+        """The steps of one set, equal ones added up."""
+        _, steps = self.list(leaves, np.array([leaf]))
+        count = int(steps.start[1])
+        key, which = np.unique(steps.code[:count] * 64 + steps.place[:count], return_inverse=True)
+        weight = np.bincount(which.ravel(), weights=steps.weight[:count], minlength=len(key))
+        return type(steps)(steps.start, key // 64, key % 64, weight)

@@ -1,0 +1,241 @@
+"""What every background is, and what it may be asked for.
+
+A background is the distribution of the features. It owns its border: what a row is inside of the house (codes of
+states, numbers, whatever it likes), how a table is read into rows, what the model is called with, what a plot shows,
+and what a free entry of evidence looks like. Everyone else asks for a *capability*, never for a class: a value method
+says which ones it needs, and the sentence that says why it cannot run is made from that.
+
+Evidence is an array (E, n): the row's entry where a coalition holds the feature, :attr:`Background.free` elsewhere.
+"""
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import networkx as nx
+import numpy as np
+
+Conditions = Literal["any", "ancestral"]
+
+
+class Background(Protocol):
+    """The distribution of the features.
+
+    Attributes
+    ----------
+    features : tuple of str
+        The players, in the order of the columns of rows.
+    latent : tuple of str
+        Variables of the distribution that are not features: summed out, never dropped.
+    graph : networkx.DiGraph or None
+        Causes and effects among features and latent variables, where the distribution knows them.
+    conditions_on : {"any", "ancestral"}
+        The coalitions whose values can be known: all of them, or those that hold, with each member, its causes in
+        :attr:`graph`.
+    free : numpy scalar
+        What a free entry of evidence looks like; its type is the type of evidence.
+    """
+
+    @property
+    def features(self) -> tuple[str, ...]: ...
+    @property
+    def latent(self) -> tuple[str, ...]: ...
+    @property
+    def graph(self) -> nx.DiGraph | None: ...
+    @property
+    def conditions_on(self) -> Conditions: ...
+    @property
+    def free(self) -> Any: ...
+
+    def __hash__(self) -> int: ...
+
+    def describe(self) -> str:
+        """One line for the plan: what the numbers are an expectation over."""
+        ...
+
+    def read(self, table: Any) -> np.ndarray:
+        """A DataFrame (columns by name, in any order) or an array in feature order -> rows (r, n)."""
+        ...
+
+    def check(self, rows: np.ndarray) -> None:
+        """Raise where a row cannot be conditioned on."""
+        ...
+
+    def inputs(self, rows: np.ndarray) -> Any:
+        """Rows (r, n) -> what the model is called with."""
+        ...
+
+    def labels(self, rows: np.ndarray) -> np.ndarray | None:
+        """Rows (r, n) -> what a plot writes beside them, object (r, n); None where they speak for themselves."""
+        ...
+
+
+class Distribution(Protocol):
+    """What the user handed in, before it is known which of its variables are features.
+
+    Attributes
+    ----------
+    named : bool
+        Whether the variables have names. Where they have none, whole numbers in a causal graph are columns.
+    own_names : mapping from str to label
+        Names that were not strings, as the user wrote them.
+    """
+
+    @property
+    def named(self) -> bool: ...
+    @property
+    def own_names(self) -> Mapping[str, Any]: ...
+
+    def known_features(self, given: Sequence[str] | None, known: Sequence[str] | None) -> list[str] | None:
+        """The features: ``given`` by the user, or ``known`` to the model; None where only X can tell."""
+        ...
+
+    def features_in(self, columns: Sequence[str] | None, n_columns: int) -> list[str]:
+        """The features as X tells them."""
+        ...
+
+    def unnamed_features(self) -> list[str] | None:
+        """What the features are called where nobody names them; None where somebody has to."""
+        ...
+
+    def background(self, features: Sequence[str], impossible: str) -> Background: ...
+
+    def stored(self) -> Any:
+        """What goes into a file in place of what the user handed in."""
+        ...
+
+
+# --- capabilities ---------------------------------------------------------------------------------------------
+
+
+@runtime_checkable
+class DrawsGivenEvidence(Protocol):
+    """Draws of ``X | X_S = e_S``."""
+
+    @property
+    def n_uniforms(self) -> int:
+        """Uniform numbers that a draw needs."""
+        ...
+
+    def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+        """Evidence (E, n) and uniforms (D, n_uniforms) in [0, 1), the same for all evidence -> rows (E, D, n)."""
+        ...
+
+
+@runtime_checkable
+class Probed(Protocol):
+    """Rows that the model can be tried on."""
+
+    def probe(self) -> np.ndarray | None:
+        """A few rows; None where only the user has some."""
+        ...
+
+
+@runtime_checkable
+class Moments(Protocol):
+    """``E[X | X_S = e_S]`` in closed form."""
+
+    def means(self, evidence: np.ndarray) -> np.ndarray:
+        """Evidence (E, n) -> float64 (E, n)."""
+        ...
+
+
+@runtime_checkable
+class FiniteStates(Protocol):
+    """Rows are codes: positions in the tuple of states of each feature."""
+
+    @property
+    def states(self) -> tuple[tuple[Hashable, ...], ...]: ...
+    @property
+    def cardinalities(self) -> tuple[int, ...]: ...
+    @property
+    def size(self) -> int: ...
+
+
+@runtime_checkable
+class Terms(Background, FiniteStates, Protocol):
+    """Expectations of sums of products of one-feature functions; a network stands behind them."""
+
+    @property
+    def network(self) -> Any: ...
+    @property
+    def nodes(self) -> np.ndarray: ...
+    @property
+    def impossible(self) -> str: ...
+
+    def log_probability(self, evidence: np.ndarray) -> np.ndarray: ...
+
+    def expectations(self, evidence: np.ndarray, vectors: Sequence[np.ndarray], terms: np.ndarray) -> np.ndarray: ...
+
+    def expected_sums(
+        self, evidence: np.ndarray, vectors: Sequence[np.ndarray], terms: np.ndarray, coefficients: np.ndarray
+    ) -> np.ndarray: ...
+
+
+@runtime_checkable
+class JointTable(Background, FiniteStates, Protocol):
+    """The probability of every joint state of the features."""
+
+    @property
+    def impossible(self) -> str: ...
+
+    def joint_obstacle(self) -> tuple[int, str | None]:
+        """Entries of the largest table on the way to the joint, and why it cannot be had (None where it can)."""
+        ...
+
+    def feature_joint(self) -> np.ndarray: ...
+
+    def joint_blocks(self, n_fixed: int) -> Iterator[np.ndarray]: ...
+
+    def log_probability(self, evidence: np.ndarray) -> np.ndarray: ...
+
+    def possible_evidence(self, evidence: np.ndarray) -> np.ndarray: ...
+
+
+@runtime_checkable
+class MaskedInputs(Protocol):
+    """shap's masking: hidden features are replaced by those of background rows."""
+
+    @property
+    def n_samples(self) -> int: ...
+
+    def masked_inputs(self, coalitions: np.ndarray, row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Rows for each coalition (m, n), stacked, and how many belong to each."""
+        ...
+
+
+@dataclass(frozen=True)
+class Capability:
+    """Something that a background can be asked for; ``what`` completes the sentence "needs a background with ..."."""
+
+    protocol: type
+    what: str
+
+    def obstacle(self, background: Background) -> str | None:
+        if isinstance(background, self.protocol):
+            return None
+        return f"needs a background with {self.what}; this one is {background.describe()}"
+
+
+DRAWS = Capability(DrawsGivenEvidence, "draws given evidence")
+MOMENTS = Capability(Moments, "conditional means in closed form")
+TERMS = Capability(Terms, "finitely many states and a network (a discrete Bayesian network)")
+JOINT = Capability(JointTable, "a joint table of its states (a discrete Bayesian network)")
+MASKED = Capability(MaskedInputs, "background rows (a matrix, a DataFrame or a shap masker)")
+
+
+def is_free(evidence: np.ndarray, free: Any) -> np.ndarray:
+    """bool (E, n): which entries are free. A free entry that is not a number equals nothing, itself included."""
+    return np.isnan(evidence) if free != free else evidence == free
+
+
+def some_rows(background: Background) -> np.ndarray | None:
+    """A few rows to try a model on: the background's own, else drawn; None where only the user has some."""
+    if isinstance(background, Probed):
+        return background.probe()
+    if not isinstance(background, DrawsGivenEvidence):
+        return None
+    nothing = np.full((1, len(background.features)), background.free)
+    # a lattice, so that no two of the rows share a number
+    places = np.add.outer(np.arange(5), np.arange(background.n_uniforms)) * 0.618
+    return background.draws(nothing, places % 1.0)[0]

@@ -1,0 +1,399 @@
+"""The background distribution of discrete features: a Bayesian network, conditioned on anything.
+
+:class:`DiscreteBackground` is what the rest of the house sees of probability. It joins the parts of this room: labels
+to codes (``encoding``), the elimination plan of the network (``elimination``), evidence compiled into conditionals
+(``circuit``), terms run through them (``terms``), draws (``sampling``) and what to do with impossible evidence
+(``impossible``).
+"""
+
+import math
+from collections.abc import Hashable, Iterator, Sequence
+from functools import cached_property
+from typing import Any, ClassVar
+
+import networkx as nx
+import numpy as np
+
+from shap_asv.backgrounds.contract import Conditions
+from shap_asv.backgrounds.discrete.encoding import decode_codes, encode_rows
+from shap_asv.backgrounds.discrete.impossible import minimal_contradiction, relax_evidence, relaxed_expectations
+from shap_asv.backgrounds.discrete.inference.engine import Inference
+from shap_asv.backgrounds.discrete.joint import feature_factors, feature_joint, joint_given, largest_product, rough
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.questions import checked_evidence, checked_terms
+from shap_asv.backgrounds.discrete.validation import checked_network
+from shap_asv.errors import (
+    ImpossibleEvidenceError,
+    ShapAsvError,
+    UnknownFeatureError,
+    UnknownMethodError,
+)
+
+JOINT_LIMIT = 1 << 25
+
+
+class DiscreteBackground:
+    """A discrete Bayesian network as the distribution of the features.
+
+    Parameters
+    ----------
+    network : DiscreteNetwork
+        Checked and renormalised here.
+    features : sequence of str, optional
+        The players, in this order; all nodes in the network's order by default. Other nodes are latent: summed out
+        exactly.
+    impossible : {"raise", "relax"}
+        What happens to evidence of probability 0. ``"raise"``: an :class:`~shap_asv.errors.ImpossibleEvidenceError`
+        that names a minimal set of contradictory values. ``"relax"``: values that contradict those before them (in the
+        topological order of the network) are not conditioned on; the model still sees them, so that ``nu(all features)
+        = M(row)`` and efficiency stay exact.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shap_asv.backgrounds.discrete.network import DiscreteNetwork
+    >>> rain_and_grass = DiscreteNetwork(
+    ...     names=("rain", "wet"),
+    ...     states=(("no", "yes"), ("no", "yes")),
+    ...     parents=((), (0,)),
+    ...     tables=(np.array([0.75, 0.25]), np.array([[1.0, 0.0], [0.0, 1.0]])),
+    ... )
+    >>> background = DiscreteBackground(rain_and_grass)
+    >>> background.encode([["yes", "yes"]]).tolist()
+    [[1, 1]]
+    >>> it_rains = (np.array([[1.0, 1.0], [0.0, 1.0]]), np.array([[1.0, 1.0]]))
+    >>> background.expectations(np.array([[-1, -1], [-1, 1]]), it_rains, np.array([[1, 0]])).tolist()
+    [[0.25], [1.0]]
+    >>> background.draws(np.array([[-1, 1]]), np.random.default_rng(0).random((3, 2))).tolist()
+    [[[1, 1], [1, 1], [1, 1]]]
+    """
+
+    def __init__(
+        self, network: DiscreteNetwork, features: Sequence[str] | None = None, impossible: str = "raise"
+    ) -> None:
+        if impossible not in ("raise", "relax"):
+            raise UnknownMethodError(f"impossible={impossible!r} is not known; use 'raise' or 'relax'")
+        self.network = checked_network(network)
+        self.impossible = impossible
+        self.features: tuple[str, ...] = self.network.names if features is None else tuple(features)
+        position = {name: v for v, name in enumerate(self.network.names)}
+        unknown = [str(name) for name in self.features if name not in position]
+        if unknown:
+            raise UnknownFeatureError(
+                f"the network has no node called {', '.join(unknown)}; its nodes are {', '.join(self.network.names)}"
+            )
+        if len(set(self.features)) < len(self.features):
+            repeated = sorted({name for name in self.features if self.features.count(name) > 1})
+            raise UnknownFeatureError(f"feature(s) named more than once: {', '.join(repeated)}")
+        if not self.features:
+            raise UnknownFeatureError("no features are left; name at least one node of the network")
+        self.nodes: np.ndarray = np.array([position[name] for name in self.features], dtype=np.intp)
+        self.latent: tuple[str, ...] = tuple(name for name in self.network.names if name not in set(self.features))
+
+    # --- what there is ----------------------------------------------------------------------------------------
+
+    @property
+    def n_features(self) -> int:
+        return len(self.features)
+
+    @property
+    def n_nodes(self) -> int:
+        """Nodes of the network, latent ones included."""
+        return self.network.n_nodes
+
+    @cached_property
+    def states(self) -> tuple[tuple[Hashable, ...], ...]:
+        """Labels per feature; a code is a position in them."""
+        return tuple(self.network.states[v] for v in self.nodes)
+
+    @cached_property
+    def cardinalities(self) -> tuple[int, ...]:
+        return tuple(len(states) for states in self.states)
+
+    @property
+    def size(self) -> int:
+        """Number of joint states of the features, exactly."""
+        return math.prod(self.cardinalities)
+
+    @cached_property
+    def _inference(self) -> Inference:
+        features = np.zeros(self.n_nodes, dtype=bool)
+        features[self.nodes] = True
+        return Inference(self.network, features)
+
+    # --- the border --------------------------------------------------------------------------------------------
+
+    conditions_on: ClassVar[Conditions] = "any"
+
+    @property
+    def n_uniforms(self) -> int:
+        """Uniform numbers that a draw needs: one per node, latent ones included."""
+        return self.n_nodes
+
+    @cached_property
+    def graph(self) -> nx.DiGraph:
+        return self.network.graph()
+
+    @cached_property
+    def free(self) -> np.signedinteger:
+        """-1, in the smallest type that holds the codes: there are millions of them."""
+        return (np.int16 if max(self.cardinalities) < 1 << 15 else np.int32)(-1)
+
+    def describe(self) -> str:
+        latent = f", latent: {', '.join(self.latent)}" if self.latent else ""
+        return f"conditional on a Bayesian network of {self.n_nodes} nodes{latent}"
+
+    def read(self, table: Any) -> np.ndarray:
+        return self.encode(table)
+
+    def check(self, rows: np.ndarray) -> None:
+        self.check_rows(rows)
+
+    def inputs(self, rows: np.ndarray) -> np.ndarray:
+        """Codes: a model of states is read together with its states."""
+        return rows
+
+    def labels(self, rows: np.ndarray) -> np.ndarray:
+        return self.decode(rows)
+
+    def probe(self) -> np.ndarray:
+        """Every state of every feature once; such rows need not be possible."""
+        last = np.array(self.cardinalities) - 1
+        return np.minimum(np.arange(last.max() + 1)[:, None], last).astype(np.intp)
+
+    def __repr__(self) -> str:
+        unseen = f", {len(self.latent)} latent" if self.latent else ""
+        return f"DiscreteBackground({self.n_features} features{unseen}, {self.size} joint states)"
+
+    # --- labels and codes -------------------------------------------------------------------------------------
+
+    def encode(self, rows: Any) -> np.ndarray:
+        """State codes int32 (r, n) of rows of labels: a DataFrame (columns by name, any order), a Series, or an array
+        in feature order.
+
+        A column too many, too few or without a value is a RowsError, a value that is not a state an UnknownStateError.
+        """
+        return encode_rows(rows, self.features, self.states, self.latent)
+
+    def decode(self, codes: np.ndarray) -> np.ndarray:
+        """Labels of codes (..., n), as an object array of the same shape."""
+        return decode_codes(codes, self.states)
+
+    # --- conditioning -----------------------------------------------------------------------------------------
+
+    def is_ancestral(self, coalitions: np.ndarray) -> np.ndarray:
+        """bool (m,): every network ancestor of each member is a member, so that conditioning is clamping. O(m n^2)."""
+        coalitions = np.asarray(coalitions, dtype=bool)
+        members = np.zeros((len(coalitions), self.n_nodes), dtype=bool)
+        members[:, self.nodes] = coalitions
+        needed = (members.astype(np.float32) @ self._inference.ancestors.T.astype(np.float32)) > 0
+        return np.asarray(~(needed & ~members).any(axis=1))
+
+    def log_probability(self, evidence: np.ndarray) -> np.ndarray:
+        """``log P(X_S = e_S)`` for evidence (E, n), -1 = free -> float64 (E,); ``-inf`` where it is impossible."""
+        return self._log_probability(self._checked_evidence(evidence))
+
+    def expectations(self, evidence: np.ndarray, vectors: Sequence[np.ndarray], terms: np.ndarray) -> np.ndarray:
+        """``E[prod over v of g_tv(X_v) | X_S = e_S]`` for every evidence row and term, exactly.
+
+        Parameters
+        ----------
+        evidence : int array (E, n)
+            Codes, -1 where the feature is free.
+        vectors : sequence of n float arrays (V_v, card(v))
+            The functions ``g`` of each feature, tabulated over its states.
+        terms : int array (T, n)
+            Which row of ``vectors[v]`` each term uses.
+
+        Returns
+        -------
+        float64 array (E, T)
+            Dense. Temporaries stay bounded whatever E and T are.
+        """
+        evidence = self._checked_evidence(evidence)
+        by_node, node_terms = self._checked_terms(vectors, terms)
+        result, rows = self._inference.expectations(self._on_nodes(evidence), by_node, node_terms)
+        if len(rows):
+            self._refuse_impossible(evidence, rows)
+            result[rows] = self._relaxed_expectations(evidence[rows], vectors, terms)
+        return result
+
+    def paired_expectations(self, evidence: np.ndarray, vectors: Sequence[np.ndarray], terms: np.ndarray) -> np.ndarray:
+        """``E[prod over v of g_qv(X_v) | evidence row q]`` for pairs of one evidence row and one term -> float64 (Q,).
+
+        The diagonal of :meth:`expectations`, for questions that have nothing to do with one another; where every term
+        is asked of every evidence row, :meth:`expectations` shares more.
+
+        Parameters
+        ----------
+        evidence : int array (Q, n)
+        vectors : sequence of n float arrays (V_v, card(v))
+        terms : int array (Q, n)
+            The term of each evidence row.
+        """
+        evidence = self._checked_evidence(evidence)
+        by_node, node_terms = self._checked_terms(vectors, terms)
+        if len(node_terms) != len(evidence):
+            raise ShapAsvError(f"{len(evidence)} evidence rows cannot be paired with {len(node_terms)} terms")
+        result, rows = self._inference.paired_expectations(self._on_nodes(evidence), by_node, node_terms)
+        if len(rows):
+            self._refuse_impossible(evidence, rows)
+            for row in rows:
+                result[row] = self._relaxed_expectations(evidence[[row]], vectors, np.asarray(terms)[[row]])[0, 0]
+        return result
+
+    def expected_sums(
+        self, evidence: np.ndarray, vectors: Sequence[np.ndarray], terms: np.ndarray, coefficients: np.ndarray
+    ) -> np.ndarray:
+        """``sum over t of coefficients[t] * E[prod over v of g_tv(X_v) | X_S = e_S]`` -> float64 (E, k).
+
+        :meth:`expectations` ``@ coefficients`` without the array in between: memory does not grow with E times T, and
+        repeated evidence is multiplied out once, so there is no need to look for it first.
+
+        Parameters
+        ----------
+        evidence, vectors, terms
+            As for :meth:`expectations`.
+        coefficients : float array (T, k)
+        """
+        evidence = self._checked_evidence(evidence)
+        by_node, node_terms = self._checked_terms(vectors, terms)
+        coefficients = np.asarray(coefficients, dtype=np.float64)
+        if coefficients.ndim != 2 or len(coefficients) != len(node_terms):
+            raise ShapAsvError(
+                f"coefficients of shape {coefficients.shape} do not fit {len(node_terms)} terms; (T, outputs) is needed"
+            )
+        result, rows = self._inference.expected_sums(self._on_nodes(evidence), by_node, node_terms, coefficients)
+        if len(rows):
+            self._refuse_impossible(evidence, rows)
+            result[rows] = self._relaxed_expectations(evidence[rows], vectors, terms) @ coefficients
+        return result
+
+    def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+        """Exact draws of ``X | X_S = e_S`` -> int32 codes (E, D, n), with ``X_S = e_S`` in every draw.
+
+        Parameters
+        ----------
+        evidence : int array (E, n)
+            Codes, -1 where the feature is free.
+        uniforms : float array (D, n_uniforms) in [0, 1)
+            One number per draw and node of the network, used by every evidence row alike.
+        """
+        evidence = self._checked_evidence(evidence)
+        uniforms = np.asarray(uniforms, dtype=np.float64)
+        if uniforms.ndim != 2 or uniforms.shape[1] != self.n_nodes:
+            raise ShapAsvError(
+                f"uniforms of shape {uniforms.shape} do not fit; one column per node is needed: (D, {self.n_nodes})"
+            )
+        result = np.empty((len(evidence), len(uniforms), self.n_features), dtype=np.int32)
+        conditions = self.possible_evidence(evidence)
+        ancestral = self.is_ancestral(conditions >= 0)
+        for kind in (True, False):
+            rows = np.flatnonzero(ancestral == kind)
+            if len(rows):
+                for where, draws in self._inference.draw(self._on_nodes(conditions[rows]), kind, uniforms, self.nodes):
+                    result[rows[where]] = draws
+        # the model sees the row's own values, whether they could be conditioned on or not
+        for row, v in np.argwhere(evidence != conditions):
+            result[row, :, v] = evidence[row, v]
+        return result
+
+    def joint_obstacle(self) -> tuple[int, str | None]:
+        """Entries of the largest table on the way to the joint, and why it cannot be had (None where it can)."""
+        largest = largest_product(self.network, tuple(self.nodes.tolist()))
+        if largest <= JOINT_LIMIT:
+            return largest, None
+        return largest, (
+            f"summing the latent nodes out takes a table of {rough(largest)} entries, more than {JOINT_LIMIT:,}"
+        )
+
+    def feature_joint(self, limit: int = JOINT_LIMIT) -> np.ndarray:
+        """``P(x_features)``, one axis per feature, latent nodes summed out; an error past ``limit`` entries."""
+        return feature_joint(self.network, [int(v) for v in self.nodes], limit)
+
+    def joint_blocks(self, n_fixed: int) -> Iterator[np.ndarray]:
+        """:meth:`feature_joint` piece by piece: for every state of the first ``n_fixed`` features, in C order, the
+        probabilities of all states of the others -> float64 (states of the others,).
+        """
+        nodes = [int(v) for v in self.nodes]
+        factors = feature_factors(self.network, nodes, JOINT_LIMIT)
+        shape = self.cardinalities[n_fixed:]
+        for codes in np.ndindex(*self.cardinalities[:n_fixed]):
+            block = joint_given(factors, dict(zip(nodes, codes, strict=False)), nodes[n_fixed:])
+            yield np.broadcast_to(block, shape).reshape(-1)
+
+    # --- impossible evidence ----------------------------------------------------------------------------------
+
+    def check_rows(self, codes: np.ndarray, row_labels: Sequence[Any] | None = None) -> None:
+        """Raise if a row (r, n) has probability 0, naming the row and a minimal set of contradictory values.
+
+        Where a whole row is possible, so is every coalition of it. Nothing is raised with ``impossible="relax"``.
+        """
+        codes = self._checked_evidence(codes)
+        if self.impossible == "relax":
+            return
+        rows = np.flatnonzero(np.isneginf(self._log_probability(codes)))
+        if len(rows):
+            first = int(rows[0])
+            label = first if row_labels is None else row_labels[first]
+            raise ImpossibleEvidenceError(self._contradiction(codes[first], f"row {label}", len(rows)))
+
+    def _contradiction(self, evidence: np.ndarray, what: str, count: int) -> str:
+        culprits = minimal_contradiction(self._log_probability, evidence)
+        values = ", ".join(f"{self.features[v]}={self.states[v][evidence[v]]!r}" for v in culprits)
+        more = f" ({count - 1} more like it)" if count > 1 else ""
+        return (
+            f"{what} is impossible under the network{more}: it has probability 0 because of {values}. Correct the row, "
+            "give the network a positive probability there, or go on with impossible='relax'"
+        )
+
+    def _refuse_impossible(self, evidence: np.ndarray, rows: np.ndarray) -> None:
+        """The error that names the first impossible row of the evidence, unless the user wants to go on."""
+        if self.impossible == "raise":
+            raise ImpossibleEvidenceError(self._contradiction(evidence[rows[0]], f"evidence row {rows[0]}", len(rows)))
+
+    def _relaxed_expectations(
+        self, evidence: np.ndarray, vectors: Sequence[np.ndarray], terms: np.ndarray
+    ) -> np.ndarray:
+        """Expectations for evidence that is impossible as it stands."""
+        kept = relax_evidence(self._log_probability, evidence, np.argsort(self.nodes))
+        return relaxed_expectations(self.expectations, evidence, kept, vectors, terms)
+
+    def possible_evidence(self, evidence: np.ndarray) -> np.ndarray:
+        """What can be conditioned on: evidence (E, n) with impossible rows relaxed, or an error naming the first."""
+        evidence = self._checked_evidence(evidence)
+        rows = np.flatnonzero(np.isneginf(self._log_probability(evidence)))
+        if not len(rows):
+            return evidence
+        self._refuse_impossible(evidence, rows)
+        possible = evidence.copy()
+        possible[rows] = relax_evidence(self._log_probability, evidence[rows], np.argsort(self.nodes))
+        return possible
+
+    # --- the machinery ----------------------------------------------------------------------------------------
+
+    def _checked_evidence(self, evidence: np.ndarray) -> np.ndarray:
+        return checked_evidence(evidence, self.features, self.cardinalities)
+
+    def _checked_terms(
+        self, vectors: Sequence[np.ndarray], terms: np.ndarray
+    ) -> tuple[list[np.ndarray | None], np.ndarray]:
+        """Vectors per node (None where no term looks) and terms (T, nodes)."""
+        tables, used = checked_terms(vectors, terms, self.features, self.cardinalities)
+        by_node: list[np.ndarray | None] = [None] * self.n_nodes
+        node_terms = np.zeros((len(used), self.n_nodes), dtype=np.int64)
+        for node, table, column in zip(self.nodes, tables, used.T, strict=True):
+            by_node[node] = table
+            node_terms[:, node] = column
+        return by_node, node_terms
+
+    def _on_nodes(self, evidence: np.ndarray) -> np.ndarray:
+        """Evidence (E, n) per node: (nodes, E), -1 on latent nodes."""
+        codes = np.full((self.n_nodes, len(evidence)), -1, dtype=self.free.dtype)
+        if len(evidence):
+            for v in np.flatnonzero(evidence.max(axis=0) >= 0):
+                codes[self.nodes[v]] = evidence[:, v]
+        return codes
+
+    def _log_probability(self, evidence: np.ndarray) -> np.ndarray:
+        return self._inference.log_probability(self._on_nodes(evidence))

@@ -1,0 +1,151 @@
+"""Rows as users hold them (state labels) to rows as the house holds them (codes), and back.
+
+A value stands for the state whose label it equals. Where no label equals it, a value that *reads* the same as exactly
+one label does: ``1``, ``1.0`` and ``"1"`` are each other's match, and ``True`` matches ``"True"``. Nothing is ever
+guessed between two candidates.
+"""
+
+from collections.abc import Hashable, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from shap_asv.errors import RowsError, UnknownStateError
+
+
+def encode_rows(
+    rows: Any, features: Sequence[str], states: Sequence[Sequence[Hashable]], latent: Sequence[str]
+) -> np.ndarray:
+    """Codes (r, n) of rows given as DataFrame (columns by name), Series, or array-like in feature order.
+
+    O(r n), vectorised over rows; labels are matched once per distinct value of a column.
+    """
+    columns = _columns(rows, features, latent)
+    codes = np.empty((len(columns[0]), len(features)), dtype=np.int32) if columns else np.empty((0, 0), dtype=np.int32)
+    for v, column in enumerate(columns):
+        codes[:, v] = _encode_column(column, features[v], states[v])
+    return codes
+
+
+def decode_codes(codes: np.ndarray, states: Sequence[Sequence[Hashable]]) -> np.ndarray:
+    """Labels of codes (..., n) as an object array of the same shape."""
+    codes = np.asarray(codes)
+    labels = np.empty(codes.shape, dtype=object)
+    for v, known in enumerate(states):
+        table = np.empty(len(known), dtype=object)
+        table[:] = list(known)
+        labels[..., v] = table[codes[..., v]]
+    return labels
+
+
+def _columns(rows: Any, features: Sequence[str], latent: Sequence[str]) -> list[Any]:
+    """One column per feature, in feature order."""
+    if hasattr(rows, "columns") and hasattr(rows, "iloc"):
+        return _frame_columns(rows, features, latent)
+    if hasattr(rows, "index") and hasattr(rows, "iloc") and set(map(str, rows.index)) >= set(features):
+        return _frame_columns(rows.to_frame().T, features, latent)
+    array = rows if isinstance(rows, np.ndarray) else _object_array(rows)
+    if array.ndim == 1:
+        array = array[None, :]
+    if array.ndim != 2 or array.shape[1] != len(features):
+        raise RowsError(
+            f"rows of shape {array.shape} do not fit {len(features)} features ({', '.join(features)}); "
+            "give one column per feature in this order, or a DataFrame with these columns"
+        )
+    return [array[:, v] for v in range(len(features))]
+
+
+def _object_array(rows: Any) -> np.ndarray:
+    listed = list(rows)
+    nested = [list(row) if isinstance(row, (list, tuple, np.ndarray)) else row for row in listed]
+    if nested and all(isinstance(row, list) for row in nested):
+        if len({len(row) for row in nested}) > 1:
+            raise RowsError(f"rows have different lengths: {sorted({len(row) for row in nested})}")
+        array = np.empty((len(nested), len(nested[0])), dtype=object)
+        for i, row in enumerate(nested):
+            array[i] = row
+        return array
+    flat = np.empty(len(listed), dtype=object)
+    flat[:] = listed
+    return flat
+
+
+def _frame_columns(frame: Any, features: Sequence[str], latent: Sequence[str]) -> list[Any]:
+    position: dict[str, int] = {}
+    for i, column in enumerate(frame.columns):
+        if str(column) in position:
+            raise RowsError(f"column {column!r} occurs more than once; every feature needs exactly one column")
+        position[str(column)] = i
+    missing = [name for name in features if name not in position]
+    known = set(features)
+    surplus = [name for name in position if name not in known]
+    if missing:
+        close = get_close_matches(missing[0], surplus, n=1)
+        hint = f" (is the column {close[0]!r} meant?)" if close else ""
+        raise RowsError(f"column(s) missing: {', '.join(missing)}{hint}; the features are {', '.join(features)}")
+    if surplus:
+        unobserved = [name for name in surplus if name in set(latent)]
+        hint = f" ({', '.join(unobserved)}: in the network, but no feature)" if unobserved else ""
+        raise RowsError(
+            f"surplus column(s): {', '.join(surplus)}{hint}; the features are {', '.join(features)}. Drop them"
+        )
+    return [frame.iloc[:, position[name]] for name in features]
+
+
+def _encode_column(column: Any, feature: str, states: Sequence[Hashable]) -> np.ndarray:
+    import pandas as pd  # here, because the package must be quick to import
+
+    try:
+        inverse, distinct = pd.factorize(column)
+    except TypeError as error:  # a list, a dict or an array in a cell
+        raise RowsError(f"feature {feature!r} holds a value that cannot be a state: {error}") from None
+    missing = inverse < 0  # pandas numbers every kind of missing value -1
+    if missing.any():
+        row = int(np.flatnonzero(missing)[0])
+        raise RowsError(
+            f"row {row} has no value (NaN) for feature {feature!r}; impute it or drop the row "
+            f"(known states: {_listed(states)})"
+        )
+    table = np.empty(len(distinct), dtype=np.int32)
+    for i, value in enumerate(distinct):
+        code = match_state(value, states)
+        if code is None:
+            row = int(np.flatnonzero(inverse == i)[0])
+            raise UnknownStateError(
+                f"row {row}: {_plain(value)!r} is not a state of feature {feature!r}; known states: {_listed(states)}"
+            )
+        table[i] = code
+    return table[inverse]
+
+
+def match_state(value: Any, states: Sequence[Hashable]) -> int | None:
+    """Code of the state that a value stands for, or None.
+
+    Examples
+    --------
+    >>> match_state("no", ("yes", "no")), match_state(1.0, ("0", "1")), match_state("maybe", ("yes", "no"))
+    (1, 1, None)
+    """
+    value = _plain(value)
+    tests = (lambda state: type(state) is type(value) and state == value, lambda state: state == value)
+    for equal in (*tests, lambda state: str(state) == str(value), lambda state: _same_number(state, value)):
+        found = [code for code, state in enumerate(map(_plain, states)) if equal(state)]
+        if len(found) == 1:
+            return found[0]
+    return None
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _same_number(one: Any, other: Any) -> bool:
+    try:
+        return float(one) == float(other)
+    except (TypeError, ValueError):
+        return False
+
+
+def _listed(states: Sequence[Hashable]) -> str:
+    return ", ".join(repr(_plain(state)) for state in states)

@@ -1,0 +1,1 @@
+"""Exact inference: an elimination plan per network, a circuit per batch of evidence, terms run through it."""

@@ -1,0 +1,228 @@
+"""Exact inference on a network, in blocks: evidence and terms of any number through circuits of bounded size.
+
+What happens to one block: barren nodes (no evidence, no term at or below them) are dropped, the rest is eliminated by
+a plan that is kept for later calls (``elimination``), the evidence is compiled
+(``circuit``), and the terms run through it (``terms``).
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from shap_asv.backgrounds.discrete.drawing import (
+    draw_backward,
+    draw_backward_compiled,
+    draw_forward,
+    draw_forward_compiled,
+)
+from shap_asv.backgrounds.discrete.inference.circuit import Circuit, compile_evidence
+from shap_asv.backgrounds.discrete.inference.elimination import EliminationPlan, plan_elimination
+from shap_asv.backgrounds.discrete.inference.pairs import evaluate_pairs, split_pairs
+from shap_asv.backgrounds.discrete.inference.terms import (
+    TermColumns,
+    count_products,
+    evaluate_terms,
+    expected_sums,
+    number_terms,
+)
+from shap_asv.backgrounds.discrete.inference.triangulation import sample_workload
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
+
+ENTRY_LIMIT = 1 << 20
+"""Entries of one circuit (about 40 bytes each); evidence is split into blocks that stay below."""
+RESULT_LIMIT = 1 << 24
+"""Numbers held between the buckets while terms are evaluated; terms are split into blocks that stay below."""
+EVIDENCE_BLOCK = 1 << 15
+PATIENCE = 1e9
+"""Nanoseconds of work in numpy before the compiled kernels are loaded."""
+PLAN_ENTRIES_KEPT = 1 << 22
+"""Table entries of all plans that are kept."""
+_KERNELS = "shap_asv.backgrounds.discrete.inference.evidence_kernel"
+_SAMPLED_EVIDENCE = 64
+_NANOSECONDS_PER_CODE = 30.0
+_NANOSECONDS_PER_PRODUCT = 2.0
+
+
+class Inference:
+    """Queries on a network by node indices. Evidence is (nodes, E), terms are (T, nodes); nothing is checked here.
+
+    Parameters
+    ----------
+    network : DiscreteNetwork
+    features : bool array (nodes,)
+        Nodes that may carry evidence and terms.
+    """
+
+    def __init__(self, network: DiscreteNetwork, features: np.ndarray) -> None:
+        self.network = network
+        self._is_latent = ~features
+        above = np.zeros((network.n_nodes, network.n_nodes), dtype=bool)
+        for v, parents in enumerate(network.parents):
+            for p in parents:
+                above[:, v] |= above[:, p]
+                above[p, v] = True
+        self.ancestors = above
+        self._plans: dict[tuple[bytes, bool], EliminationPlan] = {}
+        self._workloads: dict[bool, np.ndarray] = {}
+        self._spent = 0.0
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_plans": {}}  # plans are quickly made again, and large
+
+    def uses_kernels(self, work: float) -> bool:
+        """Whether to run compiled, given the nanoseconds that numpy would take for what comes next.
+
+        Once loaded, kernels are used always. They are loaded when numpy has been busy for :data:`PATIENCE`, so that
+        small problems never wait for a compiler. Which way it goes changes no bit of a result.
+        """
+        self._spent += work
+        return self._spent > PATIENCE or _KERNELS in sys.modules
+
+    def with_ancestors(self, nodes: np.ndarray) -> np.ndarray:
+        """bool (nodes,) -> the smallest ancestral set that contains them."""
+        return np.asarray(nodes | self.ancestors[:, nodes].any(axis=1))
+
+    def plan(self, asked: np.ndarray, causal: bool = False) -> EliminationPlan:
+        """How variables are eliminated when evidence and terms are on the ``asked`` nodes, bool (nodes,)."""
+        relevant = self.with_ancestors(asked)
+        key = relevant.tobytes(), causal
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = plan_elimination(self.network, self._workload(causal), relevant)
+            if sum(kept.n_entries for kept in list(self._plans.values())) > PLAN_ENTRIES_KEPT:
+                self._plans = {}
+            self._plans[key] = plan
+        return plan
+
+    def _workload(self, causal: bool) -> np.ndarray:
+        if causal not in self._workloads:
+            latent = frozenset(np.flatnonzero(self._is_latent).tolist())
+            self._workloads[causal] = sample_workload(self.network, causal, latent)
+        return self._workloads[causal]
+
+    def is_causal(self, evidence: np.ndarray) -> bool:
+        """Whether most evidence (of a sample) holds, with a feature, all features above it."""
+        sample = evidence[:, :: max(1, evidence.shape[1] // _SAMPLED_EVIDENCE)] >= 0
+        known = sample | self._is_latent[:, None]
+        needed = self.ancestors.astype(np.float32) @ sample.astype(np.float32) > 0
+        return bool(2 * (known | ~needed).all(axis=0).sum() >= sample.shape[1])
+
+    def circuits(
+        self,
+        evidence: np.ndarray,
+        asked: np.ndarray,
+        causal: bool | None = None,
+        marks: np.ndarray | None = None,
+    ) -> Iterator[tuple[slice, Circuit]]:
+        """Circuits of consecutive blocks of evidence within :data:`ENTRY_LIMIT`, fit for terms on ``asked`` nodes.
+
+        Evidence rows whose ``marks`` (nodes, E) differ are kept apart.
+        """
+        causal = self.is_causal(evidence) if causal is None else causal
+        plan = self.plan(asked | (evidence.max(axis=1, initial=-1) >= 0), causal)
+        first, step = 0, EVIDENCE_BLOCK
+        while first < evidence.shape[1]:
+            where = slice(first, min(first + step, evidence.shape[1]))
+            compiled = self.uses_kernels((where.stop - first) * len(plan.buckets) * _NANOSECONDS_PER_CODE)
+            marked = None if marks is None else marks[:, where]
+            circuit = compile_evidence(plan, evidence[:, where], ENTRY_LIMIT, compiled, marked)
+            if circuit is None:
+                step = max(1, (where.stop - first) // 2)
+                continue
+            yield where, circuit
+            first = where.stop
+            if 4 * circuit.n_entries < ENTRY_LIMIT:
+                step = min(2 * step, EVIDENCE_BLOCK)
+
+    def log_probability(self, evidence: np.ndarray) -> np.ndarray:
+        """``log P(e)`` -> (E,), ``-inf`` where it is impossible."""
+        result = np.empty(evidence.shape[1])
+        for where, circuit in self.circuits(evidence, np.zeros(self.network.n_nodes, dtype=bool)):
+            result[where] = circuit.log_probability
+        return result
+
+    def expectations(
+        self, evidence: np.ndarray, vectors: Sequence[np.ndarray | None], terms: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """``E[prod of g | e]`` -> (E, T), and the evidence rows that are impossible (their values mean nothing).
+
+        ``vectors[v]`` is None for nodes that no term looks at.
+        """
+        result = np.empty((evidence.shape[1], len(terms)))
+        impossible = np.zeros(evidence.shape[1], dtype=bool)
+        numbered: dict[int, list[tuple[slice, TermColumns]]] = {}
+        for where, circuit in self.circuits(evidence, np.array([table is not None for table in vectors])):
+            impossible[where] = np.isneginf(circuit.log_probability)
+            for block, columns in _term_blocks(circuit, vectors, terms, numbered):
+                compiled = self.uses_kernels(count_products(circuit, columns) * _NANOSECONDS_PER_PRODUCT)
+                evaluate_terms(circuit, columns, result[where, block], compiled)
+        return result, np.flatnonzero(impossible)
+
+    def expected_sums(
+        self,
+        evidence: np.ndarray,
+        vectors: Sequence[np.ndarray | None],
+        terms: np.ndarray,
+        coefficients: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """``sum over t of coefficients[t] * E[term t | e]`` -> (E, k), and the evidence rows that are impossible.
+
+        Distinct evidence is multiplied out once.
+        """
+        result = np.zeros((evidence.shape[1], coefficients.shape[1]))
+        impossible = np.zeros(evidence.shape[1], dtype=bool)
+        numbered: dict[int, list[tuple[slice, TermColumns]]] = {}
+        for where, circuit in self.circuits(evidence, np.array([table is not None for table in vectors])):
+            impossible[where] = np.isneginf(circuit.log_probability)
+            for block, columns in _term_blocks(circuit, vectors, terms, numbered):
+                compiled = self.uses_kernels(count_products(circuit, columns) * _NANOSECONDS_PER_PRODUCT)
+                result[where] += expected_sums(circuit, columns, coefficients[block], compiled)
+        return result, np.flatnonzero(impossible)
+
+    def paired_expectations(
+        self, evidence: np.ndarray, vectors: Sequence[np.ndarray | None], terms: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """``E[prod of g of term q | evidence row q]`` -> (Q,), and the evidence rows that are impossible."""
+        result, functions, vectors = split_pairs(evidence, vectors, terms)
+        impossible = np.zeros(evidence.shape[1], dtype=bool)
+        for where, circuit in self.circuits(evidence, functions.max(axis=1, initial=0) > 0, marks=functions):
+            impossible[where] = np.isneginf(circuit.log_probability)
+            result[where] *= evaluate_pairs(circuit, vectors, functions[:, where])
+        return result, np.flatnonzero(impossible)
+
+    def draw(
+        self, evidence: np.ndarray, ancestral: bool, uniforms: np.ndarray, columns: np.ndarray
+    ) -> Iterator[tuple[slice, np.ndarray]]:
+        """Blocks of exact draws of the ``columns`` (node indices) under possible evidence: int32 (block, D, columns).
+
+        The order of elimination is always the same one, so that a draw depends on its evidence and its uniform numbers
+        alone.
+        """
+        wanted = np.zeros(self.network.n_nodes, dtype=bool)
+        wanted[columns] = True
+        wanted = self.with_ancestors(wanted)
+        compiled = self.uses_kernels(evidence.shape[1] * len(uniforms) * wanted.sum() * _NANOSECONDS_PER_CODE)
+        if ancestral:
+            forward = draw_forward_compiled if compiled else draw_forward
+            yield slice(0, evidence.shape[1]), forward(self.network, evidence, uniforms, columns, wanted)
+            return
+        backward = draw_backward_compiled if compiled else draw_backward
+        for where, circuit in self.circuits(evidence, wanted, causal=False):
+            yield where, backward(circuit, uniforms, columns)
+
+
+def _term_blocks(
+    circuit: Circuit,
+    vectors: Sequence[np.ndarray | None],
+    terms: np.ndarray,
+    numbered: dict[int, list[tuple[slice, TermColumns]]],
+) -> list[tuple[slice, TermColumns]]:
+    """Blocks of terms within :data:`RESULT_LIMIT`; numbered once per block size, which is a power of two."""
+    largest = max(1, RESULT_LIMIT // max(1, circuit.n_rows))
+    step = min(1 << (largest.bit_length() - 1), 1 << max(0, len(terms) - 1).bit_length())
+    if step not in numbered:
+        blocks = [slice(first, min(first + step, len(terms))) for first in range(0, len(terms), step)]
+        numbered[step] = [(block, number_terms(circuit.plan, vectors, terms[block])) for block in blocks]
+    return numbered[step]

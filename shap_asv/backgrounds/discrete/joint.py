@@ -1,0 +1,111 @@
+"""The joint distribution of the features as one table, for networks small enough to hold it."""
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
+from shap_asv.errors import BudgetExceededError
+
+_MOST_AXES = 64  # numpy's own limit
+
+
+Factor = tuple[tuple[int, ...], np.ndarray]
+"""The variables of a table, one per axis, and the table."""
+
+
+def feature_joint(network: DiscreteNetwork, feature_nodes: Sequence[int], limit: int) -> np.ndarray:
+    """``P(x_F) = sum over latent x of prod of CPTs``, one axis per feature in the given order.
+
+    Only the result, not the joint of all nodes, is ever held. O(features * result).
+
+    Raises
+    ------
+    BudgetExceededError
+        The table, or a product on the way to it, would have more than ``limit`` entries.
+    """
+    cards = network.cardinalities
+    _check_size([cards[v] for v in feature_nodes], limit)
+    joint = np.ones(tuple(cards[v] for v in feature_nodes))
+    for variables, table in feature_factors(network, feature_nodes, limit):
+        joint *= _aligned(table, variables, tuple(feature_nodes))
+    return joint
+
+
+def feature_factors(network: DiscreteNetwork, feature_nodes: Sequence[int], limit: int) -> list[Factor]:
+    """Tables whose product is ``P(x_F)``: latent nodes are eliminated one by one, smallest product first."""
+    cards = network.cardinalities
+    factors: list[Factor] = [((v, *network.parents[v]), network.tables[v]) for v in range(network.n_nodes)]
+    latent = set(range(network.n_nodes)) - set(feature_nodes)
+    while latent:
+        scopes = {v: {u for variables, _ in factors if v in variables for u in variables} for v in latent}
+        v = min(latent, key=lambda u: (math.prod(cards[w] for w in scopes[u]), -u))
+        latent.remove(v)
+        _check_size([cards[u] for u in scopes[v]], limit)
+        axes = (v, *sorted(scopes[v] - {v}))
+        product = np.ones(tuple(cards[u] for u in axes))
+        for variables, table in factors:
+            if v in variables:
+                product = product * _aligned(table, variables, axes)
+        factors = [factor for factor in factors if v not in factor[0]]
+        factors.append((axes[1:], product.sum(axis=0)))
+    return factors
+
+
+@lru_cache(maxsize=64)
+def largest_product(network: DiscreteNetwork, feature_nodes: tuple[int, ...]) -> int:
+    """Entries of the largest table that :func:`feature_factors` makes, without making it; 0 without latent nodes."""
+    cards = network.cardinalities
+    scopes = [frozenset((v, *network.parents[v])) for v in range(network.n_nodes)]
+    latent = set(range(network.n_nodes)) - set(feature_nodes)
+    largest = 0
+    while latent:
+        joined = {v: frozenset().union(*(scope for scope in scopes if v in scope)) for v in latent}
+        v = min(latent, key=lambda u: (math.prod(cards[w] for w in joined[u]), -u))
+        latent.remove(v)
+        largest = max(largest, math.prod(cards[u] for u in joined[v]))
+        scopes = [scope for scope in scopes if v not in scope] + [joined[v] - {v}]
+    return largest
+
+
+def joint_given(factors: Sequence[Factor], fixed: Mapping[int, int], free: Sequence[int]) -> np.ndarray | float:
+    """The product of the factors where the ``fixed`` variables have these codes, one axis per ``free`` variable.
+
+    Axes along which the product is constant have length 1.
+    """
+    product: np.ndarray | float = 1.0
+    for variables, table in factors:
+        part = table[tuple(fixed.get(v, slice(None)) for v in variables)]
+        product = product * _aligned(part, tuple(v for v in variables if v not in fixed), tuple(free))
+    return product
+
+
+def _check_size(cards: list[int], limit: int) -> None:
+    size = math.prod(cards)
+    if size > limit or len(cards) > _MOST_AXES:
+        raise BudgetExceededError(
+            f"the joint table of the features needs {size} entries over {len(cards)} variables; the limit is {limit} "
+            f"entries and {_MOST_AXES} variables"
+        )
+
+
+def _aligned(table: np.ndarray, variables: tuple[int, ...], axes: tuple[int, ...]) -> np.ndarray:
+    """A table over ``variables`` with axes ordered as ``axes``, length 1 where it does not depend."""
+    places = [axes.index(u) for u in variables]
+    shape = [1] * len(axes)
+    for place, size in zip(places, table.shape, strict=True):
+        shape[place] = size
+    return table.transpose(np.argsort(places)).reshape(shape)
+
+
+def rough(count: int) -> str:
+    """A count in three digits, past what a double holds too.
+
+    Examples
+    --------
+    >>> rough(1234567), rough(2**5000)
+    ('1.23e+06', '1e+1505')
+    """
+    return f"{count:.3g}" if count < 10**300 else f"1e+{math.floor(math.log10(count))}"

@@ -1,0 +1,283 @@
+"""A table as a background, without a graph: for any coalition, the rest comes from *donors* that look alike.
+
+``nu(S) = sum_k w_k(x_S) M(x_S, donor_k)``: training row k lends the features outside S, all of them together, so that
+their dependence is kept whatever it is. Two things make donors good:
+
+- **adjustment**. A donor is rarely just like x_S. What it lends is therefore not its value but its *residual*: with m
+  the conditional mean of the rest given S (:mod:`~shap_asv.backgrounds.smoothers`), the lent value is
+  ``m(x_S) + (X^k - m(X^k_S))``, the residual being that of a fit without row k. For linear Gaussian tables this is all
+  there is to it, and every row is as good a donor as any other.
+- **weights**. Spread, shape and shares of categories depend on x_S as well; weights from forests of several leaf sizes
+  (:mod:`~shap_asv.backgrounds.leaf_weights`) prefer donors near x_S, as far as held-out rows ask for it.
+
+Categories, numbers with gaps, and numbers with an atom or few values (at most five) are lent as they are. Whole numbers
+are rounded and held inside of the range of the table. One mean and one set of forests per coalition, grown when it is
+first asked for, from a seed that belongs to the coalition: results do not depend on the order of the questions.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from shap_asv.backgrounds.contract import Conditions
+from shap_asv.backgrounds.leaf_weights import N_TREES, LeafWeights
+from shap_asv.backgrounds.patterns import checked_evidence, checked_uniforms, patterns
+from shap_asv.backgrounds.smoothers import Smoother
+from shap_asv.backgrounds.tables import TableCodec
+from shap_asv.errors import ArgumentError, TableError
+
+FEW_VALUES = 5
+ATOM = 0.1
+N_EVENTS = 16  # quantiles per number that the weights are judged by
+KEPT_COALITIONS = 512
+
+
+@dataclass(frozen=True, eq=False)
+class Lending:
+    """What one coalition needs: the residuals that donors lend, their weights, and an order that neighbours share."""
+
+    adjusted: np.ndarray
+    smoother: Smoother | None
+    weights: LeafWeights
+    order: np.ndarray
+
+
+class ConditionalTable:
+    """The rows of a table as donors; any coalition, numbers and categories, no graph.
+
+    Parameters
+    ----------
+    data : DataFrame or array (r, n)
+        Numbers, categories, strings, bools, missing values.
+    adjust : bool
+        Lend residuals about the conditional mean (see the module), rather than plain values.
+    n_trees : int
+        Per leaf size.
+    n_donors : int
+        More rows than this are thinned to so many at random: fits and draws cost in proportion.
+    seed : int
+
+    Notes
+    -----
+    A row to explain that has a missing number where the table had none counts as the mean there; the model still sees
+    that it is missing. A category that the table does not have is an error when rows are read.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rng = np.random.default_rng(0)
+    >>> sex = rng.choice(["f", "m"], 400)
+    >>> table = pd.DataFrame({"sex": sex, "height": np.where(sex == "m", 178.0, 165.0) + 6 * rng.normal(size=400)})
+    >>> background = ConditionalTable(table)
+    >>> rows, weights = background.weighted(np.array([[1.0, np.nan]]))  # a man
+    >>> rows.shape, weights.sum().round(12).item()
+    ((1, 400, 2), 1.0)
+    >>> round((weights[0] @ rows[0, :, 1]).item())
+    178
+    """
+
+    conditions_on: ClassVar[Conditions] = "any"
+    free: ClassVar[np.float64] = np.float64("nan")
+    graph: ClassVar[None] = None
+    latent: tuple[str, ...] = ()
+    n_uniforms = 1
+
+    def __init__(
+        self, data: Any, adjust: bool = True, n_trees: int = N_TREES, n_donors: int = 4000, seed: int = 0
+    ) -> None:
+        if n_trees < 1 or n_donors < 1:
+            raise ArgumentError(f"n_trees={n_trees} and n_donors={n_donors}: both must be at least 1")
+        self._codec = TableCodec.learn(data)
+        self.features: tuple[str, ...] = self._codec.names
+        rows = self._codec.read(data)
+        if len(rows) < 2:
+            raise TableError(f"donors are needed: the table has {len(rows)} row(s), at least 2 make sense")
+        if len(rows) > n_donors:
+            kept = np.random.default_rng([seed, len(rows)]).permutation(len(rows))[:n_donors]
+            rows = rows[np.sort(kept)]
+        self.rows: np.ndarray = rows
+        self.adjust, self.n_trees, self.seed = adjust, n_trees, seed
+        self._lendings: OrderedDict[bytes, Lending] = OrderedDict()
+        self._filling = _column_means(rows)
+        self._movable = np.array([self._can_move(k) for k in range(self.n_features)]) & adjust
+
+    def only(self, features: Sequence[str], impossible: str) -> "ConditionalTable":
+        """The table with some of the columns, in this order."""
+        kept = [self.features.index(str(name)) for name in features]
+        model = copy(self)
+        model.features = tuple(self.features[i] for i in kept)
+        model._codec = self._codec.only(model.features)
+        model.rows, model._lendings = self.rows[:, kept], OrderedDict()
+        model._filling, model._movable = self._filling[kept], self._movable[kept]
+        return model
+
+    @property
+    def n_features(self) -> int:
+        return len(self.features)
+
+    def describe(self) -> str:
+        what = "adjusted donors" if self.adjust else "donors"
+        return f"{what}, {self.n_features} features, {len(self.rows)} rows"
+
+    def __repr__(self) -> str:
+        return f"ConditionalTable({self.describe()})"
+
+    # --- rows -----------------------------------------------------------------------------------------------
+
+    def read(self, data: Any) -> np.ndarray:
+        """Rows float (r, n): numbers as they are (+inf where missing), categories as codes."""
+        return self._codec.read(data)
+
+    def inputs(self, rows: np.ndarray) -> Any:
+        """What a model is called with, in the dtypes of the table."""
+        return self._codec.inputs(rows)
+
+    def labels(self, rows: np.ndarray) -> np.ndarray | None:
+        return self._codec.labels(rows)
+
+    def check(self, rows: np.ndarray) -> None:
+        self._codec.check(rows)
+
+    # --- conditioning ---------------------------------------------------------------------------------------
+
+    def weighted(self, evidence: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Every donor at every evidence row: rows (E, K, n) and weights (E, K) that sum to one. O(E K (n + trees))."""
+        evidence = checked_evidence(evidence, self.n_features)
+        count = len(self.rows)
+        rows, weights = np.empty((len(evidence), count, self.n_features)), np.empty((len(evidence), count))
+        for members, chosen in patterns(evidence):
+            lending = self._lending(members)
+            weights[chosen] = lending.weights.weights(self._design(evidence[chosen], members))
+            for e, lent in self._lent(
+                evidence, members, chosen, lending, np.arange(count)[None].repeat(len(chosen), 0)
+            ):
+                rows[e] = lent
+        return rows, weights
+
+    def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+        """Rows (E, D, n): a uniform number picks the donor, by the inverse of the cumulated weights.
+
+        Donors stand in the order of the first principal component of what they lend, so that uniform numbers that are
+        spread evenly give donors that are. uniforms : (D, 1).
+        """
+        evidence = checked_evidence(evidence, self.n_features)
+        levels = checked_uniforms(uniforms, self.n_uniforms)[:, 0]
+        result = np.empty((len(evidence), len(levels), self.n_features))
+        for members, chosen in patterns(evidence):
+            lending = self._lending(members)
+            weights = lending.weights.weights(self._design(evidence[chosen], members))
+            bounds = np.cumsum(weights[:, lending.order], axis=1)
+            picked = np.empty((len(chosen), len(levels)), dtype=np.intp)
+            for e, edges in enumerate(bounds):
+                # the last edge may miss one by rounding, and a donor without weight is never picked
+                picked[e] = lending.order[np.searchsorted(edges, levels * edges[-1], side="right")]
+            for e, lent in self._lent(evidence, members, chosen, lending, picked):
+                result[e] = lent
+        return result
+
+    # --- the machinery --------------------------------------------------------------------------------------
+
+    def _lent(
+        self, evidence: np.ndarray, members: np.ndarray, chosen: np.ndarray, lending: Lending, picked: np.ndarray
+    ) -> Iterator[tuple[int, np.ndarray]]:
+        """(evidence row, rows (K, n)) that the picked donors make for it."""
+        moved = lending.adjusted
+        means = lending.smoother.predict(self._design(evidence[chosen], members)) if lending.smoother else None
+        whole = np.array([self._codec.kinds[k].whole for k in moved], dtype=bool)
+        low, high = self.rows[:, moved].min(axis=0), self.rows[:, moved].max(axis=0)
+        for place, e in enumerate(chosen):
+            rows = self.rows[picked[place]]
+            rows[:, members] = evidence[e, members]
+            if means is not None and lending.smoother is not None:
+                values = means[place] + lending.smoother.held_out[picked[place]]
+                rows[:, moved] = np.where(whole, np.clip(np.rint(values), low, high), values)
+            yield int(e), rows
+
+    def _lending(self, members: np.ndarray) -> Lending:
+        key = np.packbits(members).tobytes()
+        if key in self._lendings:
+            self._lendings.move_to_end(key)
+        else:
+            self._lendings[key] = self._fit(members, np.random.default_rng([self.seed, *key]))
+            if len(self._lendings) > KEPT_COALITIONS:
+                self._lendings.popitem(last=False)
+        return self._lendings[key]
+
+    def _fit(self, members: np.ndarray, rng: np.random.Generator) -> Lending:
+        matrix = self._design(self.rows, members)
+        moved = np.flatnonzero(~members & self._movable) if members.any() else np.empty(0, dtype=np.intp)
+        kept = np.flatnonzero(~members & ~np.isin(np.arange(self.n_features), moved))
+        smoother = Smoother.fit(matrix, self.rows[:, moved], rng) if len(moved) else None
+        left = smoother.held_out if smoother else np.empty((len(self.rows), 0))
+        spread = self.rows[:, moved].std(axis=0)
+        left = left / np.where(spread > 0, spread, 1.0)
+        plain = self._columns(self.rows, kept)
+        targets = _standardised(np.hstack([left, plain]))
+        if not members.any() or members.all():
+            weights = LeafWeights((), np.ones(1), len(self.rows))
+        else:
+            events = np.hstack([_half_lines(left), _half_lines(plain)])
+            # sizes of residuals too, so that trees split where the spread changes and the mean does not
+            splits = np.hstack([targets, _standardised(np.abs(left))])
+            weights = LeafWeights.fit(matrix, splits, events, self.n_trees, rng)
+        return Lending(moved, smoother, weights, _principal_order(targets))
+
+    def _can_move(self, feature: int) -> bool:
+        """Whether a residual may be added to the feature: a number without gaps, without atoms, with many values."""
+        kind = self._codec.kinds[feature]
+        if kind.category or kind.missing:
+            return False
+        values, counts = np.unique(self.rows[:, feature], return_counts=True)
+        return len(values) > FEW_VALUES and (kind.whole or counts.max() <= max(2, ATOM * len(self.rows)))
+
+    def _design(self, rows: np.ndarray, members: np.ndarray) -> np.ndarray:
+        """The features of the coalition as columns of a regression."""
+        return self._columns(rows, np.flatnonzero(members))
+
+    def _columns(self, rows: np.ndarray, features: np.ndarray) -> np.ndarray:
+        """Numbers (gaps filled, and a column that says where they were), categories as one column per code."""
+        columns = []
+        for k in features:
+            kind, values = self._codec.kinds[k], rows[:, k]
+            if kind.category:
+                columns += [(values == code).astype(float) for code in range(kind.n_codes)]
+                continue
+            columns.append(np.where(np.isinf(values), self._filling[k], values))
+            if kind.missing:
+                columns.append(np.isinf(values).astype(float))
+        return np.stack(columns, axis=1) if columns else np.empty((len(rows), 0))
+
+
+def _column_means(rows: np.ndarray) -> np.ndarray:
+    known = np.isfinite(rows)
+    return np.where(known, rows, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+
+
+def _standardised(matrix: np.ndarray) -> np.ndarray:
+    spread = matrix.std(axis=0)
+    varies = spread > 1e-12
+    return (matrix[:, varies] - matrix[:, varies].mean(axis=0)) / spread[varies]
+
+
+def _half_lines(matrix: np.ndarray) -> np.ndarray:
+    """[x <= q] for quantiles q of every column, 0/1 (r, events); columns that never change have none."""
+    events = []
+    for column in matrix.T:
+        cuts = np.unique(np.quantile(column, (np.arange(N_EVENTS) + 0.5) / N_EVENTS))
+        events.append((column[:, None] <= cuts[cuts < column.max()]).astype(float))
+    return np.hstack(events) if events else np.empty((len(matrix), 0))
+
+
+def _principal_order(matrix: np.ndarray) -> np.ndarray:
+    """Rows sorted along the direction in which they vary most."""
+    if not matrix.shape[1]:
+        return np.arange(len(matrix))
+    _, vectors = np.linalg.eigh(matrix.T @ matrix)
+    direction = vectors[:, -1]
+    # an eigenvector has no sign of its own; this one does not depend on the library
+    direction = direction * np.sign(direction[np.argmax(np.abs(direction))])
+    return np.argsort(matrix @ direction, kind="stable")

@@ -1,0 +1,357 @@
+"""The background of jointly Gaussian features: every coalition can be conditioned on, in closed form.
+
+``X_rest | x_S`` is Gaussian again; its mean is linear in ``x_S`` and its covariance does not depend on the values
+(:mod:`shap_asv.backgrounds.gaussian_algebra`). So each coalition is factorised once, however many rows are explained.
+Linear models need the mean alone and are exact; other models get draws, with the same uniform numbers for every
+coalition and row.
+
+Latent nodes need no treatment: dropping the rows and columns of a covariance *is* integrating them out.
+"""
+
+from collections.abc import Iterator, Sequence
+from copy import copy
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from shap_asv.backgrounds.contract import Conditions
+from shap_asv.backgrounds.gaussian_algebra import SLACK, Conditioned, checked_moments, condition
+from shap_asv.backgrounds.gaussian_networks import is_linear_gaussian, read_linear_gaussian
+from shap_asv.backgrounds.patterns import checked_evidence, checked_uniforms, patterns, rowwise_product
+from shap_asv.backgrounds.tables import TableCodec
+from shap_asv.errors import ImpossibleEvidenceError, RowsError, TableError, UnknownFeatureError, UnknownMethodError
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+    from shap_asv.backgrounds.copula import CopulaModel
+
+
+class GaussianModel:
+    """Features with a joint Gaussian distribution.
+
+    Parameters
+    ----------
+    mean : array (m,) or Series
+    covariance : array (m, m) or DataFrame
+        Symmetric and positive semidefinite. It may be singular: see ``impossible``.
+    names : sequence of str, optional
+        Names of the m variables; those of a Series or DataFrame, or "Feature 0", ... by default.
+    features : sequence of str, optional
+        The players, in this order; all variables by default. The others are latent.
+    impossible : {"raise", "relax"}
+        What happens to evidence that a singular covariance rules out (another value of a constant, columns that do not
+        add up as they must): an :class:`~shap_asv.errors.ImpossibleEvidenceError`, or the part that contradicts is
+        ignored (the model still sees the values).
+
+    Examples
+    --------
+    >>> background = GaussianModel([0.0, 1.0], [[1.0, 0.5], [0.5, 1.0]], ["a", "b"])
+    >>> background.means(np.array([[np.nan, np.nan], [2.0, np.nan]])).tolist()
+    [[0.0, 1.0], [2.0, 2.0]]
+    >>> background.draws(np.array([[2.0, np.nan]]), np.array([[0.5, 0.5], [0.5, 0.975]])).round(3).tolist()
+    [[[2.0, 2.0], [2.0, 3.697]]]
+    """
+
+    conditions_on: ClassVar[Conditions] = "any"
+    free: ClassVar[np.float64] = np.float64("nan")
+
+    def __init__(
+        self,
+        mean: Any,
+        covariance: Any,
+        names: Sequence[str] | None = None,
+        features: Sequence[str] | None = None,
+        impossible: str = "raise",
+    ) -> None:
+        if impossible not in ("raise", "relax"):
+            raise UnknownMethodError(f"impossible={impossible!r} is not known; use 'raise' or 'relax'")
+        known = _names_of(mean, covariance, names)
+        self.names: tuple[str, ...] = known or tuple(f"Feature {k}" for k in range(np.size(mean)))
+        all_means, all_covariances, _ = checked_moments(mean, covariance, self.names)
+        self.features: tuple[str, ...] = _chosen(features, self.names)
+        self.latent: tuple[str, ...] = tuple(name for name in self.names if name not in set(self.features))
+        kept = [self.names.index(name) for name in self.features]
+        self.mean: np.ndarray = all_means[kept]
+        self.covariance: np.ndarray = all_covariances[np.ix_(kept, kept)]
+        self._scale = np.where(np.diag(self.covariance) > 0, np.sqrt(np.diag(self.covariance)), 1.0)
+        self._correlation = self.covariance / np.outer(self._scale, self._scale)
+        self._conditioned: dict[bytes, Conditioned] = {}
+        self.graph: nx.DiGraph | None = None
+        self.impossible = impossible
+        self._codec = _plain_codec(self.features, named=known is not None)
+
+    # --- ways to make one -----------------------------------------------------------------------------------
+
+    @classmethod
+    def fit(
+        cls, data: Any, marginals: str = "gaussian", shrinkage: float = 0.0, impossible: str = "raise"
+    ) -> "GaussianModel | CopulaModel":
+        """The Gaussian (or, with ``marginals="empirical"``, the Gaussian copula) of a table of numbers. O(r n^2).
+
+        Parameters
+        ----------
+        data : DataFrame or array (r, n)
+            Numbers without gaps; categories and missing values are refused, with the name of what takes them.
+        marginals : {"gaussian", "empirical"}
+            ``"empirical"``: each feature keeps its own distribution, and only the dependence is Gaussian; a
+            :class:`~shap_asv.backgrounds.copula.CopulaModel`.
+        shrinkage : float in [0, 1]
+            Covariances between features are multiplied by ``1 - shrinkage``: for tables with few rows.
+        """
+        from shap_asv.backgrounds.copula import CopulaModel
+
+        if marginals not in ("gaussian", "empirical"):
+            raise UnknownMethodError(f"marginals={marginals!r} is not known; use 'gaussian' or 'empirical'")
+        if marginals == "empirical":
+            return CopulaModel(data, shrinkage=shrinkage)
+        codec, rows = read_numbers(data)
+        covariance = shrunk(np.cov(rows.T, ddof=1).reshape(rows.shape[1], -1), shrinkage)
+        model = cls(rows.mean(axis=0), covariance, codec.names, impossible=impossible)
+        model._codec = codec
+        return model
+
+    @classmethod
+    def from_network(
+        cls, network: Any, features: Sequence[str] | None = None, impossible: str = "raise"
+    ) -> "GaussianModel":
+        """pgmpy's ``LinearGaussianBayesianNetwork``; nodes that are not ``features`` (or that it calls latent) are
+        latent.
+        """
+        plain = read_linear_gaussian(network)
+        if features is None:
+            features = [name for name in plain.names if name not in plain.latent]
+        mean, covariance = plain.moments()
+        model = cls(mean, covariance, plain.names, features, impossible)
+        import networkx as nx
+
+        model.graph = nx.DiGraph()
+        model.graph.add_nodes_from(plain.names)
+        model.graph.add_edges_from((str(cause), str(effect)) for cause, effect in network.edges())
+        return model
+
+    @classmethod
+    def read_as(cls, thing: Any, names: Sequence[str] | None = None) -> "GaussianModel | None":
+        """What a user may hand over for a Gaussian: one of ours, shap's ``(mean, covariance)``, pgmpy's network.
+
+        None if it is none of these.
+        """
+        if isinstance(thing, cls):
+            return thing
+        if is_linear_gaussian(thing):
+            return cls.from_network(thing, names)
+        if isinstance(thing, tuple) and len(thing) == 2 and np.ndim(thing[0]) == 1 and np.ndim(thing[1]) == 2:
+            return cls(thing[0], thing[1], names)
+        return None
+
+    def only(self, features: Sequence[str], impossible: str) -> "GaussianModel":
+        """The same distribution with these features, in this order; the other variables are latent."""
+        model = copy(self)
+        kept = [self.features.index(str(name)) for name in features]
+        model.features = tuple(self.features[i] for i in kept)
+        model.latent = tuple(name for name in self.names if name not in set(model.features))
+        model.mean, model.covariance = self.mean[kept], self.covariance[np.ix_(kept, kept)]
+        model._scale, model._correlation = self._scale[kept], self._correlation[np.ix_(kept, kept)]
+        model._codec = self._codec.only(model.features)
+        model._conditioned, model.impossible = {}, impossible
+        return model
+
+    # --- rows -----------------------------------------------------------------------------------------------
+
+    @property
+    def n_features(self) -> int:
+        return len(self.features)
+
+    @property
+    def n_uniforms(self) -> int:
+        """Uniform numbers that a draw takes: one per feature."""
+        return len(self.features)
+
+    def describe(self) -> str:
+        hidden = f", {len(self.latent)} latent" if self.latent else ""
+        return f"Gaussian, {self.n_features} features{hidden}"
+
+    def __repr__(self) -> str:
+        return f"GaussianModel({self.describe()})"
+
+    def read(self, data: Any) -> np.ndarray:
+        """Rows float (r, n) of a DataFrame (columns by name) or an array (columns by position)."""
+        rows = self._codec.read(data)
+        self.check(rows)
+        return rows
+
+    def inputs(self, rows: np.ndarray) -> Any:
+        """What a model is called with; integer columns are rounded here."""
+        return self._codec.inputs(rows)
+
+    def labels(self, rows: np.ndarray) -> np.ndarray | None:
+        return self._codec.labels(rows)
+
+    def check(self, rows: np.ndarray) -> None:
+        """Raise where a row is not a row of finite numbers, or contradicts a singular covariance."""
+        self._codec.check(rows)
+        refuse_missing(rows, self.features)
+        if self.impossible == "raise" and len(rows):
+            everything = self._condition(np.ones(self.n_features, dtype=bool))
+            self._refuse(np.asarray(rows, dtype=float), np.arange(len(rows)), everything)
+
+    # --- conditioning ---------------------------------------------------------------------------------------
+
+    def means(self, evidence: np.ndarray) -> np.ndarray:
+        """``E[X | e_S]`` float (E, n); the entries of S are the evidence. O(n^3) per coalition, O(n^2) per row."""
+        evidence = self._evidence(evidence)
+        result = evidence.copy()
+        for rows, given in self._groups(evidence):
+            result[np.ix_(rows, given.rest)] = self._rest_means(evidence[rows], given)
+        return result
+
+    def covariances(self, coalitions: np.ndarray) -> np.ndarray:
+        """``Cov[X | X_S]`` float (m, n, n) for coalitions bool (m, n): zero in the rows and columns of S."""
+        coalitions = np.asarray(coalitions, dtype=bool)
+        result = np.zeros((len(coalitions), self.n_features, self.n_features))
+        for k, members in enumerate(coalitions):
+            given = self._condition(members)
+            factor = given.factor * self._scale[given.rest][:, None]
+            result[k][np.ix_(given.rest, given.rest)] = factor @ factor.T
+        return result
+
+    def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+        """Rows (E, D, n) from ``X | e_S``: conditional mean plus Cholesky factor times normal quantiles.
+
+        Parameters
+        ----------
+        evidence : float (E, n), NaN where free
+        uniforms : float (D, n) in [0, 1); column k moves feature k, in every coalition.
+        """
+        from scipy.special import ndtri
+
+        evidence = self._evidence(evidence)
+        uniforms = checked_uniforms(uniforms, self.n_uniforms)
+        tiny = np.finfo(float).tiny
+        normals = ndtri(np.clip(uniforms, tiny, 1 - 2**-53))
+        result = np.empty((len(evidence), len(uniforms), self.n_features))
+        result[:] = evidence[:, None, :]
+        for rows, given in self._groups(evidence):
+            noise = rowwise_product(normals[:, given.rest], given.factor.T) * self._scale[given.rest]
+            centre = self._rest_means(evidence[rows], given)
+            for k, feature in enumerate(given.rest):
+                result[rows, :, feature] = centre[:, k, None] + noise[:, k]
+        return result
+
+    # --- the machinery --------------------------------------------------------------------------------------
+
+    def _evidence(self, evidence: np.ndarray) -> np.ndarray:
+        evidence = checked_evidence(evidence, self.n_features)
+        refuse_missing(evidence, self.features)
+        return evidence
+
+    def _groups(self, evidence: np.ndarray) -> Iterator[tuple[np.ndarray, Conditioned]]:
+        for members, rows in patterns(evidence):
+            given = self._condition(members)
+            if self.impossible == "raise":
+                self._refuse(evidence[rows], rows, given)
+            yield rows, given
+
+    def _condition(self, members: np.ndarray) -> Conditioned:
+        key = np.packbits(members).tobytes()
+        if key not in self._conditioned:
+            self._conditioned[key] = condition(self._correlation, members)
+        return self._conditioned[key]
+
+    def _standardised(self, evidence: np.ndarray, given: Conditioned) -> np.ndarray:
+        return (evidence[:, given.known] - self.mean[given.known]) / self._scale[given.known]
+
+    def _rest_means(self, evidence: np.ndarray, given: Conditioned) -> np.ndarray:
+        shift = rowwise_product(self._standardised(evidence, given), given.gain.T)
+        return self.mean[given.rest] + self._scale[given.rest] * shift
+
+    def _refuse(self, evidence: np.ndarray, numbers: np.ndarray, given: Conditioned) -> None:
+        """An error that names (by its number) the first row that moves along a direction without variance."""
+        if not given.constant.shape[1]:
+            return
+        z = self._standardised(evidence, given)
+        moved = np.abs(z @ given.constant)
+        bad = (moved > SLACK * np.maximum(1.0, np.abs(z).max(axis=1, initial=0.0))[:, None]).any(axis=1)
+        if bad.any():
+            r = int(np.flatnonzero(bad)[0])
+            direction = given.constant[:, int(moved[r].argmax())]
+            involved = given.known[np.abs(direction) > 0.01]
+            values = ", ".join(f"{self.features[k]}={evidence[r, k]:g}" for k in involved)
+            raise ImpossibleEvidenceError(
+                f"evidence row {numbers[r]} contradicts the covariance, which is singular: {values} cannot occur "
+                "together with the fixed relation between these features (a constant, or columns that determine one "
+                "another). Correct the row, give the covariance some variance there, or go on with impossible='relax'"
+            )
+
+
+def read_numbers(data: Any) -> tuple[TableCodec, np.ndarray]:
+    """The codec and the rows of a table that has numbers only, at least two rows and no gaps."""
+    codec = TableCodec.learn(data)
+    for name, kind in zip(codec.names, codec.kinds, strict=True):
+        if kind.category:
+            raise TableError(
+                f"column {name!r} holds categories; a Gaussian is about numbers. Use ConditionalTable, or drop it"
+            )
+        if kind.missing:
+            raise TableError(
+                f"column {name!r} has missing values; a Gaussian needs complete rows. Impute, or use ConditionalTable"
+            )
+    rows = codec.read(data)
+    if len(rows) < 2:
+        raise TableError(f"a covariance needs at least two rows, not {len(rows)}")
+    return codec, rows
+
+
+def shrunk(covariance: np.ndarray, shrinkage: float) -> np.ndarray:
+    """Entries off the diagonal times ``1 - shrinkage``."""
+    if not 0 <= shrinkage <= 1:
+        raise TableError(f"shrinkage={shrinkage!r} is not a number from 0 (none) to 1 (independent features)")
+    return (1 - shrinkage) * covariance + shrinkage * np.diag(np.diag(covariance))
+
+
+def refuse_missing(rows: np.ndarray, features: tuple[str, ...]) -> None:
+    bad = np.argwhere(np.isinf(rows))
+    if len(bad):
+        r, k = bad[0]
+        raise RowsError(f"row {r} has no value for {features[k]!r}, and a Gaussian needs one; impute it")
+
+
+def _names_of(mean: Any, covariance: Any, names: Sequence[str] | None) -> tuple[str, ...] | None:
+    if names is not None:
+        known = tuple(map(str, names))
+        if len(known) != np.size(mean):
+            raise TableError(f"{np.size(mean)} variables need as many names, not {len(known)}: {', '.join(known)}")
+    else:
+        index = getattr(mean, "index", None)
+        index = getattr(covariance, "columns", None) if index is None or callable(index) else index
+        if index is None:
+            return None
+        known = tuple(map(str, index))
+        columns = getattr(covariance, "columns", None)
+        if columns is not None and tuple(map(str, columns)) != known:
+            raise TableError(
+                f"the mean is about {', '.join(known)}, the covariance about {', '.join(map(str, columns))}; give "
+                "both in one order"
+            )
+    if len(set(known)) < len(known):
+        raise TableError(f"a name occurs more than once among {', '.join(known)}")
+    return known
+
+
+def _chosen(features: Sequence[str] | None, names: tuple[str, ...]) -> tuple[str, ...]:
+    chosen = names if features is None else tuple(map(str, features))
+    unknown = [name for name in chosen if name not in names]
+    if unknown or not chosen or len(set(chosen)) < len(chosen):
+        why = f"there is no variable {unknown[0]!r}" if unknown else "none is named" if not chosen else "one is twice"
+        raise UnknownFeatureError(f"features {list(chosen)}: {why}; the variables are {', '.join(names)}")
+    return chosen
+
+
+def _plain_codec(features: tuple[str, ...], named: bool) -> TableCodec:
+    """Floats: a DataFrame where the variables have names, an array where nobody named them."""
+    row = np.zeros((1, len(features)))
+    if not named:
+        return TableCodec.learn(row)
+    import pandas as pd
+
+    return TableCodec.learn(pd.DataFrame(row, columns=list(features)))

@@ -1,0 +1,153 @@
+"""How much each training row counts at a point: weights from forests of several leaf sizes, mixed as held-out rows ask.
+
+A tree that predicts Y from A puts a query into a leaf; the training rows of that leaf share its weight, and a forest
+averages over its trees. Large leaves say little and say it surely, small ones the other way round, and one component
+has all rows alike. Which is better depends on the table, so they are mixed: with F_c(q) the distribution that component c
+gives to a training row q *from trees that have not seen it and without itself*, the shares minimise
+
+    sum over q and over events B of  (sum_c share_c F_c(q, B) - [Y_q in B])^2
+
+over the simplex, a quadratic form in the shares (the Brier score; over all half-lines it is the CRPS).
+"""
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+LEAVES = (10, 40, 120)
+N_TREES = 24
+SAMPLE = 0.5
+MOST_ROWS = 2000  # that one tree is grown from
+MOST_TARGETS = 5  # that one tree splits by: the cost of a split grows with them, and the trees share the work
+N_HELD_OUT = 300
+CHUNK = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """Trees, each grown from half of the rows; ``leaves`` (trees, r) are the leaves of all training rows."""
+
+    trees: tuple[Any, ...]
+    leaves: np.ndarray
+    grown_from: np.ndarray
+
+    @classmethod
+    def grow(
+        cls, matrix: np.ndarray, targets: np.ndarray, leaf: int, n_trees: int, rng: np.random.Generator
+    ) -> "Forest":
+        from sklearn.tree import DecisionTreeRegressor
+
+        n = len(matrix)
+        size = min(max(2, int(n * SAMPLE)), MOST_ROWS)
+        grown_from = np.zeros((n_trees, n), dtype=bool)
+        trees = []
+        narrow = np.ascontiguousarray(matrix, dtype=np.float32)
+        for t in range(n_trees):
+            rows = rng.permutation(n)[:size]
+            chosen = rng.permutation(targets.shape[1])[:MOST_TARGETS]
+            grown_from[t, rows] = True
+            tree = DecisionTreeRegressor(
+                min_samples_leaf=max(1, leaf * size // n),
+                max_features=max(1, int(np.ceil(0.67 * matrix.shape[1]))),
+                random_state=int(rng.integers(2**31)),
+            )
+            trees.append(tree.fit(narrow[rows], targets[np.ix_(rows, chosen)]).tree_)
+        return cls(tuple(trees), np.stack([tree.apply(narrow) for tree in trees]).astype(np.int32), grown_from)
+
+    def weights(self, matrix: np.ndarray) -> np.ndarray:
+        """Weights (m, r) of the training rows at m points; each row sums to one. O(trees m r)."""
+        narrow = np.ascontiguousarray(matrix, dtype=np.float32)
+        result = np.zeros((len(matrix), self.leaves.shape[1]))
+        for leaves, tree in zip(self.leaves, self.trees, strict=True):
+            shared = tree.apply(narrow)[:, None] == leaves
+            result += shared / shared.sum(axis=1, keepdims=True)
+        return result / len(self.trees)
+
+    def held_out_means(self, rows: np.ndarray, events: np.ndarray) -> np.ndarray:
+        """Weighted means (m, b) of the events at training rows, by trees that were not grown from them, and without
+        the rows themselves. O(trees r b), without a weight per pair of rows.
+        """
+        result, votes = np.zeros((len(rows), events.shape[1])), np.zeros(len(rows))
+        for leaves, inside in zip(self.leaves, self.grown_from, strict=True):
+            order = np.argsort(leaves, kind="stable")
+            starts = np.flatnonzero(np.diff(leaves[order], prepend=-1))
+            sums = np.add.reduceat(events[order], starts, axis=0)
+            place = np.searchsorted(leaves[order][starts], leaves[rows])
+            others = np.diff(np.append(starts, len(order)))[place] - 1
+            fit = (others > 0) & ~inside[rows]
+            result[fit] += (sums[place[fit]] - events[rows[fit]]) / others[fit, None]
+            votes += fit
+        # a row that every tree has seen says nothing about the trees: it gets what all rows get
+        alike = (events.sum(axis=0) - events[rows]) / max(len(events) - 1, 1)
+        return np.where(votes[:, None] > 0, result / np.maximum(votes, 1)[:, None], alike)
+
+
+@dataclass(frozen=True, eq=False)
+class LeafWeights:
+    """Shares of "all rows alike" (first) and of the forests."""
+
+    forests: tuple[Forest, ...]
+    shares: np.ndarray
+    n_rows: int
+
+    @classmethod
+    def fit(
+        cls,
+        matrix: np.ndarray,
+        targets: np.ndarray,
+        events: np.ndarray,
+        n_trees: int,
+        rng: np.random.Generator,
+    ) -> "LeafWeights":
+        """From features (r, p), what trees split by (r, t), and events (r, b) in {0, 1} that are to be predicted."""
+        n = len(matrix)
+        leaves = sorted({min(leaf, n // 4) for leaf in LEAVES if n >= 8})
+        if not leaves or not matrix.shape[1] or not events.shape[1]:
+            return cls((), np.ones(1), n)
+        forests = [Forest.grow(matrix, targets, leaf, n_trees, rng) for leaf in leaves]
+        held_out = rng.permutation(n)[:N_HELD_OUT]
+        seen = events[held_out]
+        totals = events.sum(axis=0)
+        predicted = [(totals - seen) / (n - 1)] + [forest.held_out_means(held_out, events) for forest in forests]
+        misses = np.stack([one - seen for one in predicted]).reshape(len(predicted), -1)
+        shares = least_on_simplex(misses @ misses.T)
+        used = [k for k in range(len(forests)) if shares[k + 1] > 0]
+        return cls(tuple(forests[k] for k in used), shares[[0, *(k + 1 for k in used)]], n)
+
+    def weights(self, matrix: np.ndarray) -> np.ndarray:
+        """Weights (m, r) at m points; each row sums to one."""
+        result = np.full((len(matrix), self.n_rows), self.shares[0] / self.n_rows)
+        for start in range(0, len(matrix), CHUNK):
+            block = slice(start, start + CHUNK)
+            for forest, share in zip(self.forests, self.shares[1:], strict=True):
+                result[block] += share * forest.weights(matrix[block])
+        return result
+
+
+def least_on_simplex(form: np.ndarray) -> np.ndarray:
+    """The point w >= 0, sum w = 1 with the least ``w' form w``, for a few components: every support is tried. O(2^c).
+
+    Examples
+    --------
+    >>> least_on_simplex(np.diag([1.0, 3.0])).round(6).tolist()
+    [0.75, 0.25]
+    >>> least_on_simplex(np.array([[1.0, 2.0], [2.0, 5.0]])).tolist()
+    [1.0, 0.0]
+    """
+    count = len(form)
+    ridge = 1e-12 * max(float(np.trace(form)), 1e-300) * np.eye(count)
+    best, least = np.eye(count)[int(np.argmin(np.diag(form)))], float(np.diag(form).min())
+    for size in range(2, count + 1):
+        for support in map(list, combinations(range(count), size)):
+            inner = (form + ridge)[np.ix_(support, support)]
+            raw = np.linalg.solve(inner, np.ones(size))
+            if raw.min() <= 0:
+                continue
+            shares = raw / raw.sum()
+            value = float(shares @ form[np.ix_(support, support)] @ shares)
+            if value < least * (1 - 1e-9):
+                best, least = np.zeros(count), value
+                best[support] = shares
+    return best

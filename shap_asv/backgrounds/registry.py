@@ -1,0 +1,97 @@
+"""The table of backgrounds. A new kind of distribution is one new file and one row here.
+
+``print`` the table's words in an error, read what the user hands in through it, and test every row: the contract
+tests take a small example of each kind from here.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from shap_asv.backgrounds import independent, matrix, ready_models
+from shap_asv.backgrounds.contract import Distribution
+from shap_asv.backgrounds.discrete import reading as discrete
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
+
+
+@dataclass(frozen=True)
+class BackgroundKind:
+    """A row of the table of backgrounds.
+
+    Attributes
+    ----------
+    name : str
+    recognises : callable (thing) -> bool
+        Cheap, and without importing a library. Rows are asked in the order of the table.
+    read : callable (given, masker) -> Distribution
+        ``given`` is what the user handed in, ``masker`` what shap made of it.
+    example : callable () -> thing
+        A small one over the features x0, x1, x2, to be handed in; for the contract tests.
+    """
+
+    name: str
+    recognises: Callable[[Any], bool]
+    read: Callable[[Any, Any], Distribution]
+    example: Callable[[], Any]
+
+
+def _small_network() -> DiscreteNetwork:
+    states = (("a", "b"), ("a", "b", "c"), ("a", "b"))
+    tables = (
+        np.array([0.3, 0.7]),
+        np.array([[0.5, 0.1], [0.2, 0.3], [0.3, 0.6]]),
+        np.array([[0.9, 0.4, 0.2], [0.1, 0.6, 0.8]]),
+    )
+    return DiscreteNetwork(("x0", "x1", "x2"), states, ((), (0,), (1,)), tables)
+
+
+def _small_table() -> Any:
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    first = rng.normal(size=40)
+    return pd.DataFrame({"x0": first, "x1": first + rng.normal(size=40), "x2": rng.integers(0, 4, 40)})
+
+
+def _small_structural() -> ready_models.StructuralModel:
+    graph = nx.DiGraph([("x0", "x1"), ("x1", "x2")])
+    return ready_models.StructuralModel.fit(_small_table(), graph, "linear", seed=0, silent=True)
+
+
+BACKGROUNDS: tuple[BackgroundKind, ...] = (
+    BackgroundKind(
+        "Gaussian",
+        ready_models.is_gaussian,
+        ready_models.read_gaussian,
+        lambda: ready_models.GaussianModel.fit(_small_table()[["x0", "x1"]].assign(x2=lambda t: t.x0 - t.x1**2)),
+    ),
+    BackgroundKind("structural model", ready_models.is_structural, ready_models.read_structural, _small_structural),
+    BackgroundKind(
+        "donors",
+        ready_models.is_donors,
+        ready_models.read_fitted_table,
+        lambda: ready_models.ConditionalTable(_small_table()),
+    ),
+    BackgroundKind(
+        "Gaussian copula",
+        ready_models.is_copula,
+        ready_models.read_fitted_table,
+        lambda: ready_models.CopulaModel(_small_table()),
+    ),
+    BackgroundKind("discrete network", discrete.is_discrete_network, discrete.read_discrete, _small_network),
+    BackgroundKind(
+        "independent columns",
+        independent.is_independent_columns,
+        independent.read_independent_columns,
+        lambda: independent.IndependentColumns(_small_table()),
+    ),
+    BackgroundKind("background rows", lambda thing: True, matrix.read_matrix, _small_table),
+)
+
+
+def kind_of(masker: Any) -> BackgroundKind:
+    """The first kind that recognises what was handed in; the last row takes what nobody else knows."""
+    return next(kind for kind in BACKGROUNDS if kind.recognises(masker))

@@ -1,0 +1,188 @@
+"""Models of every library: equal to shap.TreeExplainer without edges, efficient under any order."""
+
+import pickle
+
+import catboost
+import lightgbm
+import numpy as np
+import pandas as pd
+import pytest
+import shap
+import xgboost
+from sklearn import ensemble, tree
+
+from shap_asv.backends.trees import attributor
+from shap_asv.backends.trees.attributor import prepare_trees
+from shap_asv.errors import BudgetExceededError, RowsError
+from shap_asv.models.ensemble_reading import read_ensemble
+from shap_asv.orders import CausalOrder
+
+RNG = np.random.default_rng(0)
+N = 7
+X = RNG.normal(size=(240, N))  # no ties: shap and scikit-learn round differently at thresholds
+SIGNAL = X[:, 0] * X[:, 1] + np.sin(3 * X[:, 2]) + X[:, 3] * (X[:, 4] > 0) + 0.3 * X[:, 5]
+TWO, THREE = (SIGNAL > 0).astype(int), np.digitize(SIGNAL, [-0.5, 0.5])
+ROWS, GROUND = X[:40], X[100:160]
+SMALL = {"n_estimators": 8, "random_state": 0}
+LGB = {"n_estimators": 8, "min_child_samples": 4, "verbose": -1, "num_threads": 1}
+XGB = {"n_estimators": 8, "max_depth": 4, "n_jobs": 1}
+CAT = {"iterations": 8, "depth": 4, "verbose": 0, "allow_writing_files": False, "thread_count": 1}
+
+# model, target, tolerance of shap's own path-dependent values
+MODELS = {
+    "tree": (lambda: tree.DecisionTreeRegressor(max_depth=7, random_state=0), SIGNAL, 1e-9),
+    "forest": (lambda: ensemble.RandomForestRegressor(max_depth=6, **SMALL), SIGNAL, 1e-9),
+    "forest of classes": (lambda: ensemble.RandomForestClassifier(max_depth=6, **SMALL), THREE, 1e-9),
+    "extra trees": (lambda: ensemble.ExtraTreesClassifier(max_depth=6, **SMALL), TWO, 1e-9),
+    "boosting": (lambda: ensemble.GradientBoostingRegressor(**SMALL), SIGNAL, 1e-9),
+    "boosting of classes": (lambda: ensemble.GradientBoostingClassifier(**SMALL), TWO, 1e-9),
+    "histogram": (lambda: ensemble.HistGradientBoostingRegressor(max_iter=8), SIGNAL, 1e-9),
+    "histogram of classes": (lambda: ensemble.HistGradientBoostingClassifier(max_iter=8), THREE, 1e-9),
+    "xgboost": (lambda: xgboost.XGBRegressor(**XGB), SIGNAL, 2e-5),
+    "xgboost of classes": (lambda: xgboost.XGBClassifier(**XGB), TWO, 2e-5),
+    "lightgbm": (lambda: lightgbm.LGBMRegressor(**LGB), SIGNAL, 1e-9),
+    "lightgbm of classes": (lambda: lightgbm.LGBMClassifier(**LGB), THREE, 1e-9),
+    "catboost of classes": (lambda: catboost.CatBoostClassifier(**CAT), TWO, 1e-6),
+}
+
+
+def fitted(name):
+    make, y, tolerance = MODELS[name]
+    return make().fit(X, y), tolerance
+
+
+def margin(model, rows):
+    """The model's own answer on the scale that TreeExplainer explains, (r, k)."""
+    package = type(model).__module__.split(".")[0]
+    if package == "xgboost":
+        answer = model.predict(rows, output_margin=True)
+    elif package == "lightgbm":
+        answer = model.predict(rows, raw_score=True)
+    elif package == "catboost":
+        answer = model.predict(rows, prediction_type="RawFormulaVal")
+    elif hasattr(model, "decision_function"):
+        answer = model.decision_function(rows)
+    else:
+        answer = model.predict_proba(rows) if hasattr(model, "predict_proba") else model.predict(rows)
+    return np.asarray(answer, dtype=float).reshape(len(rows), -1)
+
+
+@pytest.mark.parametrize("background", [None, GROUND], ids=["covers", "rows"])
+@pytest.mark.parametrize("name", MODELS)
+def test_equal_to_tree_explainer_without_edges(name, background):
+    model, tolerance = fitted(name)
+    explainer = shap.TreeExplainer(model, background)
+    expected = explainer.shap_values(ROWS, check_additivity=False).reshape(len(ROWS), N, -1)
+    found = prepare_trees(read_ensemble(model, N), background=background).attribute(ROWS)
+    # with background rows shap adds up in float32
+    scale = np.abs(expected).max()
+    np.testing.assert_allclose(found.phi, expected, rtol=0, atol=(tolerance if background is None else 2e-5) * scale)
+    np.testing.assert_allclose(found.base, np.ravel(explainer.expected_value), rtol=0, atol=2e-5 * scale)
+
+
+@pytest.mark.parametrize("background", [None, GROUND], ids=["covers", "rows"])
+@pytest.mark.parametrize("name", MODELS)
+def test_adds_up_to_the_models_own_output_under_a_causal_order(name, background):
+    model, _ = fitted(name)
+    order = CausalOrder.from_edges([(0, 1), (2, 1), (1, 3), (4, 5)], features=range(N))
+    found = prepare_trees(read_ensemble(model, N), order, background).attribute(ROWS)
+    tolerance = 3e-6 if "xgboost" in name else 1e-9  # XGBoost adds up in float32
+    np.testing.assert_allclose(found.base + found.phi.sum(axis=1), margin(model, ROWS), rtol=0, atol=tolerance)
+    if background is not None:
+        np.testing.assert_allclose(found.base, margin(model, background).mean(axis=0), rtol=0, atol=tolerance)
+
+
+def test_missing_values_and_categories_go_where_the_model_sends_them():
+    frame = pd.DataFrame(X[:, :3], columns=["a", "b", "c"])
+    frame["d"] = pd.Categorical(np.array(["u", "v", "w", "z"])[np.digitize(X[:, 3], [-1, 0, 1])])
+    frame.loc[::7, "a"] = np.nan
+    frame.loc[::11, "d"] = None
+    levels = CausalOrder.from_levels([["d", "a"], ["b", "c"]])
+    order = CausalOrder.from_edges(levels.edges, features=frame.columns)
+    for model in (
+        ensemble.HistGradientBoostingRegressor(max_iter=8, categorical_features="from_dtype"),
+        xgboost.XGBRegressor(enable_categorical=True, **XGB),
+        lightgbm.LGBMRegressor(min_data_per_group=4, cat_smooth=0.1, **LGB),
+    ):
+        model.fit(frame, SIGNAL)
+        parsed = read_ensemble(model, 4)
+        assert len(parsed.sets) > 0  # it does split on categories
+        rows = parsed.rows(frame)
+        for background in (None, rows[:30]):
+            found = prepare_trees(parsed, order, background).attribute(rows)
+            np.testing.assert_allclose(
+                found.base + found.phi.sum(axis=1), margin(model, frame), rtol=0, atol=3e-6, err_msg=str(model)
+            )
+
+
+@pytest.fixture(scope="module")
+def parsed():
+    return read_ensemble(ensemble.RandomForestRegressor(max_depth=6, **SMALL).fit(X[:, :5], SIGNAL))
+
+
+FOREST = CausalOrder.from_edges([(0, 1), (0, 2), (3, 4)], features=range(5))
+
+
+@pytest.mark.parametrize("background", [None, GROUND[:, :5]], ids=["covers", "rows"])
+@pytest.mark.parametrize("bits", [8, 3], ids=["tables", "long paths"])
+def test_a_rows_bits_do_not_depend_on_its_company(parsed, background, bits, monkeypatch):
+    monkeypatch.setattr(attributor, "WIDE_TABLE_BITS", bits)
+    monkeypatch.setattr(attributor, "TABLE_BITS", bits)
+    for order in (None, FOREST):
+        made = prepare_trees(parsed, order, background)
+        whole = made.attribute(X[:, :5]).phi
+        monkeypatch.setattr(attributor, "ROW_BLOCK", 64)
+        cut = pickle.loads(pickle.dumps(made)).attribute(X[:, :5]).phi
+        assert (cut == whole).all()
+        alone = np.concatenate([made.attribute(row[None, :5]).phi for row in X[:20]])
+        assert (alone == whole[:20]).all()
+
+
+def test_tables_that_are_not_kept_are_the_same(parsed, monkeypatch):
+    kept = prepare_trees(parsed, FOREST)
+    first = kept.attribute(X[:, :5]).phi
+    assert kept._kept
+    monkeypatch.setattr(attributor, "KEPT_BYTES", 0)
+    monkeypatch.setattr("shap_asv.backends.trees.tables.CHUNK", 200)
+    monkeypatch.setattr("shap_asv.backends.trees.ground.KEPT_BYTES", 0)
+    fresh = prepare_trees(parsed, FOREST)
+    assert (fresh.attribute(X[:, :5]).phi == first).all()
+    assert not fresh._kept
+
+
+def test_few_steps_at_a_time_are_the_same(parsed, monkeypatch):
+    expected = prepare_trees(parsed, FOREST).attribute(X[:30, :5]).phi
+    monkeypatch.setattr("shap_asv.backends.trees.steps.MOST_STEPS", 90)
+    assert (prepare_trees(parsed, FOREST).attribute(X[:30, :5]).phi == expected).all()
+    monkeypatch.setattr("shap_asv.backends.trees.steps.MOST_STEPS", 3)
+    with pytest.raises(BudgetExceededError, match="sampled orders do without them"):
+        prepare_trees(parsed, FOREST).attribute(X[:30, :5])
+
+
+@pytest.mark.parametrize("background", [None, GROUND[:, :5]], ids=["covers", "rows"])
+def test_sampled_orders_know_their_error(parsed, background):
+    exact = prepare_trees(parsed, FOREST, background).attribute(ROWS[:, :5])
+    orders = FOREST.sample_topological_orders(2000, seed=3)
+    made = prepare_trees(parsed, background=background, orders=orders, sampled=True)
+    found = made.attribute(ROWS[:, :5])
+    assert found.error is not None
+    assert (found.error > 0).any()
+    assert (np.abs(found.phi - exact.phi) <= 5 * found.error + 1e-12).all()
+    # the error is neither far too large nor far too small: squared z-scores have mean 1
+    sampled = found.error > 1e-12
+    scores = ((found.phi - exact.phi)[sampled] / found.error[sampled]) ** 2
+    assert 0.2 < scores.mean() < 5
+    np.testing.assert_allclose(found.phi.sum(axis=1), exact.phi.sum(axis=1), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(found.base, exact.base, rtol=0, atol=0)
+    listed = prepare_trees(parsed, background=background, orders=orders).attribute(ROWS[:, :5])
+    assert listed.error is None
+    np.testing.assert_allclose(listed.phi, found.phi, rtol=0, atol=1e-12)
+
+
+def test_rows_of_another_width_are_refused(parsed):
+    with pytest.raises(RowsError, match="5 columns"):
+        prepare_trees(parsed).attribute(X)
+    with pytest.raises(RowsError, match="5 columns"):
+        prepare_trees(parsed, background=X)
+    with pytest.raises(RowsError, match="5 columns"):
+        prepare_trees(parsed, background=np.zeros((0, 5)))

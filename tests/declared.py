@@ -1,0 +1,179 @@
+"""What the tables declare, for tests: every kind of background with an example, and what can be computed under it.
+
+A row in the table of backgrounds, of value methods or of backends is enough to be tested: nothing here, and nothing in
+the tests that take their cases from here, knows a kind or a method by its name.
+"""
+
+import itertools
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import shap
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+
+from shap_asv import AsymmetricExplainer
+from shap_asv.backends.contract import Settings
+from shap_asv.backends.registry import BACKENDS
+from shap_asv.backgrounds.contract import DRAWS, TERMS, FiniteStates
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
+from shap_asv.backgrounds.registry import BACKGROUNDS, kind_of
+from shap_asv.explainer.assembly import Arguments, assemble
+from shap_asv.models.contract import PRODUCTS
+from shap_asv.values.registry import VALUE_METHODS
+
+FEATURES = ("x0", "x1", "x2")
+
+# --- backgrounds and their rows ---------------------------------------------------------------------------------
+
+
+def read_distribution(given):
+    """What the explainer reads, before it is known which variables are features."""
+    masker = shap.maskers.Independent(given) if hasattr(given, "iloc") else given
+    return kind_of(given).read(given, masker)
+
+
+@cache
+def example_background(kind):
+    """A small background over x0, x1, x2 of the kind (a row of the table)."""
+    return read_distribution(kind.example()).background(FEATURES, "raise")
+
+
+def coalitions_of(background):
+    """All sets of features (m, n) that the background can condition on, the empty one first and the full one last."""
+    n = len(background.features)
+    sets = np.array(sorted(itertools.product([False, True], repeat=n), key=sum))
+    if background.conditions_on == "any":
+        return sets
+    position = {name: i for i, name in enumerate(background.features)}
+    needed = [
+        (position[cause], position[name])
+        for name in background.features
+        for cause in background.graph.predecessors(name)
+    ]
+    return np.array([members for members in sets if all(members[cause] for cause, name in needed if members[name])])
+
+
+def uniforms(background, n, seed=0):
+    """Numbers (n, n_uniforms) for so many draws."""
+    return np.random.default_rng(seed).random((n, background.n_uniforms))
+
+
+def possible_rows(background, n, seed=0):
+    """So many rows (n, features) of the background: drawn where it can be drawn from, else its own, mixed."""
+    if DRAWS.obstacle(background) is None:
+        nothing = np.full((1, len(background.features)), background.free)
+        rows = background.draws(nothing, uniforms(background, n, seed))[0]
+    else:
+        own, rng = background.probe(), np.random.default_rng(seed)
+        rows = np.stack([column[rng.integers(len(own), size=n)] for column in own.T], axis=1)
+    background.check(rows)
+    return rows
+
+
+def as_table(background, rows):
+    """The rows as a user would hand them in: a DataFrame of labels where there are states, else of model inputs."""
+    if isinstance(background, FiniteStates):
+        labels = [np.array(states, dtype=object)[rows[:, v]] for v, states in enumerate(background.states)]
+        return pd.DataFrame(dict(zip(background.features, labels, strict=True))).infer_objects()
+    table = background.inputs(rows)
+    return table if hasattr(table, "columns") else pd.DataFrame(table, columns=list(background.features))
+
+
+@cache
+def example_table(kind, n=200, seed=0):
+    """So many rows of the kind's example, as a user would hand them in."""
+    background = example_background(kind)
+    return as_table(background, possible_rows(background, n, seed))
+
+
+# --- models -----------------------------------------------------------------------------------------------------
+
+
+def numbers_of(table):
+    """A table of anything as numbers (r, n); every value has its own, whatever stands beside it."""
+    columns = []
+    for column in table.T if isinstance(table, np.ndarray) else (table.iloc[:, j] for j in range(table.shape[1])):
+        values = np.asarray(column)
+        if values.dtype.kind not in "biuf":
+            distinct, places = np.unique(values.astype(str), return_inverse=True)
+            values = np.array([sum(map(ord, text)) % 7 for text in distinct], dtype=float)[places]
+        columns.append(np.nan_to_num(values.astype(float), nan=-1.0))
+    return np.stack(columns, axis=1)
+
+
+def black_box(table):
+    """A model with two outputs that mixes all columns."""
+    x = numbers_of(table)
+    return np.stack([np.cos(x @ np.arange(1, x.shape[1] + 1)) + x[:, 0], x.sum(axis=1) * np.tanh(x[:, -1])], axis=1)
+
+
+@cache
+def fitted(kinds, kind):
+    """A fitted model that is one of ``kinds`` ("tree", "linear"), over the kind's example."""
+    table = example_table(kind)
+    trees = "tree" in kinds
+    regressor = RandomForestRegressor(3, max_depth=3, random_state=0) if trees else LinearRegression()
+    numeric = all(dtype.kind in "biuf" for dtype in table.dtypes)
+    stages = [] if numeric else [OrdinalEncoder() if trees else OneHotEncoder()]
+    return make_pipeline(*stages, regressor).fit(table, black_box(table)[:, 0])
+
+
+def model_for(form, kind):
+    """A model of the form that a value method reads: a function of the table, or a fitted estimator."""
+    return fitted(form.kinds, kind) if form.kinds else black_box
+
+
+@cache
+def example_problem(kind, form):
+    """Model, background and causal order as one problem; the order is the background's own."""
+    return assemble(Arguments(model_for(form, kind), read_distribution(kind.example())), FEATURES)
+
+
+# --- what goes together -----------------------------------------------------------------------------------------
+
+
+def form_of(backend):
+    """What a backend reads of a model; one that never writes values down reads products."""
+    return PRODUCTS if backend.method is None else backend.method.reads
+
+
+def methods_under(kind):
+    """The value methods that the kind has what it takes for, whatever the model."""
+    return [method for method in VALUE_METHODS if method.needs.obstacle(example_background(kind)) is None]
+
+
+def backends_under(kind):
+    """The backends that the kind has what it takes for, whatever the model and the order."""
+    background = example_background(kind)
+    return [
+        backend
+        for backend in BACKENDS
+        if (TERMS if backend.method is None else backend.method.needs).obstacle(background) is None
+    ]
+
+
+def explainer_for(kind, backend, **options):
+    """An explainer of the kind's example through the backend, with small samples and a seed."""
+    options = {"n_orders": 20, "n_draws": 20, "seed": 0, **options}
+    model = model_for(form_of(backend), kind)
+    return AsymmetricExplainer(model, kind.example(), algorithm=backend.name, feature_names=list(FEATURES), **options)
+
+
+NETWORKS = kind_of(DiscreteNetwork((), (), (), ()))
+PAIRS = [(kind, method) for kind in BACKGROUNDS for method in methods_under(kind)]
+#: Without those that the example's own order keeps from running.
+BACKEND_PAIRS = [
+    (kind, backend)
+    for kind in BACKGROUNDS
+    for backend in backends_under(kind)
+    if backend.obstacle(example_problem(kind, form_of(backend)), Settings(n_orders=20, n_draws=20)) is None
+]
+
+
+def pair_name(pair):
+    """``method, kind`` for the ids of tests."""
+    return f"{pair[1].name}, {pair[0].name}"

@@ -1,0 +1,179 @@
+"""Parsed ensembles over rows of numbers: what is read is the model, or there is a sentence why not."""
+
+import dataclasses
+
+import lightgbm
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from shap_asv.errors import ModelError
+from shap_asv.models.ensemble_reading import explained_call, probe_numbers, read_ensemble, verify_ensemble
+from shap_asv.models.products import NotSumOfProducts
+from shap_asv.models.readers import READERS
+from tests.models.examples import CATEGORIES, EXAMPLES, LGB, MATRIX, TWO, XGB, Y
+from tests.models.problems import FEATURES, NUMBERS, all_rows, frame
+from tests.models.test_readers import own_output
+
+# XGBoost >= 3.4 says that dart and gblinear will go
+pytestmark = pytest.mark.filterwarnings("ignore:.*is deprecated")
+
+TREES = [(r.name, name) for r in READERS if r.parse is not None for name in EXAMPLES[r.name]]
+
+
+@pytest.mark.parametrize(("reader", "name"), TREES, ids=lambda x: x.replace(" ", "-"))
+def test_parsed_ensemble_predicts_what_the_model_does(reader, name):
+    example = EXAMPLES[reader][name]
+    model = example.fit()
+    ensemble = read_ensemble(model, len(FEATURES), example.model_output if example.model_output == "raw" else "auto")
+    codes = all_rows(example.states)
+    expected = own_output(model, example, codes)
+    table = frame(codes, example.states)
+    if example.categories:
+        table = table.astype({column: CATEGORIES[column].dtype for column in FEATURES})
+    else:
+        table = table.astype(float)
+    found = ensemble.predict(ensemble.rows(table))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=example.tolerance * (1 + np.abs(expected).max()))
+    if not example.categories:
+        np.testing.assert_array_equal(ensemble.predict(ensemble.rows(table.to_numpy())), found)
+
+
+@pytest.mark.parametrize(("reader", "name"), TREES, ids=lambda x: x.replace(" ", "-"))
+def test_covers_add_up(reader, name):
+    ensemble = read_ensemble(EXAMPLES[reader][name].fit())
+    inner = np.flatnonzero(ensemble.left >= 0)
+    below = ensemble.cover[ensemble.left[inner]] + ensemble.cover[ensemble.right[inner]]
+    np.testing.assert_allclose(below, ensemble.cover[inner], rtol=1e-5)
+    assert (ensemble.cover[ensemble.roots] > 0).all()
+
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(400, 4))
+HOLES = np.where(RNG.random(X.shape) < 0.2, np.nan, X)
+TARGET = np.nan_to_num(HOLES[:, 0]) * 2 + np.isnan(HOLES[:, 1]) + np.nan_to_num(HOLES[:, 2] * HOLES[:, 3])
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        RandomForestRegressor(10, random_state=0),
+        HistGradientBoostingClassifier(max_iter=10),
+        xgboost.XGBRegressor(**XGB),
+        lightgbm.LGBMRegressor(**LGB),
+        lightgbm.LGBMRegressor(zero_as_missing=True, **LGB),
+        lightgbm.LGBMRegressor(use_missing=False, **LGB),
+    ],
+    ids=lambda model: f"{type(model).__name__}{'-zero' * bool(getattr(model, 'zero_as_missing', False))}",
+)
+def test_missing_numbers_and_zeros(model):
+    y = TARGET > 1 if "Classifier" in type(model).__name__ else TARGET
+    rows = HOLES.copy()
+    rows[::5, 0] = 0.0
+    rows[1::5, 2] = -1e-36
+    model.fit(rows, y)
+    ensemble = read_ensemble(model, 4)
+    call = explained_call(model, "auto")
+    np.testing.assert_allclose(ensemble.predict(rows), call(rows), rtol=0, atol=3e-6)
+
+
+def test_boosters_are_read_like_estimators():
+    matrix = xgboost.DMatrix(X, TARGET)
+    booster = xgboost.train({"max_depth": 3, "nthread": 1}, matrix, num_boost_round=5)
+    np.testing.assert_allclose(read_ensemble(booster).predict(X)[:, 0], booster.predict(matrix), atol=1e-5)
+    booster = lightgbm.train(
+        {"objective": "multiclass", "num_class": 3, "verbose": -1, "num_threads": 1},
+        lightgbm.Dataset(X, np.digitize(TARGET, [0, 1])),
+        num_boost_round=5,
+    )
+    expected = booster.predict(X, raw_score=True)
+    np.testing.assert_allclose(read_ensemble(booster).predict(X), expected, rtol=0, atol=1e-12)
+
+
+def test_what_tree_explainer_explains():
+    """The margin of boosted classifiers, one output for two classes; probabilities of forests."""
+    boosted = GradientBoostingClassifier(n_estimators=4, random_state=0).fit(MATRIX, TWO)
+    np.testing.assert_allclose(
+        read_ensemble(boosted).predict(MATRIX.to_numpy())[:, 0], boosted.decision_function(MATRIX), atol=1e-10
+    )
+    forest = RandomForestClassifier(4, random_state=0).fit(MATRIX, TWO)
+    for output in ("auto", "raw", "probability"):
+        found = read_ensemble(forest, model_output=output).predict(MATRIX.to_numpy())
+        np.testing.assert_allclose(found, forest.predict_proba(MATRIX), atol=1e-12)
+    np.testing.assert_allclose(
+        read_ensemble(forest.predict_proba).predict(MATRIX.to_numpy()), forest.predict_proba(MATRIX), atol=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "words", "output"),
+    [
+        (LinearRegression().fit(X, TARGET), "LinearRegression is not a tree ensemble", "auto"),
+        (GradientBoostingClassifier(n_estimators=2).fit(X, TARGET > 1), "not a sum over trees", "probability"),
+        (GradientBoostingClassifier(n_estimators=2).fit(X, TARGET > 1).predict_proba, "not a sum over trees", "auto"),
+        (RandomForestClassifier(3).fit(X, TARGET > 1).predict, "answers with a class", "auto"),
+        (make_pipeline(StandardScaler(), RandomForestRegressor(2)).fit(X, TARGET), "StandardScaler stands in", "auto"),
+        (lambda rows: rows[:, 0], "cannot be looked into", "auto"),
+        (
+            GradientBoostingRegressor(n_estimators=3, init=LinearRegression()).fit(X, TARGET),
+            "differs from its own output",
+            "auto",
+        ),
+    ],
+    ids=["linear", "probability", "bound probability", "classes", "pipeline", "callable", "another model inside"],
+)
+def test_a_sentence_says_why_not(model, words, output):
+    with pytest.raises(NotSumOfProducts, match=words):
+        read_ensemble(model, 4, output)
+
+
+def test_a_column_too_few():
+    with pytest.raises(ModelError, match="fitted on 4 columns, but the rows have 3"):
+        read_ensemble(RandomForestRegressor(2).fit(X, TARGET), 3)
+
+
+def test_verification_notices_every_single_leaf():
+    model = RandomForestRegressor(3, max_leaf_nodes=20, random_state=0).fit(X, TARGET)
+    ensemble = read_ensemble(model)
+    call = explained_call(model, "auto")
+    for leaf in np.flatnonzero(ensemble.left < 0):
+        values = ensemble.values.copy()
+        values[leaf] += 1e-4
+        with pytest.raises(NotSumOfProducts, match="differs from its own output"):
+            verify_ensemble(dataclasses.replace(ensemble, values=values), call, 1e-10)
+
+
+def test_probes_reach_leaves_and_sit_on_thresholds():
+    model = xgboost.XGBRegressor(**XGB).fit(MATRIX, Y)
+    ensemble = read_ensemble(model)
+    rows = probe_numbers(ensemble, np.random.default_rng(0))
+    reached = np.unique(ensemble.leaves_of(rows))
+    # splits may contradict each other, but most leaves are met
+    assert len(reached) > 0.9 * ensemble.n_leaves
+    inner = ensemble.left >= 0
+    assert all(np.isin(t, rows[:, j]) for j, t in zip(ensemble.column[inner], ensemble.threshold[inner], strict=True))
+
+
+def test_labels_of_a_column_with_one_category():
+    """LightGBM drops such a column from its notes, and stores its list of categories all the same."""
+    rows = pd.DataFrame({"a": X[:, 0], "z": pd.Categorical(["one"] * len(X)), "b": pd.Categorical(X[:, 1] > 0)})
+    rows["b"] = rows["b"].cat.rename_categories(["no", "yes"])
+    model = lightgbm.LGBMRegressor(**LGB).fit(rows, X[:, 0] + (X[:, 1] > 0))
+    ensemble = read_ensemble(model, 3)
+    assert ensemble.labels == (None, ("one",), ("no", "yes"))
+    np.testing.assert_allclose(ensemble.predict(ensemble.rows(rows))[:, 0], model.predict(rows), atol=1e-12)
+
+
+def test_all_states_are_numbers_here():
+    assert all(isinstance(label, int | float) for labels in NUMBERS for label in labels)
