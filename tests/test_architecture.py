@@ -25,6 +25,7 @@ ALLOWED = {
     "plots": {"orders", "explanation"},
     "comparison": {"orders"},
     "datasets": {"backgrounds"},
+    "maskers": {"backgrounds"},
 }
 TOP = {"__init__", "__main__", "demo"}  # may import anything
 
