@@ -265,12 +265,12 @@ def with_knowledge(graph: PartialGraph, required: Iterable[Edge] = (), forbidden
     """
     directed, undirected = set(graph.directed), set(graph.undirected)
     for cause, effect in forbidden:
-        directed.discard((cause, effect))
+        directed.discard(
+            (cause, effect)
+        )  # an edge that is forbidden both ways is turned by one and dropped by the other
         if frozenset((cause, effect)) in undirected:
             undirected.remove(frozenset((cause, effect)))
             directed.add((effect, cause))
-    # both directions forbidden: the edge was turned by one and is dropped by the other
-    directed -= set(forbidden)
     for cause, effect in required:
         undirected.discard(frozenset((cause, effect)))
         directed.discard((effect, cause))

@@ -124,22 +124,27 @@ class TreeAttributor:
 
     @property
     def table_bits(self) -> int:
-        closed = self.orderings[0].kind == LEVELS and not self.grounds.n_rows
-        return TABLE_BITS if closed else WIDE_TABLE_BITS
+        """Features of a path up to which there are tables: a matter of the ensemble and the order, never of rows."""
+        if self.orderings[0].kind != LEVELS or self.grounds.n_rows:
+            return WIDE_TABLE_BITS
+        # with a closed form at hand, tables pay only while they can be kept
+        cells = np.cumsum([d * 2**d * count for d, count in enumerate(np.bincount(np.diff(self.leaves.start)))])
+        return min(TABLE_BITS, int(np.searchsorted(8 * cells, KEPT_BYTES, side="right")) - 1)
 
     def _tables(self, order: Ordering, tabulated: int) -> Iterator[Tables]:
         """Tables of the first leaves, some at a time; kept for the next call where they are few."""
         if self._kept:
             yield from self._kept
             return
-        kept, size = [], 0
+        kept: list[Tables] = []
+        keeping = len(self.orderings) == 1
         for tables in build_tables(self.leaves, order, self.grounds, tabulated):
-            size += tables.phi.nbytes
             kept.append(tables)
-            if size > KEPT_BYTES or len(self.orderings) > 1:
-                kept = [None]
+            if not keeping or sum(some.phi.nbytes for some in kept) > KEPT_BYTES:
+                keeping = False
+                kept.clear()
             yield tables
-        if None not in kept:
+        if keeping:
             self._kept.extend(kept)
 
 

@@ -34,13 +34,10 @@ class StepLister:
         self._shadow = np.zeros(order.member.shape[1], dtype=np.int64)
         self._cells = np.zeros(1 << CELL_BITS)
         if order.kind == FOREST:
-            self._walk = Walk(
-                order.parent,
-                order.size,
-                order.topological,
-                *[np.zeros(n, dtype=np.int64) for _ in range(3)],
-                *[np.zeros(MOST_IDEALS, dtype=np.int64) for _ in range(2)],
-                np.zeros(MOST_IDEALS),
+            by_feature = [np.zeros(n, dtype=np.int64) for _ in range(3)]
+            by_ideal = [np.zeros(MOST_IDEALS, dtype=np.int64) for _ in range(2)]
+            self._walk = Walk._make(
+                [order.parent, order.size, order.topological, *by_feature, *by_ideal, np.zeros(MOST_IDEALS)]
             )
 
     def list(self, leaves: Leaves, which: np.ndarray) -> tuple[int, Any]:
