@@ -12,6 +12,7 @@ from benchmarks.orders import ORDERS
 from benchmarks.peers.comparison import PEERS
 from benchmarks.runtime import RUNTIME
 from benchmarks.sampling import SAMPLING
+from benchmarks.trees_alone import TREES_ALONE
 from benchmarks.values import MONTE_CARLO
 
 EXPERIMENTS: tuple[Experiment, ...] = (
@@ -23,6 +24,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ORDERS,
     MONTE_CARLO,
     BEYOND,
+    TREES_ALONE,
     PEERS,
 )
 
