@@ -83,7 +83,7 @@ def estimate_trees(
     >>> tree = DecisionTreeRegressor().fit([[0, 0], [0, 1], [1, 0], [1, 1]], [0.0, 0.0, 0.0, 4.0])
     >>> cost = estimate_trees(read_ensemble(tree), LEVELS, n_rows=1000)
     >>> cost.coalitions, cost.seconds < 1
-    (8, True)
+    (10, True)
     """
     paths = path_lengths(ensemble)
     d = np.arange(len(paths.leaves))
