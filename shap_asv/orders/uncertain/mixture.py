@@ -114,6 +114,16 @@ class GraphMixture:
         return shares
 
     @cached_property
+    def ancestor_matrix(self) -> np.ndarray:
+        """Bool array (n, n), read-only: ``[i, j]`` when i is a strict ancestor of j in *every* graph.
+
+        What every ideal of the mixture respects. (It is not what the mixture is: see :meth:`common_order`.)
+        """
+        matrix = np.logical_and.reduce([order.ancestor_matrix for order in self.orders])
+        matrix.flags.writeable = False
+        return matrix
+
+    @cached_property
     def edge_certainty(self) -> dict[tuple[Hashable, Hashable], float]:
         """The share of graphs that have each edge of a transitive reduction, largest first."""
         shares: dict[tuple[Hashable, Hashable], float] = {}

@@ -247,6 +247,10 @@ def test_shapes():
         mixture = GraphMixture([CausalOrder.from_edges(g, features=range(5)) for g in graphs])
         place = {v: k for k, v in enumerate(mixture.topological_indices)}
         assert all(place[a] < place[b] for a, b in mixture.common_order().edges)
+        assert (mixture.ancestor_matrix == mixture.common_order().ancestor_matrix).all()
+        for i, j in np.argwhere(mixture.ancestor_matrix):
+            ideals = weigh_ideals(mixture).coalitions
+            assert not (ideals[:, j] & ~ideals[:, i]).any()
 
 
 def test_methods_used():
