@@ -39,15 +39,12 @@ class CoalitionWeights:
     paths : int array (k, n + 1), or None
         Coalition index of each prefix of each order, when the weights came from orders.
     orders : int array (k, n), or None
-    order_weights : float64 array (k,), or None
-        Sums to one.
     """
 
     coalitions: np.ndarray
     matrix: sp.csr_array
     paths: np.ndarray | None = None
     orders: np.ndarray | None = None
-    order_weights: np.ndarray | None = None
 
     @property
     def n_coalitions(self) -> int:
@@ -158,7 +155,7 @@ def weigh_orders(orders: np.ndarray, order_weights: np.ndarray | None = None) ->
         ),
         shape=(count, n),
     ).tocsr()
-    return CoalitionWeights(bitsets.unpack(np.concatenate(levels), n), matrix, paths, orders, share)
+    return CoalitionWeights(bitsets.unpack(np.concatenate(levels), n), matrix, paths, orders)
 
 
 def check_orders(orders: np.ndarray) -> np.ndarray:

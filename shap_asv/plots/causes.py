@@ -63,15 +63,16 @@ def _most_certain(nodes: Iterable[Hashable], certainty: Mapping[Any, float]) -> 
     return graph
 
 
-def causal_sequence(order: Any, features: Sequence[str]) -> np.ndarray:
+def causal_sequence(order: Any, features: Sequence[str], importance: np.ndarray | None = None) -> np.ndarray:
     """Positions of ``features`` with every cause before its effects -> int (n,).
 
     Of all topological orders the one that stays closest to the given sequence: whenever several features may come
     next, the one that stands first in ``features`` does. Nodes of the graph that are not features pass their precedence
-    on; features that the graph does not know count as unconstrained. ``order=None`` keeps the given sequence.
+    on; features that the graph does not know count as unconstrained. ``order=None`` keeps the given sequence, or puts
+    the most important feature first.
     """
     if order is None:
-        return np.arange(len(features))
+        return np.arange(len(features)) if importance is None else np.argsort(-importance, kind="stable")
     graph = read_graph(order)
     graph.add_nodes_from(features)
     place = {feature: j for j, feature in enumerate(features)}

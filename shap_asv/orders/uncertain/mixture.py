@@ -23,14 +23,12 @@ from shap_asv.errors import ApproximationWarning, CausalGraphError, OrdersError,
 from shap_asv.orders import reading
 from shap_asv.orders.bitsets import bits_of
 from shap_asv.orders.causal_order import CausalOrder
-from shap_asv.orders.limits import check_count, check_limit, check_sample, generator_of
+from shap_asv.orders.limits import Seed, check_count, check_limit, check_sample, generator_of
 from shap_asv.orders.uncertain.union import too_many_together, union_of_ideals
 from shap_asv.strata import spread_uniforms
 
 if TYPE_CHECKING:
     from shap_asv.orders.uncertain.partial_graph import PartialGraph
-
-Seed = int | np.random.Generator | np.random.SeedSequence | None
 
 
 @dataclass(frozen=True, repr=False)
