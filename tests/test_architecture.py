@@ -70,7 +70,7 @@ def test_foreign_module_has_one_home(module, home):
         for path in FILES
         if any(name == module or name.startswith(module + ".") for name in imported_modules(path))
     }
-    assert users <= {home}
+    assert users == {home}
 
 
 @pytest.mark.parametrize("room", ["orders", "backgrounds", "values", "backends"])

@@ -18,12 +18,18 @@ from shap_asv.backends.contract import Problem, Settings
 from shap_asv.backgrounds.contract import Distribution
 from shap_asv.backgrounds.registry import kind_of
 from shap_asv.comparison import Comparison
-from shap_asv.errors import PersistenceError, RowsError, UnknownMethodError
+from shap_asv.errors import PersistenceError, RowsError
 from shap_asv.explainer.assembly import Arguments, assemble, assemble_for_rows, known_features
 from shap_asv.explainer.causality import edgeless_order
 from shap_asv.explainer.execution import Execution, describe
 from shap_asv.explainer.options import check_options, check_positive, check_whole, read_names, settings_of_call
-from shap_asv.explainer.persistence import read_arguments, read_class, write_arguments
+from shap_asv.explainer.persistence import (
+    check_types,
+    own_savers,
+    read_arguments,
+    read_class,
+    write_arguments,
+)
 from shap_asv.explainer.rows import Table, any_row, display_names, fit_rows, read_table, shown_rows
 from shap_asv.explainer.selection import select_outputs
 from shap_asv.explanation import build_explanation
@@ -305,31 +311,40 @@ class AsymmetricExplainer(shap.Explainer):
     # --- saving -----------------------------------------------------------------------------------------------
 
     def save(self, out_file: Any, model_saver: Any = None, masker_saver: Any = None) -> None:
-        """Write the explainer to a binary stream or a path. Loading it again runs code, as with every pickle."""
+        """Write the explainer to a binary stream or a path. Loading it again runs code, as with every pickle.
+
+        ``model_saver(model, stream)`` and ``masker_saver(masker, stream)`` write these themselves, as in shap, and
+        the loaders of :meth:`load` read them back.
+        """
         if isinstance(out_file, (str, Path)):
             with open(out_file, "wb") as stream:
                 self.save(stream, model_saver, masker_saver)
             return
         if isinstance(out_file, io.TextIOBase) or not hasattr(out_file, "write"):
             raise PersistenceError(f"out_file must be a path or a binary stream, not a {type(out_file).__name__}")
-        arguments = self._constructor_arguments()
-        if callable(model_saver) or callable(masker_saver):
-            raise UnknownMethodError("model_saver= and masker_saver= are not used here: the whole explainer is pickled")
-        arguments["masker"] = self._distribution.stored()
+        arguments, savers = self._constructor_arguments(), own_savers(model=model_saver, masker=masker_saver)
+        stored = self._distribution.stored()
+        if "masker" not in savers:
+            arguments["masker"] = stored
+        else:
+            check_types(self.masker, stored)
         if arguments["seed"] is None:
             arguments["seed"] = self._entropy
-        write_arguments(out_file, type(self), arguments)
+        write_arguments(out_file, type(self), arguments, savers)
 
     @classmethod
     def load(cls, in_file: Any, model_loader: Any = None, masker_loader: Any = None, instantiate: bool = True) -> Any:
-        """Read an explainer that ``save`` wrote, from a binary stream or a path. Only load files you trust."""
+        """Read an explainer that ``save`` wrote, from a binary stream or a path. Only load files you trust.
+
+        ``model_loader(stream)`` and ``masker_loader(stream)`` read what the savers of :meth:`save` wrote.
+        """
         if isinstance(in_file, (str, Path)):
             with open(in_file, "rb") as stream:
                 return cls.load(stream, model_loader, masker_loader, instantiate)
-        if not instantiate:  # shap.Explainer.load has read the class already and calls the constructor itself
-            return read_arguments(in_file)
-        found = read_class(in_file, cls)
-        return found(**read_arguments(in_file))
+        # shap.Explainer.load has read the class already and calls the constructor itself
+        found = read_class(in_file, cls) if instantiate else None
+        arguments = read_arguments(in_file, model=model_loader, masker=masker_loader)
+        return arguments if found is None else found(**arguments)
 
     def _constructor_arguments(self) -> dict[str, Any]:
         names = list(inspect.signature(AsymmetricExplainer.__init__).parameters)[1:]

@@ -11,7 +11,6 @@ Each column sums to zero, and all columns together leave ``nu(full) - nu(empty)`
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -54,21 +53,6 @@ class CoalitionWeights:
     def n_coalitions(self) -> int:
         return len(self.coalitions)
 
-    @cached_property
-    def words(self) -> np.ndarray:
-        """The coalitions as packed bits, uint64 array (m, ceil(n / 64))."""
-        return bitsets.pack(self.coalitions)
-
-    @cached_property
-    def members(self) -> np.ndarray:
-        """The coalitions turned round: bool array (n, m), one contiguous row per feature."""
-        return np.ascontiguousarray(self.coalitions.T)
-
-    @cached_property
-    def by_feature(self) -> sp.csc_array:
-        """The same matrix, stored by columns."""
-        return self.matrix.tocsc()
-
 
 def weigh_ideals(order: "CausalOrder | GraphMixture", limit: int | None = None) -> CoalitionWeights:
     """The weights of all ideals: exact ASV. O(n * ideals + edges).
@@ -90,15 +74,11 @@ def weigh_ideals(order: "CausalOrder | GraphMixture", limit: int | None = None) 
     [[-1.0, 0.0], [1.0, -1.0], [0.0, 1.0]]
     """
     # both import this module
-    from shap_asv.orders.uncertain.mixture import GraphMixture, too_many_together
-    from shap_asv.orders.uncertain.union import MixtureTooLarge, weigh_union
+    from shap_asv.orders.uncertain.mixture import GraphMixture
+    from shap_asv.orders.uncertain.union import weigh_union
 
     if isinstance(order, GraphMixture):
-        limit = check_limit(limit)
-        try:
-            return weigh_union(order.orders, order.weights, limit)
-        except MixtureTooLarge:
-            raise too_many_together(order, limit) from None
+        return weigh_union(order.orders, order.weights, check_limit(limit))
     lattice = build_lattice(order, limit)
     return CoalitionWeights(lattice.members(), weight_matrix(lattice))
 

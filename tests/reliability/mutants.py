@@ -205,13 +205,6 @@ MUTANTS = (
         (f"{EXACT}::test_explicit_orders_with_weights",),
     ),
     Mutant(
-        "projection: the sign of a weight lost",
-        "orders/projection.py",
-        "weights=columns.data[entries], minlength",
-        "weights=abs(columns.data[entries]), minlength",
-        ("tests/orders/test_weights.py::test_projection_is_the_distribution_of_restricted_orders",),
-    ),
-    Mutant(
         "forest algorithm: subtree size off by one",
         "backends/forest/recursion.py",
         "phi[v] = (inside[v] + 1) * gain(v)",

@@ -16,7 +16,7 @@ import numpy as np
 
 from shap_asv.backgrounds.contract import Conditions
 from shap_asv.backgrounds.discrete.encoding import decode_codes, encode_rows
-from shap_asv.backgrounds.discrete.impossible import minimal_contradiction, relax_evidence
+from shap_asv.backgrounds.discrete.impossible import minimal_contradiction, relax_evidence, relaxed_expectations
 from shap_asv.backgrounds.discrete.inference.engine import Inference
 from shap_asv.backgrounds.discrete.joint import feature_factors, feature_joint, joint_given, largest_product, rough
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
@@ -171,12 +171,7 @@ class DiscreteBackground:
         """State codes int32 (r, n) of rows of labels: a DataFrame (columns by name, any order), a Series, or an array
         in feature order.
 
-        Raises
-        ------
-        RowsError
-            A column is missing or surplus, or a value is missing.
-        UnknownStateError
-            A value is not a state of its feature; the message names row, feature, value and known states.
+        A column too many, too few or without a value is a RowsError, a value that is not a state an UnknownStateError.
         """
         return encode_rows(rows, self.features, self.states, self.latent)
 
@@ -235,18 +230,6 @@ class DiscreteBackground:
         vectors : sequence of n float arrays (V_v, card(v))
         terms : int array (Q, n)
             The term of each evidence row.
-
-        Examples
-        --------
-        The probability of rain when nothing is known, and that of no rain when it rains:
-
-        >>> import numpy as np
-        >>> rain = DiscreteNetwork(("rain",), (("no", "yes"),), ((),), (np.array([0.75, 0.25]),))
-        >>> indicators = (np.array([[1.0, 1.0], [0.0, 1.0], [1.0, 0.0]]),)
-        >>> DiscreteBackground(rain).paired_expectations(
-        ...     np.array([[-1], [1]]), indicators, np.array([[1], [2]])
-        ... ).tolist()
-        [0.25, 0.0]
         """
         evidence = self._checked_evidence(evidence)
         by_node, node_terms = self._checked_terms(vectors, terms)
@@ -272,17 +255,6 @@ class DiscreteBackground:
         evidence, vectors, terms
             As for :meth:`expectations`.
         coefficients : float array (T, k)
-
-        Examples
-        --------
-        The probability of rain plus twice that of no rain:
-
-        >>> import numpy as np
-        >>> rain = DiscreteNetwork(("rain",), (("no", "yes"),), ((),), (np.array([0.75, 0.25]),))
-        >>> indicators = (np.array([[1.0, 1.0], [0.0, 1.0], [1.0, 0.0]]),)
-        >>> terms, weights = np.array([[1], [2]]), np.array([[1.0], [2.0]])
-        >>> DiscreteBackground(rain).expected_sums(np.array([[-1], [1]]), indicators, terms, weights).tolist()
-        [[1.75], [1.0]]
         """
         evidence = self._checked_evidence(evidence)
         by_node, node_terms = self._checked_terms(vectors, terms)
@@ -385,18 +357,7 @@ class DiscreteBackground:
     ) -> np.ndarray:
         """Expectations for evidence that is impossible as it stands."""
         kept = relax_evidence(self._log_probability, evidence, np.argsort(self.nodes))
-        dropped = (evidence >= 0) & (kept < 0)
-        result = np.empty((len(evidence), len(terms)))
-        for pattern in np.unique(dropped, axis=0):
-            members = np.flatnonzero((dropped == pattern).all(axis=1))
-            # a dropped feature is not conditioned on, but the model sees its value: g(e_v) is a constant factor
-            outer = np.ones((len(members), len(terms)))
-            for v in np.flatnonzero(pattern).tolist():
-                outer *= np.asarray(vectors[v], dtype=np.float64)[terms[:, v]][:, evidence[members, v]].T
-            with_ones = [np.vstack([vectors[v], np.ones(self.cardinalities[v])]) for v in range(self.n_features)]
-            unseen = np.where(pattern, [len(table) - 1 for table in with_ones], terms)
-            result[members] = outer * self.expectations(kept[members], with_ones, unseen)
-        return result
+        return relaxed_expectations(self.expectations, evidence, kept, vectors, terms)
 
     def possible_evidence(self, evidence: np.ndarray) -> np.ndarray:
         """What can be conditioned on: evidence (E, n) with impossible rows relaxed, or an error naming the first."""

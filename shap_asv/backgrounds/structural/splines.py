@@ -230,6 +230,21 @@ class SmoothFit:
             matrix, target = matrix[rows], target[rows]
         return solve(system, matrix.T @ target, assume_a="pos")
 
+    def with_columns(
+        self, matrix: np.ndarray, target: np.ndarray, more: np.ndarray, penalty: tuple[float, float]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Coefficients on some rows of the matrix with ``more`` columns beside it, which are not penalised: (b, c)."""
+        from scipy.linalg import solve
+
+        m = matrix.shape[1]
+        system = np.empty((m + more.shape[1],) * 2)
+        system[:m, :m] = self._system(penalty) - self.gram + matrix.T @ matrix
+        system[:m, m:] = matrix.T @ more
+        system[m:, :m] = system[:m, m:].T
+        system[m:, m:] = more.T @ more + 1e-6 * len(target) * np.eye(more.shape[1])
+        b = solve(system, np.concatenate([matrix.T @ target, more.T @ target]), assume_a="pos")
+        return b[:m], b[m:]
+
     def best_penalty(self, target: np.ndarray) -> tuple[float, float]:
         """The penalty of least generalised cross-validation error ``n RSS / (n - trace)^2``."""
         from scipy.linalg import cho_factor, cho_solve

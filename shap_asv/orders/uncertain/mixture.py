@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shap_asv.errors import ApproximationWarning, BudgetExceededError, CausalGraphError, OrdersError, warn_user
+from shap_asv.errors import ApproximationWarning, CausalGraphError, OrdersError, warn_user
 from shap_asv.orders import reading
 from shap_asv.orders.bitsets import bits_of
 from shap_asv.orders.causal_order import CausalOrder
 from shap_asv.orders.limits import check_count, check_limit, check_sample, generator_of
-from shap_asv.orders.uncertain.union import MixtureTooLarge, union_of_ideals
+from shap_asv.orders.uncertain.union import too_many_together, union_of_ideals
 from shap_asv.strata import spread_uniforms
 
 if TYPE_CHECKING:
@@ -166,12 +166,10 @@ class GraphMixture:
         """
         limit, known = check_limit(limit), self._known_counts
         if "exact" not in known and limit > known.get("more than", 0):
-            try:
-                known["exact"] = len(union_of_ideals(self.orders, limit))
-            except MixtureTooLarge:
-                known["more than"] = limit
+            union = union_of_ideals(self.orders, limit)
+            known.update({"more than": limit} if union is None else {"exact": len(union)})
         if known.get("exact", limit + 1) > limit:
-            raise too_many_together(self, limit)
+            raise too_many_together(self.n_graphs, self.n_features, limit)
         return known["exact"]
 
     def sample_topological_orders(
@@ -255,14 +253,6 @@ def check_graph_weights(weights: Any, n_graphs: int) -> list[float]:
         raise OrdersError(f"graph {k} has weight {given[k]:g}; weights are positive numbers: leave out what has none")
     scaled = given / given.max()
     return (scaled / scaled.sum()).tolist()
-
-
-def too_many_together(mixture: GraphMixture, limit: int) -> BudgetExceededError:
-    """The error for a mixture whose graphs have more ideals than ``limit`` together."""
-    return BudgetExceededError(
-        f"{mixture.n_graphs} graphs on {mixture.n_features} features have more than {limit:,} ideals together; raise "
-        "limit= (ideal_limit= of an explainer), or sample topological orders instead"
-    )
 
 
 def mixture_of_extensions(

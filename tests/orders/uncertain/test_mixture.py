@@ -63,6 +63,21 @@ def test_attributions_are_the_weighted_mean(seed):
     assert sizes[-1] == 5
 
 
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("gathered", [5, 1 << 21])
+def test_each_graph_by_itself_over_the_union(seed, gathered, monkeypatch):
+    monkeypatch.setattr(union, "GATHERED", gathered)
+    rng, graphs = random_graphs(seed)
+    orders = [CausalOrder.from_edges(g, features=range(5)) for g in graphs]
+    coalitions, matrix = union.weigh_each(orders, 1000)
+    values = {frozenset(np.flatnonzero(row).tolist()): rng.normal() for row in coalitions}
+    nu = np.array([values[frozenset(np.flatnonzero(row).tolist())] for row in coalitions])
+    wanted = [phi_by_definition(5, [(graph, 1.0)], values) for graph in graphs]
+    np.testing.assert_allclose((nu @ matrix).reshape(len(graphs), 5), wanted, atol=1e-12, rtol=0)
+    with pytest.raises(BudgetExceededError, match="ideals"):
+        union.weigh_each(orders, len(coalitions) - 1)
+
+
 def test_more_than_64_features_and_many_folds(monkeypatch):
     monkeypatch.setattr(union, "GATHERED", 50)
     names = list(range(70))
