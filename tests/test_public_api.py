@@ -10,6 +10,11 @@ PUBLIC = {
     "AsymmetricExplainer",
     "CausalOrder",
     "Comparison",
+    "ConditionalMasker",
+    "ConditionalTable",
+    "CopulaModel",
+    "GaussianModel",
+    "StructuralModel",
     "__version__",
     "compare",
     "errors",
@@ -51,6 +56,8 @@ def test_explainer_arguments():
         "memory_limit",
         "ideal_limit",
         "n_jobs",
+        "values",
+        "silent",
     ]
     call = list(inspect.signature(shap_asv.AsymmetricExplainer.__call__).parameters)
     assert call == [
