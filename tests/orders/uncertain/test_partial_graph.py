@@ -291,7 +291,7 @@ def test_no_consistent_extension(directed, undirected, message):
 def test_arguments():
     graph = PartialGraph("ab", undirected=["ab"])
     for ask in (lambda: graph.extensions(limit=0), lambda: graph.sample(0), lambda: graph.mixture(limit=-1)):
-        with pytest.raises(ValueError, match="is no positive integer"):
+        with pytest.raises(ValueError, match="is not a positive integer"):
             ask()
     with pytest.raises(CausalGraphError, match="undirected edges, such as a - b; extensions"):
         graph.to_graph()
