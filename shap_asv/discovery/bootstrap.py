@@ -189,7 +189,7 @@ def bootstrap_graphs(
     try:
         seeds = (seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)).spawn(n)
     except (TypeError, ValueError):
-        raise ArgumentError(f"seed={seed!r} is no seed; pass a whole number >= 0, a SeedSequence, or None") from None
+        raise ArgumentError(f"seed={seed!r} is not a seed; pass a whole number >= 0, a SeedSequence, or None") from None
 
     from joblib import Parallel, delayed
     from tqdm.auto import tqdm
