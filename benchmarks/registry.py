@@ -13,6 +13,7 @@ from benchmarks.orders import ORDERS
 from benchmarks.peers.comparison import PEERS
 from benchmarks.runtime import RUNTIME
 from benchmarks.sampling import SAMPLING
+from benchmarks.tables import TABLES
 from benchmarks.values import MONTE_CARLO
 
 EXPERIMENTS: tuple[Experiment, ...] = (
@@ -23,6 +24,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     MEAN_PREDICTION,
     ORDERS,
     MONTE_CARLO,
+    TABLES,
     LEVELS,
     BEYOND,
     PEERS,

@@ -4,6 +4,10 @@ A mean of draws is more accurate if the draws do not clump (Latin hypercube samp
 into each of ``s`` equal intervals, in every coordinate. Every single draw is as random as before, so the mean stays
 unbiased; but the draws know of one another, so that the spread between *draws* tells nothing about the error. So draws
 come in groups, each a Latin hypercube of its own, and the spread between the means of the *groups* does.
+
+Scrambled Sobol points do more: they are spread evenly over pairs, triples, ... of coordinates, too, so that the error
+of a mean of smooth functions falls almost as 1 / s instead of 1 / sqrt(s). That takes large groups: eight of 64 rather
+than fifty of 10.
 """
 
 import numpy as np
@@ -39,3 +43,33 @@ def spread_uniforms(rng: np.random.Generator, n_coordinates: int, n_draws: int, 
     intervals = places - starts[group]
     spread = (intervals + rng.random((n_coordinates, n_draws))) / sizes[group]
     return np.minimum(spread, np.nextafter(1.0, 0.0))  # (s - 1 + 0.999...) / s may round to 1
+
+
+def sobol_uniforms(rng: np.random.Generator, n_coordinates: int, n_draws: int, n_groups: int) -> np.ndarray:
+    """Uniform numbers in [0, 1), one row per coordinate: float64 (n_coordinates, n_draws), as :func:`spread_uniforms`.
+
+    Each group is a scrambled Sobol set of its own: every draw is uniform, so that means are unbiased; the groups are
+    independent. A group whose size is not a power of two is the beginning of a larger set. Past the 21,201 coordinates
+    that there are directions for, coordinates are spread as Latin hypercubes. O(n_coordinates n_draws).
+
+    Examples
+    --------
+    >>> numbers = sobol_uniforms(np.random.default_rng(0), 2, 32, n_groups=2)
+    >>> cells = (4 * numbers).astype(int)  # of the 4 x 4 squares, each holds one draw of each group
+    >>> sorted((4 * cells[0] + cells[1])[:16].tolist()) == list(range(16))
+    True
+    """
+    from scipy.stats import qmc
+
+    sizes = np.bincount(group_of_draws(n_draws, n_groups), minlength=n_groups)
+    depth = max(int(sizes.max()) - 1, 0).bit_length()
+    n_sobol = min(n_coordinates, qmc.Sobol.MAXDIM)
+    result = np.empty((n_coordinates, n_draws))
+    start = 0
+    for size in sizes:
+        if n_sobol:
+            result[:n_sobol, start : start + size] = qmc.Sobol(n_sobol, seed=rng).random_base2(depth)[:size].T
+        start += int(size)
+    if n_coordinates > n_sobol:
+        result[n_sobol:] = spread_uniforms(rng, n_coordinates - n_sobol, n_draws, n_groups)
+    return result

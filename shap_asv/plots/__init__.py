@@ -7,6 +7,7 @@ Every plot takes ``shap.Explanation`` objects of the same rows and features, loo
 from shap_asv.plots.bars import comparison
 from shap_asv.plots.convergence import Convergence, convergence
 from shap_asv.plots.graphs import causal_graph
+from shap_asv.plots.mechanisms import mechanisms
 from shap_asv.plots.swarms import comparison_beeswarm
 from shap_asv.plots.waterfalls import comparison_waterfall
 
@@ -17,4 +18,5 @@ __all__ = [
     "comparison_beeswarm",
     "comparison_waterfall",
     "convergence",
+    "mechanisms",
 ]

@@ -1,0 +1,112 @@
+"""A DAG as users write it -> names in a topological order with the positions of their causes."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from shap_asv.errors import CausalGraphError
+
+
+@dataclass(frozen=True, eq=False)
+class Dag:
+    """``parents[v]`` are positions in ``names``, all smaller than v."""
+
+    names: tuple[str, ...]
+    parents: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def read(cls, graph: Any, also: Sequence[str] = ()) -> "Dag":
+        """From a networkx.DiGraph (pgmpy's networks are some) or (cause, effect) pairs; ``also`` are more nodes.
+
+        Among nodes that may come next, the one that was named first does.
+        """
+        if not isinstance(graph, nx.Graph):
+            if isinstance(graph, str | bytes) or not isinstance(graph, Iterable):
+                raise CausalGraphError(
+                    f"a structural model needs a DAG: a networkx.DiGraph or a list of (cause, effect) pairs, "
+                    f"not {type(graph).__name__}"
+                )
+            edges = list(graph)
+            for edge in edges:
+                if not isinstance(edge, tuple | list) or len(edge) != 2:
+                    raise CausalGraphError(f"an edge is a pair (cause, effect), not {edge!r}")
+            graph = nx.DiGraph()
+            graph.add_edges_from((edge[0], edge[1]) for edge in edges)
+        elif not graph.is_directed():
+            raise CausalGraphError("the graph is undirected; give every edge a direction from cause to effect")
+        plain = nx.DiGraph()
+        # in the order of the table where there is one, so that equal choices do not depend on how edges were listed
+        plain.add_nodes_from([*also, *(str(node) for node in graph.nodes)])
+        plain.add_edges_from((str(cause), str(effect)) for cause, effect in graph.edges())
+        if not len(plain):
+            raise CausalGraphError("the graph has no nodes; add the features as nodes, isolated ones too")
+        place = {name: k for k, name in enumerate(plain.nodes)}
+        try:
+            names = tuple(nx.lexicographical_topological_sort(plain, key=place.__getitem__))
+        except nx.NetworkXUnfeasible:
+            cycle = [cause for cause, _ in nx.find_cycle(plain)]
+            raise CausalGraphError(
+                f"the causal graph has a cycle: {' -> '.join([*cycle, cycle[0]])}; remove one of these edges"
+            ) from None
+        at = {name: v for v, name in enumerate(names)}
+        return cls(names, tuple(tuple(sorted(at[p] for p in plain.predecessors(name))) for name in names))
+
+    @property
+    def n_nodes(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        found: list[list[int]] = [[] for _ in self.names]
+        for v, causes in enumerate(self.parents):
+            for p in causes:
+                found[p].append(v)
+        return tuple(map(tuple, found))
+
+    def to_networkx(self) -> nx.DiGraph:
+        graph = nx.DiGraph()
+        graph.add_nodes_from(self.names)
+        graph.add_edges_from(
+            (self.names[p], name) for name, ps in zip(self.names, self.parents, strict=True) for p in ps
+        )
+        return graph
+
+    def with_ancestors(self, nodes: Iterable[int]) -> np.ndarray:
+        """bool (nodes,): these and all that lead to them."""
+        wanted = np.zeros(self.n_nodes, dtype=bool)
+        wanted[list(nodes)] = True
+        for v in reversed(range(self.n_nodes)):
+            if wanted[v]:
+                wanted[list(self.parents[v])] = True
+        return wanted
+
+    def free_cause(self, clamped: np.ndarray, features: np.ndarray) -> tuple[int, int, int] | None:
+        """Why clamping is not conditioning, or None if it is: (clamped node, free cause of it, feature it tells about).
+
+        A clamped node tells something about every free node that leads to it through free ones. That does no harm
+        only if no free feature is among these, nor reached from them through free nodes (a latent mediator between two
+        clamped features, for example). O(nodes * edges).
+        """
+        for v in np.flatnonzero(clamped):
+            told: dict[int, None] = {}
+            stack = [p for p in self.parents[v] if not clamped[p]]
+            while stack:
+                w = stack.pop()
+                if w not in told:
+                    told[w] = None
+                    stack += [p for p in self.parents[w] if not clamped[p]]
+            for w in told:
+                reached, stack = {w}, [w]
+                while stack:
+                    x = stack.pop()
+                    if features[x]:
+                        return int(v), w, x
+                    for c in self.children[x]:
+                        if not clamped[c] and c not in reached:
+                            reached.add(c)
+                            stack.append(c)
+        return None

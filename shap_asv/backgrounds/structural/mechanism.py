@@ -1,0 +1,100 @@
+"""What a mechanism is: ``x_v = g(x_parents, u)`` with uniform noise u, on coded rows; and the simplest ones.
+
+``draw(parents (m, p), uniforms (m, d, k)) -> (m, d)``: d draws at each of m points. Several points with one draw each,
+or one point with many draws, are the same call, and what depends on the point alone is computed once per point.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+
+@runtime_checkable
+class Mechanism(Protocol):
+    """A way to draw a node given its causes; ``n_uniforms`` is k."""
+
+    @property
+    def n_uniforms(self) -> int: ...
+    def draw(self, parents: np.ndarray, uniforms: np.ndarray) -> np.ndarray: ...
+    def describe(self) -> str: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Empirical:
+    """Draws one of the training values, whatever the causes are: what roots do."""
+
+    ordered: np.ndarray
+    n_uniforms = 1
+
+    @classmethod
+    def learn(cls, values: np.ndarray) -> "Empirical":
+        return cls(np.sort(values))
+
+    def draw(self, parents: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+        place = (uniforms[:, :, 0] * len(self.ordered)).astype(np.intp)
+        return self.ordered[np.minimum(place, len(self.ordered) - 1)]
+
+    def describe(self) -> str:
+        if self.ordered[0] == self.ordered[-1]:
+            return "constant"
+        return f"empirical ({len(self.ordered)} values)"
+
+
+@dataclass(frozen=True, eq=False)
+class Support:
+    """Where draws of a number may lie.
+
+    With few distinct values in training: these (a draw becomes the nearest). Otherwise the range met in training and a
+    quarter of it to either side; whole numbers are rounded.
+    """
+
+    low: float
+    high: float
+    whole: bool
+    values: np.ndarray | None
+
+    #: So many distinct values at most make a number discrete.
+    FEW = 20
+
+    @classmethod
+    def learn(cls, values: np.ndarray, whole: bool) -> "Support":
+        distinct = np.unique(values)
+        room = 0.25 * (distinct[-1] - distinct[0])
+        if len(distinct) <= cls.FEW and (whole or len(values) >= 3 * len(distinct)):
+            return cls(distinct[0], distinct[-1], whole, distinct)
+        low, high = distinct[0] - room, distinct[-1] + room
+        if whole and distinct[0] >= 0:
+            low = max(low, 0.0)  # counts do not fall below zero
+        return cls(float(low), float(high), whole, None)
+
+    @property
+    def discrete(self) -> bool:
+        return self.values is not None
+
+    def hold(self, draws: np.ndarray) -> np.ndarray:
+        if self.values is not None:
+            middles = (self.values[1:] + self.values[:-1]) / 2
+            return self.values[np.searchsorted(middles, draws)]
+        draws = np.clip(draws, self.low, self.high)
+        return np.rint(draws) if self.whole else draws
+
+
+@dataclass(frozen=True, eq=False)
+class WithGaps:
+    """A number that may be missing: first whether it is (code 1 of ``gaps``), then its value from ``inner``."""
+
+    gaps: Mechanism
+    inner: Mechanism
+
+    @property
+    def n_uniforms(self) -> int:
+        return self.gaps.n_uniforms + self.inner.n_uniforms
+
+    def draw(self, parents: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+        k = self.inner.n_uniforms
+        values = self.inner.draw(parents, uniforms[:, :, :k])
+        return np.where(self.gaps.draw(parents, uniforms[:, :, k:]) == 1, np.inf, values)
+
+    def describe(self) -> str:
+        return f"{self.inner.describe()}; missing: {self.gaps.describe()}"

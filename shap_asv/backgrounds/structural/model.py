@@ -1,0 +1,353 @@
+"""A structural model: a DAG and one mechanism per node, fitted to a table, given, or taken from another library."""
+
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+import networkx as nx
+import numpy as np
+
+from shap_asv.backgrounds.structural.background import StructuralBackground
+from shap_asv.backgrounds.structural.fitting import FittedNode, fit_node
+from shap_asv.backgrounds.structural.given import Given, call_mechanism
+from shap_asv.backgrounds.structural.graph import Dag
+from shap_asv.backgrounds.structural.mechanism import Mechanism
+from shap_asv.backgrounds.structural.report import MechanismReport, NodeReport
+from shap_asv.backgrounds.table_columns import Column, listed
+from shap_asv.backgrounds.tables import TableCodec
+from shap_asv.errors import CausalGraphWarning, MechanismError, TableError, warn_user
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Rows simulated to see what the values of given mechanisms are, when no table says so.
+N_LOOKED_AT = 4096
+
+
+class StructuralModel:
+    """``X_v = g_v(X_parents(v), U_v)`` for every node v of a DAG: any distribution that can be simulated forwards.
+
+    Parameters
+    ----------
+    graph : networkx.DiGraph or list of (cause, effect)
+        All nodes; isolated ones need a ``DiGraph``.
+    mechanisms : dict of str to callable
+        One function per node, ``function(parents, noise) -> values``: ``parents`` is a dict of arrays (m,) by name
+        (empty for a root), ``noise`` an array (m,) of independent uniform numbers strictly between 0 and 1 (turn them
+        into any other noise with a quantile function, such as ``scipy.special.ndtri`` for a normal one). It must be a
+        function of the two alone: the same numbers have to give the same values. One finite value per row is returned:
+        numbers, bools or labels.
+    like : DataFrame, optional
+        A table with one column per node that says what the values are: dtypes, and all categories. By default this is
+        found out from 4,096 simulated rows, which may miss a rare category.
+    n_noises : dict of str to int, optional
+        Nodes whose ``noise`` has several columns, (m, k).
+
+    See Also
+    --------
+    StructuralModel.fit : mechanisms learned from a table.
+    StructuralModel.from_dowhy : a fitted dowhy.gcm model.
+    StructuralModel.from_network : a network of pgmpy, linear Gaussian or discrete.
+
+    Examples
+    --------
+    >>> from scipy.special import ndtri
+    >>> model = StructuralModel(
+    ...     [("dose", "effect")],
+    ...     {"dose": lambda causes, u: 1 + u, "effect": lambda causes, u: 2 * causes["dose"] + ndtri(u)},
+    ... )
+    >>> background = model.background()
+    >>> held = np.array([[1.5, np.nan]])  # dose = 1.5, effect free
+    >>> background.draws(held, np.array([[0.1, 0.5], [0.9, 0.5]])).tolist()
+    [[[1.5, 3.0], [1.5, 3.0]]]
+    >>> print(model)
+    structural model, 2 nodes
+      dose: given
+      effect <- dose: given
+    """
+
+    def __init__(
+        self,
+        graph: Any,
+        mechanisms: Mapping[str, Callable],
+        like: "pd.DataFrame | None" = None,
+        n_noises: Mapping[str, int] | None = None,
+    ) -> None:
+        dag = Dag.read(graph, () if like is None else [str(key) for key in like.columns])
+        given = {str(name): function for name, function in dict(mechanisms).items()}
+        _check_names(dag.names, given, n_noises or {})
+        noises = [int((n_noises or {}).get(name, 1)) for name in dag.names]
+        table = _simulated_raw(dag, given, noises) if like is None else like
+        codec = TableCodec.learn(table)
+        columns = _columns_of(dag, codec)
+        nodes = [
+            Given(given[name], columns[v], tuple(columns[p] for p in dag.parents[v]), noises[v])
+            for v, name in enumerate(dag.names)
+        ]
+        self._settle(dag, tuple(nodes), codec)
+
+    def _settle(
+        self,
+        dag: Dag,
+        mechanisms: tuple[Mechanism, ...],
+        codec: TableCodec,
+        fitted: tuple[FittedNode, ...] | None = None,
+    ) -> None:
+        self.dag = dag
+        self.mechanisms = mechanisms
+        self.codec = codec
+        self._fitted = fitted
+
+    @classmethod
+    def assembled(
+        cls,
+        dag: Dag,
+        mechanisms: Sequence[Mechanism],
+        codec: TableCodec,
+        fitted: Sequence[FittedNode] | None = None,
+    ) -> "StructuralModel":
+        """From parts that fit each other: one mechanism on coded rows per node, and the codec of all nodes."""
+        model = cls.__new__(cls)
+        model._settle(dag, tuple(mechanisms), codec, None if fitted is None else tuple(fitted))
+        return model
+
+    @classmethod
+    def fit(
+        cls,
+        data: Any,
+        graph: Any,
+        mechanisms: Any = "auto",
+        seed: int | None = None,
+        n_jobs: int | None = None,
+        silent: bool = False,
+    ) -> "StructuralModel":
+        """One mechanism per node, learned from a table whose columns are the nodes.
+
+        Parameters
+        ----------
+        data : DataFrame, or array with columns named "Feature 0", ...
+            Numbers, bools, categories, strings, integers; see :mod:`shap_asv.backgrounds.tables`. A column that is not
+            a node is kept as one that has neither causes nor effects, with a warning.
+        graph : networkx.DiGraph or list of (cause, effect)
+            Every node needs a column.
+        mechanisms : "auto", a name, or dict of str to (name, estimator or callable)
+            "auto" tries linear, smooth and boosted locations with even, scaled and local residuals and a distributional
+            forest on numbers, and logistic, smooth logistic and forest on categories, and takes the best by
+            cross-validated CRPS or log score; a richer one has to be clearly better. Names for numbers: "linear",
+            "smooth", "smooth with steps", "boosting", "forest"; for categories: "frequencies", "logistic",
+            "smooth logistic", "rough logistic", "forest". An estimator (``fit``, and ``predict`` for numbers or
+            ``predict_proba`` for categories) sees the causes as a DataFrame with their own dtypes. A callable is a
+            function as in :class:`StructuralModel`.
+        seed : int, optional
+            Of folds and forests. The result depends on it, and not on ``n_jobs``.
+        n_jobs : int, optional
+            Nodes fitted at a time, as joblib has it.
+        silent : bool
+            No progress bar.
+
+        Notes
+        -----
+        Missing values: a cause that is missing counts as its median, and a second variable says that it was missing; a
+        node that is missing in some rows is drawn missing with a probability that depends on its causes, as one more
+        code for categories. Integers are drawn as integers; numbers with at most 20 distinct values (each three times
+        in the table on average) are drawn as one of these; other numbers stay within the range of the table and a
+        quarter of it to either side. Causes that never change are ignored, a constant column is drawn as that constant.
+        A node whose causes do not help on held-out rows (a table of ten rows, say) is drawn from its own distribution.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> rng = np.random.default_rng(0)
+        >>> dose = rng.normal(size=200)
+        >>> table = pd.DataFrame({"dose": dose, "effect": 2 * dose + rng.normal(size=200)})
+        >>> print(StructuralModel.fit(table, [("dose", "effect")], seed=0, silent=True))
+        structural model, 2 nodes
+          dose: empirical (200 values)
+          effect <- dose: linear + residuals
+        """
+        codec = TableCodec.learn(data)
+        dag = Dag.read(graph, codec.names)
+        _check_nodes(dag, codec, graph)
+        ways = _ways(mechanisms, dag)
+        rows = codec.read(data)
+        columns = _columns_of(dag, codec)
+        at = [codec.names.index(name) for name in dag.names]
+        seeds = np.random.SeedSequence(seed).generate_state(dag.n_nodes)
+        tasks = [
+            (
+                rows[:, at[v]],
+                rows[:, [at[p] for p in dag.parents[v]]],
+                columns[v],
+                tuple(columns[p] for p in dag.parents[v]),
+                ways[v],
+                int(seeds[v] % 2**31),
+            )
+            for v in range(dag.n_nodes)
+        ]
+        fitted = _fit_all(tasks, n_jobs, silent)
+        return cls.assembled(dag, [node.mechanism for node in fitted], codec, fitted)
+
+    @classmethod
+    def from_dowhy(cls, scm: Any, n_noise: int = 20_000, seed: int | None = None) -> "StructuralModel":
+        """From a fitted ``dowhy.gcm`` model (``StructuralCausalModel`` and its subclasses).
+
+        Mechanisms are called through ``draw_samples`` (roots), ``draw_noise_samples`` and ``evaluate``. dowhy draws its
+        noise itself; to be drawn again under the same random numbers, each noise becomes the quantile function of
+        ``n_noise`` draws of it (of the distribution itself where it is one of scipy's).
+        """
+        from shap_asv.backgrounds.structural.foreign import read_dowhy
+
+        return read_dowhy(scm, n_noise, seed)
+
+    @classmethod
+    def from_network(cls, network: Any) -> "StructuralModel":
+        """From pgmpy's ``LinearGaussianBayesianNetwork``, or a discrete network too large for exact inference.
+
+        Examples
+        --------
+        >>> from shap_asv import load_network
+        >>> model = StructuralModel.from_network(load_network("cancer"))
+        >>> model.sample(2, seed=1).shape
+        (2, 5)
+        """
+        from shap_asv.backgrounds.structural.foreign import read_network_model
+
+        return read_network_model(network)
+
+    # --- what it is ---
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Names in a topological order."""
+        return self.dag.names
+
+    @property
+    def graph(self) -> nx.DiGraph:
+        return self.dag.to_networkx()
+
+    def __str__(self) -> str:
+        lines = [f"structural model, {self.dag.n_nodes} node{'s' if self.dag.n_nodes != 1 else ''}"]
+        for v, name in enumerate(self.dag.names):
+            causes = ", ".join(self.dag.names[p] for p in self.dag.parents[v])
+            lines.append(f"  {name}{' <- ' + causes if causes else ''}: {self.mechanisms[v].describe()}")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.dag.names[:4]) + ", ..." * (self.dag.n_nodes > 4)
+        return f"<StructuralModel of {self.dag.n_nodes} nodes: {names}>"
+
+    def report(self) -> MechanismReport:
+        """Per node: mechanism, held-out score, how much the causes save, calibration. For models fitted to a table."""
+        if self._fitted is None:
+            raise MechanismError(
+                "these mechanisms were given, not fitted: there are no scores; StructuralModel.fit(data, graph, "
+                "mechanisms={...}) scores given functions on a table"
+            )
+        return MechanismReport(
+            tuple(
+                NodeReport(
+                    name,
+                    tuple(self.dag.names[p] for p in self.dag.parents[v]),
+                    self.mechanisms[v].describe(),
+                    node.measure,
+                    node.score,
+                    node.marginal,
+                    node.pit,
+                )
+                for v, (name, node) in enumerate(zip(self.dag.names, self._fitted, strict=True))
+            )
+        )
+
+    # --- what it does ---
+
+    def background(self, features: Sequence[str] | None = None) -> StructuralBackground:
+        """The model as a background distribution over ``features`` (all nodes by default; the others are latent)."""
+        codec = self.codec if features is None else self.codec.only([str(name) for name in features])
+        return StructuralBackground(self.dag, self.mechanisms, codec)
+
+    def sample(self, n: int, seed: int | None = None) -> "pd.DataFrame":
+        """``n`` independent rows, all nodes, with the dtypes of the table. O(n nodes)."""
+        background = self.background()
+        uniforms = np.random.default_rng(seed).random((int(n), background.n_uniforms))
+        free = np.full((1, len(background.features)), np.nan)
+        return self.codec.inputs(background.draws(free, uniforms)[0])
+
+
+def _fit_all(tasks: Sequence[tuple], n_jobs: int | None, silent: bool) -> list[FittedNode]:
+    """All nodes, in parallel; seeds are in the tasks, so the result is the same for any number of jobs."""
+    from joblib import Parallel, delayed
+    from tqdm.auto import tqdm
+
+    # what costs most comes first, so that nobody waits for one last large node
+    order = sorted(range(len(tasks)), key=lambda v: -tasks[v][1].shape[1])
+    done = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(fit_node)(*tasks[v]) for v in order)
+    fitted: list[FittedNode | None] = [None] * len(tasks)
+    bar = tqdm(done, total=len(tasks), desc="StructuralModel", unit="node", delay=2.0, disable=silent)
+    for v, node in zip(order, bar, strict=True):
+        fitted[v] = node
+    return [node for node in fitted if node is not None]
+
+
+def _columns_of(dag: Dag, codec: TableCodec) -> list[Column]:
+    missing = [name for name in dag.names if name not in codec.names]
+    if missing:
+        raise TableError(f"the table has no column for the node {missing[0]!r}; it has {listed(codec.names)}")
+    return [codec.columns[codec.names.index(name)] for name in dag.names]
+
+
+def _check_nodes(dag: Dag, codec: TableCodec, graph: Any) -> None:
+    drawn = {str(node) for node in graph.nodes} if isinstance(graph, nx.Graph) else {str(x) for e in graph for x in e}
+    for name in dag.names:
+        if name not in codec.names:
+            near = get_close_matches(name, [key for key in codec.names if key not in drawn], n=1)
+            hint = f"is the column {near[0]!r} meant?" if near else f"the columns are {listed(codec.names)}."
+            raise TableError(
+                f"the graph has the node {name!r}, but the table has no column of that name; {hint} A node that was "
+                "not measured cannot be learned: leave it out and join its causes to its effects"
+            )
+    loose = [name for name in codec.names if name not in drawn]
+    if loose:
+        warn_user(
+            f"{listed(loose)} {'is' if len(loose) == 1 else 'are'} not in the graph: taken as independent of all other "
+            "columns (no causes, no effects); add edges, or an isolated node to the graph to say so",
+            CausalGraphWarning,
+        )
+
+
+def _ways(mechanisms: Any, dag: Dag) -> list[Any]:
+    if not isinstance(mechanisms, Mapping):
+        return [mechanisms] * dag.n_nodes
+    given = {str(name): how for name, how in mechanisms.items()}
+    _check_known(dag.names, given, "mechanisms")
+    return [given.get(name, "auto") for name in dag.names]
+
+
+def _check_known(names: Sequence[str], given: Mapping[str, Any], what: str) -> None:
+    for name in given:
+        if name not in names:
+            near = get_close_matches(name, names, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"the nodes are {listed(names)}"
+            raise MechanismError(f"{what} names {name!r}, which is not a node of the graph; {hint}")
+
+
+def _check_names(names: Sequence[str], given: Mapping[str, Any], n_noises: Mapping[str, int]) -> None:
+    _check_known(names, given, "mechanisms")
+    _check_known(names, n_noises, "n_noises")
+    for name in names:
+        if name not in given:
+            raise MechanismError(f"the node {name!r} has no mechanism; give a function of (parents, noise)")
+        if not callable(given[name]):
+            raise MechanismError(f"the mechanism of {name!r} is a {type(given[name]).__name__}, not a function")
+
+
+def _simulated_raw(dag: Dag, given: Mapping[str, Callable], noises: Sequence[int]) -> "pd.DataFrame":
+    """Rows as the functions return them, to see dtypes and categories."""
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    values: dict[str, Any] = {}
+    for v, name in enumerate(dag.names):
+        noise = rng.random((N_LOOKED_AT, noises[v]))
+        causes = {dag.names[p]: values[dag.names[p]] for p in dag.parents[v]}
+        values[name] = call_mechanism(given[name], name, causes, noise[:, 0] if noises[v] == 1 else noise)
+    return pd.DataFrame(values)

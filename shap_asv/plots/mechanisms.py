@@ -1,0 +1,97 @@
+"""Are the mechanisms of a structural model calibrated? One histogram of PIT values per node.
+
+The *probability integral transform* of a held-out value is its place in the distribution that the mechanism predicted
+for it. If the mechanism is right, places are uniform and all bars end at the dashed line, but for chance (the grey
+band). A hill in the middle: predicted distributions are too wide. A bowl: too narrow. A slope: they lie too low or too
+high.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shap_asv.errors import ExplanationError
+from shap_asv.plots.style import GUIDE, INK, QUIET, amount_colour, bare, blank_figure, blend, finish, wrap
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+N_BINS = 20
+COLUMNS = 4
+
+
+def mechanisms(
+    report: Any,
+    nodes: Sequence[str] | None = None,
+    *,
+    ax: Any = None,
+    show: bool = True,
+) -> "list[Axes]":
+    """PIT histograms of the nodes of a structural model.
+
+    Parameters
+    ----------
+    report : MechanismReport
+        What ``model.report()`` gives: nodes with ``name``, ``mechanism``, ``causes``, ``pit`` and ``improvement``.
+    nodes : list of str, optional
+        Which nodes, in which order. By default all that have causes: a root is its own histogram.
+    ax : matplotlib axes, or a sequence of them, optional
+        One per node.
+    show : bool
+        Call ``plt.show()``, as shap's plots do.
+
+    Returns
+    -------
+    list of Axes
+    """
+    known = {node.name: node for node in report.nodes}
+    if nodes is None:
+        chosen = [node for node in report.nodes if node.causes]
+    else:
+        for name in nodes:
+            if name not in known:
+                raise ExplanationError(f"the report has no node {name!r}; its nodes are {', '.join(known)}")
+        chosen = [known[name] for name in nodes]
+    if not chosen:
+        raise ExplanationError("no node of this model has causes: there is nothing to draw; name roots with nodes=")
+    axes = _axes(ax, len(chosen))
+    for own, node in zip(axes, chosen, strict=True):
+        _draw(own, node)
+    finish(show)
+    return axes
+
+
+def _axes(ax: Any, count: int) -> "list[Axes]":
+    if ax is None:
+        columns = min(count, COLUMNS)
+        rows = -(-count // columns)
+        figure = blank_figure(3.0 * columns, 2.3 * rows)
+        grid = figure.subplots(rows, columns, squeeze=False).ravel()
+        for surplus in grid[count:]:
+            surplus.remove()
+        return list(grid[:count])
+    axes = list(np.atleast_1d(np.asarray(ax, dtype=object)).ravel())
+    if len(axes) != count:
+        raise ExplanationError(f"ax must hold one axes per node: {count} needed, {len(axes)} given")
+    return axes
+
+
+def _draw(ax: "Axes", node: Any) -> None:
+    pit = np.asarray(node.pit)
+    bins = int(np.clip(len(pit) // 20, 4, N_BINS))
+    counts = np.histogram(pit, bins=bins, range=(0, 1))[0]
+    heights = counts * bins / len(pit)
+    # binomial: about 19 of 20 bars of a right mechanism end inside of the band
+    chance = 2 * np.sqrt(bins * (1 - 1 / bins) / len(pit))
+    ax.axhspan(1 - chance, 1 + chance, color=GUIDE, alpha=0.5, lw=0, zorder=0)
+    colour = amount_colour()
+    ax.bar((np.arange(bins) + 0.5) / bins, heights, width=0.92 / bins, color=blend(colour, 0.7), zorder=2)
+    ax.axhline(1, color=INK, lw=0.8, ls="--", zorder=3)
+    ax.set_xlim(0, 1)
+    ax.set_ylim(0, max(2.0, 1.1 * float(heights.max())))
+    ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
+    ax.set_yticks([])
+    bare(ax)
+    ax.set_title(wrap(node.name, 28, 1), fontsize=12, color=INK, parse_math=False)
+    ax.set_xlabel(wrap(f"{node.mechanism}", 32, 2), fontsize=9, color=QUIET, parse_math=False)

@@ -1,0 +1,214 @@
+"""How a node is learned: names, estimators, functions, kinds of columns, gaps; seeds and jobs."""
+
+import pickle
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from scipy.special import ndtri
+
+from shap_asv.backgrounds.structural import StructuralModel
+
+EDGES = [("x", "y"), ("c", "y"), ("x", "k"), ("c", "k"), ("x", "n"), ("x", "f")]
+
+
+def table(n=600, seed=0):
+    """x and c are roots; y is a number, k a category, n a count, f a bool."""
+    rng = np.random.default_rng(seed)
+    x, c = rng.normal(size=n), rng.integers(0, 3, n)
+    return pd.DataFrame(
+        {
+            "x": x,
+            "c": pd.Categorical.from_codes(c, categories=["low", "mid", "high"], ordered=True),
+            "y": np.sin(2 * x) + 0.5 * c + 0.3 * rng.normal(size=n),
+            "k": np.where(rng.random(n) < stats.norm.cdf(1.5 * x), np.where(c == 2, "up", "on"), "off"),
+            "n": rng.poisson(np.exp(0.6 * x)),
+            "f": rng.random(n) < stats.norm.cdf(-x),
+        }
+    )
+
+
+def mechanism_of(model, name):
+    return model.mechanisms[model.nodes.index(name)].describe()
+
+
+def test_auto_finds_curves_and_slopes():
+    model = StructuralModel.fit(table(), EDGES, seed=0, silent=True)
+    assert mechanism_of(model, "x") == "empirical (600 values)"
+    assert "smooth" in mechanism_of(model, "y")
+    assert "logistic" in mechanism_of(model, "f")
+    report = model.report()
+    assert report["y"].improvement > 0.4
+    assert report["f"].measure == "log score"
+    sample = model.sample(2000, seed=1)
+    assert sample.dtypes.equals(table().dtypes)
+    assert set(sample["k"]) == {"on", "off", "up"}
+    assert set(sample.loc[sample["c"] != "high", "k"]) <= {"on", "off", "up"}
+    assert (sample.loc[sample["c"] != "high", "k"] == "up").mean() < 0.02
+    assert sample["n"].min() >= 0
+
+
+@pytest.mark.parametrize("name", ["linear", "smooth", "smooth with steps", "boosting", "forest"])
+def test_mechanisms_of_numbers_by_name(name):
+    model = StructuralModel.fit(table(300), EDGES, {"y": name}, seed=0, silent=True)
+    assert mechanism_of(model, "y").startswith(name)
+    drawn = model.sample(500, seed=2)["y"]
+    assert stats.ks_2samp(drawn, table(3000, 1)["y"]).statistic < 0.15
+
+
+@pytest.mark.parametrize("name", ["frequencies", "logistic", "smooth logistic", "rough logistic", "forest"])
+def test_mechanisms_of_categories_by_name(name):
+    model = StructuralModel.fit(table(300), EDGES, {"k": name}, seed=0, silent=True)
+    assert mechanism_of(model, "k") == name
+    shares = model.sample(3000, seed=2)["k"].value_counts(normalize=True)
+    expected = table(3000, 1)["k"].value_counts(normalize=True)
+    assert (shares - expected).abs().max() < 0.08
+
+
+def test_estimators_see_the_causes_with_their_own_dtypes():
+    from sklearn.compose import make_column_transformer
+    from sklearn.linear_model import LinearRegression, LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+
+    encode = make_column_transformer((OneHotEncoder(), ["c"]), remainder="passthrough")
+    ways = {"y": make_pipeline(encode, LinearRegression()), "k": make_pipeline(encode, LogisticRegression())}
+    model = StructuralModel.fit(table(), EDGES, ways, seed=0, silent=True)
+    assert mechanism_of(model, "y").startswith("Pipeline + ")
+    assert mechanism_of(model, "k") == "Pipeline"
+    assert model.report()["y"].improvement > 0.1
+    assert model.report()["k"].improvement > 0.1
+    assert len(model.sample(50, seed=0)) == 50
+
+
+def test_a_function_among_learned_ones():
+    def doubled(causes, u):
+        assert causes["c"].dtype == table()["c"].dtype
+        return 2 * causes["x"] + ndtri(u)
+
+    model = StructuralModel.fit(table(), EDGES, {"y": doubled}, seed=0, silent=True)
+    assert mechanism_of(model, "y") == "given: doubled"
+    background = model.background()
+    held = np.full((1, 6), np.nan)
+    held[0, background.features.index("x")] = 3.0
+    uniforms = np.random.default_rng(0).random((4000, background.n_uniforms))
+    drawn = background.draws(held, uniforms)[0][:, background.features.index("y")]
+    assert abs(drawn.mean() - 6) < 5 / np.sqrt(4000)
+    assert model.report()["y"].miscalibration > 0.06  # the function is wrong about this table, and the report says so
+
+
+def test_gaps_in_causes_and_effects():
+    data = table(1500)
+    rng = np.random.default_rng(3)
+    data.loc[rng.random(1500) < 0.2, "x"] = np.nan
+    data.loc[rng.random(1500) < stats.norm.cdf(data["c"].cat.codes - 1.5), "y"] = np.nan
+    data.loc[rng.random(1500) < 0.1, "k"] = None
+    model = StructuralModel.fit(data, EDGES, seed=0, silent=True)
+    assert "missing: " in mechanism_of(model, "y")
+    sample = model.sample(6000, seed=1)
+    assert abs(sample["x"].isna().mean() - 0.2) < 0.03
+    assert abs(sample["k"].isna().mean() - 0.1) < 0.03
+    for level in ("low", "mid", "high"):
+        expected = data.loc[data["c"] == level, "y"].isna().mean()
+        assert abs(sample.loc[sample["c"] == level, "y"].isna().mean() - expected) < 0.06
+    # a missing cause tells less: its effect spreads wider than with x in sight
+    background = model.background()
+    held = np.full((2, 6), np.nan)
+    held[:, 0], held[:, 1] = [np.inf, 0.0], 0.0
+    drawn = background.draws(held, np.random.default_rng(0).random((3000, background.n_uniforms)))[:, :, 2]
+    spread = [np.std(column[np.isfinite(column)]) for column in drawn]
+    assert spread[0] > 1.5 * spread[1]
+
+
+def test_discrete_numbers_are_drawn_as_values_seen():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=800)
+    data = pd.DataFrame(
+        {
+            "x": x,
+            "dose": rng.choice([0.5, 1.0, 2.5], 800),
+            "grade": np.clip(np.round(x + rng.normal(size=800)), -2, 2),
+            "count": rng.poisson(30 * np.exp(0.3 * x)),
+        }
+    )
+    model = StructuralModel.fit(data, [("x", "grade"), ("x", "count"), ("x", "dose")], seed=0, silent=True)
+    sample = model.sample(3000, seed=1)
+    assert set(sample["dose"]) == {0.5, 1.0, 2.5}
+    assert set(sample["grade"]) == {-2, -1, 0, 1, 2}
+    assert sample["count"].dtype == np.int64
+    assert sample["count"].min() >= 0
+    assert set(sample["count"]) - set(data["count"])  # between and past the counts seen
+    np.testing.assert_allclose(sample[["x", "grade", "count"]].corr(), data[["x", "grade", "count"]].corr(), atol=0.1)
+
+
+def test_the_result_depends_on_the_seed_and_not_on_jobs():
+    data = table(200)
+    one = StructuralModel.fit(data, EDGES, {"y": "forest"}, seed=4, n_jobs=1, silent=True)
+    two = StructuralModel.fit(data, EDGES, {"y": "forest"}, seed=4, n_jobs=2, silent=True)
+    other = StructuralModel.fit(data, EDGES, {"y": "forest"}, seed=5, silent=True)
+    pd.testing.assert_frame_equal(one.sample(100, seed=0), two.sample(100, seed=0))
+    assert not one.sample(100, seed=0)["y"].equals(other.sample(100, seed=0)["y"])
+    assert str(one) == str(two)
+
+
+def test_models_can_be_pickled():
+    model = StructuralModel.fit(table(200), EDGES, {"y": "forest"}, seed=4, silent=True)
+    again = pickle.loads(pickle.dumps(model))
+    pd.testing.assert_frame_equal(model.sample(50, seed=0), again.sample(50, seed=0))
+
+
+def test_the_report_is_a_table():
+    model = StructuralModel.fit(table(300), EDGES, seed=0, silent=True)
+    frame = model.report().to_frame()
+    assert list(frame.index) == list(model.nodes)
+    assert frame.loc["y", "causes"] == "x, c"
+    assert frame.loc["x", "improvement"] == 0
+    assert (frame["score"] > 0).all()
+    text = str(model.report())
+    assert text.splitlines()[0].split() == [
+        "node",
+        "causes",
+        "mechanism",
+        "measure",
+        "score",
+        "marginal",
+        "saved",
+        "PIT",
+    ]
+    assert len(text.splitlines()) == 2 + 6
+    with pytest.raises(KeyError):
+        model.report()["z"]
+    axes = model.report().plot(show=False)
+    assert [ax.get_title() for ax in axes] == ["y", "k", "n", "f"]
+    assert "y <- x, c: " in str(model)
+    assert "6 nodes" in repr(model)
+
+
+def test_a_progress_bar_that_can_be_silenced(capsys, monkeypatch):
+    import tqdm.auto
+
+    shown = []
+    original = tqdm.auto.tqdm
+
+    def recorded(*arguments, **options):
+        shown.append((options["total"], options["disable"]))
+        return original(*arguments, **{**options, "disable": True})
+
+    monkeypatch.setattr(tqdm.auto, "tqdm", recorded)
+    data = table(60)[["x", "y"]]
+    StructuralModel.fit(data, [("x", "y")], "linear", seed=0)
+    StructuralModel.fit(data, [("x", "y")], "linear", seed=0, silent=True)
+    assert shown == [(2, False), (2, True)]
+
+
+def test_graphs_of_any_writing_give_the_same_model():
+    data = table(200)[["x", "c", "y"]]
+    edges = [("x", "y"), ("c", "y")]
+    samples = [
+        StructuralModel.fit(data, graph, "auto", seed=1, silent=True).sample(20, seed=0)
+        for graph in (edges, edges[::-1], nx.DiGraph(edges), [list(edge) for edge in edges])
+    ]
+    for sample in samples[1:]:
+        pd.testing.assert_frame_equal(samples[0], sample)
