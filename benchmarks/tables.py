@@ -206,6 +206,6 @@ TABLES = Experiment(
     "Your own table with a DAG",
     run,
     about="Known structural models of four kinds, three random variants each (graph, coefficients, explained "
-    "function): 2,000 rows are drawn, a structural model is fitted to them with the DAG known, and ASV are compared with "
-    "those of the true mechanisms.",
+    "function): 2,000 rows are drawn, a structural model is fitted to them with the DAG known, and ASV are compared "
+    "with those of the true mechanisms.",
 )
