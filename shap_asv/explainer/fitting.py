@@ -196,11 +196,12 @@ def _named(table: Any, purpose: Purpose) -> tuple[Any, list[str], Any]:
         return table, features, name_positions(graph, features) if uses_positions(graph) else graph
     columns = [str(key) for key in table.columns]
     given = purpose.feature_names or names_known_to_model(purpose.model)
-    features = columns if given is None or (purpose.feature_names is None and not set(given) <= set(columns)) else given
+    guessed = purpose.feature_names is None  # the model may know names that are not the table's
+    features = columns if given is None or (guessed and not set(given) <= set(columns)) else list(given)
     unknown = [name for name in features if name not in columns]
     if unknown:
         raise UnknownFeatureError(f"feature {unknown[0]!r} is not a column of the table: {', '.join(columns)}")
-    return table.iloc[:, [columns.index(name) for name in features]], list(features), graph
+    return table.iloc[:, [columns.index(name) for name in features]], features, graph
 
 
 def _dag_over(features: Sequence[str], graph: Any) -> nx.DiGraph | None:
