@@ -22,7 +22,14 @@ from shap_asv.errors import PersistenceError, RowsError, UnknownMethodError
 from shap_asv.explainer.assembly import Arguments, assemble, assemble_for_rows, known_features
 from shap_asv.explainer.causality import edgeless_order
 from shap_asv.explainer.execution import Execution, describe
-from shap_asv.explainer.options import check_options, check_positive, check_whole, read_names, settings_of_call
+from shap_asv.explainer.options import (
+    check_options,
+    check_positive,
+    check_whole,
+    read_masker,
+    read_names,
+    settings_of_call,
+)
 from shap_asv.explainer.persistence import read_arguments, read_class, write_arguments
 from shap_asv.explainer.rows import Table, any_row, display_names, fit_rows, read_table, shown_rows
 from shap_asv.explainer.selection import select_outputs
@@ -41,9 +48,10 @@ class AsymmetricExplainer(shap.Explainer):
     model : estimator or callable
         A fitted estimator (``predict_proba`` for classifiers, else ``predict``), a bound method or any function of a
         table.
-    masker : pgmpy DiscreteBayesianNetwork, ndarray, DataFrame or shap masker
+    masker : pgmpy DiscreteBayesianNetwork, ndarray, DataFrame or shap masker, optional
         The background distribution. A network gives conditional expectations, and its nodes that are not features are
-        latent: summed out. A matrix gives shap's marginal expectation.
+        latent: summed out. A matrix gives shap's marginal expectation. Tree ensembles do without: None takes the cover
+        counts of the trees, as ``shap.TreeExplainer(model)`` does.
     causal_graph : networkx.DiGraph, pgmpy DAG, list of (cause, effect), or CausalOrder, optional
         By default the network's own graph; with a matrix, no constraint at all (ordinary Shapley values).
     link : callable
@@ -61,9 +69,9 @@ class AsymmetricExplainer(shap.Explainer):
     encoder : fitted transformer or mapping, optional
         Turns states into what the model eats, when it does not take the states themselves.
     model_output : "auto", "raw" or "probability"
-        ``auto`` explains ``predict_proba`` of a classifier, else ``predict``. ``raw`` explains what the ensemble adds
-        up (the margin of a boosted classifier, as ``shap.TreeExplainer`` does), which is exact for every
-        ensemble.
+        ``auto`` explains ``predict_proba`` of a classifier, else ``predict``; for trees over a matrix or without a
+        background it is ``raw``. ``raw`` explains what the ensemble adds up (the margin of a boosted classifier, as
+        ``shap.TreeExplainer`` does), which is exact for every ensemble.
     orders, weights : optional
         An explicit set of orders (names, or positions; names win where numbers are names), each with a weight,
         instead of a causal graph.
@@ -89,6 +97,8 @@ class AsymmetricExplainer(shap.Explainer):
     n_jobs : int, optional
         Processes over blocks of rows; -1 for all cores. By default one, or what ``joblib.parallel_config`` says, which
         may be a cluster. The result does not depend on it.
+    data, feature_perturbation : optional
+        ``shap.TreeExplainer``'s words for ``masker`` and for whether there is one.
 
     Examples
     --------
@@ -126,7 +136,11 @@ class AsymmetricExplainer(shap.Explainer):
         memory_limit: int = 4 * 2**30,
         ideal_limit: int = 1_000_000,
         n_jobs: int | None = None,
+        data: Any = None,
+        feature_perturbation: str = "auto",
     ) -> None:
+        masker = read_masker(masker, data, feature_perturbation)
+        self.data, self.feature_perturbation = None, "auto"  # the masker says it now
         check_options(
             masker, causal_graph, link, orders, weights, algorithm, impossible, order_method, seed, n_jobs, tolerance
         )
@@ -155,9 +169,10 @@ class AsymmetricExplainer(shap.Explainer):
         self._entropy = seed if seed is not None else int(np.random.SeedSequence().generate_state(1)[0])
         self._expected_value: Any = None
         self._execution: Execution | None = None
-        features = known_features(self._arguments())
+        arguments = self._arguments()
+        features = known_features(arguments)
         if features is not None:
-            self._execution = self._executing(assemble(self._arguments(), features))
+            self._execution = self._executing(assemble(arguments, features))
 
     def __repr__(self) -> str:
         if self._execution is None:
@@ -241,8 +256,11 @@ class AsymmetricExplainer(shap.Explainer):
             time.time() - start,
         )
 
-    def shap_values(self, X: Any, **kwargs: Any) -> np.ndarray:
-        """Only the values: (n, p) or (n, p, k); a single bare row gives (p,) or (p, k)."""
+    def shap_values(self, X: Any, check_additivity: bool = True, **kwargs: Any) -> np.ndarray:
+        """Only the values: (n, p) or (n, p, k); a single bare row gives (p,) or (p, k).
+
+        They add up by construction; ``check_additivity`` is taken because shap's explainers take it.
+        """
         values = np.asarray(self(X, **kwargs).values)
         return values[0] if read_table(X).single else values
 

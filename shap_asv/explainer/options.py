@@ -26,8 +26,6 @@ def check_options(
     tolerance: Any,
 ) -> None:
     """Raise on the first argument of the explainer that is out of its range or contradicts another one."""
-    if masker is None:
-        raise ValueError("masker cannot be None.")  # shap's own words
     if hasattr(masker, "toarray"):
         raise NetworkError(f"a background distribution cannot be read from a {type(masker).__name__}; use .toarray()")
     if not callable(link):
@@ -47,6 +45,32 @@ def check_options(
     if seed is not None and (not _is_whole(seed) or seed < 0):
         raise ShapAsvError(f"seed={seed!r} must be a whole number >= 0, or None")
     check_algorithm(algorithm)
+
+
+def read_masker(masker: Any, data: Any, feature_perturbation: Any) -> Any:
+    """The background, also under the names that it has in ``shap.TreeExplainer``."""
+    if data is not None:
+        if masker is not None:
+            raise UnknownMethodError("pass masker= or data=, not both: each is the background")
+        masker = data
+    if not isinstance(feature_perturbation, str) or feature_perturbation not in _PERTURBATIONS:
+        raise UnknownMethodError(
+            f"unknown feature_perturbation={feature_perturbation!r:.80}; use 'auto', 'interventional' with background "
+            "rows as masker=, or 'tree_path_dependent' without a background"
+        )
+    if feature_perturbation == "interventional" and masker is None:
+        raise UnknownMethodError(
+            "feature_perturbation='interventional' needs background rows: pass them as masker= (or data=)"
+        )
+    if feature_perturbation == "tree_path_dependent" and masker is not None:
+        raise UnknownMethodError(
+            "feature_perturbation='tree_path_dependent' takes no background: leave out masker= (and data=); with a "
+            "background, leave out feature_perturbation="
+        )
+    return masker
+
+
+_PERTURBATIONS = ("auto", "interventional", "tree_path_dependent")
 
 
 def read_names(names: Any, argument: str) -> list[str] | None:
