@@ -51,6 +51,8 @@ def test_explainer_arguments():
         "memory_limit",
         "ideal_limit",
         "n_jobs",
+        "data",
+        "feature_perturbation",
     ]
     call = list(inspect.signature(shap_asv.AsymmetricExplainer.__call__).parameters)
     assert call == [

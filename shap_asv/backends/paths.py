@@ -15,9 +15,9 @@ from shap_asv.backends.contract import Attribution, Attributor, Backend, Estimat
 from shap_asv.backends.pace import Report, keep_silent, part_of
 from shap_asv.backends.trees.attributor import PATH_BITS, TABLE_BITS, WIDE_TABLE_BITS, TreeAttributor, prepare_trees
 from shap_asv.backends.trees.orderings import FOREST, LATTICE, LEVELS, kind_of
+from shap_asv.backends.weight_columns import N_GROUPS
 from shap_asv.backends.workload import BYTES_PER_ORDER, ideals_obstacle, orders_obstacle, seconds_per_order
 from shap_asv.backgrounds.contract import GROUND, TreeGround
-from shap_asv.backends.weight_columns import N_GROUPS
 from shap_asv.models.contract import ENSEMBLE
 from shap_asv.models.ensembles import FloatEnsemble
 from shap_asv.models.tree_form import TreeForm
@@ -26,10 +26,11 @@ from shap_asv.models.tree_form import TreeForm
 ROW_BLOCK = 16_384
 
 # Measured on forests and boosted trees of 8 to 30 features, one thread.
-_SECONDS_PER_CELL = 1.5e-9
-_SECONDS_PER_ENTRY = 4e-9
+_SECONDS_PER_CELL = 3e-9
+_SECONDS_PER_ENTRY = 1e-8
 _SECONDS_PER_GROUND_ROW = 1.5e-9
 _SECONDS_PER_IDEAL = 3e-9
+_SECONDS_PER_LEAF = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +136,7 @@ def _work(problem: Problem, trees: TreeForm, n_rows: int, n_orders: int) -> tupl
     short, k = lengths <= bits, problem.n_outputs
     entries = float((counts * lengths * 2.0 ** np.minimum(lengths, bits))[short].sum())
     cells = float((counts * lengths)[short].sum())
-    seconds = 2e-3 + entries * _SECONDS_PER_ENTRY * {LEVELS: 1, FOREST: 4}.get(kind if kind is not None else -1, 2)
+    seconds = 2e-3 + counts.sum() * _SECONDS_PER_LEAF + entries * _SECONDS_PER_ENTRY * {LEVELS: 1, FOREST: 6}.get(kind if kind is not None else -1, 2)
     seconds += n_rows * cells * k * _SECONDS_PER_CELL + n_ground * counts.sum() * _SECONDS_PER_GROUND_ROW
     # beyond the tables a row pays for its own path: closed form for levels, all subsets else
     own = np.where(kind == LEVELS and not n_ground, 8.0 * lengths**2, lengths * 2.0 ** np.minimum(lengths, 62))
@@ -169,7 +170,9 @@ def paths_backend(sampled: bool) -> Backend:
             groups, orders = min(N_GROUPS, settings.n_orders), settings.n_orders
             seconds, memory, looks = _work(listed, trees, n_rows, max(1, orders // groups))
             seconds = seconds * groups + orders * seconds_per_order(problem, settings, sampled)
-            return Estimate(0, orders, 0, looks * groups, seconds, memory + orders * problem.n_features * BYTES_PER_ORDER)
+            return Estimate(
+                0, orders, 0, looks * groups, seconds, memory + orders * problem.n_features * BYTES_PER_ORDER
+            )
         coalitions = 0
         if problem.order is None:
             assert problem.given_orders is not None
@@ -204,6 +207,4 @@ def paths_backend(sampled: bool) -> Backend:
         return AloneAttributor(problem)
 
     name = "orders x paths" if sampled else "paths"
-    return Backend(
-        name, not sampled, sampled, None, obstacle, estimate, prepare, ROW_BLOCK, GROUND, ENSEMBLE, alone
-    )
+    return Backend(name, not sampled, sampled, None, obstacle, estimate, prepare, ROW_BLOCK, GROUND, ENSEMBLE, alone)

@@ -14,7 +14,7 @@ import numpy as np
 
 from shap_asv.backends.contract import Problem
 from shap_asv.backgrounds.contract import Background, CodedByModel, Distribution, FiniteStates, TreeGround, some_rows
-from shap_asv.errors import UnknownMethodError
+from shap_asv.errors import NetworkError, UnknownMethodError
 from shap_asv.explainer.callables import CheckedLink, check_repeatable, with_own_labels
 from shap_asv.explainer.causality import name_positions, own_order, read_causal_graph, read_orders, uses_positions
 from shap_asv.explainer.rows import Table
@@ -80,10 +80,10 @@ class Arguments:
         try:
             return read_ensemble(self.model, None, self.model_output)
         except NotSumOfProducts as why:
-            raise ValueError(  # shap's own words first
+            raise NetworkError(  # shap's own words first
                 f"masker cannot be None. Only trees that can be read do without a background, and {why}. Pass "
-                "background rows (a matrix, a DataFrame or a shap masker), a pgmpy network, or a fitted StructuralModel, "
-                "GaussianModel, CopulaModel or ConditionalTable as masker="
+                "background rows (a matrix, a DataFrame or a shap masker), a pgmpy network, or a fitted "
+                "StructuralModel, GaussianModel, CopulaModel or ConditionalTable as masker="
             ) from None
 
 
