@@ -22,6 +22,7 @@ myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings give the types
+autodoc_preserve_defaults = True  # link=shap.links.identity, not what it prints
 napoleon_numpy_docstring = True
 napoleon_google_docstring = False
 napoleon_use_rtype = False

@@ -136,7 +136,8 @@ def _work(problem: Problem, trees: TreeForm, n_rows: int, n_orders: int) -> tupl
     short, k = lengths <= bits, problem.n_outputs
     entries = float((counts * lengths * 2.0 ** np.minimum(lengths, bits))[short].sum())
     cells = float((counts * lengths)[short].sum())
-    seconds = 2e-3 + counts.sum() * _SECONDS_PER_LEAF + entries * _SECONDS_PER_ENTRY * {LEVELS: 1, FOREST: 6}.get(kind if kind is not None else -1, 2)
+    per_entry = _SECONDS_PER_ENTRY * {LEVELS: 1, FOREST: 6}.get(kind if kind is not None else -1, 2)
+    seconds = 2e-3 + counts.sum() * _SECONDS_PER_LEAF + entries * per_entry
     seconds += n_rows * cells * k * _SECONDS_PER_CELL + n_ground * counts.sum() * _SECONDS_PER_GROUND_ROW
     # beyond the tables a row pays for its own path: closed form for levels, all subsets else
     own = np.where(kind == LEVELS and not n_ground, 8.0 * lengths**2, lengths * 2.0 ** np.minimum(lengths, 62))

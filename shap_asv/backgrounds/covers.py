@@ -15,6 +15,7 @@ import numpy as np
 
 from shap_asv.backgrounds.contract import Coding, Conditions
 from shap_asv.backgrounds.matrix import columns_in_order, numbered_features
+from shap_asv.errors import UnknownFeatureError
 
 
 def is_nothing(thing: Any) -> bool:
@@ -37,6 +38,14 @@ class CoverDistribution:
 
     def known_features(self, given: Sequence[str] | None, known: Sequence[str] | None) -> list[str] | None:
         names = given if given is not None else known
+        if given is not None and known is not None and set(given) & set(known):
+            # other names altogether are for display
+            unknown = [name for name in given if name not in known]
+            if unknown:
+                raise UnknownFeatureError(
+                    f"feature {unknown[0]!r} is not a column that the model was fitted on; its columns are "
+                    f"{', '.join(map(repr, known))}"
+                )
         return None if names is None else [str(name) for name in names]
 
     def features_in(self, columns: Sequence[str] | None, n_columns: int) -> list[str]:

@@ -232,8 +232,10 @@ def _as_type(values: np.ndarray, dtype: Any) -> Any:
     try:
         with np.errstate(invalid="ignore"):
             typed = pd.Series(values).astype(dtype)
-        same = np.asarray(typed) == values if values.dtype != object else typed.to_numpy(dtype=object) == values
-        if (pd.isna(values) | same).all():
+        missing = pd.isna(values)
+        kept, given = (typed[~missing], values[~missing]) if missing.any() else (typed, values)
+        # a gap stays a gap: as a bool it would be True
+        if (kept.to_numpy(dtype=values.dtype) == given).all() and typed[missing].isna().all():
             return typed
     except (TypeError, ValueError):
         pass

@@ -61,6 +61,13 @@ def _small_structural() -> ready_models.StructuralModel:
     return ready_models.StructuralModel.fit(_small_table(), graph, "linear", seed=0, silent=True)
 
 
+def _small_mixture() -> ready_models.MixtureModel:
+    table = _small_table()
+    return ready_models.MixtureModel(
+        [ready_models.CopulaModel(table), ready_models.ConditionalTable(table)], [0.25, 0.75]
+    )
+
+
 BACKGROUNDS: tuple[BackgroundKind, ...] = (
     BackgroundKind(
         "Gaussian",
@@ -81,6 +88,7 @@ BACKGROUNDS: tuple[BackgroundKind, ...] = (
         ready_models.read_fitted_table,
         lambda: ready_models.CopulaModel(_small_table()),
     ),
+    BackgroundKind("mixture", ready_models.is_mixture, ready_models.read_mixture, _small_mixture),
     BackgroundKind("discrete network", discrete.is_discrete_network, discrete.read_discrete, _small_network),
     BackgroundKind(
         "independent columns",

@@ -47,32 +47,6 @@ def check_options(
     check_algorithm(algorithm)
 
 
-def read_masker(masker: Any, data: Any, feature_perturbation: Any) -> Any:
-    """The background, also under the names that it has in ``shap.TreeExplainer``."""
-    if data is not None:
-        if masker is not None:
-            raise UnknownMethodError("pass masker= or data=, not both: each is the background")
-        masker = data
-    if not isinstance(feature_perturbation, str) or feature_perturbation not in _PERTURBATIONS:
-        raise UnknownMethodError(
-            f"unknown feature_perturbation={feature_perturbation!r:.80}; use 'auto', 'interventional' with background "
-            "rows as masker=, or 'tree_path_dependent' without a background"
-        )
-    if feature_perturbation == "interventional" and masker is None:
-        raise UnknownMethodError(
-            "feature_perturbation='interventional' needs background rows: pass them as masker= (or data=)"
-        )
-    if feature_perturbation == "tree_path_dependent" and masker is not None:
-        raise UnknownMethodError(
-            "feature_perturbation='tree_path_dependent' takes no background: leave out masker= (and data=); with a "
-            "background, leave out feature_perturbation="
-        )
-    return masker
-
-
-_PERTURBATIONS = ("auto", "interventional", "tree_path_dependent")
-
-
 def read_names(names: Any, argument: str) -> list[str] | None:
     """A list of names as strings; a single string and a set (which has no order) are errors."""
     if names is None:

@@ -3,22 +3,26 @@
 shap reads a pickled class first and hands the stream to that class's ``load``; so a file written here opens through
 ``shap.Explainer.load`` too. What follows the class is one pickled dict: a name, a version, the versions of Python and
 of the packages, the constructor's arguments as the bytes of a cloudpickle, and a digest of these bytes. The digest is
-looked at before they are unpickled, so that a damaged file is an error and not another model.
+looked at before they are unpickled, so that a damaged file is an error and not another model. A model or a masker that
+the user's own saver writes is kept apart, as the bytes that it wrote, and read by the user's own loader.
 
 Like every pickle, such a file can run code when it is loaded: load only files you trust. The digest is not a signature;
 it tells accidents, not attacks.
 """
 
+import io
 import pickle
 import platform
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import cloudpickle
 
-from shap_asv.errors import PersistenceError
+from shap_asv.errors import ArgumentError, PersistenceError
 
 FORMAT = "shap_asv.AsymmetricExplainer"
 VERSION = 4
@@ -27,6 +31,8 @@ _PACKAGES = ("shap-asv", "shap", "numpy", "pandas", "scikit-learn", "pgmpy")
 _CODE_BY_VALUE = b"_make_function"
 # What follows the class, beside its format.
 _BLOCK = {"version": int, "versions": dict, "digest": str, "content": bytes}
+#: Words for ``model_saver`` and ``masker_saver`` that shap knows: what they ask for is done here in any case.
+_WORDS = (None, "auto", ".save")
 
 
 @dataclass(frozen=True)
@@ -36,10 +42,62 @@ class NamedLink:
     name: str
 
 
-def write_arguments(stream: BinaryIO, cls: type, arguments: dict[str, Any]) -> None:
+def save_explainer(out_file: Any, cls: type, arguments: dict[str, Any], stored: Any, **savers: Any) -> None:
+    """Write to a path or a binary stream; ``stored`` goes into the file in place of the masker."""
+    if isinstance(out_file, (str, Path)):
+        with open(out_file, "wb") as stream:
+            save_explainer(stream, cls, arguments, stored, **savers)
+        return
+    if isinstance(out_file, io.TextIOBase) or not hasattr(out_file, "write"):
+        raise PersistenceError(f"out_file must be a path or a binary stream, not a {type(out_file).__name__}")
+    own = own_savers(**savers)
+    if "masker" in own:
+        check_types(arguments["masker"], stored)
+    else:
+        arguments = {**arguments, "masker": stored}
+    write_arguments(out_file, cls, arguments, own)
+
+
+def load_explainer(in_file: Any, cls: type, instantiate: bool, **loaders: Any) -> Any:
+    """Read from a path or a binary stream: an explainer, or the arguments of one where its class was read already."""
+    if isinstance(in_file, (str, Path)):
+        with open(in_file, "rb") as stream:
+            return load_explainer(stream, cls, instantiate, **loaders)
+    # shap.Explainer.load has read the class already and calls the constructor itself
+    found = read_class(in_file, cls) if instantiate else None
+    arguments = read_arguments(in_file, **loaders)
+    return arguments if found is None else found(**arguments)
+
+
+def own_savers(**savers: Any) -> dict[str, Callable[[Any, BinaryIO], Any]]:
+    """The savers that are callables, called as shap calls them: ``saver(thing, stream)``."""
+    for name, saver in savers.items():
+        if not callable(saver) and saver not in _WORDS:
+            raise ArgumentError(f"{name}_saver={saver!r:.80} is not known; pass a function of ({name}, stream)")
+    return {name: saver for name, saver in savers.items() if callable(saver)}
+
+
+def check_types(masker: Any, stored: Any) -> None:
+    """Raise where shap's masker has lost types of a DataFrame's columns: a saver of it could not bring them back."""
+    for name, dtype in getattr(stored, "dtypes", {}).items():
+        if dtype != masker.data.dtype:
+            raise PersistenceError(
+                f"column {name!r} of the background is of type {dtype}, which shap's masker does not keep; leave "
+                "masker_saver= out"
+            )
+
+
+def write_arguments(
+    stream: BinaryIO,
+    cls: type,
+    arguments: dict[str, Any],
+    savers: Mapping[str, Callable[[Any, BinaryIO], Any]] | None = None,
+) -> None:
     """Write the class, then the constructor's arguments; nothing at all is written if they cannot be pickled."""
+    apart = {name: _written(name, saver, arguments[name]) for name, saver in (savers or {}).items()}
+    kept = {name: value for name, value in arguments.items() if name not in apart}
     try:
-        content = cloudpickle.dumps({**arguments, "link": _name_link(arguments["link"])})
+        content = cloudpickle.dumps({**kept, "link": _name_link(arguments["link"])})
         head = pickle.dumps(cls)
     except Exception as error:
         raise PersistenceError(f"the explainer cannot be pickled: {type(error).__name__}: {error}") from error
@@ -47,15 +105,16 @@ def write_arguments(stream: BinaryIO, cls: type, arguments: dict[str, Any]) -> N
         "format": FORMAT,
         "version": VERSION,
         "versions": _versions(),
-        "digest": _digest(content),
+        "digest": _digest(content, apart),
         "content": content,
+        **({"apart": apart} if apart else {}),
     }
     stream.write(head)
     stream.write(pickle.dumps(block))
 
 
-def read_arguments(stream: BinaryIO) -> dict[str, Any]:
-    """Read the constructor's arguments; the class has been read already."""
+def read_arguments(stream: BinaryIO, **loaders: Any) -> dict[str, Any]:
+    """Read the constructor's arguments; the class has been read already. ``loaders`` read what savers wrote."""
     try:
         block = pickle.load(stream)
     except Exception as error:
@@ -69,8 +128,8 @@ def read_arguments(stream: BinaryIO) -> dict[str, Any]:
     if block["version"] != VERSION:
         newer = "install a newer shap_asv" if block["version"] > VERSION else "save the explainer again"
         raise PersistenceError(f"the file has version {block['version']}, this shap_asv reads {VERSION}; {newer}")
-    content = block["content"]
-    if _digest(content) != block["digest"]:
+    content, apart = block["content"], block.get("apart", {})
+    if _digest(content, apart) != block["digest"]:
         raise PersistenceError("the file is damaged: its digest does not fit its content; save the explainer again")
     written, here = block["versions"], _versions()
     _check_code(content, written["Python"], here["Python"])
@@ -81,7 +140,33 @@ def read_arguments(stream: BinaryIO) -> dict[str, Any]:
         raise PersistenceError(
             f"the model or the background cannot be read back: {type(error).__name__}: {error}; written with {changed}"
         ) from error
-    return {**arguments, "link": _find_link(arguments["link"])}
+    asked = {name: loader for name, loader in loaders.items() if loader is not None or name in apart}
+    own = {name: _read_apart(name, loader, apart.get(name)) for name, loader in asked.items()}
+    return {**arguments, **own, "link": _find_link(arguments["link"])}
+
+
+def _written(name: str, saver: Callable[[Any, BinaryIO], Any], thing: Any) -> bytes:
+    buffer = io.BytesIO()
+    try:
+        saver(thing, buffer)
+        return buffer.getvalue()
+    except Exception as error:
+        raise PersistenceError(f"{name}_saver= raised {type(error).__name__}: {error}") from error
+
+
+def _read_apart(name: str, loader: Any, written: bytes | None) -> Any:
+    if written is None:
+        raise PersistenceError(
+            f"{name}_loader= has nothing to read: the file was saved without {name}_saver=; leave {name}_loader= out"
+        )
+    if not callable(loader):
+        raise PersistenceError(
+            f"the {name} was written by a {name}_saver= of its own; pass {name}_loader=, a function of the stream"
+        )
+    try:
+        return loader(io.BytesIO(written))
+    except Exception as error:
+        raise PersistenceError(f"{name}_loader= raised {type(error).__name__}: {error}") from error
 
 
 def read_class(stream: BinaryIO, expected: type) -> type:
@@ -128,5 +213,8 @@ def _versions() -> dict[str, str]:
     return found
 
 
-def _digest(content: bytes) -> str:
-    return blake2b(content, digest_size=16).hexdigest()
+def _digest(content: bytes, apart: Mapping[str, bytes]) -> str:
+    digest = blake2b(content, digest_size=16)
+    for name in sorted(apart):
+        digest.update(f"{name}: {len(apart[name])}".encode() + apart[name])
+    return digest.hexdigest()

@@ -11,7 +11,6 @@ Each column sums to zero, and all columns together leave ``nu(full) - nu(empty)`
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,34 +39,33 @@ class CoalitionWeights:
     paths : int array (k, n + 1), or None
         Coalition index of each prefix of each order, when the weights came from orders.
     orders : int array (k, n), or None
-    order_weights : float64 array (k,), or None
-        Sums to one.
     """
 
     coalitions: np.ndarray
     matrix: sp.csr_array
     paths: np.ndarray | None = None
     orders: np.ndarray | None = None
-    order_weights: np.ndarray | None = None
 
     @property
     def n_coalitions(self) -> int:
         return len(self.coalitions)
 
-    @cached_property
-    def words(self) -> np.ndarray:
-        """The coalitions as packed bits, uint64 array (m, ceil(n / 64))."""
-        return bitsets.pack(self.coalitions)
+    def steps(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The steps ``S -> S + i`` that carry weight, by feature: source S, feature i and weight, each (edges,).
 
-    @cached_property
-    def members(self) -> np.ndarray:
-        """The coalitions turned round: bool array (n, m), one contiguous row per feature."""
-        return np.ascontiguousarray(self.coalitions.T)
+        What a feature adds to S stands in row S with a minus sign. O(entries of the matrix).
 
-    @cached_property
-    def by_feature(self) -> sp.csc_array:
-        """The same matrix, stored by columns."""
-        return self.matrix.tocsc()
+        Examples
+        --------
+        >>> from shap_asv.orders import CausalOrder
+        >>> source, feature, weight = weigh_ideals(CausalOrder.from_edges([("a", "b")])).steps()
+        >>> source.tolist(), feature.tolist(), weight.tolist()
+        ([0, 1], [0, 1], [1.0, 1.0])
+        """
+        columns = self.matrix.tocsc()
+        feature = np.repeat(np.arange(columns.shape[1]), np.diff(columns.indptr))
+        leaving = ~self.coalitions[columns.indices, feature]
+        return columns.indices[leaving], feature[leaving], -columns.data[leaving]
 
 
 def weigh_ideals(order: "CausalOrder | GraphMixture", limit: int | None = None) -> CoalitionWeights:
@@ -90,15 +88,11 @@ def weigh_ideals(order: "CausalOrder | GraphMixture", limit: int | None = None) 
     [[-1.0, 0.0], [1.0, -1.0], [0.0, 1.0]]
     """
     # both import this module
-    from shap_asv.orders.uncertain.mixture import GraphMixture, too_many_together
-    from shap_asv.orders.uncertain.union import MixtureTooLarge, weigh_union
+    from shap_asv.orders.uncertain.mixture import GraphMixture
+    from shap_asv.orders.uncertain.union import weigh_union
 
     if isinstance(order, GraphMixture):
-        limit = check_limit(limit)
-        try:
-            return weigh_union(order.orders, order.weights, limit)
-        except MixtureTooLarge:
-            raise too_many_together(order, limit) from None
+        return weigh_union(order.orders, order.weights, check_limit(limit))
     lattice = build_lattice(order, limit)
     return CoalitionWeights(lattice.members(), weight_matrix(lattice))
 
@@ -161,7 +155,7 @@ def weigh_orders(orders: np.ndarray, order_weights: np.ndarray | None = None) ->
         ),
         shape=(count, n),
     ).tocsr()
-    return CoalitionWeights(bitsets.unpack(np.concatenate(levels), n), matrix, paths, orders, share)
+    return CoalitionWeights(bitsets.unpack(np.concatenate(levels), n), matrix, paths, orders)
 
 
 def check_orders(orders: np.ndarray) -> np.ndarray:

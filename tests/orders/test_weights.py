@@ -6,7 +6,6 @@ import pytest
 from benchmarks.graphs import network_graph
 from shap_asv.errors import OrdersError
 from shap_asv.orders import CausalOrder
-from shap_asv.orders.projection import project_weights
 from shap_asv.orders.weights import weigh_ideals, weigh_orders
 from tests.orders.enumerated import KINDS, enumerated
 
@@ -102,53 +101,6 @@ def test_more_than_64_features_in_given_orders():
     assert (weights.paths[7] == weights.paths[3]).all()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("source", ["ideals", "orders"])
-def test_projection_is_the_distribution_of_restricted_orders(kind, source):
-    for seed in range(25):
-        case = enumerated(kind, seed)
-        rng = np.random.default_rng(seed)
-        n = case.order.n_features
-        subset = rng.random(n) < 0.6
-        if seed % 2:  # an ideal, as tree models ask for
-            subset |= case.order.ancestor_matrix[:, subset].any(axis=1)
-        orders = case.topological_orders
-        whole = weigh_ideals(case.order) if source == "ideals" else weigh_orders(np.array(orders))
-        part = project_weights(whole, subset)
-        restricted = [tuple(v for v in order if subset[v]) for order in orders]
-        game = Game(seed)
-        expected = attributions(restricted, np.full(len(orders), 1 / len(orders)), game)
-        np.testing.assert_allclose(phi_of(part, game), [expected[v] if subset[v] else 0 for v in range(n)], atol=1e-12)
-        coalitions = sets(part.coalitions)
-        assert set(coalitions) == {frozenset(r[:k]) for r in restricted for k in range(len(r) + 1)}
-        assert len(set(coalitions)) == len(coalitions)
-        assert [len(c) for c in coalitions] == sorted(map(len, coalitions))
-        if source == "orders":
-            assert part.orders.tolist() == [list(r) for r in restricted]
-            for r, path in zip(restricted, part.paths, strict=True):
-                assert [coalitions[c] for c in path] == [frozenset(r[:k]) for k in range(len(r) + 1)]
-
-
-def test_projections_compose_and_large_subsets_agree_with_small_ones():
-    """On child: 18 features at once are found by sorting, 8 of them by a table."""
-    order = CausalOrder.from_graph(network_graph("child"))
-    whole = weigh_ideals(order)
-    large = np.ones(20, dtype=bool)
-    large[[order.index("XrayReport"), order.index("GruntingReport")]] = False
-    small = order.ancestor_matrix[:, order.index("GruntingReport")].copy()
-    assert small.sum() > 3
-    direct = project_weights(whole, small)
-    stepwise = project_weights(project_weights(whole, large), small)
-    assert (direct.coalitions == stepwise.coalitions).all()
-    assert abs(direct.matrix - stepwise.matrix).max() < 1e-12
-    same = project_weights(whole, np.ones(20, dtype=bool))
-    assert abs(same.matrix.sum(axis=0)).max() < 1e-12
-    assert sorted(map(sorted, sets(same.coalitions))) == sorted(map(sorted, sets(whole.coalitions)))
-    nothing = project_weights(whole, np.zeros(20, dtype=bool))
-    assert nothing.matrix.nnz == 0
-    assert nothing.n_coalitions == 1
-
-
 @pytest.mark.parametrize(
     ("orders", "weights", "message"),
     [
@@ -166,8 +118,3 @@ def test_projections_compose_and_large_subsets_agree_with_small_ones():
 def test_bad_orders(orders, weights, message):
     with pytest.raises(OrdersError, match=message):
         weigh_orders(orders, weights)
-
-
-def test_bad_subset():
-    with pytest.raises(OrdersError, match="bool array of shape \\(2,\\)"):
-        project_weights(weigh_orders([[0, 1]]), np.array([0, 1]))

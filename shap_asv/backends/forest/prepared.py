@@ -44,6 +44,7 @@ from shap_asv.backends.forest.recursion import explain_plainly
 from shap_asv.backends.forest.terms import TermGroups, group_forest_terms
 from shap_asv.backends.pace import Report, keep_silent
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
+from shap_asv.backgrounds.grouping import row_keys
 from shap_asv.errors import MethodNotApplicableError
 from shap_asv.models.products import SumOfProducts
 
@@ -198,6 +199,5 @@ def _choose_clocks(layout: ForestLayout, groups: TermGroups) -> tuple[tuple[Cloc
 def _distinct_rows(codes: np.ndarray, most_states: int) -> tuple[np.ndarray, np.ndarray]:
     """Distinct rows in lexicographic order, and the number of each row's own."""
     small = np.ascontiguousarray(codes, dtype=np.uint8 if most_states <= 256 else ">u4")
-    keys = small.view(np.dtype((np.void, small.dtype.itemsize * small.shape[1]))).reshape(-1)
-    _, first, back = np.unique(keys, return_index=True, return_inverse=True)
+    _, first, back = np.unique(row_keys(small), return_index=True, return_inverse=True)
     return np.ascontiguousarray(codes[first]), back.reshape(-1)

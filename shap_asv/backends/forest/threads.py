@@ -8,8 +8,6 @@ Nothing interrupts a compiled call, so each gets only as many groups as it works
 """
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from functools import partial
 from threading import Event
 
@@ -20,7 +18,7 @@ from shap_asv.backends.forest.kernels import Clocks, Model, Rows, Shape, explain
 from shap_asv.backends.forest.layout import ForestLayout
 from shap_asv.backends.forest.recursion import explain_plainly
 from shap_asv.backends.forest.terms import TermGroups
-from shap_asv.backends.pace import Report, keep_silent, paced
+from shap_asv.backends.pace import Report, in_threads, keep_silent, paced
 
 _ROW_BLOCK = 2048
 _GROUP_BLOCKS = 8
@@ -46,9 +44,7 @@ def explain_large(
     dials = _lay_clocks(layout, clocks)
     bounds = _split_groups(groups)
 
-    stopped = Event()
-
-    def explain(rows: Rows, first: int, last: int) -> np.ndarray:
+    def explain(rows: Rows, stopped: Event, first: int, last: int) -> np.ndarray:
         part = np.zeros((n, k, len(rows.codes)))
         failed = np.zeros(groups.n_groups, dtype=bool)
         for some in paced(last - first):
@@ -64,17 +60,13 @@ def explain_large(
     rows_at_once = max(16, _WORK_LIMIT // _most_work(groups, clocks))
     step = max(1, min(_ROW_BLOCK, _RESULT_LIMIT // (_GROUP_BLOCKS * n * k), rows_at_once))
     out = np.zeros((n, k, len(codes)))
-    with ThreadPoolExecutor(max_workers=n_threads) if n_threads > 1 else nullcontext() as pool:
-        run = map if pool is None else pool.map
-        try:
-            for start in range(0, len(codes), step):
-                block = codes[start : start + step]
-                rows = Rows(codes=np.ascontiguousarray(block), contexts=layout.row_contexts(block))
-                for i, part in enumerate(run(partial(explain, rows), bounds[:-1], bounds[1:])):
-                    out[:, :, start : start + step] += part
-                    report((start + len(block) * (i + 1) / (len(bounds) - 1)) / len(codes))
-        finally:
-            stopped.set()  # after Ctrl-C the threads are not waited for any longer than one compiled call
+    with in_threads(n_threads) as (run, stopped):
+        for start in range(0, len(codes), step):
+            block = codes[start : start + step]
+            rows = Rows(codes=np.ascontiguousarray(block), contexts=layout.row_contexts(block))
+            for i, part in enumerate(run(partial(explain, rows, stopped), bounds[:-1], bounds[1:])):
+                out[:, :, start : start + step] += part
+                report((start + len(block) * (i + 1) / (len(bounds) - 1)) / len(codes))
     return out.transpose(2, 0, 1)
 
 

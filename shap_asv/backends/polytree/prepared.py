@@ -22,14 +22,12 @@ See ``docs/forest-algorithm.md``.
 """
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from threading import Event
 
 import numpy as np
 
-from shap_asv.backends.pace import Report, keep_silent
+from shap_asv.backends.pace import Report, in_threads, keep_silent
 from shap_asv.backends.polytree.layout import PolytreeLayout, lay_out, polytree_applicable
 from shap_asv.backends.polytree.messages import Operators, Piece, attribute_piece, expect_piece
 from shap_asv.backends.polytree.times import make_cuts
@@ -110,16 +108,11 @@ class PreparedPolytree:
         if len(codes) == 0:
             return out
         groups = self.layout.closures_of(self.products.terms)
-        stopped = Event()
-        with ThreadPoolExecutor(max_workers=n_threads) if n_threads > 1 else nullcontext() as pool:
-            run = map if pool is None else pool.map
-            try:
-                parts = run(lambda group: self._attribute_group(group[0], group[1], codes, stopped), groups)
-                for done, ((_, closure), part) in enumerate(zip(groups, parts, strict=True), start=1):
-                    out[:, closure] += part
-                    report(done / len(groups))
-            finally:
-                stopped.set()  # after Ctrl-C the threads are not waited for any longer than one block of lanes
+        with in_threads(n_threads) as (run, stopped):
+            parts = run(lambda group: self._attribute_group(group[0], group[1], codes, stopped), groups)
+            for done, ((_, closure), part) in enumerate(zip(groups, parts, strict=True), start=1):
+                out[:, closure] += part
+                report(done / len(groups))
         return out
 
     def _attribute_group(self, terms: np.ndarray, closure: np.ndarray, codes: np.ndarray, stopped: Event) -> np.ndarray:

@@ -16,18 +16,13 @@ import numpy as np
 
 from shap_asv.backgrounds.contract import Conditions
 from shap_asv.backgrounds.discrete.encoding import decode_codes, encode_rows
-from shap_asv.backgrounds.discrete.impossible import minimal_contradiction, relax_evidence
+from shap_asv.backgrounds.discrete.impossible import minimal_contradiction, relax_evidence, relaxed_expectations
 from shap_asv.backgrounds.discrete.inference.engine import Inference
 from shap_asv.backgrounds.discrete.joint import feature_factors, feature_joint, joint_given, largest_product, rough
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.discrete.questions import checked_evidence, checked_terms
 from shap_asv.backgrounds.discrete.validation import checked_network
-from shap_asv.errors import (
-    ImpossibleEvidenceError,
-    ShapAsvError,
-    UnknownFeatureError,
-    UnknownMethodError,
-)
+from shap_asv.errors import ImpossibleEvidenceError, ShapAsvError, UnknownFeatureError, UnknownMethodError
 
 JOINT_LIMIT = 1 << 25
 
@@ -59,7 +54,7 @@ class DiscreteBackground:
     ...     tables=(np.array([0.75, 0.25]), np.array([[1.0, 0.0], [0.0, 1.0]])),
     ... )
     >>> background = DiscreteBackground(rain_and_grass)
-    >>> background.encode([["yes", "yes"]]).tolist()
+    >>> background.read([["yes", "yes"]]).tolist()
     [[1, 1]]
     >>> it_rains = (np.array([[1.0, 1.0], [0.0, 1.0]]), np.array([[1.0, 1.0]]))
     >>> background.expectations(np.array([[-1, -1], [-1, 1]]), it_rains, np.array([[1, 0]])).tolist()
@@ -144,17 +139,33 @@ class DiscreteBackground:
         return f"conditional on a Bayesian network of {self.n_nodes} nodes{latent}"
 
     def read(self, table: Any) -> np.ndarray:
-        return self.encode(table)
+        """State codes int32 (r, n) of rows of labels: a DataFrame (columns by name, any order), a Series, or an array
+        in feature order.
+
+        A column too many, too few or without a value is a RowsError, a value that is not a state an UnknownStateError.
+        """
+        return encode_rows(table, self.features, self.states, self.latent)
 
     def check(self, rows: np.ndarray) -> None:
-        self.check_rows(rows)
+        """Raise if a row (r, n) has probability 0, naming the row and a minimal set of contradictory values.
+
+        Where a whole row is possible, so is every coalition of it. Nothing is raised with ``impossible="relax"``.
+        """
+        rows = self._checked_evidence(rows)
+        if self.impossible == "relax":
+            return
+        failing = np.flatnonzero(np.isneginf(self._log_probability(rows)))
+        if len(failing):
+            first = int(failing[0])
+            raise ImpossibleEvidenceError(self._contradiction(rows[first], f"row {first}", len(failing)))
 
     def inputs(self, rows: np.ndarray) -> np.ndarray:
         """Codes: a model of states is read together with its states."""
         return rows
 
     def labels(self, rows: np.ndarray) -> np.ndarray:
-        return self.decode(rows)
+        """Labels of codes (..., n), as an object array of the same shape."""
+        return decode_codes(rows, self.states)
 
     def probe(self) -> np.ndarray:
         """Every state of every feature once; such rows need not be possible."""
@@ -164,25 +175,6 @@ class DiscreteBackground:
     def __repr__(self) -> str:
         unseen = f", {len(self.latent)} latent" if self.latent else ""
         return f"DiscreteBackground({self.n_features} features{unseen}, {self.size} joint states)"
-
-    # --- labels and codes -------------------------------------------------------------------------------------
-
-    def encode(self, rows: Any) -> np.ndarray:
-        """State codes int32 (r, n) of rows of labels: a DataFrame (columns by name, any order), a Series, or an array
-        in feature order.
-
-        Raises
-        ------
-        RowsError
-            A column is missing or surplus, or a value is missing.
-        UnknownStateError
-            A value is not a state of its feature; the message names row, feature, value and known states.
-        """
-        return encode_rows(rows, self.features, self.states, self.latent)
-
-    def decode(self, codes: np.ndarray) -> np.ndarray:
-        """Labels of codes (..., n), as an object array of the same shape."""
-        return decode_codes(codes, self.states)
 
     # --- conditioning -----------------------------------------------------------------------------------------
 
@@ -235,18 +227,6 @@ class DiscreteBackground:
         vectors : sequence of n float arrays (V_v, card(v))
         terms : int array (Q, n)
             The term of each evidence row.
-
-        Examples
-        --------
-        The probability of rain when nothing is known, and that of no rain when it rains:
-
-        >>> import numpy as np
-        >>> rain = DiscreteNetwork(("rain",), (("no", "yes"),), ((),), (np.array([0.75, 0.25]),))
-        >>> indicators = (np.array([[1.0, 1.0], [0.0, 1.0], [1.0, 0.0]]),)
-        >>> DiscreteBackground(rain).paired_expectations(
-        ...     np.array([[-1], [1]]), indicators, np.array([[1], [2]])
-        ... ).tolist()
-        [0.25, 0.0]
         """
         evidence = self._checked_evidence(evidence)
         by_node, node_terms = self._checked_terms(vectors, terms)
@@ -272,17 +252,6 @@ class DiscreteBackground:
         evidence, vectors, terms
             As for :meth:`expectations`.
         coefficients : float array (T, k)
-
-        Examples
-        --------
-        The probability of rain plus twice that of no rain:
-
-        >>> import numpy as np
-        >>> rain = DiscreteNetwork(("rain",), (("no", "yes"),), ((),), (np.array([0.75, 0.25]),))
-        >>> indicators = (np.array([[1.0, 1.0], [0.0, 1.0], [1.0, 0.0]]),)
-        >>> terms, weights = np.array([[1], [2]]), np.array([[1.0], [2.0]])
-        >>> DiscreteBackground(rain).expected_sums(np.array([[-1], [1]]), indicators, terms, weights).tolist()
-        [[1.75], [1.0]]
         """
         evidence = self._checked_evidence(evidence)
         by_node, node_terms = self._checked_terms(vectors, terms)
@@ -352,20 +321,6 @@ class DiscreteBackground:
 
     # --- impossible evidence ----------------------------------------------------------------------------------
 
-    def check_rows(self, codes: np.ndarray, row_labels: Sequence[Any] | None = None) -> None:
-        """Raise if a row (r, n) has probability 0, naming the row and a minimal set of contradictory values.
-
-        Where a whole row is possible, so is every coalition of it. Nothing is raised with ``impossible="relax"``.
-        """
-        codes = self._checked_evidence(codes)
-        if self.impossible == "relax":
-            return
-        rows = np.flatnonzero(np.isneginf(self._log_probability(codes)))
-        if len(rows):
-            first = int(rows[0])
-            label = first if row_labels is None else row_labels[first]
-            raise ImpossibleEvidenceError(self._contradiction(codes[first], f"row {label}", len(rows)))
-
     def _contradiction(self, evidence: np.ndarray, what: str, count: int) -> str:
         culprits = minimal_contradiction(self._log_probability, evidence)
         values = ", ".join(f"{self.features[v]}={self.states[v][evidence[v]]!r}" for v in culprits)
@@ -385,18 +340,7 @@ class DiscreteBackground:
     ) -> np.ndarray:
         """Expectations for evidence that is impossible as it stands."""
         kept = relax_evidence(self._log_probability, evidence, np.argsort(self.nodes))
-        dropped = (evidence >= 0) & (kept < 0)
-        result = np.empty((len(evidence), len(terms)))
-        for pattern in np.unique(dropped, axis=0):
-            members = np.flatnonzero((dropped == pattern).all(axis=1))
-            # a dropped feature is not conditioned on, but the model sees its value: g(e_v) is a constant factor
-            outer = np.ones((len(members), len(terms)))
-            for v in np.flatnonzero(pattern).tolist():
-                outer *= np.asarray(vectors[v], dtype=np.float64)[terms[:, v]][:, evidence[members, v]].T
-            with_ones = [np.vstack([vectors[v], np.ones(self.cardinalities[v])]) for v in range(self.n_features)]
-            unseen = np.where(pattern, [len(table) - 1 for table in with_ones], terms)
-            result[members] = outer * self.expectations(kept[members], with_ones, unseen)
-        return result
+        return relaxed_expectations(self.expectations, evidence, kept, vectors, terms)
 
     def possible_evidence(self, evidence: np.ndarray) -> np.ndarray:
         """What can be conditioned on: evidence (E, n) with impossible rows relaxed, or an error naming the first."""

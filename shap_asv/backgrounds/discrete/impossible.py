@@ -9,7 +9,7 @@ Conditioning on an event of probability 0 is undefined. Two answers are offered:
   of the coalition.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -39,3 +39,27 @@ def relax_evidence(log_probability: LogProbability, evidence: np.ndarray, topolo
         possible = ~np.isneginf(log_probability(trial))
         kept[holders[possible], v] = evidence[holders[possible], v]
     return kept
+
+
+def relaxed_expectations(
+    expectations: Callable[[np.ndarray, Sequence[np.ndarray], np.ndarray], np.ndarray],
+    evidence: np.ndarray,
+    kept: np.ndarray,
+    vectors: Sequence[np.ndarray],
+    terms: np.ndarray,
+) -> np.ndarray:
+    """Expectations (E, T) given ``kept``, the part of the evidence that is possible.
+
+    A dropped feature is not conditioned on, but the model sees its value: ``g(e_v)`` is a constant factor.
+    """
+    dropped = (evidence >= 0) & (kept < 0)
+    result = np.empty((len(evidence), len(terms)))
+    with_ones = [np.vstack([table, np.ones(np.shape(table)[1])]) for table in vectors]
+    for pattern in np.unique(dropped, axis=0):
+        members = np.flatnonzero((dropped == pattern).all(axis=1))
+        outer = np.ones((len(members), len(terms)))
+        for v in np.flatnonzero(pattern).tolist():
+            outer *= np.asarray(vectors[v], dtype=np.float64)[terms[:, v]][:, evidence[members, v]].T
+        unseen = np.where(pattern, [len(table) - 1 for table in with_ones], terms)
+        result[members] = outer * expectations(kept[members], with_ones, unseen)
+    return result

@@ -13,7 +13,7 @@ import numpy as np
 from shap_asv.backgrounds.patterns import rowwise_product
 from shap_asv.backgrounds.structural.design import Design, Variable
 from shap_asv.backgrounds.structural.splines import SmoothFit
-from shap_asv.backgrounds.structural.steps import Steps
+from shap_asv.backgrounds.structural.steps import MOST_STEPS, Steps, fit_steps
 
 Location = Callable[[np.ndarray], np.ndarray]
 
@@ -118,28 +118,26 @@ def fit_stepped(
 def stepped_location(
     fit: SmoothFit, design: Design, parents: np.ndarray, target: np.ndarray, folds: np.ndarray
 ) -> FittedLocation:
-    """A smooth function and steps, fitted in turns: steps to what the smooth one leaves, and the other way round."""
-    numbers = [variable for variable in design.variables if variable.n_codes == 0]
+    """A smooth function with as many steps as held-out rows ask for.
+
+    Smoothness is chosen twice: with the jumps in the target, and again for what the steps leave of it.
+    """
+    numbers = tuple(variable for variable in design.variables if variable.n_codes == 0)
     columns = np.stack([variable.values(parents) for variable in numbers], axis=1)
-
-    def solved(rows: np.ndarray) -> tuple[np.ndarray, Steps]:
-        penalty = fit.best_penalty(target)
-        b = fit.coefficients(target, penalty, rows)
-        for turn in range(3):
-            steps = Steps.boost(columns[rows], (target - fit.matrix @ b)[rows])
-            left = target - steps.at(columns)
-            if turn == 1:
-                penalty = fit.best_penalty(left)  # without the jumps a smoother function will do
-            b = fit.coefficients(left, penalty, rows)
-        return b, steps
-
-    held_out = np.empty(len(target))
+    everything = np.ones(len(target), dtype=bool)
+    first = fit_steps(fit, columns, target, fit.best_penalty(target), everything)
+    penalty = fit.best_penalty(target - first.steps[-1].at(columns))
+    held_out = np.full((MOST_STEPS + 1, len(target)), np.nan)
     for fold in np.unique(folds):
-        b, steps = solved(folds != fold)
         out = folds == fold
-        held_out[out] = fit.matrix[out] @ b + steps.at(columns[out])
-    b, steps = solved(np.ones(len(target), dtype=bool))
-    return FittedLocation("smooth with steps", Stepped(fit.basis.tabulated(b), tuple(numbers), steps), held_out)
+        inside = fit_steps(fit, columns, target, penalty, ~out)
+        for k, (b, steps) in enumerate(zip(inside.coefficients, inside.steps, strict=True)):
+            held_out[k:, out] = fit.matrix[out] @ b + steps.at(columns[out])
+    best = int(np.argmin(((target - held_out) ** 2).mean(axis=1)))
+    whole = fit_steps(fit, columns, target, penalty, everything)
+    count = min(best, len(whole.steps) - 1)
+    function = Stepped(fit.basis.tabulated(whole.coefficients[count]), numbers, whole.steps[count])
+    return FittedLocation("smooth with steps", function, held_out[best])
 
 
 def fit_estimator(

@@ -1,56 +1,89 @@
-"""Jumps: a sum of step functions of single numbers, found by boosting stumps on binned columns.
+"""Jumps: step functions of single numbers beside a smooth function, all fitted at once.
 
-Splines blur a jump, trees need many leaves for a slope; a smooth function plus a few steps has both. A stump is found
-from the sums of the residuals per bin, O(n) a column, and all stumps of one column add up to one table.
+    g(x) + sum over k of  height_k [x_j(k) > edge_k]
+
+Splines blur a jump, trees need many leaves for a slope; a smooth function with a few steps has both. Edges are found
+one at a time: at a jump that the smooth function blurs, the running sum of the residuals along the number is farthest
+from zero. After each one, smooth function and heights are fitted again together, so that a step gets its full height
+at once.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-N_BINS = 128
-N_STUMPS = 24
-RATE = 0.3
-FEWEST = 20  # rows on either side of a step
+from shap_asv.backgrounds.structural.splines import SmoothFit
+
+MOST_STEPS = 4
+FEWEST = 15  # rows on either side of a step
 
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """``sum over columns of heights[j][number of edges[j] below x_j]``."""
+    """``sum over columns j of heights[j][number of edges[j] below x_j]``."""
 
     edges: tuple[np.ndarray, ...]
     heights: tuple[np.ndarray, ...]
 
     @classmethod
-    def boost(cls, columns: np.ndarray, target: np.ndarray) -> "Steps":
-        """Stumps fitted one after the other to what is left of ``target`` (r,) over columns (r, p)."""
-        n, p = columns.shape
-        edges = [np.unique(np.quantile(columns[:, j], np.linspace(0, 1, N_BINS + 1)[1:-1])) for j in range(p)]
-        bins = [np.searchsorted(edges[j], columns[:, j]) for j in range(p)]
-        counts = [np.bincount(bins[j], minlength=len(edges[j]) + 1) for j in range(p)]
-        heights = [np.zeros(len(edges[j]) + 1) for j in range(p)]
-        left = target - target.mean()
-        for _ in range(N_STUMPS):
-            best, found = 0.0, None
-            for j in range(p):
-                below = np.cumsum(counts[j])[:-1]
-                sums = np.cumsum(np.bincount(bins[j], weights=left, minlength=len(counts[j])))
-                low, high = sums[:-1] / np.maximum(below, 1), (sums[-1] - sums[:-1]) / np.maximum(n - below, 1)
-                gain = np.where((below >= FEWEST) & (n - below >= FEWEST), below * low**2 + (n - below) * high**2, 0.0)
-                k = int(np.argmax(gain)) if len(gain) else 0
-                if len(gain) and gain[k] > best:
-                    best, found = float(gain[k]), (j, k, low[k], high[k])
-            if found is None:
-                break
-            j, k, low_height, high_height = found
-            heights[j][: k + 1] += RATE * low_height
-            heights[j][k + 1 :] += RATE * high_height
-            left = left - RATE * np.where(bins[j] <= k, low_height, high_height)
+    def build(cls, n_columns: int, places: list[tuple[int, float]], sizes: np.ndarray) -> "Steps":
+        """From (column, edge) pairs and the size of each step."""
+        edges, heights = [], []
+        for j in range(n_columns):
+            own = sorted((edge, size) for (column, edge), size in zip(places, sizes, strict=True) if column == j)
+            edges.append(np.array([edge for edge, _ in own]))
+            heights.append(np.concatenate([[0.0], np.cumsum([size for _, size in own])]))
         return cls(tuple(edges), tuple(heights))
 
     def at(self, columns: np.ndarray) -> np.ndarray:
+        """The steps at numbers (m, columns) -> (m,)."""
         total = np.zeros(len(columns))
         for j, (edges, heights) in enumerate(zip(self.edges, self.heights, strict=True)):
-            if heights.any():
+            if len(edges):
                 total += heights[np.searchsorted(edges, columns[:, j])]
         return total
+
+
+def find_step(columns: np.ndarray, residuals: np.ndarray) -> tuple[int, float] | None:
+    """(column, edge) of the step that leaves the least squared residuals, or None where no column can be split."""
+    n = len(residuals)
+    best: tuple[float, int, float] | None = None
+    for j in range(columns.shape[1]):
+        order = np.argsort(columns[:, j], kind="stable")
+        x = columns[order, j]
+        sums = np.cumsum(residuals[order])
+        below = np.arange(1, n)
+        gain = sums[:-1] ** 2 / below + (sums[-1] - sums[:-1]) ** 2 / (n - below)
+        allowed = (x[1:] > x[:-1]) & (below >= FEWEST) & (n - below >= FEWEST)
+        if allowed.any():
+            k = int(np.argmax(np.where(allowed, gain, -1.0)))
+            if best is None or gain[k] > best[0]:
+                best = (float(gain[k]), j, float((x[k] + x[k + 1]) / 2))
+    return None if best is None else best[1:]
+
+
+@dataclass(frozen=True, eq=False)
+class SteppedFit:
+    """Coefficients of the smooth part and the steps, for each number of steps from none on."""
+
+    coefficients: list[np.ndarray]
+    steps: list[Steps]
+
+
+def fit_steps(
+    fit: SmoothFit, columns: np.ndarray, target: np.ndarray, penalty: tuple[float, float], rows: np.ndarray
+) -> SteppedFit:
+    """Up to ``MOST_STEPS`` steps, found and fitted on the given rows (a bool mask)."""
+    matrix, own, goal = fit.matrix[rows], columns[rows], target[rows]
+    places: list[tuple[int, float]] = []
+    indicators = np.empty((len(goal), 0))
+    coefficients, steps = [], []
+    while True:
+        b, sizes = fit.with_columns(matrix, goal, indicators, penalty)
+        coefficients.append(b)
+        steps.append(Steps.build(columns.shape[1], places, sizes))
+        found = find_step(own, goal - matrix @ b - indicators @ sizes)
+        if len(places) == MOST_STEPS or found is None or found in places:
+            return SteppedFit(coefficients, steps)
+        places.append(found)
+        indicators = np.column_stack([indicators, own[:, found[0]] > found[1]])

@@ -19,18 +19,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shap_asv.errors import ApproximationWarning, BudgetExceededError, CausalGraphError, OrdersError, warn_user
+from shap_asv.errors import ApproximationWarning, CausalGraphError, OrdersError, warn_user
 from shap_asv.orders import reading
 from shap_asv.orders.bitsets import bits_of
 from shap_asv.orders.causal_order import CausalOrder
-from shap_asv.orders.limits import check_count, check_limit, check_sample, generator_of
-from shap_asv.orders.uncertain.union import MixtureTooLarge, union_of_ideals
+from shap_asv.orders.limits import Seed, check_count, check_limit, check_sample, generator_of
+from shap_asv.orders.uncertain.union import too_many_together, union_of_ideals
 from shap_asv.strata import spread_uniforms
 
 if TYPE_CHECKING:
     from shap_asv.orders.uncertain.partial_graph import PartialGraph
-
-Seed = int | np.random.Generator | np.random.SeedSequence | None
 
 
 @dataclass(frozen=True, repr=False)
@@ -114,6 +112,16 @@ class GraphMixture:
         return shares
 
     @cached_property
+    def ancestor_matrix(self) -> np.ndarray:
+        """Bool array (n, n), read-only: ``[i, j]`` when i is a strict ancestor of j in *every* graph.
+
+        What every ideal of the mixture respects. (It is not what the mixture is: see :meth:`common_order`.)
+        """
+        matrix = np.logical_and.reduce([order.ancestor_matrix for order in self.orders])
+        matrix.flags.writeable = False
+        return matrix
+
+    @cached_property
     def edge_certainty(self) -> dict[tuple[Hashable, Hashable], float]:
         """The share of graphs that have each edge of a transitive reduction, largest first."""
         shares: dict[tuple[Hashable, Hashable], float] = {}
@@ -121,6 +129,29 @@ class GraphMixture:
             for edge in order.edges:
                 shares[edge] = shares.get(edge, 0.0) + weight
         return dict(sorted(shares.items(), key=lambda item: -item[1]))
+
+    @property
+    def edges(self) -> tuple[tuple[Hashable, Hashable], ...]:
+        """The edges that any graph has in its transitive reduction, the most certain first; they may form cycles."""
+        return tuple(self.edge_certainty)
+
+    @cached_property
+    def topological_indices(self) -> tuple[int, ...]:
+        """One fixed sequence to list the features in: by their mean number of causes.
+
+        It is a topological order of :meth:`common_order`: what has a cause in every graph has more of them.
+        """
+        return tuple(np.argsort(self.precedence.sum(axis=0), kind="stable").tolist())
+
+    @property
+    def is_forest(self) -> bool:
+        """Whether this is one graph, and a forest: the mean over several has no such shape."""
+        return self.n_graphs == 1 and self.orders[0].is_forest
+
+    @property
+    def is_polytree(self) -> bool:
+        """Whether this is one graph, and a polytree."""
+        return self.n_graphs == 1 and self.orders[0].is_polytree
 
     def common_order(self) -> CausalOrder:
         """The partial order that all graphs share: a precedes b when it does so in every graph.
@@ -166,12 +197,10 @@ class GraphMixture:
         """
         limit, known = check_limit(limit), self._known_counts
         if "exact" not in known and limit > known.get("more than", 0):
-            try:
-                known["exact"] = len(union_of_ideals(self.orders, limit))
-            except MixtureTooLarge:
-                known["more than"] = limit
+            union = union_of_ideals(self.orders, limit)
+            known.update({"more than": limit} if union is None else {"exact": len(union)})
         if known.get("exact", limit + 1) > limit:
-            raise too_many_together(self, limit)
+            raise too_many_together(self.n_graphs, self.n_features, limit)
         return known["exact"]
 
     def sample_topological_orders(
@@ -255,14 +284,6 @@ def check_graph_weights(weights: Any, n_graphs: int) -> list[float]:
         raise OrdersError(f"graph {k} has weight {given[k]:g}; weights are positive numbers: leave out what has none")
     scaled = given / given.max()
     return (scaled / scaled.sum()).tolist()
-
-
-def too_many_together(mixture: GraphMixture, limit: int) -> BudgetExceededError:
-    """The error for a mixture whose graphs have more ideals than ``limit`` together."""
-    return BudgetExceededError(
-        f"{mixture.n_graphs} graphs on {mixture.n_features} features have more than {limit:,} ideals together; raise "
-        "limit= (ideal_limit= of an explainer), or sample topological orders instead"
-    )
 
 
 def mixture_of_extensions(

@@ -2,11 +2,14 @@
 
 import io
 
+import joblib
 import numpy as np
+import pandas as pd
 import shap
 
 from shap_asv import AsymmetricExplainer, compare, load_network, plots, sample_rows
 from shap_asv.errors import (
+    ArgumentError,
     BudgetExceededError,
     ExplanationError,
     MethodNotApplicableError,
@@ -43,6 +46,13 @@ def black_box_over_child(c):
     network = load_network("child")
     rows = sample_rows(network, 1, seed=0)
     return AsymmetricExplainer(constant, network, feature_names=list(rows.columns), algorithm="ideals x table")(rows)
+
+
+def saved(explainer, **savers):
+    stream = io.BytesIO()
+    explainer.save(stream, **savers)
+    stream.seek(0)
+    return stream
 
 
 OPTIONS = {
@@ -181,8 +191,37 @@ FILES = {
     "save into a number": Bad(lambda c: c.good.save(5), PersistenceError, "a path or a binary stream, not a int"),
     "save into None": Bad(lambda c: c.good.save(None), PersistenceError, "not a NoneType"),
     "save into text": Bad(lambda c: c.good.save(io.StringIO()), PersistenceError, "not a StringIO"),
-    "save with a model_saver": Bad(
-        lambda c: c.good.save(io.BytesIO(), model_saver=lambda *_: None), UnknownMethodError, "are not used here"
+    "save with a model_saver that raises": Bad(
+        lambda c: c.good.save(io.BytesIO(), model_saver=lambda model, stream: model.save(stream)),
+        PersistenceError,
+        "model_saver= raised AttributeError.*'save'",
+    ),
+    "save with a masker_saver of another kind": Bad(
+        lambda c: c.good.save(io.BytesIO(), masker_saver="json"),
+        ArgumentError,
+        "masker_saver='json' is not known; pass a function of .masker, stream.",
+    ),
+    "load of a model without its loader": Bad(
+        lambda c: AsymmetricExplainer.load(saved(c.good, model_saver=joblib.dump)),
+        PersistenceError,
+        "the model was written by a model_saver= of its own; pass model_loader=",
+    ),
+    "load with a loader that raises": Bad(
+        lambda c: AsymmetricExplainer.load(saved(c.good, model_saver=joblib.dump), model_loader=np.load),
+        PersistenceError,
+        "model_loader= raised ",
+    ),
+    "load with a loader of what nobody saved": Bad(
+        lambda c: AsymmetricExplainer.load(saved(c.good), masker_loader=joblib.load),
+        PersistenceError,
+        "masker_loader= has nothing to read",
+    ),
+    "save of a masker that has lost the types of columns": Bad(
+        lambda c: AsymmetricExplainer(constant, pd.DataFrame({"a": [0.5], "b": [1]})).save(
+            io.BytesIO(), masker_saver=joblib.dump
+        ),
+        PersistenceError,
+        "column 'b' of the background is of type int64",
     ),
     "load of no file": Bad(
         lambda c: AsymmetricExplainer.load("/no such folder/explainer"), FileNotFoundError, "no such folder"

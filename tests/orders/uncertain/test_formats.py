@@ -58,9 +58,12 @@ def test_pgmpy_learners():
         GES(scoring_method="bic-g"),
         HillClimbSearch(scoring_method="bic-g", show_progress=False),
     ):
-        read = read_partial_graph(learner.fit(data).causal_graph_).oriented()
-        assert read.undirected <= {frozenset("ab")}
-        assert read.directed >= WANTED.directed
+        learned = learner.fit(data).causal_graph_
+        read = read_partial_graph(learned)
+        assert read.directed == learned.directed_edges
+        assert read.undirected == set(map(frozenset, learned.undirected_edges))
+        if not isinstance(learner, HillClimbSearch):  # which may end in a local optimum
+            assert (read.oriented().directed, read.oriented().undirected) == (WANTED.directed, WANTED.undirected)
 
 
 @pytest.mark.parametrize("wrap", [lambda g: g, CausalGraph, lambda g: {"G": g, "score": 1.0}, lambda g: (g, [])])
