@@ -20,7 +20,7 @@ from shap_asv.errors import RowsError
 from shap_asv.explainer.assembly import Arguments, assemble, assemble_for_rows, known_features
 from shap_asv.explainer.causality import edgeless_order
 from shap_asv.explainer.execution import Execution, describe
-from shap_asv.explainer.fitting import Purpose, check_values, settle_table, settled_values
+from shap_asv.explainer.fitting import Purpose, check_values, read_masker, settle_table, settled_values
 from shap_asv.explainer.options import check_options, check_positive, check_whole, read_names, settings_of_call
 from shap_asv.explainer.persistence import load_explainer, save_explainer
 from shap_asv.explainer.rows import Table, any_row, display_names, fit_rows, read_table, shown_rows
@@ -40,9 +40,10 @@ class AsymmetricExplainer(shap.Explainer):
     model : estimator or callable
         A fitted estimator (``predict_proba`` for classifiers, else ``predict``), a bound method or any function of a
         table.
-    masker : pgmpy network, StructuralModel, GaussianModel, ConditionalTable, ndarray, DataFrame or shap masker
+    masker : pgmpy network, StructuralModel, GaussianModel, ConditionalTable, ndarray, DataFrame, shap masker, or None
         The background distribution. A network gives conditional expectations, and its nodes that are not features are
-        latent: summed out. A table is what ``values`` says; what was fitted to it is kept as ``explainer.masker``.
+        latent: summed out. A table is what ``values`` says; what was fitted to it is kept as ``explainer.masker``. Tree
+        ensembles do without: None takes the cover counts of the trees, as ``shap.TreeExplainer(model)`` does.
     causal_graph : networkx.DiGraph, pgmpy DAG, list of (cause, effect), or CausalOrder, optional
         By default the network's own graph; with a matrix, no constraint at all (ordinary Shapley values).
     link : callable
@@ -60,9 +61,9 @@ class AsymmetricExplainer(shap.Explainer):
     encoder : fitted transformer or mapping, optional
         Turns states into what the model eats, when it does not take the states themselves.
     model_output : "auto", "raw" or "probability"
-        ``auto`` explains ``predict_proba`` of a classifier, else ``predict``. ``raw`` explains what the ensemble adds
-        up (the margin of a boosted classifier, as ``shap.TreeExplainer`` does), which is exact for every
-        ensemble.
+        ``auto`` explains ``predict_proba`` of a classifier, else ``predict``; for trees over a matrix or without a
+        background it is ``raw``. ``raw`` explains what the ensemble adds up (the margin of a boosted classifier, as
+        ``shap.TreeExplainer`` does), which is exact for every ensemble.
     orders, weights : optional
         An explicit set of orders (names, or positions; names win where numbers are names), each with a weight,
         instead of a causal graph.
@@ -94,6 +95,8 @@ class AsymmetricExplainer(shap.Explainer):
         shap's expectation, and what ``"auto"`` means for a table.
     silent : bool
         No progress bar while a distribution is fitted.
+    data, feature_perturbation : optional
+        ``shap.TreeExplainer``'s words for ``masker`` and for whether there is one.
 
     Examples
     --------
@@ -133,7 +136,11 @@ class AsymmetricExplainer(shap.Explainer):
         n_jobs: int | None = None,
         values: str = "auto",
         silent: bool = False,
+        data: Any = None,
+        feature_perturbation: str = "auto",
     ) -> None:
+        masker = read_masker(masker, data, feature_perturbation)
+        self.data, self.feature_perturbation = None, "auto"  # the masker says it now
         check_options(
             masker, causal_graph, link, orders, weights, algorithm, impossible, order_method, seed, n_jobs, tolerance
         )
@@ -167,9 +174,10 @@ class AsymmetricExplainer(shap.Explainer):
         self.n_jobs = n_jobs
         self._expected_value: Any = None
         self._execution: Execution | None = None
-        features = known_features(self._arguments())
+        arguments = self._arguments()
+        features = known_features(arguments)
         if features is not None:
-            self._execution = self._executing(assemble(self._arguments(), features))
+            self._execution = self._executing(assemble(arguments, features))
 
     def __repr__(self) -> str:
         if self._execution is None:
@@ -253,8 +261,11 @@ class AsymmetricExplainer(shap.Explainer):
             time.time() - start,
         )
 
-    def shap_values(self, X: Any, **kwargs: Any) -> np.ndarray:
-        """Only the values: (n, p) or (n, p, k); a single bare row gives (p,) or (p, k)."""
+    def shap_values(self, X: Any, check_additivity: bool = True, **kwargs: Any) -> np.ndarray:
+        """Only the values: (n, p) or (n, p, k); a single bare row gives (p,) or (p, k).
+
+        They add up by construction; ``check_additivity`` is taken because shap's explainers take it.
+        """
         values = np.asarray(self(X, **kwargs).values)
         return values[0] if read_table(X).single else values
 
