@@ -12,11 +12,17 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from shap_asv import errors, plots
+    from shap_asv.backgrounds.copula import CopulaModel
+    from shap_asv.backgrounds.donors import ConditionalTable
+    from shap_asv.backgrounds.gaussian import GaussianModel
     from shap_asv.backgrounds.pgmpy_networks import load_network
+    from shap_asv.backgrounds.structural.model import StructuralModel
     from shap_asv.comparison import Comparison
     from shap_asv.datasets import sample_rows
     from shap_asv.explainer.asymmetric import AsymmetricExplainer
     from shap_asv.explainer.comparing import compare
+    from shap_asv.explainer.scoring import score_background
+    from shap_asv.maskers import ConditionalMasker
     from shap_asv.orders import CausalOrder
 
 # Loaded on first use: importing the package alone imports neither shap nor pgmpy nor matplotlib.
@@ -24,9 +30,15 @@ _HOMES = {
     "AsymmetricExplainer": "shap_asv.explainer.asymmetric",
     "CausalOrder": "shap_asv.orders",
     "Comparison": "shap_asv.comparison",
+    "ConditionalMasker": "shap_asv.maskers",
+    "ConditionalTable": "shap_asv.backgrounds.donors",
+    "CopulaModel": "shap_asv.backgrounds.copula",
+    "GaussianModel": "shap_asv.backgrounds.gaussian",
+    "StructuralModel": "shap_asv.backgrounds.structural.model",
     "compare": "shap_asv.explainer.comparing",
     "load_network": "shap_asv.backgrounds.pgmpy_networks",
     "sample_rows": "shap_asv.datasets",
+    "score_background": "shap_asv.explainer.scoring",
 }
 _MODULES = ("errors", "plots")
 
@@ -34,12 +46,18 @@ __all__ = [
     "AsymmetricExplainer",
     "CausalOrder",
     "Comparison",
+    "ConditionalMasker",
+    "ConditionalTable",
+    "CopulaModel",
+    "GaussianModel",
+    "StructuralModel",
     "__version__",
     "compare",
     "errors",
     "load_network",
     "plots",
     "sample_rows",
+    "score_background",
 ]
 
 

@@ -28,6 +28,7 @@ ALLOWED = {
     "datasets": {"backgrounds"},
     "sensitivity": set(),
     "discovery": {"orders", "backgrounds"},
+    "maskers": {"backgrounds"},
 }
 TOP = {"__init__", "__main__", "demo"}  # may import anything
 

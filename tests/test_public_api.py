@@ -10,12 +10,18 @@ PUBLIC = {
     "AsymmetricExplainer",
     "CausalOrder",
     "Comparison",
+    "ConditionalMasker",
+    "ConditionalTable",
+    "CopulaModel",
+    "GaussianModel",
+    "StructuralModel",
     "__version__",
     "compare",
     "errors",
     "load_network",
     "plots",
     "sample_rows",
+    "score_background",
 }
 
 
@@ -51,6 +57,10 @@ def test_explainer_arguments():
         "memory_limit",
         "ideal_limit",
         "n_jobs",
+        "values",
+        "silent",
+        "data",
+        "feature_perturbation",
     ]
     call = list(inspect.signature(shap_asv.AsymmetricExplainer.__call__).parameters)
     assert call == [

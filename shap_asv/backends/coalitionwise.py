@@ -91,6 +91,7 @@ class CoalitionwiseAttributor:
         assert deviations is not None
         phi, order_error = self.columns.combine(contracted)
         variance = (deviations**2).sum(axis=0) / (n_groups * (n_groups - 1))
+        variance *= float(getattr(self.values, "widening", 1.0)) ** 2
         if order_error is not None:
             variance = variance + order_error**2
         return Attribution(phi, self._base(rows), np.sqrt(variance))
@@ -166,4 +167,6 @@ def coalitionwise_backend(method: ValueMethod, sampled: bool) -> Backend:
         estimate,
         prepare,
         ROW_BLOCK,
+        method.needs,
+        method.reads,
     )

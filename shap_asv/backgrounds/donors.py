@@ -161,8 +161,8 @@ class ConditionalTable:
     def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """Rows (E, D, n): a uniform number picks the donor, by the inverse of the cumulated weights.
 
-        Donors stand in the order of the first principal component of what they lend, so that uniform numbers that are
-        spread evenly give donors that are. uniforms : (D, 1).
+        Donors stand in an order in which neighbours lend much the same, so that uniform numbers that are spread evenly
+        give donors that are. uniforms : (D, 1).
         """
         evidence = checked_evidence(evidence, self.n_features)
         levels = checked_uniforms(uniforms, self.n_uniforms)[:, 0]
@@ -224,7 +224,7 @@ class ConditionalTable:
             # sizes of residuals too, so that trees split where the spread changes and the mean does not
             splits = np.hstack([targets, _standardised(np.abs(left))])
             weights = LeafWeights.fit(matrix, splits, events, self.n_trees, rng)
-        return Lending(moved, smoother, weights, _principal_order(targets))
+        return Lending(moved, smoother, weights, _neighbour_order(targets))
 
     def _can_move(self, feature: int) -> bool:
         """Whether a residual may be added to the feature: a number without gaps, without atoms, with many values."""
@@ -272,12 +272,21 @@ def _half_lines(matrix: np.ndarray) -> np.ndarray:
     return np.hstack(events) if events else np.empty((len(matrix), 0))
 
 
-def _principal_order(matrix: np.ndarray) -> np.ndarray:
-    """Rows sorted along the direction in which they vary most."""
-    if not matrix.shape[1]:
-        return np.arange(len(matrix))
-    _, vectors = np.linalg.eigh(matrix.T @ matrix)
-    direction = vectors[:, -1]
-    # an eigenvector has no sign of its own; this one does not depend on the library
-    direction = direction * np.sign(direction[np.argmax(np.abs(direction))])
-    return np.argsort(matrix @ direction, kind="stable")
+def _neighbour_order(matrix: np.ndarray) -> np.ndarray:
+    """Rows in an order in which neighbours are alike in many columns at once, intp (r,).
+
+    The rows are halved along the column that varies most among them, each half again, and so on: uniform numbers that
+    are spread evenly over such an order are spread over all columns, not over one. O(r p log r).
+    """
+    done: list[np.ndarray] = []
+    waiting = [np.arange(len(matrix))]
+    while waiting:
+        block = waiting.pop()
+        spread = np.ptp(matrix[block], axis=0) if len(block) > 2 and matrix.shape[1] else np.zeros(1)
+        if spread.max() == 0:
+            done.append(block)
+            continue
+        deviations = matrix[block].std(axis=0)
+        block = block[np.argsort(matrix[block, int(deviations.argmax())], kind="stable")]
+        waiting += [block[len(block) // 2 :], block[: len(block) // 2]]
+    return np.concatenate(done)

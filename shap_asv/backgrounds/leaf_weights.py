@@ -2,8 +2,8 @@
 
 A tree that predicts Y from A puts a query into a leaf; the training rows of that leaf share its weight, and a forest
 averages over its trees. Large leaves say little and say it surely, small ones the other way round, and one component
-has all rows alike. Which is better depends on the table, so they are mixed: with F_c(q) the distribution that component c
-gives to a training row q *from trees that have not seen it and without itself*, the shares minimise
+has all rows alike. Which is better depends on the table, so they are mixed: with F_c(q) the distribution that component
+c gives to a training row q *from trees that have not seen it and without itself*, the shares minimise
 
     sum over q and over events B of  (sum_c share_c F_c(q, B) - [Y_q in B])^2
 

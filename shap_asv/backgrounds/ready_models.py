@@ -12,6 +12,7 @@ from shap_asv.backgrounds.donors import ConditionalTable
 from shap_asv.backgrounds.gaussian import GaussianModel
 from shap_asv.backgrounds.gaussian_networks import is_linear_gaussian
 from shap_asv.backgrounds.matrix import numbered_features
+from shap_asv.backgrounds.mixture import MixtureModel
 from shap_asv.backgrounds.naming import NamedDistribution
 from shap_asv.backgrounds.structural.background import StructuralBackground
 from shap_asv.backgrounds.structural.model import StructuralModel
@@ -53,6 +54,22 @@ def is_donors(thing: Any) -> bool:
 def read_fitted_table(given: CopulaModel | ConditionalTable, masker: Any) -> NamedDistribution:
     words = ("a column of the table", "its columns are")
     return NamedDistribution(given.features, given.only, words, given, features_by_default=given.features)
+
+
+def is_mixture(thing: Any) -> bool:
+    return isinstance(thing, MixtureModel)
+
+
+def read_mixture(given: MixtureModel, masker: Any) -> NamedDistribution:
+    words = ("a column of the table", "its columns are")
+    return NamedDistribution(
+        given.features, partial(_narrowed, given), words, given, features_by_default=given.features
+    )
+
+
+def _narrowed(model: MixtureModel, features: Sequence[str], impossible: str) -> Any:
+    """Some of the features, or another order of them: of every component."""
+    return MixtureModel([part.only(features, impossible) for part in model.components], list(model.shares))
 
 
 def is_structural(thing: Any) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from shap_asv.backgrounds import independent, matrix, ready_models
+from shap_asv.backgrounds import covers, independent, matrix, ready_models
 from shap_asv.backgrounds.contract import Distribution
 from shap_asv.backgrounds.discrete import reading as discrete
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
@@ -61,6 +61,13 @@ def _small_structural() -> ready_models.StructuralModel:
     return ready_models.StructuralModel.fit(_small_table(), graph, "linear", seed=0, silent=True)
 
 
+def _small_mixture() -> ready_models.MixtureModel:
+    table = _small_table()
+    return ready_models.MixtureModel(
+        [ready_models.CopulaModel(table), ready_models.ConditionalTable(table)], [0.25, 0.75]
+    )
+
+
 BACKGROUNDS: tuple[BackgroundKind, ...] = (
     BackgroundKind(
         "Gaussian",
@@ -81,6 +88,7 @@ BACKGROUNDS: tuple[BackgroundKind, ...] = (
         ready_models.read_fitted_table,
         lambda: ready_models.CopulaModel(_small_table()),
     ),
+    BackgroundKind("mixture", ready_models.is_mixture, ready_models.read_mixture, _small_mixture),
     BackgroundKind("discrete network", discrete.is_discrete_network, discrete.read_discrete, _small_network),
     BackgroundKind(
         "independent columns",
@@ -88,6 +96,7 @@ BACKGROUNDS: tuple[BackgroundKind, ...] = (
         independent.read_independent_columns,
         lambda: independent.IndependentColumns(_small_table()),
     ),
+    BackgroundKind("no background", covers.is_nothing, covers.read_covers, lambda: None),
     BackgroundKind("background rows", lambda thing: True, matrix.read_matrix, _small_table),
 )
 

@@ -5,10 +5,8 @@ runs the chosen backend over blocks of distinct rows, and hands back a ``shap.Ex
 """
 
 import inspect
-import io
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,18 +16,13 @@ from shap_asv.backends.contract import Problem, Settings
 from shap_asv.backgrounds.contract import Distribution
 from shap_asv.backgrounds.registry import kind_of
 from shap_asv.comparison import Comparison
-from shap_asv.errors import PersistenceError, RowsError
+from shap_asv.errors import RowsError
 from shap_asv.explainer.assembly import Arguments, assemble, assemble_for_rows, known_features
 from shap_asv.explainer.causality import edgeless_order
 from shap_asv.explainer.execution import Execution, describe
+from shap_asv.explainer.fitting import Purpose, check_values, read_masker, settle_table, settled_values
 from shap_asv.explainer.options import check_options, check_positive, check_whole, read_names, settings_of_call
-from shap_asv.explainer.persistence import (
-    check_types,
-    own_savers,
-    read_arguments,
-    read_class,
-    write_arguments,
-)
+from shap_asv.explainer.persistence import load_explainer, save_explainer
 from shap_asv.explainer.rows import Table, any_row, display_names, fit_rows, read_table, shown_rows
 from shap_asv.explainer.selection import select_outputs
 from shap_asv.explanation import build_explanation
@@ -47,9 +40,10 @@ class AsymmetricExplainer(shap.Explainer):
     model : estimator or callable
         A fitted estimator (``predict_proba`` for classifiers, else ``predict``), a bound method or any function of a
         table.
-    masker : pgmpy DiscreteBayesianNetwork, ndarray, DataFrame or shap masker
+    masker : pgmpy network, StructuralModel, GaussianModel, ConditionalTable, ndarray, DataFrame, shap masker, or None
         The background distribution. A network gives conditional expectations, and its nodes that are not features are
-        latent: summed out. A matrix gives shap's marginal expectation.
+        latent: summed out. A table is what ``values`` says; what was fitted to it is kept as ``explainer.masker``. Tree
+        ensembles do without: None takes the cover counts of the trees, as ``shap.TreeExplainer(model)`` does.
     causal_graph : networkx.DiGraph, pgmpy DAG, list of (cause, effect), or CausalOrder, optional
         By default the network's own graph; with a matrix, no constraint at all (ordinary Shapley values).
     link : callable
@@ -67,9 +61,9 @@ class AsymmetricExplainer(shap.Explainer):
     encoder : fitted transformer or mapping, optional
         Turns states into what the model eats, when it does not take the states themselves.
     model_output : "auto", "raw" or "probability"
-        ``auto`` explains ``predict_proba`` of a classifier, else ``predict``. ``raw`` explains what the ensemble adds
-        up (the margin of a boosted classifier, as ``shap.TreeExplainer`` does), which is exact for every
-        ensemble.
+        ``auto`` explains ``predict_proba`` of a classifier, else ``predict``; for trees over a matrix or without a
+        background it is ``raw``. ``raw`` explains what the ensemble adds up (the margin of a boosted classifier, as
+        ``shap.TreeExplainer`` does), which is exact for every ensemble.
     orders, weights : optional
         An explicit set of orders (names, or positions; names win where numbers are names), each with a weight,
         instead of a causal graph.
@@ -95,6 +89,14 @@ class AsymmetricExplainer(shap.Explainer):
     n_jobs : int, optional
         Processes over blocks of rows; -1 for all cores. By default one, or what ``joblib.parallel_config`` says, which
         may be a cluster. The result does not depend on it.
+    values : "auto", "conditional" or "marginal"
+        What a table is for: ``"conditional"`` fits a distribution to all of its rows (a structural model where
+        ``causal_graph`` is a DAG over all features, else the best of Gaussian, copula and donors), ``"marginal"`` is
+        shap's expectation, and what ``"auto"`` means for a table.
+    silent : bool
+        No progress bar while a distribution is fitted.
+    data, feature_perturbation : optional
+        ``shap.TreeExplainer``'s words for ``masker`` and for whether there is one.
 
     Examples
     --------
@@ -132,22 +134,34 @@ class AsymmetricExplainer(shap.Explainer):
         memory_limit: int = 4 * 2**30,
         ideal_limit: int = 1_000_000,
         n_jobs: int | None = None,
+        values: str = "auto",
+        silent: bool = False,
+        data: Any = None,
+        feature_perturbation: str = "auto",
     ) -> None:
+        masker = read_masker(masker, data, feature_perturbation)
+        self.data, self.feature_perturbation = None, "auto"  # the masker says it now
         check_options(
             masker, causal_graph, link, orders, weights, algorithm, impossible, order_method, seed, n_jobs, tolerance
         )
         check_positive(budget=budget, memory_limit=memory_limit)
         check_whole(n_orders=n_orders, n_draws=n_draws, ideal_limit=ideal_limit)
+        check_values(values)
+        self._entropy = seed if seed is not None else int(np.random.SeedSequence().generate_state(1)[0])
+        output_names, names = read_names(output_names, "output_names"), read_names(feature_names, "feature_names")
+        purpose = Purpose(model, causal_graph, orders, weights, names, model_output, self._entropy, n_jobs, silent)
+        settled = settle_table(masker, values, purpose)
         super().__init__(
             model,
-            masker,
+            settled.masker,
             link=link,
-            output_names=read_names(output_names, "output_names"),
-            feature_names=read_names(feature_names, "feature_names"),
+            output_names=output_names,
+            feature_names=settled.feature_names,
             linearize_link=linearize_link,
         )
-        self._distribution: Distribution = kind_of(masker).read(masker, self.masker)
-        self.causal_graph = causal_graph
+        self._distribution: Distribution = kind_of(settled.masker).read(settled.masker, self.masker)
+        self.values, self.silent = settled_values(values, self._distribution), silent
+        self.causal_graph = settled.causal_graph
         self.algorithm = algorithm
         self.seed = seed
         self.encoder = encoder
@@ -158,12 +172,12 @@ class AsymmetricExplainer(shap.Explainer):
         self.order_method = order_method
         self.budget, self.memory_limit, self.ideal_limit = budget, memory_limit, ideal_limit
         self.n_jobs = n_jobs
-        self._entropy = seed if seed is not None else int(np.random.SeedSequence().generate_state(1)[0])
         self._expected_value: Any = None
         self._execution: Execution | None = None
-        features = known_features(self._arguments())
+        arguments = self._arguments()
+        features = known_features(arguments)
         if features is not None:
-            self._execution = self._executing(assemble(self._arguments(), features))
+            self._execution = self._executing(assemble(arguments, features))
 
     def __repr__(self) -> str:
         if self._execution is None:
@@ -247,8 +261,11 @@ class AsymmetricExplainer(shap.Explainer):
             time.time() - start,
         )
 
-    def shap_values(self, X: Any, **kwargs: Any) -> np.ndarray:
-        """Only the values: (n, p) or (n, p, k); a single bare row gives (p,) or (p, k)."""
+    def shap_values(self, X: Any, check_additivity: bool = True, **kwargs: Any) -> np.ndarray:
+        """Only the values: (n, p) or (n, p, k); a single bare row gives (p,) or (p, k).
+
+        They add up by construction; ``check_additivity`` is taken because shap's explainers take it.
+        """
         values = np.asarray(self(X, **kwargs).values)
         return values[0] if read_table(X).single else values
 
@@ -316,21 +333,11 @@ class AsymmetricExplainer(shap.Explainer):
         ``model_saver(model, stream)`` and ``masker_saver(masker, stream)`` write these themselves, as in shap, and
         the loaders of :meth:`load` read them back.
         """
-        if isinstance(out_file, (str, Path)):
-            with open(out_file, "wb") as stream:
-                self.save(stream, model_saver, masker_saver)
-            return
-        if isinstance(out_file, io.TextIOBase) or not hasattr(out_file, "write"):
-            raise PersistenceError(f"out_file must be a path or a binary stream, not a {type(out_file).__name__}")
-        arguments, savers = self._constructor_arguments(), own_savers(model=model_saver, masker=masker_saver)
-        stored = self._distribution.stored()
-        if "masker" not in savers:
-            arguments["masker"] = stored
-        else:
-            check_types(self.masker, stored)
+        arguments = self._constructor_arguments()
         if arguments["seed"] is None:
             arguments["seed"] = self._entropy
-        write_arguments(out_file, type(self), arguments, savers)
+        stored = self._distribution.stored()
+        save_explainer(out_file, type(self), arguments, stored, model=model_saver, masker=masker_saver)
 
     @classmethod
     def load(cls, in_file: Any, model_loader: Any = None, masker_loader: Any = None, instantiate: bool = True) -> Any:
@@ -338,13 +345,7 @@ class AsymmetricExplainer(shap.Explainer):
 
         ``model_loader(stream)`` and ``masker_loader(stream)`` read what the savers of :meth:`save` wrote.
         """
-        if isinstance(in_file, (str, Path)):
-            with open(in_file, "rb") as stream:
-                return cls.load(stream, model_loader, masker_loader, instantiate)
-        # shap.Explainer.load has read the class already and calls the constructor itself
-        found = read_class(in_file, cls) if instantiate else None
-        arguments = read_arguments(in_file, model=model_loader, masker=masker_loader)
-        return arguments if found is None else found(**arguments)
+        return load_explainer(in_file, cls, instantiate, model=model_loader, masker=masker_loader)
 
     def _constructor_arguments(self) -> dict[str, Any]:
         names = list(inspect.signature(AsymmetricExplainer.__init__).parameters)[1:]

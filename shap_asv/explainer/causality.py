@@ -36,7 +36,7 @@ def read_causal_graph(causal_graph: Any, features: Sequence[str], hidden: Sequen
     Features that the graph does not mention are kept without any edge, and nodes that are not features are projected
     out; both are said in a warning (the latter not for ``hidden`` nodes, which are known to be latent).
     """
-    graph = _as_digraph(causal_graph)
+    graph = as_digraph(causal_graph)
     missing = [name for name in features if name not in graph]
     surprising = [node for node in graph if node not in set(features) | set(hidden)]
     for node in surprising:
@@ -72,7 +72,7 @@ def _check_typo(node: str, features: Sequence[str]) -> None:
         )
 
 
-def _as_digraph(causal_graph: Any) -> nx.DiGraph:
+def as_digraph(causal_graph: Any) -> nx.DiGraph:
     order: CausalOrder | None
     if isinstance(causal_graph, CausalOrder):
         order = causal_graph

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import cloudpickle
@@ -39,6 +40,33 @@ class NamedLink:
     """A link function of shap by its name; itself it would be pickled with code that fits one version of Python."""
 
     name: str
+
+
+def save_explainer(out_file: Any, cls: type, arguments: dict[str, Any], stored: Any, **savers: Any) -> None:
+    """Write to a path or a binary stream; ``stored`` goes into the file in place of the masker."""
+    if isinstance(out_file, (str, Path)):
+        with open(out_file, "wb") as stream:
+            save_explainer(stream, cls, arguments, stored, **savers)
+        return
+    if isinstance(out_file, io.TextIOBase) or not hasattr(out_file, "write"):
+        raise PersistenceError(f"out_file must be a path or a binary stream, not a {type(out_file).__name__}")
+    own = own_savers(**savers)
+    if "masker" in own:
+        check_types(arguments["masker"], stored)
+    else:
+        arguments = {**arguments, "masker": stored}
+    write_arguments(out_file, cls, arguments, own)
+
+
+def load_explainer(in_file: Any, cls: type, instantiate: bool, **loaders: Any) -> Any:
+    """Read from a path or a binary stream: an explainer, or the arguments of one where its class was read already."""
+    if isinstance(in_file, (str, Path)):
+        with open(in_file, "rb") as stream:
+            return load_explainer(stream, cls, instantiate, **loaders)
+    # shap.Explainer.load has read the class already and calls the constructor itself
+    found = read_class(in_file, cls) if instantiate else None
+    arguments = read_arguments(in_file, **loaders)
+    return arguments if found is None else found(**arguments)
 
 
 def own_savers(**savers: Any) -> dict[str, Callable[[Any, BinaryIO], Any]]:

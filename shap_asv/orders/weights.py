@@ -50,6 +50,23 @@ class CoalitionWeights:
     def n_coalitions(self) -> int:
         return len(self.coalitions)
 
+    def steps(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The steps ``S -> S + i`` that carry weight, by feature: source S, feature i and weight, each (edges,).
+
+        What a feature adds to S stands in row S with a minus sign. O(entries of the matrix).
+
+        Examples
+        --------
+        >>> from shap_asv.orders import CausalOrder
+        >>> source, feature, weight = weigh_ideals(CausalOrder.from_edges([("a", "b")])).steps()
+        >>> source.tolist(), feature.tolist(), weight.tolist()
+        ([0, 1], [0, 1], [1.0, 1.0])
+        """
+        columns = self.matrix.tocsc()
+        feature = np.repeat(np.arange(columns.shape[1]), np.diff(columns.indptr))
+        leaving = ~self.coalitions[columns.indices, feature]
+        return columns.indices[leaving], feature[leaving], -columns.data[leaving]
+
 
 def weigh_ideals(order: "CausalOrder | GraphMixture", limit: int | None = None) -> CoalitionWeights:
     """The weights of all ideals: exact ASV. O(n * ideals + edges).

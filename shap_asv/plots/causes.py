@@ -3,7 +3,7 @@
 Any of the ways in which people hold a causal graph will do; nothing is computed here beyond one topological sort.
 """
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import networkx as nx
@@ -18,13 +18,16 @@ def read_graph(order: Any) -> nx.DiGraph:
     Parameters
     ----------
     order : CausalOrder, networkx.DiGraph (pgmpy networks are some), or iterable of (cause, effect)
-        Anything else with ``features`` and ``edges`` is read like a CausalOrder.
+        Anything else with ``features`` and ``edges`` is read like a CausalOrder. Of a mixture of graphs (anything with
+        ``edge_certainty``), the most certain edges that close no cycle.
 
     Returns
     -------
     networkx.DiGraph
-        Node names as str.
+        Node names as str; edges of a mixture have an attribute ``certainty``.
     """
+    if hasattr(order, "edge_certainty"):
+        return _most_certain(order.features, order.edge_certainty)
     if isinstance(order, nx.Graph):
         if not order.is_directed():
             raise CausalGraphError("the causal graph is undirected: give a networkx.DiGraph, edges as (cause, effect)")
@@ -46,6 +49,17 @@ def _dag(nodes: Iterable[Hashable], edges: Iterable[Any]) -> nx.DiGraph:
     if not nx.is_directed_acyclic_graph(graph):
         cycle = [u for u, _ in nx.find_cycle(graph)]
         raise CausalGraphError(f"the causal graph has a cycle: {' -> '.join([*cycle, cycle[0]])}; remove an edge")
+    return graph
+
+
+def _most_certain(nodes: Iterable[Hashable], certainty: Mapping[Any, float]) -> nx.DiGraph:
+    """Edges taken by falling certainty, unless they close a cycle with those taken before."""
+    graph = nx.DiGraph()
+    graph.add_nodes_from(str(node) for node in nodes)
+    for (a, b), share in sorted(certainty.items(), key=lambda item: -item[1]):
+        cause, effect = str(a), str(b)
+        if not nx.has_path(graph, effect, cause):
+            graph.add_edge(cause, effect, certainty=float(share))
     return graph
 
 

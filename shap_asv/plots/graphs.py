@@ -42,6 +42,7 @@ class _Drawing:
     signed: bool
     font: float
     radius: tuple[float, float]
+    certainty: dict[tuple[int, int], float]  # of the edges of a mixture of graphs; empty for a single graph
 
     def radius_of(self, method: int, node: int) -> float:
         """Area in proportion to |value|, down to a smallest dot."""
@@ -71,8 +72,9 @@ def causal_graph(
     ----------
     explanations : dict of str to shap.Explanation, pair (shap, asv), or one shap.Explanation
         Methods on the same rows and features, one output each.
-    order : CausalOrder, networkx.DiGraph or list of (cause, effect)
-        The causal graph. May be left out if ``explanations`` is a comparison that knows it.
+    order : CausalOrder, networkx.DiGraph, list of (cause, effect), or GraphMixture
+        The causal graph. May be left out if ``explanations`` is a comparison that knows it. Of a mixture of graphs the
+        most certain edges are drawn, as wide as they are certain.
     row : int or None, default None
         One row: signed values, from blue to red. None: the mean of |value| over all rows, from white to purple.
     ax : sequence of matplotlib Axes, optional
@@ -162,6 +164,7 @@ def _plan(read: Attributions, order: Any, row: int | None) -> _Drawing:
         signed=row is not None,
         font=font,
         radius=(high, low),
+        certainty={(number[u], number[v]): share for u, v, share in graph.edges(data="certainty") if share is not None},
     )
 
 
@@ -204,10 +207,12 @@ def _draw_panel(ax: "Axes", drawing: _Drawing, method: int, colours: Any) -> Non
 
     radii = [drawing.radius_of(method, node) for node in range(len(drawing.names))]
     head = 0.085
-    if layout.routes:
-        paths = Path.make_compound_path(*strokes(layout.routes, radii, head))
+    for width, routes in _by_width(layout.routes, drawing.certainty).items():
+        paths = Path.make_compound_path(*strokes(routes, radii, head))
         ax.add_patch(
-            PathPatch(paths, fill=False, edgecolor=ARROW, linewidth=scale, capstyle="butt", zorder=1, gid="arrows")
+            PathPatch(
+                paths, fill=False, edgecolor=ARROW, linewidth=width * scale, capstyle="butt", zorder=1, gid="arrows"
+            )
         )
     for v in sorted({v for _, v in layout.routes}):
         tip = layout.x[v] - radii[v]
@@ -246,6 +251,17 @@ def _draw_panel(ax: "Axes", drawing: _Drawing, method: int, colours: Any) -> Non
                 parse_math=False,
                 zorder=3,
             )
+
+
+def _by_width(
+    routes: dict[tuple[int, int], np.ndarray], certainty: dict[tuple[int, int], float]
+) -> dict[float, dict[tuple[int, int], np.ndarray]]:
+    """Arrows of equal width together, narrow ones first: 1 for a single graph, else by certainty."""
+    widths = {edge: 0.4 + 2.6 * round(certainty[edge], 2) if certainty else 1.0 for edge in routes}
+    return {
+        width: {edge: route for edge, route in routes.items() if widths[edge] == width}
+        for width in sorted(set(widths.values()))
+    }
 
 
 def strokes(routes: dict[tuple[int, int], np.ndarray], radii: Sequence[float], head: float) -> list[Any]:

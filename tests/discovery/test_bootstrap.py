@@ -171,11 +171,11 @@ class TestLearners:
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"n": 0}, ArgumentError, "n=0 is no positive integer"),
+        ({"n": 0}, ArgumentError, "n=0 is not a positive integer"),
         ({"learner": 7}, ArgumentError, "learner=7 cannot learn a graph"),
         ({"data": [[1, 2]]}, RowsError, "data is a DataFrame or an array"),
         ({"data": TABLE.iloc[:1]}, RowsError, "data has 1 rows"),
-        ({"seed": "x"}, ArgumentError, "seed='x' is no seed"),
+        ({"seed": "x"}, ArgumentError, "seed='x' is not a seed"),
         (
             {"required": [("A", "b")]},
             UnknownFeatureError,

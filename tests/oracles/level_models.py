@@ -1,7 +1,7 @@
 """Four kinds of structural models in levels, as plain simulators, with ASV by brute force. Imports nothing of ours.
 
 Eight features in four levels, ``LEVELS``. A feature is a function of the earlier levels and of noise of its own, so
-that the members of a level are independent given the earlier levels. The coalitions of "level after level" are the earlier
+that the members of a level are independent given the earlier levels. The coalitions of "level after level" are earlier
 levels and a part of one level; for those, ``X | x_S`` is forward simulation with S clamped, and ``nu(S)`` is a mean
 over as many draws as one likes.
 

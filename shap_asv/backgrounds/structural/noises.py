@@ -13,6 +13,9 @@ from shap_asv.backgrounds.structural.design import Design
 from shap_asv.backgrounds.structural.forests import LeafValues
 from shap_asv.backgrounds.structural.splines import SmoothFit, SmoothFunction
 
+N_LEVELS = 10  # cells of the distribution function of shaped noise
+LEAST_SHARE = 0.02  # of the distribution of all residuals in it
+
 
 class Noise(Protocol):
     @property
@@ -82,6 +85,45 @@ class ScaledNoise:
 
 
 @dataclass(frozen=True, eq=False)
+class ShapedNoise:
+    """Residuals whose distribution function changes smoothly with the causes.
+
+    ``F_k(x) = P(residual <= q_k | x)`` is a smooth fit of the indicator for each of the quantiles ``q_k`` of all
+    residuals. A uniform number between ``F_k(x)`` and ``F_k+1(x)`` becomes the residual that lies as far between
+    ``q_k`` and ``q_k+1``, in ranks. Two modes that trade places, skewness that comes and goes: one uniform number does
+    it.
+    """
+
+    ordered: np.ndarray
+    levels: np.ndarray
+    shares: SmoothFunction
+    n_uniforms = 1
+
+    @classmethod
+    def learn(cls, fit: SmoothFit, residuals: np.ndarray, rows: np.ndarray) -> "ShapedNoise":
+        levels = np.arange(1, N_LEVELS) / N_LEVELS
+        cuts = np.quantile(residuals[rows], levels)
+        below = (residuals[:, None] <= cuts).astype(float)
+        b = fit.coefficients(below, fit.best_penalty(below), rows)
+        return cls(np.sort(residuals[rows]), levels, fit.basis.tabulated(b))
+
+    def draw(self, parents: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+        # least squares knows nothing of order: shares are put in order, and kept apart from 0, from 1 and each other
+        shares = np.sort(np.clip(self.shares(parents), 0.0, 1.0), axis=1)
+        shares = (1 - LEAST_SHARE) * shares + LEAST_SHARE * self.levels
+        edges = np.concatenate([np.zeros((len(shares), 1)), shares, np.ones((len(shares), 1))], axis=1)
+        levels = np.concatenate([[0.0], self.levels, [1.0]])
+        u = uniforms[:, :, 0]
+        cell = np.zeros(u.shape, dtype=np.intp)
+        for k in range(1, edges.shape[1] - 1):
+            cell += u >= edges[:, k, None]
+        at = np.arange(len(u))[:, None]
+        low, high = edges[at, cell], edges[at, cell + 1]
+        rank = levels[cell] + (u - low) / (high - low) * (levels[cell + 1] - levels[cell])
+        return quantile_between(self.ordered, rank)
+
+
+@dataclass(frozen=True, eq=False)
 class NoiseData:
     """What noises are learned from: causes, residuals, prepared smooth equations, and which rows may be used."""
 
@@ -106,6 +148,15 @@ def learn_scaled(data: NoiseData) -> Noise:
 
 def learn_local(data: NoiseData) -> Noise:
     return _leaves(data, data.residuals[data.rows], 60)
+
+
+def learn_shaped(data: NoiseData) -> Noise:
+    return ShapedNoise.learn(data.fit, data.residuals, data.rows)
+
+
+def learn_scaled_shaped(data: NoiseData) -> Noise:
+    scale = Scale.learn(data.fit, data.residuals, data.rows)
+    return ScaledNoise(scale, ShapedNoise.learn(data.fit, data.residuals / scale(data.parents), data.rows))
 
 
 def learn_forest(data: NoiseData) -> Noise:

@@ -4,9 +4,10 @@
 
 1. Locations (linear, smooth, smooth with steps, boosting) are compared by the squared error of predictions for rows
    that they were not fitted to. A richer one has to be better by more than the standard error of the difference.
-2. On the residuals of the chosen one, noises (even, scaled, local, scaled and local) are compared by CRPS, again on
-   rows that they were not fitted to; beside them the distributional forest, which is local noise about nothing. A
-   candidate that is clearly behind after the first fold is not tried on the others.
+2. On the residuals of the chosen one, noises (even, scaled, shaped, local, and these scaled) are compared by CRPS,
+   again on rows that they were not fitted to; beside them shaped noise about the linear location, and the
+   distributional forest, which is local noise about nothing. A candidate that is clearly behind after a fold is not
+   tried on the next.
 """
 
 from collections.abc import Callable
@@ -51,16 +52,19 @@ class LocationNoise:
         return self.name
 
 
-#: In the order of preference among equals.
 LOCATIONS: dict[str, Callable[[Design, np.ndarray, np.ndarray, np.ndarray, int], FittedLocation]] = {
+    "nothing": locations.fit_nothing,
     "linear": locations.fit_straight,
     "smooth": locations.fit_smooth,
     "smooth with steps": locations.fit_stepped,
     "boosting": locations.fit_boosted,
 }
+#: In the order of preference among equals.
 NOISES: dict[str, Callable[[NoiseData], Noise]] = {
     "residuals": noises.learn_even,
     "scaled residuals": noises.learn_scaled,
+    "shaped residuals": noises.learn_shaped,
+    "scaled shaped residuals": noises.learn_scaled_shaped,
     "local residuals": noises.learn_local,
     "scaled local residuals": noises.learn_scaled_local,
 }
@@ -119,102 +123,87 @@ class NumberTask:
 
     def choose(
         self, location: str | Callable | None = None, allowed: tuple[str, ...] | None = None
-    ) -> "tuple[Mechanism, np.ndarray, np.ndarray]":
-        """The best mechanism; the draws (r', d) it is scored by and the rows' values (r',), both held out."""
+    ) -> tuple[Mechanism, np.ndarray, np.ndarray]:
+        """The best mechanism; the draws (r', d) it is scored by and the rows' values (r',), both held out.
+
+        By default any location and noise; else a location (a name, or a way to fit one) and the noises ``allowed``.
+        """
         rng = np.random.default_rng(self.seed)
         part = self._subset(rng)
         folds = draw_folds(len(part.target), rng)
-        small = len(part.target) < FEWEST_FOR_SHAPES
         fit = SmoothFit.prepare(part.design, part.parents)
-        if location is None:
-            name, fitted = part._choose_location(fit, folds, small)
+        if location is not None:
+            fitted = _fit_location(location, part, folds)
+            candidates = [(fitted, noise) for noise in allowed or NOISES]
+        elif len(part.target) < FEWEST_FOR_SHAPES:
+            candidates = [(_fit_location("linear", part, folds), "residuals")]
         else:
-            name, fitted = _named_location(location, part, folds)
-        names = (("residuals",) if small else (*NOISES, FOREST)) if allowed is None else allowed
-        noise, draws = part._choose_noise(fitted, fit, folds, names)
-        return (
-            self._finish(name, fitted, noise, location, fit if part is self else None, folds, rng),
-            draws,
-            part.target,
-        )
+            candidates = part._candidates(fit, folds)
+        (fitted, noise), draws = part._race(candidates, fit, folds)
+        if part is not self:  # the comparison saw a part of the rows: now all
+            folds = draw_folds(len(self.target), rng)
+            fit = SmoothFit.prepare(self.design, self.parents)
+            fitted = _fit_location(fitted.name if location is None else location, self, folds)
+        everything = np.ones(len(self.target), dtype=bool)
+        learned = self._learn(fitted, noise, fit, everything, N_TREES)
+        return LocationNoise(fitted.function, learned, self.support, _named(fitted, noise)), draws, part.target
 
-    def _choose_location(self, fit: SmoothFit, folds: np.ndarray, small: bool) -> tuple[str, FittedLocation]:
-        best: tuple[str, FittedLocation, np.ndarray] | None = None
-        for name, make in LOCATIONS.items():
-            if name == "smooth":
-                fitted = locations.smooth_location(fit, self.target, folds)
-            elif name == "smooth with steps":
-                if not fit.basis.numbers:
-                    continue
-                fitted = locations.stepped_location(fit, self.design, self.parents, self.target, folds)
-            else:
-                fitted = make(self.design, self.parents, self.target, folds, self.seed)
-            errors = (self.target - fitted.held_out) ** 2
+    def _candidates(self, fit: SmoothFit, folds: np.ndarray) -> list[tuple[FittedLocation, str]]:
+        """Locations and noises worth comparing, in the order of preference among equals.
+
+        The best location with all noises; if that is not the linear one, this too with shaped noise (a mean that bends
+        because modes trade places is better left to the noise); and the forest.
+        """
+        straight = locations.fit_straight(self.design, self.parents, self.target, folds, self.seed)
+        fitted = [straight, locations.smooth_location(fit, self.target, folds)]
+        if fit.basis.numbers:
+            fitted.append(locations.stepped_location(fit, self.design, self.parents, self.target, folds))
+        fitted.append(locations.fit_boosted(self.design, self.parents, self.target, folds, self.seed))
+        errors = [(self.target - one.held_out) ** 2 for one in fitted]
+        best = 0
+        for k in range(1, len(fitted)):
             # its trees cost many look-ups a draw: boosting has to be worth it
-            margin, share = (2.0, 0.97) if name == "boosting" else (1.0, 1.0)
-            if best is None or (clearly_better(errors, best[2], margin) and errors.mean() < share * best[2].mean()):
-                best = (name, fitted, errors)
-            if small:
-                break
-        assert best is not None
-        return best[0], best[1]
+            margin, share = (2.0, 0.97) if fitted[k].name == "boosting" else (1.0, 1.0)
+            if clearly_better(errors[k], errors[best], margin) and errors[k].mean() < share * errors[best].mean():
+                best = k
+        found = [(fitted[best], noise) for noise in NOISES]
+        if best:
+            found += [(straight, "shaped residuals"), (straight, "scaled shaped residuals")]
+        nothing = locations.fit_nothing(self.design, self.parents, self.target, folds, self.seed)
+        return [*found, (nothing, FOREST)]
 
-    def _noise_data(self, residuals: np.ndarray, fit: SmoothFit, rows: np.ndarray, n_trees: int) -> NoiseData:
+    def _learn(self, fitted: FittedLocation, noise: str, fit: SmoothFit, rows: np.ndarray, n_trees: int) -> Noise:
         between = not self.support.discrete
-        return NoiseData(self.design, self.parents, residuals, fit, rows, between, self.seed, n_trees)
+        residuals = self.target - fitted.held_out
+        data = NoiseData(self.design, self.parents, residuals, fit, rows, between, self.seed, n_trees)
+        return noises.learn_forest(data) if noise == FOREST else NOISES[noise](data)
 
-    def _choose_noise(
-        self, fitted: FittedLocation, fit: SmoothFit, folds: np.ndarray, names: tuple[str, ...]
-    ) -> tuple[str, np.ndarray]:
-        """The noise of least CRPS and its held-out draws (r, d); candidates race over the folds."""
-        draws = {name: np.empty((len(folds), N_SCORED_DRAWS)) for name in names}
-        scores = {name: np.empty(len(folds)) for name in names}
-        alive = list(names)
+    def _race(
+        self, candidates: list[tuple[FittedLocation, str]], fit: SmoothFit, folds: np.ndarray
+    ) -> tuple[tuple[FittedLocation, str], np.ndarray]:
+        """The candidate of least CRPS and its held-out draws (r, d); who is clearly behind drops out fold by fold."""
+        draws = np.empty((len(candidates), len(folds), N_SCORED_DRAWS))
+        scores = np.empty((len(candidates), len(folds)))
+        alive = list(range(len(candidates)))
         done = np.zeros(len(folds), dtype=bool)
         for fold in np.unique(folds):
             out = folds == fold
-            for name in alive:
-                location = np.zeros(int(out.sum())) if name == FOREST else fitted.held_out[out]
-                residuals = self.target if name == FOREST else self.target - fitted.held_out
-                noise = _learn_noise(name, self._noise_data(residuals, fit, ~out, N_SCORED_TREES))
-                mechanism = LocationNoise(_Fixed(location), noise, self.support, name)
-                draws[name][out] = draws_at(mechanism, self.parents[out])
-                scores[name][out] = crps(draws[name][out], self.target[out])
+            for k in alive:
+                fitted, noise = candidates[k]
+                learned = self._learn(fitted, noise, fit, ~out, N_SCORED_TREES)
+                mechanism = LocationNoise(_Fixed(fitted.held_out[out]), learned, self.support, noise)
+                draws[k, out] = draws_at(mechanism, self.parents[out])
+                scores[k, out] = crps(draws[k, out], self.target[out])
             done |= out
-            leader = min(alive, key=lambda name: scores[name][done].mean())
+            leader = min(alive, key=lambda k: scores[k, done].mean())
             alive = [
-                name
-                for name in alive
-                if name == leader or not clearly_better(scores[leader][done], scores[name][done], margin=2.0)
+                k for k in alive if k == leader or not clearly_better(scores[leader, done], scores[k, done], margin=2.0)
             ]
         chosen = alive[0]
-        for name in alive[1:]:
-            if clearly_better(scores[name], scores[chosen]):
-                chosen = name
-        return chosen, draws[chosen]
-
-    def _finish(
-        self,
-        name: str,
-        fitted: FittedLocation,
-        noise: str,
-        given: str | Callable | None,
-        fit: SmoothFit | None,
-        folds: np.ndarray,
-        rng: np.random.Generator,
-    ) -> LocationNoise:
-        """The chosen pair, fitted to all rows."""
-        if fit is None:  # the comparison saw a part of the rows
-            folds = draw_folds(len(self.target), rng)
-            fit = SmoothFit.prepare(self.design, self.parents)
-            if noise != FOREST:
-                fitted = _named_location(name if given is None else given, self, folds)[1]
-        everything = np.ones(len(self.target), dtype=bool)
-        if noise == FOREST:
-            data = self._noise_data(self.target, fit, everything, N_TREES)
-            return LocationNoise(locations.Nothing(), _learn_noise(FOREST, data), self.support, FOREST)
-        data = self._noise_data(self.target - fitted.held_out, fit, everything, N_TREES)
-        return LocationNoise(fitted.function, _learn_noise(noise, data), self.support, f"{name} + {noise}")
+        for k in alive[1:]:
+            if clearly_better(scores[k], scores[chosen]):
+                chosen = k
+        return candidates[chosen], draws[chosen]
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,13 +216,10 @@ class _Fixed:
         return self.values
 
 
-def _learn_noise(name: str, data: NoiseData) -> Noise:
-    return noises.learn_forest(data) if name == FOREST else NOISES[name](data)
+def _named(fitted: FittedLocation, noise: str) -> str:
+    return FOREST if noise == FOREST else f"{fitted.name} + {noise}"
 
 
-def _named_location(location: str | Callable, task: NumberTask, folds: np.ndarray) -> tuple[str, FittedLocation]:
-    if callable(location):
-        fitted = location(task.design, task.parents, task.target, folds, task.seed)
-        return fitted.name, fitted
-    make = locations.fit_nothing if location == "nothing" else LOCATIONS[location]
-    return location, make(task.design, task.parents, task.target, folds, task.seed)
+def _fit_location(location: str | Callable, task: NumberTask, folds: np.ndarray) -> FittedLocation:
+    make = location if callable(location) else LOCATIONS[location]
+    return make(task.design, task.parents, task.target, folds, task.seed)

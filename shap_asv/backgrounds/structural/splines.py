@@ -12,6 +12,7 @@ one per pair, whatever m is.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -20,7 +21,7 @@ from shap_asv.backgrounds.structural.design import Design, Variable
 
 MAIN_KNOTS, PAIR_KNOTS = 12, 6
 MAIN_CELLS, PAIR_CELLS = 256, 48
-MOST_PAIRS = 10
+MOST_PAIRS = 15
 MAIN_PENALTIES = (1e-2, 1.0, 1e2, 1e4)
 PAIR_PENALTIES = (1e-1, 1e1, 1e3, 1e6)
 
@@ -138,8 +139,8 @@ class SmoothBasis:
         return main, pair
 
     def tabulated(self, coefficients: np.ndarray) -> "SmoothFunction":
-        """The function with these coefficients, as tables."""
-        constant, straight = float(coefficients[0]), np.zeros(len(self.axes))
+        """The function with these coefficients (columns,), or several at once (columns, t), as tables."""
+        straight = np.zeros((len(self.axes), *coefficients.shape[1:]))
         straight[self.numbers] = coefficients[1 : 1 + len(self.numbers)]
         at = 1 + len(self.numbers)
         mains, pairs = [], []
@@ -151,9 +152,10 @@ class SmoothBasis:
             left = _grid_basis(self.axes[j], PAIR_KNOTS, PAIR_CELLS)
             right = _grid_basis(self.axes[k], PAIR_KNOTS, PAIR_CELLS)
             size = left.shape[1] * right.shape[1]
-            pairs.append(left @ coefficients[at : at + size].reshape(left.shape[1], -1) @ right.T)
+            block = coefficients[at : at + size].reshape(left.shape[1], right.shape[1], *coefficients.shape[1:])
+            pairs.append(np.einsum("ai,ij...,bj->ab...", left, block, right))
             at += size
-        return SmoothFunction(self, constant, straight, tuple(mains), tuple(pairs))
+        return SmoothFunction(self, coefficients[0], straight, tuple(mains), tuple(pairs))
 
 
 def _grid_basis(axis: Axis, knots: int, cells: int) -> np.ndarray:
@@ -167,27 +169,29 @@ class SmoothFunction:
     """g as tables: linear interpolation in each main effect, bilinear in each pair."""
 
     basis: SmoothBasis
-    constant: float
+    constant: np.ndarray
     straight: np.ndarray
     mains: tuple[np.ndarray, ...]
     pairs: tuple[np.ndarray, ...]
 
     def __call__(self, parents: np.ndarray) -> np.ndarray:
-        """g at the parents (m, p) -> (m,)."""
+        """g at the parents (m, p) -> (m,), or (m, t) for t functions at once."""
         values, places = self.basis.places(parents)
-        total = np.full(len(parents), self.constant)
+        several = (slice(None), *[None] * np.ndim(self.constant))
+        total = np.empty((len(parents), *np.shape(self.constant)))
+        total[:] = self.constant
         coarse = []
         for j, axis in enumerate(self.basis.axes):
-            if self.straight[j]:
-                total += self.straight[j] * values[j]
-            cell, f = axis.look_up(places[j], MAIN_CELLS)
             table = self.mains[j]
+            cell, f = axis.look_up(places[j], MAIN_CELLS)
             total += table[cell]
             if not axis.variable.n_codes:
-                total += f * np.diff(table)[cell]
+                total += self.straight[j] * values[j][several]
+                total += f[several] * np.diff(table, axis=0)[cell]
             coarse.append(axis.look_up(places[j], PAIR_CELLS))
         for (j, k), table in zip(self.basis.pairs, self.pairs, strict=True):
             (a, f), (b, g) = coarse[j], coarse[k]
+            f, g = f[several], g[several]
             up = np.minimum(a + 1, len(table) - 1)
             right = np.minimum(b + 1, table.shape[1] - 1)
             low, high = table[a, b], table[up, b]
@@ -219,7 +223,7 @@ class SmoothFit:
     def coefficients(
         self, target: np.ndarray, penalty: tuple[float, float], rows: np.ndarray | None = None
     ) -> np.ndarray:
-        """Penalised least squares, on all rows or on some (a bool mask)."""
+        """Penalised least squares of a target (r,) or several (r, t), on all rows or on some (a bool mask)."""
         from scipy.linalg import solve
 
         system = self._system(penalty)
@@ -246,19 +250,31 @@ class SmoothFit:
         return b[:m], b[m:]
 
     def best_penalty(self, target: np.ndarray) -> tuple[float, float]:
-        """The penalty of least generalised cross-validation error ``n RSS / (n - trace)^2``."""
-        from scipy.linalg import cho_factor, cho_solve
+        """The penalty of least generalised cross-validation error ``n RSS / (n - trace)^2``, for one target or several.
+
+        Degrees of freedom count 1.2 times, which keeps the criterion from following noise now and then.
+        """
+        from scipy.linalg import cho_solve
 
         n = len(target)
-        moment, square = self.matrix.T @ target, float(target @ target)
+        moment, square = self.matrix.T @ target, float(np.sum(target**2))
         best, chosen = np.inf, (MAIN_PENALTIES[-1], PAIR_PENALTIES[-1])
+        for penalty, factor, freedom in self._factors:
+            b = cho_solve(factor, moment)
+            rss = max(square - 2 * float(np.sum(b * moment)) + float(np.sum(b * (self.gram @ b))), 0.0)
+            error = n * rss / max(n - 1.2 * freedom, 1e-9) ** 2
+            if error < best:
+                best, chosen = error, penalty
+        return chosen
+
+    @cached_property
+    def _factors(self) -> list[tuple[tuple[float, float], tuple[np.ndarray, bool], float]]:
+        """(penalty, factor of its system, degrees of freedom): none of them depends on a target."""
+        from scipy.linalg import cho_factor, cho_solve
+
+        found = []
         for main in MAIN_PENALTIES:
             for pair in PAIR_PENALTIES if self.basis.pairs else PAIR_PENALTIES[-1:]:
                 factor = cho_factor(self._system((main, pair)))
-                b = cho_solve(factor, moment)
-                freedom = float(np.trace(cho_solve(factor, self.gram)))
-                rss = max(square - 2 * float(b @ moment) + float(b @ self.gram @ b), 0.0)
-                error = n * rss / max(n - 1.2 * freedom, 1e-9) ** 2
-                if error < best:
-                    best, chosen = error, (main, pair)
-        return chosen
+                found.append(((main, pair), factor, float(np.trace(cho_solve(factor, self.gram)))))
+        return found

@@ -112,6 +112,16 @@ class GraphMixture:
         return shares
 
     @cached_property
+    def ancestor_matrix(self) -> np.ndarray:
+        """Bool array (n, n), read-only: ``[i, j]`` when i is a strict ancestor of j in *every* graph.
+
+        What every ideal of the mixture respects. (It is not what the mixture is: see :meth:`common_order`.)
+        """
+        matrix = np.logical_and.reduce([order.ancestor_matrix for order in self.orders])
+        matrix.flags.writeable = False
+        return matrix
+
+    @cached_property
     def edge_certainty(self) -> dict[tuple[Hashable, Hashable], float]:
         """The share of graphs that have each edge of a transitive reduction, largest first."""
         shares: dict[tuple[Hashable, Hashable], float] = {}
@@ -119,6 +129,29 @@ class GraphMixture:
             for edge in order.edges:
                 shares[edge] = shares.get(edge, 0.0) + weight
         return dict(sorted(shares.items(), key=lambda item: -item[1]))
+
+    @property
+    def edges(self) -> tuple[tuple[Hashable, Hashable], ...]:
+        """The edges that any graph has in its transitive reduction, the most certain first; they may form cycles."""
+        return tuple(self.edge_certainty)
+
+    @cached_property
+    def topological_indices(self) -> tuple[int, ...]:
+        """One fixed sequence to list the features in: by their mean number of causes.
+
+        It is a topological order of :meth:`common_order`: what has a cause in every graph has more of them.
+        """
+        return tuple(np.argsort(self.precedence.sum(axis=0), kind="stable").tolist())
+
+    @property
+    def is_forest(self) -> bool:
+        """Whether this is one graph, and a forest: the mean over several has no such shape."""
+        return self.n_graphs == 1 and self.orders[0].is_forest
+
+    @property
+    def is_polytree(self) -> bool:
+        """Whether this is one graph, and a polytree."""
+        return self.n_graphs == 1 and self.orders[0].is_polytree
 
     def common_order(self) -> CausalOrder:
         """The partial order that all graphs share: a precedes b when it does so in every graph.

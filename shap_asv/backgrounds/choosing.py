@@ -1,0 +1,193 @@
+"""Which background for this table, this model and these coalitions? Fit each on a part, score it on the rest.
+
+The score of :mod:`~shap_asv.backgrounds.scoring` ranks backgrounds, but on a few hundred held-out rows its noise is as
+large as the differences between good ones, and the best of several noisy scores flatters itself. Two things help:
+
+- a **mixture** instead of a choice: nu of a mixture is linear in its shares, so the score is a quadratic form in them,
+  and its least point on the simplex is found exactly. Where two backgrounds are equally good, both are used, and the
+  mean of two estimates with different errors is better than either.
+- **simplicity**: candidates stand in an order, the simplest first. The simplest one whose score is above that of the
+  mixture by no more than one standard error of the difference (paired, row by row) is used alone.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shap_asv.backgrounds.copula import CopulaModel
+from shap_asv.backgrounds.donors import ConditionalTable
+from shap_asv.backgrounds.gaussian import GaussianModel
+from shap_asv.backgrounds.leaf_weights import least_on_simplex
+from shap_asv.backgrounds.mixture import MixtureModel
+from shap_asv.backgrounds.scoring import Predict, ScoreTable, checked_weights, held_out_misses
+from shap_asv.backgrounds.tables import TableCodec
+from shap_asv.errors import ArgumentError
+
+Fit = Callable[[Any, int], Any]
+
+#: name -> (fit(data, seed), whether it takes numbers only); the simplest first
+CANDIDATES: Mapping[str, tuple[Fit, bool]] = {
+    "gaussian": (lambda data, seed: GaussianModel.fit(data, impossible="relax"), True),
+    "copula": (lambda data, seed: CopulaModel(data), True),
+    "donors": (lambda data, seed: ConditionalTable(data, seed=seed), False),
+}
+
+
+def level_candidates(levels: Sequence[Sequence[str]]) -> dict[str, tuple[Fit, bool]]:
+    """:data:`CANDIDATES` and one more, for coalitions that take level after level.
+
+    ``"levels"`` is a structural model in which every feature depends on all features of earlier levels, and the members
+    of one level are independent given those: mechanisms of their own for every feature, numbers and categories alike.
+    If members of a level influence one another after all, its score on held-out rows says so.
+
+    Parameters
+    ----------
+    levels : names of the features, level by level, the first causes first
+
+    Examples
+    --------
+    >>> list(level_candidates([["age", "sex"], ["income"]]))
+    ['gaussian', 'copula', 'donors', 'levels']
+    """
+    edges = [
+        (cause, effect)
+        for k, level in enumerate(levels)
+        for later in levels[k + 1 :]
+        for cause in level
+        for effect in later
+    ]
+
+    def fit(data: Any, seed: int) -> Any:
+        import networkx as nx
+
+        from shap_asv.backgrounds.structural.model import StructuralModel
+
+        names = TableCodec.learn(data).names
+        unknown = sorted({name for level in levels for name in level} ^ set(names))
+        if unknown:
+            raise ArgumentError(f"levels and columns must be the same features; these are in one only: {unknown}")
+        graph = nx.DiGraph()
+        graph.add_nodes_from(names)
+        graph.add_edges_from(edges)
+        return StructuralModel.fit(data, graph, seed=seed, silent=True).background(names)
+
+    return {**CANDIDATES, "levels": (fit, False)}
+
+
+SHARE_HELD_OUT = 1 / 3
+MOST_HELD_OUT = 600
+MOST_COALITIONS = 16
+LEAST_SHARE = 0.05
+FEWEST_ROWS = 30
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The chosen background, fitted to all rows; the score of every candidate; the shares of the mixture."""
+
+    background: Any
+    scores: ScoreTable | None
+    shares: dict[str, float]
+
+    def __str__(self) -> str:
+        scores = "" if self.scores is None else f"\n{self.scores}"
+        return f"chosen: {self.background.describe()}{scores}"
+
+
+def choose_background(
+    data: Any,
+    predict: Predict,
+    coalitions: np.ndarray,
+    weights: np.ndarray,
+    seed: int = 0,
+    candidates: Mapping[str, tuple[Fit, bool]] = CANDIDATES,
+    n_draws: int = 128,
+) -> Choice:
+    """The background of a table for a model and the coalitions that it will be asked for.
+
+    Parameters
+    ----------
+    data : DataFrame or array
+    predict : callable
+        ``inputs -> (q,)`` or ``(q, k)``, on tables with the dtypes of ``data``.
+    coalitions : bool (m, n), weights : float (m,)
+        At most 16 are looked at: a sample by weight if there are more.
+    candidates : mapping
+        name -> (fit(data, seed), whether it takes numbers only), the simplest first; see :func:`level_candidates`.
+    seed : int
+        Decides the split, the draws and the forests; the same seed gives the same choice.
+
+    Notes
+    -----
+    With categories or missing values, candidates that take numbers only are left out. With one candidate left, or with
+    fewer than 30 rows, nothing is held out: ``scores`` is None, and donors are used (the last candidate if they are not
+    one).
+    """
+    codec = TableCodec.learn(data)
+    coalitions = np.asarray(coalitions, dtype=bool)
+    if coalitions.ndim != 2 or coalitions.shape[1] != codec.n_columns:
+        raise ArgumentError(f"coalitions of shape {coalitions.shape} do not fit {codec.n_columns} features")
+    weights = checked_weights(coalitions, weights)
+    numbers_only = not any(kind.category or kind.missing for kind in codec.kinds)
+    fits = {name: fit for name, (fit, numbers) in candidates.items() if numbers_only or not numbers}
+    if not fits:
+        raise ArgumentError(f"none of the candidates {', '.join(candidates)} takes categories or missing values")
+    n_rows = len(data)
+    if len(fits) == 1 or n_rows < FEWEST_ROWS:
+        name = next(name for name in ("donors", *reversed(fits)) if name in fits)
+        return Choice(fits[name](data, seed), None, {name: 1.0})
+    rng = np.random.default_rng([seed, n_rows])
+    order = rng.permutation(n_rows)
+    n_held_out = min(int(n_rows * SHARE_HELD_OUT), MOST_HELD_OUT)
+    held_out, kept = order[:n_held_out], np.sort(order[n_held_out:])
+    asked, counts = _asked(coalitions, weights, rng)
+    misses = {
+        name: held_out_misses(fit(_rows(data, kept), seed), predict, _rows(data, held_out), asked, n_draws, seed)
+        for name, fit in fits.items()
+    }
+    names = tuple(misses)
+    stacked = np.stack([misses[name] for name in names])  # (b, r, m, k)
+    root = np.sqrt(counts)[:, None]
+    flat = (stacked * root).reshape(len(names), -1)
+    shares = least_on_simplex(flat @ flat.T / n_held_out)
+    shares = np.where(shares >= LEAST_SHARE, shares, 0.0)
+    shares /= shares.sum()
+    mixed = np.einsum("b,brmk->rmk", shares, stacked)
+    losses = np.einsum("brmk,m->br", stacked**2, counts)
+    mixed_loss = np.einsum("rmk,m->r", mixed**2, counts)
+    scores = ScoreTable(names, losses)
+    alone = _simple_enough(losses, mixed_loss)
+    if alone is not None:
+        shares = np.eye(len(names))[alone]
+    used = {name: float(share) for name, share in zip(names, shares, strict=True) if share > 0}
+    fitted = [fits[name](data, seed) for name in used]
+    background = fitted[0] if len(fitted) == 1 else MixtureModel(fitted, list(used.values()))
+    return Choice(background, scores, used)
+
+
+def _simple_enough(losses: np.ndarray, mixed: np.ndarray) -> int | None:
+    """The first candidate that loses against the mixture by no more than one standard error, or None."""
+    for k, loss in enumerate(losses):
+        difference = loss - mixed
+        if difference.mean() <= difference.std(ddof=1) / np.sqrt(len(difference)):
+            return k
+    return None
+
+
+def _asked(coalitions: np.ndarray, weights: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """The coalitions to score and their weights; the empty and the full one say nothing about conditioning."""
+    inner = (weights > 0) & coalitions.any(axis=1) & ~coalitions.all(axis=1)
+    if not inner.any():
+        return coalitions, weights
+    coalitions, weights = coalitions[inner], weights[inner] / weights[inner].sum()
+    if len(coalitions) <= MOST_COALITIONS:
+        return coalitions, weights
+    drawn = rng.choice(len(coalitions), MOST_COALITIONS, replace=True, p=weights)
+    chosen, counts = np.unique(drawn, return_counts=True)
+    return coalitions[chosen], counts / counts.sum()
+
+
+def _rows(data: Any, places: np.ndarray) -> Any:
+    return data.iloc[places] if hasattr(data, "iloc") else np.asarray(data)[places]

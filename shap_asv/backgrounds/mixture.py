@@ -1,0 +1,104 @@
+"""A mixture of backgrounds: with probability ``shares[c]`` a draw comes from component c.
+
+``X | e_S`` is taken from each component as it is, so that ``nu(S)`` of the mixture is the mean of the components'
+values with the same shares for every coalition: what :mod:`~shap_asv.backgrounds.choosing` weighs against
+held-out rows.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from shap_asv.backgrounds.patterns import checked_evidence, checked_uniforms
+from shap_asv.errors import ArgumentError
+
+
+class MixtureModel:
+    """Several backgrounds of the same table, each with a share.
+
+    Parameters
+    ----------
+    components : sequence of backgrounds
+        All with the same features and the same coding of rows (fitted to the same table), and all with ``draws``.
+    shares : sequence of float
+        Positive; scaled to sum to one.
+
+    Examples
+    --------
+    >>> from shap_asv.backgrounds.gaussian import GaussianModel
+    >>> low, high = GaussianModel([0.0], [[0.0]]), GaussianModel([1.0], [[0.0]])
+    >>> mixture = MixtureModel([low, high], [0.25, 0.75])
+    >>> uniforms = np.array([[0.1, 0.5], [0.3, 0.5], [0.9, 0.5]])  # the first one picks the component
+    >>> mixture.draws(np.array([[np.nan]]), uniforms)[0, :, 0].tolist()
+    [0.0, 1.0, 1.0]
+    """
+
+    free = np.nan
+    graph = None
+    latent: tuple[str, ...] = ()
+
+    def __init__(self, components: Sequence[Any], shares: Sequence[float]) -> None:
+        self.components: tuple[Any, ...] = tuple(components)
+        given = np.asarray(shares, dtype=float)
+        if not self.components or given.shape != (len(self.components),):
+            raise ArgumentError(f"{len(self.components)} components need as many shares (at least one), not {shares}")
+        if not np.isfinite(given).all() or (given <= 0).any():
+            raise ArgumentError(f"shares {given.tolist()} must be positive numbers; leave out what has none")
+        self.shares: np.ndarray = given / given.sum()
+        self.features: tuple[str, ...] = self.components[0].features
+        for component in self.components:
+            if component.features != self.features:
+                raise ArgumentError(
+                    f"all components need the features {', '.join(self.features)}; one has "
+                    f"{', '.join(component.features)}"
+                )
+
+    @property
+    def n_features(self) -> int:
+        return len(self.features)
+
+    @property
+    def conditions_on(self) -> str:
+        """What all components can condition on: "any" coalition, or "ancestral" ones."""
+        return "any" if all(component.conditions_on == "any" for component in self.components) else "ancestral"
+
+    @property
+    def n_uniforms(self) -> int:
+        """One that picks the component, and as many as the most demanding component takes."""
+        return 1 + max(component.n_uniforms for component in self.components)
+
+    def describe(self) -> str:
+        parts = (f"{share:.0%} {one.describe()}" for share, one in zip(self.shares, self.components, strict=True))
+        return "mixture of " + "; ".join(parts)
+
+    def __repr__(self) -> str:
+        return f"MixtureModel({self.describe()})"
+
+    def read(self, data: Any) -> np.ndarray:
+        rows = self.components[0].read(data)
+        self.check(rows)
+        return rows
+
+    def inputs(self, rows: np.ndarray) -> Any:
+        return self.components[0].inputs(rows)
+
+    def labels(self, rows: np.ndarray) -> np.ndarray | None:
+        return self.components[0].labels(rows)
+
+    def check(self, rows: np.ndarray) -> None:
+        for component in self.components:
+            component.check(rows)
+
+    def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+        """Rows (E, D, n); uniforms (D, n_uniforms), the first column picks the component of a draw."""
+        evidence = checked_evidence(evidence, self.n_features)
+        uniforms = checked_uniforms(uniforms, self.n_uniforms)
+        bounds = np.cumsum(self.shares)[:-1]
+        picked = np.searchsorted(bounds, uniforms[:, 0], side="right")
+        result = np.empty((len(evidence), len(uniforms), self.n_features))
+        for c, component in enumerate(self.components):
+            chosen = picked == c
+            if chosen.any():
+                result[:, chosen] = component.draws(evidence, uniforms[chosen, 1 : 1 + component.n_uniforms])
+        return result

@@ -1,0 +1,202 @@
+"""How good is a background? A score that needs no truth.
+
+For held-out rows x and coalitions S, with the weights that an order gives to them::
+
+    score = mean over x of  sum over S of  weight(S) (M(x) - nu_x(S))^2
+
+``M(x)`` is known, ``nu_x(S)`` comes from the background. Among all functions of x_S, the conditional expectation is
+the one with the least mean squared distance from M(x); so the score is smallest, in expectation, for the true
+distribution. What no background can explain is part of every score, so two backgrounds are compared row by row: the
+standard error of the *difference* of two scores is far smaller than that of either.
+
+All that is asked of a background is ``read``, ``inputs``, ``n_uniforms`` and ``draws``.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shap_asv.errors import ArgumentError, ModelError
+
+Predict = Callable[[Any], np.ndarray]
+BATCH = 100_000
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreTable:
+    """Scores of several backgrounds on the same rows.
+
+    Attributes
+    ----------
+    names : tuple of str
+    losses : float (b, r)
+        Weighted squared distance of each held-out row.
+
+    Examples
+    --------
+    >>> print(ScoreTable(("right", "wrong"), np.array([[1.0, 2.0, 1.0], [2.0, 4.0, 2.0]])))
+    background      score   s.e.   above best   s.e.
+    right           1.333  0.333        0.000  0.000
+    wrong           2.667  0.667        1.333  0.333
+    """
+
+    names: tuple[str, ...]
+    losses: np.ndarray
+
+    @property
+    def scores(self) -> np.ndarray:
+        """Mean loss, (b,): smaller is better."""
+        return self.losses.mean(axis=1)
+
+    @property
+    def standard_errors(self) -> np.ndarray:
+        return _standard_error(self.losses)
+
+    @property
+    def best(self) -> str:
+        return self.names[int(self.scores.argmin())]
+
+    @property
+    def above_best(self) -> tuple[np.ndarray, np.ndarray]:
+        """Difference from the best score and its standard error, row by row: (b,) and (b,)."""
+        differences = self.losses - self.losses[self.scores.argmin()]
+        return differences.mean(axis=1), _standard_error(differences)
+
+    def frame(self) -> Any:
+        """As a DataFrame, the best first."""
+        import pandas as pd
+
+        above, above_error = self.above_best
+        columns = {
+            "score": self.scores,
+            "standard_error": self.standard_errors,
+            "above_best": above,
+            "above_best_standard_error": above_error,
+        }
+        return pd.DataFrame(columns, index=pd.Index(self.names, name="background")).sort_values("score")
+
+    def __str__(self) -> str:
+        width = max(10, *map(len, self.names))
+        above, above_error = self.above_best
+        lines = [f"{'background':<{width}}  {'score':>9} {'s.e.':>6} {'above best':>12} {'s.e.':>6}"]
+        for k in np.argsort(self.scores, kind="stable"):
+            numbers = f"{self.scores[k]:>9.3f} {self.standard_errors[k]:>6.3f} {above[k]:>12.3f} {above_error[k]:>6.3f}"
+            lines.append(f"{self.names[k]:<{width}}  {numbers}")
+        return "\n".join(lines)
+
+
+def _standard_error(losses: np.ndarray) -> np.ndarray:
+    count = losses.shape[1]
+    return losses.std(axis=1, ddof=1) / np.sqrt(count) if count > 1 else np.full(len(losses), np.nan)
+
+
+def coalition_values(
+    background: Any, predict: Predict, rows: np.ndarray, coalitions: np.ndarray, n_draws: int = 256, seed: int = 0
+) -> np.ndarray:
+    """nu (r, m, k) of rows (r, n) for coalitions bool (m, n), by scrambled Sobol draws that are the same for all.
+
+    ``predict`` maps what ``background.inputs`` gives to (q,) or (q, k). O(r m n_draws) model rows, in batches.
+    """
+    from scipy.stats import qmc
+
+    size = 1 << max(1, int(np.ceil(np.log2(n_draws))))
+    generator = np.random.default_rng([seed, 5])
+    uniforms = qmc.Sobol(background.n_uniforms, rng=generator).random(size)
+    uniforms = np.minimum(uniforms, np.nextafter(1.0, 0.0))
+    full = coalitions.all(axis=1)
+    at_rows = _outputs(predict, background.inputs(rows))
+    nu = np.repeat(at_rows[:, None, :], len(coalitions), axis=1)
+    block = max(1, BATCH // size)
+    for s in np.flatnonzero(~full):
+        # without evidence all rows ask the same
+        asked = rows if coalitions[s].any() else rows[:1]
+        for start in range(0, len(asked), block):
+            evidence = np.where(coalitions[s], asked[start : start + block], background.free)
+            drawn = background.draws(evidence, uniforms)
+            outputs = _outputs(predict, background.inputs(drawn.reshape(-1, drawn.shape[2])))
+            means = outputs.reshape(len(evidence), size, -1).mean(axis=1)
+            if coalitions[s].any():
+                nu[start : start + block, s] = means
+            else:
+                nu[:, s] = means[0]
+    return nu
+
+
+def score_backgrounds(
+    backgrounds: Mapping[str, Any],
+    predict: Predict,
+    data: Any,
+    coalitions: np.ndarray,
+    weights: np.ndarray,
+    n_draws: int = 256,
+    seed: int = 0,
+) -> ScoreTable:
+    """Score backgrounds on rows that none of them was fitted to.
+
+    Parameters
+    ----------
+    backgrounds : mapping from names to backgrounds
+    predict : callable
+        ``inputs -> (q,)`` or ``(q, k)``; several outputs count in units of their own variance.
+    data : DataFrame or array
+        Held-out rows.
+    coalitions : bool (m, n), weights : float (m,)
+        What the order asks for and how much each coalition counts; weights are scaled to sum to one.
+    """
+    losses = []
+    for background in backgrounds.values():
+        misses = held_out_misses(background, predict, data, coalitions, n_draws, seed)
+        losses.append((misses**2).sum(axis=2) @ checked_weights(coalitions, weights))
+    return ScoreTable(tuple(backgrounds), np.stack(losses))
+
+
+def score_background(
+    background: Any,
+    predict: Predict,
+    data: Any,
+    coalitions: np.ndarray,
+    weights: np.ndarray,
+    n_draws: int = 256,
+    seed: int = 0,
+) -> ScoreTable:
+    """:func:`score_backgrounds` of a single one, named by its description."""
+    return score_backgrounds({background.describe(): background}, predict, data, coalitions, weights, n_draws, seed)
+
+
+def held_out_misses(
+    background: Any, predict: Predict, data: Any, coalitions: np.ndarray, n_draws: int, seed: int
+) -> np.ndarray:
+    """``M(x) - nu_x(S)``, (r, m, k); outputs in units of their deviation over these rows if there are several."""
+    rows = background.read(data)
+    coalitions = np.asarray(coalitions, dtype=bool)
+    nu = coalition_values(background, predict, rows, coalitions, n_draws, seed)
+    outputs = _outputs(predict, background.inputs(rows))
+    if outputs.shape[1] > 1:
+        deviations = outputs.std(axis=0)
+        unit = np.where(deviations > 0, deviations, 1.0)
+    else:
+        unit = np.ones(1)
+    return (outputs[:, None, :] - nu) / unit
+
+
+def checked_weights(coalitions: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Weights (m,) of the coalitions, scaled to sum to one."""
+    weights = np.asarray(weights, dtype=float)
+    if weights.shape != (len(coalitions),) or not np.isfinite(weights).all() or (weights < 0).any():
+        raise ArgumentError(f"{len(coalitions)} coalitions need as many weights that are not negative, not {weights}")
+    if weights.sum() <= 0:
+        raise ArgumentError("the weights of the coalitions are all zero; at least one must count")
+    return weights / weights.sum()
+
+
+def _outputs(predict: Predict, inputs: Any) -> np.ndarray:
+    outputs = np.asarray(predict(inputs), dtype=float)
+    outputs = outputs.reshape(len(outputs), -1)
+    if len(outputs) != len(inputs) or not np.isfinite(outputs).all():
+        raise ModelError(
+            f"the model gave an array of shape {outputs.shape} with {np.sum(~np.isfinite(outputs))} entries that are "
+            f"not finite, for {len(inputs)} rows; one finite output per row is needed"
+        )
+    return outputs

@@ -1,0 +1,257 @@
+"""A table as background: what its numbers are to mean, and what is fitted to it.
+
+``values="conditional"`` asks for ``nu(S) = E[M(X) | X_S = e_S]``: a distribution has to be learned from the table.
+
+- a DAG over all features: a structural model, one mechanism per feature;
+- levels, a few edges, explicit orders or no causal knowledge: a Gaussian, a copula, donors or a mixture of them, by a
+  score on held-out rows (:mod:`shap_asv.backgrounds.choosing`), which is weighted as the orders weigh coalitions.
+
+``values="marginal"`` is shap's expectation: what a coalition does not hold comes from background rows, whatever the
+coalition says. With a causal graph the two may well disagree about the sign of a value, so a table with a graph and
+without ``values=`` is told which one it gets.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from warnings import catch_warnings, simplefilter
+
+import networkx as nx
+import numpy as np
+
+from shap_asv.backgrounds.choosing import CANDIDATES, choose_background
+from shap_asv.backgrounds.contract import Distribution
+from shap_asv.backgrounds.matrix import MatrixDistribution, numbered_features
+from shap_asv.backgrounds.ready_models import StructuralModel
+from shap_asv.errors import ShapAsvWarning, TableError, UnknownFeatureError, UnknownMethodError, warn_user
+from shap_asv.explainer.assembly import names_known_to_model
+from shap_asv.explainer.causality import (
+    as_digraph,
+    edgeless_order,
+    name_positions,
+    read_causal_graph,
+    read_orders,
+    read_pairs,
+    uses_positions,
+)
+from shap_asv.explainer.progress import DELAY
+from shap_asv.models.plain import read_plain_model
+from shap_asv.orders import CausalOrder
+
+VALUES = ("auto", "conditional", "marginal")
+_PERTURBATIONS = ("auto", "interventional", "tree_path_dependent")
+#: Sampled orders whose prefixes are the coalitions that a background is chosen for.
+N_ORDERS = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Purpose:
+    """What a fitted background will be used for: the model, and what is known about causes."""
+
+    model: Any
+    causal_graph: Any = None
+    orders: Any = None
+    weights: Any = None
+    feature_names: Sequence[str] | None = None
+    model_output: str = "auto"
+    seed: int = 0
+    n_jobs: int | None = None
+    silent: bool = False
+
+
+def read_masker(masker: Any, data: Any, feature_perturbation: Any) -> Any:
+    """The background, also under the names that it has in ``shap.TreeExplainer``."""
+    if data is not None:
+        if masker is not None:
+            raise UnknownMethodError("pass masker= or data=, not both: each is the background")
+        masker = data
+    if not isinstance(feature_perturbation, str) or feature_perturbation not in _PERTURBATIONS:
+        raise UnknownMethodError(
+            f"unknown feature_perturbation={feature_perturbation!r:.80}; use 'auto', 'interventional' with background "
+            "rows as masker=, or 'tree_path_dependent' without a background"
+        )
+    if feature_perturbation == "interventional" and masker is None:
+        raise UnknownMethodError(
+            "feature_perturbation='interventional' needs background rows: pass them as masker= (or data=)"
+        )
+    if feature_perturbation == "tree_path_dependent" and masker is not None:
+        raise UnknownMethodError(
+            "feature_perturbation='tree_path_dependent' takes no background: leave out masker= (and data=); with a "
+            "background, leave out feature_perturbation="
+        )
+    return masker
+
+
+def check_values(values: Any) -> None:
+    """Raise where ``values`` is not one of the words."""
+    if isinstance(values, str) and values in VALUES:
+        return
+    known = (
+        "values='conditional' (a distribution is fitted to the table, and conditioned on the coalition) or "
+        "values='marginal' (shap's: what is hidden comes from background rows)"
+    )
+    if isinstance(values, str) and values == "interventional":
+        raise UnknownMethodError(
+            f"values='interventional' means two things: in shap it is the marginal expectation, in causal inference "
+            f"do(X_S); say {known}"
+        )
+    raise UnknownMethodError(f"unknown values={values!r:.80}; use {known}, or leave it out")
+
+
+def is_table(thing: Any) -> bool:
+    """A DataFrame or a matrix, as the user handed it in (not one of shap's maskers, which keep 100 rows of it)."""
+    return (hasattr(thing, "iloc") and hasattr(thing, "columns")) or (isinstance(thing, np.ndarray) and thing.ndim == 2)
+
+
+@dataclass(frozen=True, eq=False)
+class Settled:
+    """A background as it will be used, with the causal graph and the features in its names."""
+
+    masker: Any
+    causal_graph: Any
+    feature_names: Sequence[str] | None
+
+
+def settle_table(given: Any, values: str, purpose: Purpose) -> Settled:
+    """What to use as background in place of ``given``: a table with ``values="conditional"`` is replaced by a fit."""
+    if is_table(given) and values == "conditional":
+        return fit_background(given, purpose)
+    if is_table(given) and values == "auto" and _has_edges(purpose.causal_graph):
+        warn_user(
+            "a table with a causal graph gives marginal values here, for which causes tell nothing of their effects; "
+            "say values='conditional' to fit a distribution to the table and condition on it, or values='marginal' for "
+            "what shap does",
+            ShapAsvWarning,
+        )
+    return Settled(given, purpose.causal_graph, purpose.feature_names)
+
+
+def settled_values(values: str, distribution: Distribution) -> str:
+    """The word for what a distribution gives, once it is known; an error where another one was asked for."""
+    if distribution.of_model:
+        if values != "auto":
+            raise UnknownMethodError(
+                f"values={values!r} needs a background, and without one the cover counts of the trees are the "
+                "distribution; pass a table as masker=, or leave values= out"
+            )
+        return values
+    marginal = isinstance(distribution, MatrixDistribution)
+    if values == "marginal" and not marginal:
+        raise UnknownMethodError(
+            "values='marginal' needs background rows: a matrix, a DataFrame or a shap masker; this background is a "
+            "distribution that conditions, so leave values= out"
+        )
+    if values == "conditional" and marginal:
+        raise UnknownMethodError(
+            "values='conditional' needs the table itself, a DataFrame or a 2-D array: a shap masker keeps a sample of "
+            "it and hides features by replacing them, which is values='marginal'"
+        )
+    return "marginal" if marginal else "conditional"
+
+
+def fit_background(table: Any, purpose: Purpose) -> Settled:
+    """The background that fits the table and the causal knowledge.
+
+    All rows are used. O(rows) per candidate and mechanism; a progress bar appears after a few seconds.
+    """
+    table, features, graph = _named(table, purpose)
+    dag = _dag_over(features, graph)
+    if dag is not None:
+        model = StructuralModel.fit(table, dag, seed=purpose.seed, n_jobs=purpose.n_jobs, silent=purpose.silent)
+        return Settled(model, graph, features)
+    coalitions, weights = asked_coalitions(features, graph, purpose.orders, purpose.weights, purpose.seed)
+    chosen = choose_for(table, purpose.model, purpose.model_output, coalitions, weights, purpose.seed, purpose.silent)
+    return Settled(chosen, graph, features)
+
+
+def choose_for(
+    table: Any,
+    model: Any,
+    model_output: str,
+    coalitions: np.ndarray,
+    weights: np.ndarray,
+    seed: int,
+    silent: bool = False,
+) -> Any:
+    """Gaussian, copula, donors or a mixture: whichever predicts the model best on held-out rows of the table."""
+    from tqdm.auto import tqdm
+
+    predict = read_plain_model(model, model_output).predict
+    with tqdm(desc="Background", unit="fit", delay=DELAY, disable=silent) as bar:
+
+        def counted(fit: Callable[[Any, int], Any]) -> Callable[[Any, int], Any]:
+            def fit_and_count(data: Any, own_seed: int) -> Any:
+                fitted = fit(data, own_seed)
+                bar.update()
+                return fitted
+
+            return fit_and_count
+
+        candidates = {name: (counted(fit), numbers) for name, (fit, numbers) in CANDIDATES.items()}
+        return choose_background(table, predict, coalitions, weights, seed, candidates).background
+
+
+def asked_coalitions(
+    features: Sequence[str], causal_graph: Any, orders: Any = None, weights: Any = None, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Coalitions bool (m, n) that orders pass, and how often, (m,): prefixes of the given orders or of sampled ones."""
+    if orders is not None:
+        drawn, shares = read_orders(orders, weights, features)
+        shares = np.ones(len(drawn)) if shares is None else shares
+    else:
+        order = edgeless_order(features)
+        if causal_graph is not None:
+            with catch_warnings():  # said where the problem is put together
+                simplefilter("ignore", ShapAsvWarning)
+                order = read_causal_graph(causal_graph, features)
+        drawn = order.sample_topological_orders(N_ORDERS, seed=seed)
+        shares = np.ones(len(drawn))
+    n = len(features)
+    place = np.argsort(drawn, axis=1)  # (k, n): when each feature comes
+    prefixes = place[:, None, :] < np.arange(n + 1)[None, :, None]
+    coalitions, back = np.unique(prefixes.reshape(-1, n), axis=0, return_inverse=True)
+    counts = np.bincount(back.reshape(-1), weights=np.repeat(shares, n + 1), minlength=len(coalitions))
+    return coalitions, counts / counts.sum()
+
+
+def _named(table: Any, purpose: Purpose) -> tuple[Any, list[str], Any]:
+    """The columns that are features, their names, and the graph in these names."""
+    graph = purpose.causal_graph
+    if not hasattr(table, "columns"):
+        features = numbered_features(table.shape[1])
+        if purpose.feature_names is not None and list(purpose.feature_names) != features:
+            raise TableError(
+                "values='conditional' with feature_names= needs the names in the table: pass "
+                "pandas.DataFrame(X, columns=feature_names) as background"
+            )
+        return table, features, name_positions(graph, features) if uses_positions(graph) else graph
+    columns = [str(key) for key in table.columns]
+    given = purpose.feature_names or names_known_to_model(purpose.model)
+    guessed = purpose.feature_names is None  # the model may know names that are not the table's
+    features = columns if given is None or (guessed and not set(given) <= set(columns)) else list(given)
+    unknown = [name for name in features if name not in columns]
+    if unknown:
+        raise UnknownFeatureError(f"feature {unknown[0]!r} is not a column of the table: {', '.join(columns)}")
+    return table.iloc[:, [columns.index(name) for name in features]], features, graph
+
+
+def _dag_over(features: Sequence[str], graph: Any) -> nx.DiGraph | None:
+    """The graph, if it says of every feature what causes it; None for levels, a few edges and hidden causes.
+
+    A :class:`CausalOrder` is not a DAG: it says what comes first, and edges that follow from others are gone.
+    """
+    if graph is None or isinstance(graph, CausalOrder):
+        return None
+    # straight from the pairs: an order would drop an edge beside a longer way
+    dag = as_digraph(nx.DiGraph(read_pairs(graph)) if isinstance(graph, (list, tuple, set, frozenset)) else graph)
+    inside = set(features)
+    if not inside <= set(dag) or any(cause not in inside and effect in inside for cause, effect in dag.edges):
+        return None
+    return nx.DiGraph(dag.subgraph(features))
+
+
+def _has_edges(graph: Any) -> bool:
+    if graph is None:
+        return False
+    edges = getattr(graph, "edges", graph)
+    return len(edges() if callable(edges) and not hasattr(edges, "__len__") else edges) > 0

@@ -1,0 +1,123 @@
+"""The other way round: our distributions for shap's own explainers.
+
+shap's Exact, Permutation and Partition explainers ask a *masker* what the model should see when only some features are
+known. Theirs fill in background rows whatever is known; :class:`ConditionalMasker` draws the rest from ``X | x_S`` of
+any background with ``draws``, so that the same explainers compute conditional Shapley values.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from shap.maskers import Masker
+
+from shap_asv.errors import ArgumentError, MethodNotApplicableError, RowsError
+
+
+class ConditionalMasker(Masker):
+    """A ``shap.maskers.Masker`` that conditions on the features that are not masked.
+
+    Parameters
+    ----------
+    background
+        Anything with ``draws(evidence, uniforms)`` that conditions on any coalition: a Gaussian, a copula, donors, a
+        mixture, a discrete network.
+    n_draws : int
+        Rows per coalition; the same uniform numbers (a scrambled Sobol set) for all coalitions and rows.
+    seed : int
+    clustering : array or str, optional
+        For the Partition explainer: a linkage matrix, or a metric of ``shap.utils.hclust`` applied to draws from the
+        background ("correlation").
+
+    Notes
+    -----
+    shap hands rows over as plain arrays, whatever the table was. A model that needs its DataFrame back (names, dtypes,
+    categories) is wrapped: ``shap.ExactExplainer(masker.predictor(model.predict), masker)``.
+
+    Examples
+    --------
+    >>> import shap
+    >>> from shap_asv.backgrounds.gaussian import GaussianModel
+    >>> masker = ConditionalMasker(GaussianModel([0.0, 0.0], [[1.0, 0.5], [0.5, 1.0]]), n_draws=512)
+    >>> explainer = shap.ExactExplainer(lambda rows: rows[:, 0], masker)
+    >>> explainer(np.array([[1.0, 1.0]])).values.round(2).tolist()  # the second feature tells about the first
+    [[0.75, 0.25]]
+    """
+
+    immutable_outputs = True
+    supports_delta_masking = False
+    fixed_background = True
+
+    def __init__(
+        self, background: Any, n_draws: int = 256, seed: int = 0, clustering: np.ndarray | str | None = None
+    ) -> None:
+        if not hasattr(background, "draws"):
+            raise MethodNotApplicableError(
+                f"{type(background).__name__} has no draws; give a background that can be drawn from (GaussianModel, "
+                "ConditionalTable, DiscreteBackground, ...)"
+            )
+        if getattr(background, "conditions_on", "any") != "any":
+            raise MethodNotApplicableError(
+                f"{type(background).__name__} can condition on {background.conditions_on} sets only, and shap's "
+                "explainers ask for all of them; use a Gaussian, donors or a network"
+            )
+        if n_draws < 1:
+            raise ArgumentError(f"n_draws={n_draws}: at least one draw is needed")
+        self.background = background
+        self.n_draws = n_draws
+        self.shape = (n_draws, len(background.features))
+        self.feature_names = list(background.features)
+        self._free = getattr(background, "free", -1)
+        self._uniforms = _sobol(getattr(background, "n_uniforms", None) or background.n_nodes, n_draws, seed)
+        self.clustering = self._clusters(clustering)
+
+    def __call__(self, mask: np.ndarray | bool, x: np.ndarray) -> tuple[np.ndarray]:
+        """Rows (n_draws, n) as the model sees them, for one row x (n,) and a mask bool (n,) of what is known."""
+        members = np.asarray(self._standardize_mask(mask, x), dtype=bool)
+        x = np.asarray(x)
+        if x.shape != (self.shape[1],) or members.shape != x.shape:
+            raise RowsError(
+                f"a row of shape {x.shape} and a mask of shape {members.shape} do not fit {self.shape[1]} features "
+                f"({', '.join(self.feature_names)})"
+            )
+        if members.all():
+            return (np.repeat(x[None], self.n_draws, axis=0),)
+        row = self._read(x[None])
+        evidence = np.where(members, row, self._free).astype(row.dtype)
+        rows = self._as_array(self.background.draws(evidence, self._uniforms)[0])
+        rows[:, members] = x[members]  # what is known stays as it was handed over, to the last bit
+        return (rows,)
+
+    def predictor(self, predict: Callable[[Any], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
+        """``predict`` on arrays: rows become again the table, with the dtypes, that the background was fitted to."""
+        inputs = getattr(self.background, "inputs", None)
+        if inputs is None:
+            return predict
+        return lambda rows: predict(inputs(self._read(np.asarray(rows))))
+
+    def _read(self, rows: np.ndarray) -> np.ndarray:
+        read = getattr(self.background, "read", None) or self.background.encode
+        return np.asarray(read(rows))
+
+    def _as_array(self, rows: np.ndarray) -> np.ndarray:
+        inputs = getattr(self.background, "inputs", None)
+        return np.array(self.background.decode(rows) if inputs is None else inputs(rows))
+
+    def _clusters(self, clustering: np.ndarray | str | None) -> np.ndarray | None:
+        if not isinstance(clustering, str):
+            return clustering
+        from shap.utils import hclust
+
+        nothing = np.full((1, self.shape[1]), self._free)
+        return np.asarray(
+            hclust(np.asarray(self.background.draws(nothing, self._uniforms)[0], dtype=float), metric=clustering)
+        )
+
+
+def _sobol(n_uniforms: int, n_draws: int, seed: int) -> np.ndarray:
+    """The first ``n_draws`` points of a scrambled Sobol set, (n_draws, n_uniforms)."""
+    from scipy.stats import qmc
+
+    size = max(0, int(np.ceil(np.log2(n_draws))))
+    points = qmc.Sobol(n_uniforms, rng=np.random.default_rng(seed)).random_base2(size)[:n_draws]
+    return np.minimum(points, np.nextafter(1.0, 0.0))

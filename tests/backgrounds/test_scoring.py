@@ -1,0 +1,253 @@
+"""The score prefers the truth; the choice is made by it; mixtures are mixtures."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from shap_asv import errors
+from shap_asv.backgrounds.choosing import CANDIDATES, choose_background, level_candidates
+from shap_asv.backgrounds.copula import CopulaModel
+from shap_asv.backgrounds.donors import ConditionalTable
+from shap_asv.backgrounds.gaussian import GaussianModel
+from shap_asv.backgrounds.mixture import MixtureModel
+from shap_asv.backgrounds.scoring import ScoreTable, coalition_values, score_background, score_backgrounds
+from tests.oracles import gaussians
+from tests.oracles.level_models import KINDS, LevelModel, level_coalitions
+
+nan = np.nan
+COALITIONS, W = level_coalitions()
+WEIGHTS = np.abs(W).sum(axis=1)
+
+
+class Simulated:
+    """The true mechanisms of a level model as a background, for the coalitions of its levels."""
+
+    conditions_on, free, n_uniforms = "any", nan, 8
+
+    def __init__(self, world):
+        self.world = world
+
+    def describe(self):
+        return "the truth"
+
+    def read(self, frame):
+        return self.world.coded(frame)
+
+    def inputs(self, rows):
+        return self.world.frame(rows)
+
+    def draws(self, evidence, uniforms):
+        return np.stack(
+            [self.world.simulate(uniforms, {int(j): e[j] for j in np.flatnonzero(~np.isnan(e))}) for e in evidence]
+        )
+
+
+class Marginal(Simulated):
+    """Wrong: what is known says nothing about the rest."""
+
+    def draws(self, evidence, uniforms):
+        rows = np.repeat(self.world.simulate(uniforms)[None], len(evidence), axis=0)
+        return np.where(np.isnan(evidence)[:, None], rows, evidence[:, None])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_truth_scores_best(kind):
+    world = LevelModel(kind, 5)
+    data = world.frame(world.rows(300, seed=1))
+    backgrounds = {"truth": Simulated(world), "marginal": Marginal(world)}
+    if kind != "mixed":
+        backgrounds["gaussian"] = GaussianModel.fit(data)
+    table = score_backgrounds(
+        backgrounds, world.predict_frame, world.frame(world.rows(300, 2)), COALITIONS, WEIGHTS, 64
+    )
+    above, error = table.above_best
+    assert table.names[int(table.scores.argmin())] == "truth" or above[0] < 2 * error[0]
+    wrong = table.names.index("marginal")
+    assert table.scores[wrong] > table.scores[0]
+    paired = table.losses[wrong] - table.losses[0]
+    assert paired.mean() > 3 * paired.std() / len(paired) ** 0.5
+    assert list(table.frame().index)[-1] == "marginal" or kind == "nonlinear"
+
+
+def test_coalition_values_against_the_closed_form():
+    rng = np.random.default_rng(0)
+    mean, covariance = gaussians.random_gaussian(rng, 4)
+    slopes = rng.normal(size=(4, 2)) / np.sqrt(np.diag(covariance))[:, None]
+    rows = mean + np.sqrt(np.diag(covariance)) * rng.normal(size=(3, 4))
+    subsets = gaussians.all_subsets(4)
+    coalitions = np.array([[k in members for k in range(4)] for members in subsets])
+    nu = coalition_values(GaussianModel(mean, covariance), lambda x: x @ slopes, rows, coalitions, n_draws=1024)
+    assert nu.shape == (3, 16, 2)
+    for r, row in enumerate(rows):
+        for s, members in enumerate(subsets):
+            want = gaussians.conditional(mean, covariance, row, members)[0] @ slopes
+            assert np.allclose(nu[r, s], want, atol=0.01)
+
+
+def test_score_by_hand():
+    # X ~ N(0, I): nu(S) = x_S @ slopes_S, so the miss of coalition S is the sum of what is free
+    background = GaussianModel(np.zeros(2), np.eye(2))
+    rows = np.array([[1.0, 2.0], [3.0, -1.0]])
+    coalitions = np.array([[True, False], [False, True]])
+    table = score_background(background, lambda x: x.sum(axis=1), rows, coalitions, [3.0, 1.0], n_draws=4096)
+    assert np.allclose(table.losses[0], [0.75 * 4 + 0.25 * 1, 0.75 * 1 + 0.25 * 9], atol=0.02)
+    assert np.isclose(table.scores[0], table.losses.mean())
+
+
+def test_several_outputs_count_in_their_own_units():
+    background = GaussianModel(np.zeros(2), np.eye(2))
+    rows = np.random.default_rng(0).normal(size=(50, 2))
+    coalitions, weights = np.array([[True, False]]), [1.0]
+    small = score_background(background, lambda x: np.column_stack([x[:, 1], x[:, 0]]), rows, coalitions, weights)
+    large = score_background(background, lambda x: np.column_stack([1e6 * x[:, 1], x[:, 0]]), rows, coalitions, weights)
+    assert np.allclose(small.losses, large.losses)
+
+
+def test_refusals():
+    background = GaussianModel(np.zeros(2), np.eye(2))
+    rows, coalitions = np.zeros((3, 2)), np.array([[True, False]])
+    with pytest.raises(errors.ModelError, match="not finite"):
+        score_background(background, lambda x: np.full(len(x), nan), rows, coalitions, [1.0])
+    with pytest.raises(errors.ArgumentError, match="as many weights"):
+        score_background(background, lambda x: x[:, 0], rows, coalitions, [1.0, 2.0])
+    with pytest.raises(errors.ArgumentError, match="all zero"):
+        score_background(background, lambda x: x[:, 0], rows, coalitions, [0.0])
+    with pytest.raises(errors.ArgumentError, match="do not fit 2 features"):
+        choose_background(np.random.default_rng(0).normal(size=(50, 2)), lambda x: x[:, 0], np.eye(3), np.ones(3))
+
+
+def test_table_of_one_row_has_no_standard_error():
+    assert np.isnan(ScoreTable(("a",), np.ones((1, 1))).standard_errors).all()
+
+
+# --- choosing -----------------------------------------------------------------------------------------------
+
+TWO = np.array([[True, False, False], [True, True, False]])
+
+
+def linear_table(n_rows, rng):
+    return rng.multivariate_normal(np.zeros(3), [[1, 0.6, 0.3], [0.6, 1, 0.5], [0.3, 0.5, 1]], n_rows)
+
+
+def interaction(x):
+    x = np.asarray(x)
+    return (x[:, 0] > 0) * x[:, 2] + x[:, 1]
+
+
+def test_gaussian_rows_need_nothing_more_than_a_gaussian():
+    data = linear_table(600, np.random.default_rng(0))
+    choice = choose_background(data, interaction, TWO, np.ones(2), seed=1)
+    assert isinstance(choice.background, GaussianModel)
+    assert choice.shares == {"gaussian": 1.0}
+    assert set(choice.scores.names) == set(CANDIDATES)
+    assert "chosen: Gaussian" in str(choice)
+
+
+def test_curved_rows_need_donors():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-2, 2, 600)
+    data = np.column_stack([x, x**2 + 0.2 * rng.normal(size=600), np.sin(3 * x) + 0.2 * rng.normal(size=600)])
+    choice = choose_background(data, interaction, TWO, np.ones(2), seed=1)
+    assert choice.shares["donors"] > 0.8
+    again = choose_background(data, interaction, TWO, np.ones(2), seed=1)
+    assert np.array_equal(choice.scores.losses, again.scores.losses)
+    assert choice.shares == again.shares
+
+
+def test_categories_leave_donors_and_few_rows_leave_no_choice():
+    table = pd.DataFrame({"sex": ["f", "m"] * 30, "age": np.arange(60.0)})
+    coalitions = np.array([[True, False]])
+    choice = choose_background(table, lambda frame: frame["age"].to_numpy(), coalitions, [1.0])
+    assert isinstance(choice.background, ConditionalTable)
+    assert choice.scores is None
+    few = choose_background(linear_table(10, np.random.default_rng(0)), interaction, TWO, np.ones(2))
+    assert isinstance(few.background, ConditionalTable)
+    numbers_only = {"gaussian": CANDIDATES["gaussian"]}
+    with pytest.raises(errors.ArgumentError, match="takes categories"):
+        choose_background(table, lambda frame: frame["age"], coalitions, [1.0], candidates=numbers_only)
+
+
+def test_many_coalitions_are_sampled():
+    rng = np.random.default_rng(0)
+    data = rng.normal(size=(60, 7))
+    coalitions = np.array([[bool(s >> k & 1) for k in range(7)] for s in range(128)])
+    candidates = {name: CANDIDATES[name] for name in ("gaussian", "copula")}
+    seen = []
+
+    def predict(rows):
+        seen.append(len(rows))
+        return rows[:, 0]
+
+    choose_background(data, predict, coalitions, np.ones(128), candidates=candidates, n_draws=16)
+    assert sum(seen) <= 2 * (16 * 20 * 16 + 40)
+
+
+# --- mixtures -----------------------------------------------------------------------------------------------
+
+
+def test_mixture_has_the_mean_of_the_values():
+    rng = np.random.default_rng(0)
+    data = np.exp(linear_table(400, rng))
+    parts = [GaussianModel.fit(data), CopulaModel(data), ConditionalTable(data)]
+    mixture = MixtureModel(parts, [0.2, 0.3, 0.5])
+    rows = mixture.read(data[:3])
+    nu = [coalition_values(part, interaction, rows, TWO, 4096)[:, :, 0] for part in parts]
+    got = coalition_values(mixture, interaction, rows, TWO, 1 << 15)[:, :, 0]
+    assert np.allclose(got, 0.2 * nu[0] + 0.3 * nu[1] + 0.5 * nu[2], atol=0.05)
+    drawn = mixture.draws(np.array([[1.5, nan, nan]]), rng.random((100, mixture.n_uniforms)))
+    assert np.all(drawn[0, :, 0] == 1.5)
+    assert mixture.n_uniforms == 4
+    assert "20% Gaussian" in mixture.describe()
+
+
+def test_bad_mixtures():
+    one, other = GaussianModel(np.zeros(1), np.eye(1), ["a"]), GaussianModel(np.zeros(1), np.eye(1), ["b"])
+    with pytest.raises(errors.ArgumentError, match="need the features a"):
+        MixtureModel([one, other], [1, 1])
+    with pytest.raises(errors.ArgumentError, match="must be positive"):
+        MixtureModel([one, one], [1, 0])
+    with pytest.raises(errors.ArgumentError, match="as many shares"):
+        MixtureModel([one], [1, 1])
+
+
+# --- levels -------------------------------------------------------------------------------------------------
+
+
+def levels_table(n_rows, dependent, seed=0):
+    """x -> (y, z); with ``dependent`` y and z also move together given x."""
+    rng = np.random.default_rng(seed)
+    x, shared = rng.normal(size=n_rows), rng.normal(size=n_rows)
+    y = np.sin(2 * x) + 0.5 * (shared if dependent else rng.normal(size=n_rows))
+    z = np.abs(x) + 0.5 * shared
+    return pd.DataFrame({"x": x, "y": y, "z": z})
+
+
+LEVEL_COALITIONS = np.array([[True, False, False], [True, True, False], [True, False, True]])
+
+
+def product(frame):
+    return (frame["y"] * frame["z"]).to_numpy()
+
+
+def test_levels_are_a_candidate_that_the_score_judges():
+    candidates = level_candidates([["x"], ["y", "z"]])
+    right = choose_background(
+        levels_table(500, False), product, LEVEL_COALITIONS, np.ones(3), candidates=candidates, n_draws=64
+    )
+    wrong = choose_background(
+        levels_table(500, True), product, LEVEL_COALITIONS, np.ones(3), candidates=candidates, n_draws=64
+    )
+    at = right.scores.names.index("levels")
+    assert right.scores.above_best[0][at] < 2 * right.scores.above_best[1][at] + 1e-12
+    assert wrong.scores.above_best[0][at] > 2 * wrong.scores.above_best[1][at]
+    assert wrong.shares.get("levels", 0) < 0.3
+    mixed = MixtureModel(
+        [candidates["levels"][0](levels_table(100, False), 0), ConditionalTable(levels_table(100, False))], [1, 1]
+    )
+    assert mixed.conditions_on == "ancestral"
+
+
+def test_levels_must_be_the_columns():
+    fit, _ = level_candidates([["x"], ["w"]])["levels"]
+    with pytest.raises(errors.ArgumentError, match=r"one only: \['w', 'y', 'z'\]"):
+        fit(levels_table(50, False), 0)

@@ -1,0 +1,183 @@
+"""A table as background: what is fitted to it, what is said about it, and that it is fitted once."""
+
+import io
+import warnings
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LinearRegression
+
+from shap_asv import AsymmetricExplainer, CausalOrder, GaussianModel, StructuralModel, load_network
+from shap_asv.backgrounds.copula import CopulaModel
+from shap_asv.backgrounds.donors import ConditionalTable
+from shap_asv.backgrounds.mixture import MixtureModel
+from shap_asv.errors import CausalGraphWarning, ShapAsvWarning, TableError, UnknownFeatureError, UnknownMethodError
+from shap_asv.explainer.fitting import asked_coalitions
+
+CHAIN = [("a", "b"), ("b", "c")]
+ANY_SET = (GaussianModel, CopulaModel, ConditionalTable, MixtureModel)
+
+
+def table(n=400, seed=0):
+    """a -> b -> c, linear: b = 2a + noise, c = -b + noise."""
+    rng = np.random.default_rng(seed)
+    a = rng.normal(size=n)
+    b = 2 * a + rng.normal(size=n)
+    return pd.DataFrame({"a": a, "b": b, "c": -b + 0.5 * rng.normal(size=n)})
+
+
+def model(X):
+    return np.asarray(X["c"], dtype=float) * 3.0
+
+
+def truth(row):
+    """E[3c | a] = -6a, E[3c | a, b] = -3b: by hand."""
+    return np.array([-6 * row["a"], -3 * row["b"] + 6 * row["a"], 3 * row["c"] + 3 * row["b"]])
+
+
+@pytest.fixture(scope="module")
+def structural():
+    return AsymmetricExplainer(model, table(), CHAIN, values="conditional", seed=0, silent=True)
+
+
+@pytest.fixture(scope="module")
+def levels():
+    order = CausalOrder.from_levels([["a"], ["b", "c"]])
+    return AsymmetricExplainer(model, table(), order, values="conditional", seed=0, silent=True)
+
+
+def test_a_dag_over_all_features_is_a_structural_model(structural):
+    row = table(seed=1).iloc[:5]
+    explanation = structural(row)
+    expected = np.array([truth(one) for _, one in row.iterrows()])
+    assert np.abs(explanation.values - expected).mean() < 0.1 * np.abs(expected).mean()
+    assert isinstance(structural.masker, StructuralModel)
+    assert "structural model of 3 features" in str(structural.plan(1))
+    np.testing.assert_allclose(explanation.base_values + explanation.values.sum(axis=1), model(row), atol=1e-9)
+
+
+def test_marginal_values_are_others(structural):
+    """The trap: the model looks at c alone, so marginal values give a and b nothing."""
+    row = table(seed=1).iloc[:2]
+    marginal = AsymmetricExplainer(model, table(), CHAIN, values="marginal", seed=0)(row).values
+    np.testing.assert_allclose(marginal[:, :2], 0.0, atol=1e-12)
+    assert (np.abs(structural(row).values[:, 0]) > 0.5).all()
+
+
+def test_edges_beside_a_longer_way_are_kept():
+    fitted = AsymmetricExplainer(
+        model, table(60), [*CHAIN, ("a", "c")], values="conditional", seed=0, silent=True
+    ).masker
+    assert set(nx.DiGraph(fitted.background().graph).edges) == {("a", "b"), ("b", "c"), ("a", "c")}
+
+
+def test_levels_are_chosen_for_by_score(levels):
+    assert isinstance(levels.masker, ANY_SET)
+    assert levels.masker.describe() in str(levels.plan(1))
+    row = table(seed=1).iloc[:5]
+    # b and c enter in both orders: a's share is E[3c | a] in each
+    found = levels(row).values[:, 0]
+    assert np.abs(found + 6 * row["a"]).mean() < 0.6
+
+
+@pytest.mark.parametrize(
+    "graph", [[("a", "c")], nx.DiGraph([("a", "b"), ("hidden", "b"), ("b", "c")])], ids=["few edges", "hidden cause"]
+)
+def test_graphs_that_do_not_say_it_all(graph):
+    with pytest.warns(CausalGraphWarning):
+        explainer = AsymmetricExplainer(model, table(80), graph, values="conditional", seed=0, silent=True)
+    assert isinstance(explainer.masker, ANY_SET)
+
+
+def test_all_rows_are_fitted_not_shaps_sample(structural):
+    assert "empirical (400 values)" in str(structural.masker)
+
+
+@pytest.mark.parametrize("name", ["structural", "levels"])
+def test_stored_fitted(name, request, monkeypatch):
+    explainer = request.getfixturevalue(name)
+    stream = io.BytesIO()
+    explainer.save(stream)
+
+    def refuse(*args, **kwargs):
+        raise AssertionError("fitted again")
+
+    monkeypatch.setattr("shap_asv.explainer.fitting.fit_background", refuse)
+    stream.seek(0)
+    loaded = AsymmetricExplainer.load(stream)
+    row = table(seed=1).iloc[:2]
+    assert loaded.values == "conditional"
+    assert (loaded(row).values == explainer(row).values).all()
+
+
+def test_same_seed_same_fit(structural):
+    again = AsymmetricExplainer(model, table(), CHAIN, values="conditional", seed=0, silent=True)
+    row = table(seed=1).iloc[:2]
+    assert (again(row).values == structural(row).values).all()
+
+
+def test_the_target_column_is_left_out():
+    data = table(80).assign(target=lambda t: t["a"] + t["c"])
+    fitted = LinearRegression().fit(data[["a", "b", "c"]], data["target"])
+    explainer = AsymmetricExplainer(fitted, data, CHAIN, values="conditional", seed=0, silent=True)
+    assert explainer.masker.nodes == ("a", "b", "c")
+    row = data[["a", "b", "c"]].iloc[:1]
+    explanation = explainer(row)
+    np.testing.assert_allclose(explanation.base_values + explanation.values.sum(axis=1), fitted.predict(row))
+
+
+def test_arrays_and_positions():
+    data = table(120).to_numpy()
+    explainer = AsymmetricExplainer(
+        lambda X: 3.0 * X[:, 2], data, [(0, 1), (1, 2)], values="conditional", seed=0, silent=True
+    )
+    assert isinstance(explainer.masker, StructuralModel)
+    row = data[:2]
+    explanation = explainer(row)
+    np.testing.assert_allclose(explanation.base_values + explanation.values.sum(axis=1), 3.0 * row[:, 2], atol=1e-9)
+    with pytest.raises(TableError, match="DataFrame"):
+        AsymmetricExplainer(lambda X: X[:, 2], data, CHAIN, feature_names=list("abc"), values="conditional")
+
+
+def test_a_table_with_a_graph_is_told_which_values_it_gets():
+    with pytest.warns(ShapAsvWarning, match=r"values='conditional'.*values='marginal'"):
+        explainer = AsymmetricExplainer(model, table(30), CHAIN)
+    assert explainer.values == "marginal"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        AsymmetricExplainer(model, table(30), CHAIN, values="marginal")
+        AsymmetricExplainer(model, table(30))
+        explainer.symmetric()
+        stream = io.BytesIO()
+        explainer.save(stream)
+        stream.seek(0)
+        AsymmetricExplainer.load(stream)
+
+
+@pytest.mark.parametrize("word", ["interventional", "observational", None, 3])
+def test_unknown_words(word):
+    with pytest.raises(UnknownMethodError, match=r"values='conditional'.*values='marginal'"):
+        AsymmetricExplainer(model, table(30), CHAIN, values=word)
+
+
+def test_words_that_contradict_the_background():
+    import shap
+
+    with pytest.raises(UnknownMethodError, match="values='marginal' needs background rows"):
+        AsymmetricExplainer(lambda X: X["Smoker"] == "True", load_network("cancer"), values="marginal")
+    with pytest.raises(UnknownMethodError, match="the table itself"):
+        AsymmetricExplainer(model, shap.maskers.Independent(table(30)), values="conditional")
+    with pytest.raises(UnknownFeatureError, match="'d' is not a column"):
+        AsymmetricExplainer(model, table(30), feature_names=["a", "d"], values="conditional")
+
+
+def test_coalitions_are_those_of_the_orders():
+    coalitions, weights = asked_coalitions(["a", "b", "c"], CHAIN)
+    assert coalitions.tolist() == [[False] * 3, [True, False, False], [True, True, False], [True] * 3]
+    np.testing.assert_allclose(weights, 0.25)
+    coalitions, weights = asked_coalitions(["a", "b"], None, [["a", "b"], ["b", "a"]], [3, 1])
+    weight = {tuple(c): w for c, w in zip(coalitions.tolist(), weights, strict=True)}
+    assert weight[True, False] == pytest.approx(0.25)
+    assert weight[False, True] == pytest.approx(1 / 12)
