@@ -20,8 +20,15 @@ from shap_asv.errors import RowsError
 from shap_asv.explainer.assembly import Arguments, assemble, assemble_for_rows, known_features
 from shap_asv.explainer.causality import edgeless_order
 from shap_asv.explainer.execution import Execution, describe
-from shap_asv.explainer.fitting import Purpose, check_values, settle_table, settled_values
-from shap_asv.explainer.options import check_options, check_positive, check_whole, read_names, settings_of_call
+from shap_asv.explainer.fitting import Purpose, any_set_background, check_values, settle_table, settled_values
+from shap_asv.explainer.options import (
+    check_options,
+    check_positive,
+    check_whole,
+    is_identity,
+    read_names,
+    settings_of_call,
+)
 from shap_asv.explainer.persistence import load_explainer, save_explainer
 from shap_asv.explainer.rows import Table, any_row, display_names, fit_rows, read_table, shown_rows
 from shap_asv.explainer.selection import select_outputs
@@ -297,7 +304,10 @@ class AsymmetricExplainer(shap.Explainer):
 
     def symmetric(self) -> "AsymmetricExplainer":
         """The same explainer without causal constraints: ordinary Shapley values under the same distribution."""
-        arguments = self._constructor_arguments()
+        return self._symmetric_over(self.masker)
+
+    def _symmetric_over(self, masker: Any) -> "AsymmetricExplainer":
+        arguments = {**self._constructor_arguments(), "masker": masker}
         features = list(self._known_execution().problem.background.features)
         arguments.update(orders=None, weights=None, causal_graph=edgeless_order(features))
         if self._distribution.named:
@@ -305,9 +315,18 @@ class AsymmetricExplainer(shap.Explainer):
         return type(self)(**arguments)
 
     def compare(self, X: Any, **call: Any) -> Comparison:
-        """SHAP and ASV of X side by side: this explainer's values beside those of :meth:`symmetric`."""
+        """SHAP and ASV of X side by side: this explainer's values beside those of :meth:`symmetric`.
+
+        A structural model cannot condition on all sets that SHAP asks for. Then a background that can is fitted to rows
+        drawn from it, and ``Comparison.backgrounds`` says which.
+        """
         asv = self(X, **call)
-        return Comparison({"SHAP": self.symmetric()(X, **call), "ASV": asv}, self.causal_order)
+        problem = self._known_execution().problem
+        other = any_set_background(problem, self.model, self.model_output, self._entropy, bool(call.get("silent")))
+        side = self.symmetric() if other is None else self._symmetric_over(other)
+        words = (problem.background if other is None else other).describe(), problem.background.describe()
+        explanations = {"SHAP": side(X, **call), "ASV": asv}
+        return Comparison(explanations, self.causal_order, dict(zip(explanations, words, strict=True)))
 
     @property
     def causal_order(self) -> Any:
@@ -354,7 +373,7 @@ class AsymmetricExplainer(shap.Explainer):
             self.model_output,
             self.output_names,
             self.impossible,
-            None if _is_identity(self.link) else self.link,
+            None if is_identity(self.link) else self.link,
             self.linearize_link,
         )
 
@@ -378,10 +397,3 @@ class AsymmetricExplainer(shap.Explainer):
     def _settings(self, problem: Problem, max_evals: int | str = "auto", batch_size: int | str = "auto") -> Settings:
         settings = Settings(self.n_orders, self.n_draws, self._entropy, 65_536, self.ideal_limit, self.order_method)
         return settings_of_call(settings, problem.n_features, max_evals, batch_size)
-
-
-def _is_identity(link: Callable[..., Any]) -> bool:
-    """Also after unpickling, when the function is no longer the same object."""
-    return link is shap.links.identity or (
-        getattr(link, "__name__", "") == "identity" and getattr(link, "__module__", "") == "shap.links"
-    )
