@@ -18,17 +18,12 @@ from shap_asv.backgrounds.registry import kind_of
 from shap_asv.comparison import Comparison
 from shap_asv.errors import RowsError
 from shap_asv.explainer.assembly import Arguments, assemble, assemble_for_rows, known_features
+from shap_asv.explainer.bootstrapping import Bootstrap, bootstrap_values
+from shap_asv.explainer.callables import is_identity
 from shap_asv.explainer.causality import edgeless_order
 from shap_asv.explainer.execution import Execution, describe
 from shap_asv.explainer.fitting import Purpose, any_set_background, check_values, settle_table, settled_values
-from shap_asv.explainer.options import (
-    check_options,
-    check_positive,
-    check_whole,
-    is_identity,
-    read_names,
-    settings_of_call,
-)
+from shap_asv.explainer.options import check_options, check_positive, check_whole, read_names, settings_of_call
 from shap_asv.explainer.persistence import load_explainer, save_explainer
 from shap_asv.explainer.rows import Table, any_row, display_names, fit_rows, read_table, shown_rows
 from shap_asv.explainer.selection import select_outputs
@@ -161,15 +156,13 @@ class AsymmetricExplainer(shap.Explainer):
         )
         self._distribution: Distribution = kind_of(settled.masker).read(settled.masker, self.masker)
         self.values, self.silent = settled_values(values, self._distribution), silent
+        self._table = masker if settled.masker is not masker else None  # what was fitted; files do not keep it
         self.causal_graph = settled.causal_graph
-        self.algorithm = algorithm
-        self.seed = seed
-        self.encoder = encoder
-        self.model_output = model_output
+        self.algorithm, self.seed = algorithm, seed
+        self.encoder, self.model_output = encoder, model_output
         self.orders, self.weights = orders, weights
         self.n_orders, self.n_draws, self.tolerance = n_orders, n_draws, tolerance
-        self.impossible = impossible
-        self.order_method = order_method
+        self.impossible, self.order_method = impossible, order_method
         self.budget, self.memory_limit, self.ideal_limit = budget, memory_limit, ideal_limit
         self.n_jobs = n_jobs
         self._expected_value: Any = None
@@ -317,16 +310,22 @@ class AsymmetricExplainer(shap.Explainer):
     def compare(self, X: Any, **call: Any) -> Comparison:
         """SHAP and ASV of X side by side: this explainer's values beside those of :meth:`symmetric`.
 
-        A structural model cannot condition on all sets that SHAP asks for. Then a background that can is fitted to rows
-        drawn from it, and ``Comparison.backgrounds`` says which.
+        Where the background cannot condition on the sets that SHAP asks for, one that can is fitted to draws from it.
         """
-        asv = self(X, **call)
-        problem = self._known_execution().problem
+        asv, problem = self(X, **call), self._known_execution().problem
         other = any_set_background(problem, self.model, self.model_output, self._entropy, bool(call.get("silent")))
         side = self.symmetric() if other is None else self._symmetric_over(other)
-        words = (problem.background if other is None else other).describe(), problem.background.describe()
-        explanations = {"SHAP": side(X, **call), "ASV": asv}
-        return Comparison(explanations, self.causal_order, dict(zip(explanations, words, strict=True)))
+        words = {"SHAP": (other or problem.background).describe(), "ASV": problem.background.describe()}
+        return Comparison({"SHAP": side(X, **call), "ASV": asv}, self.causal_order, words)
+
+    def bootstrap(self, X: Any, n: int = 20, data: Any = None, **call: Any) -> Bootstrap:
+        """Standard errors that include the fit: n times, resample the table, fit it again, explain X again.
+
+        ``data`` is the table where the explainer does not have it (loaded from a file). Costs n fits.
+        """
+        arguments = {**self._constructor_arguments(), "seed": self._entropy}
+        table = self._table if data is None else data
+        return bootstrap_values(type(self), arguments, self(X, **call), table, n, X, call)
 
     @property
     def causal_order(self) -> Any:

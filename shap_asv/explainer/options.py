@@ -1,6 +1,6 @@
 """The explainer's numbers and words: checked before any work starts, and turned into the backends' settings."""
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Mapping, Set
 from dataclasses import replace
 from typing import Any
 
@@ -103,12 +103,3 @@ def settings_of_call(settings: Settings, n_features: int, max_evals: int | str, 
         n_orders = (int(max_evals) - 2) // max(1, n_features - 1)
         settings = replace(settings, n_orders=n_orders, ideal_limit=min(settings.ideal_limit, int(max_evals)))
     return settings
-
-
-def is_identity(link: Callable[..., Any]) -> bool:
-    """Also after unpickling, when the function is no longer the same object."""
-    from shap import links
-
-    return link is links.identity or (
-        getattr(link, "__name__", "") == "identity" and getattr(link, "__module__", "") == "shap.links"
-    )
