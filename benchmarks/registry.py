@@ -14,6 +14,7 @@ from benchmarks.peers.comparison import PEERS
 from benchmarks.runtime import RUNTIME
 from benchmarks.sampling import SAMPLING
 from benchmarks.tables import TABLES
+from benchmarks.trees_alone import TREES_ALONE
 from benchmarks.values import MONTE_CARLO
 
 EXPERIMENTS: tuple[Experiment, ...] = (
@@ -27,6 +28,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     TABLES,
     LEVELS,
     BEYOND,
+    TREES_ALONE,
     PEERS,
 )
 

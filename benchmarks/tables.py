@@ -50,7 +50,7 @@ def accuracy(full: bool, progress: Progress) -> list[tuple]:
     from shap_asv.strata import sobol_uniforms
     from tests.oracles.structural_models import KINDS
 
-    n_rows, n_draws, n_truth = (20, 2048, 2**14) if full else (2, 64, 256)
+    n_rows, n_draws, n_truth = (16, 1024, 2**13) if full else (2, 64, 256)
     variants = [(kind, seed) for kind in KINDS for seed in (range(3) if full else range(1))]
     found = []
     for kind, seed in progress.over(variants, "accuracy"):
@@ -133,11 +133,11 @@ def savings(full: bool, progress: Progress) -> list[tuple]:
     from shap_asv.strata import sobol_uniforms
     from tests.oracles.structural_models import KINDS
 
-    repeats, n_draws, n_groups = (40, 512, 8) if full else (3, 32, 2)
+    repeats, n_draws, n_groups = (30, 512, 8) if full else (3, 32, 2)
     found = []
     for kind in progress.over(list(KINDS), "savings"):
         model = KINDS[kind](0)
-        table, rows = model.sample(500, 1), model.sample(4 if full else 1, 777)
+        table, rows = model.sample(500, 1), model.sample(3 if full else 1, 777)
         background = StructuralModel(graph_of(model), model.mechanisms, like=table).background()
         k = background.n_uniforms
         runs: dict[str, list[np.ndarray]] = {"independent": [], "Sobol": []}
@@ -193,8 +193,8 @@ def run(size: Size, progress: Progress) -> Result:
             "accuracy",
             ("model", "variant", "error, fitted", "error, mechanisms given", "fit (s)"),
             tuple(accurate),
-            "Relative error is mean |error| / mean |ASV| over 20 rows and 8 features; what is left with the mechanisms "
-            "given is the error of 2,048 draws.",
+            "Relative error is mean |error| / mean |ASV| over 16 rows and 8 features; what is left with the mechanisms "
+            "given is the error of 1,024 draws.",
         ),
         Table("savings", ("model", "draws", "groups", "variance ratio"), tuple(saved)),
     )

@@ -31,7 +31,7 @@ def child_forest(n_trees: int) -> tuple[Any, Any, np.ndarray]:
     X, y = table.drop(columns="XrayReport"), table["XrayReport"]
     model = make_pipeline(OrdinalEncoder(), RandomForestClassifier(n_trees, max_depth=8, random_state=0)).fit(X, y)
     problem = AsymmetricExplainer(model, network)._execution.problem
-    return problem.background, problem.predictor, problem.background.encode(X)
+    return problem.background, problem.predictor, problem.background.read(X)
 
 
 class Counting:

@@ -50,5 +50,5 @@ def sample_rows(network: Any, n: int, seed: int | None = None) -> pd.DataFrame:
         raise ArgumentError(f"seed={seed!r} is not a seed; pass a whole number >= 0, or None") from None
     uniforms = rng.random((n, background.n_nodes))
     nothing_known = np.full((1, background.n_features), -1)
-    labels = background.decode(background.draws(nothing_known, uniforms)[0])
+    labels = background.labels(background.draws(nothing_known, uniforms)[0])
     return pd.DataFrame(labels, columns=list(background.features))

@@ -130,6 +130,7 @@ def write_page(outcome: Outcome, folder: Path) -> list[Path]:
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
+    import shap
 
     from shap_asv import plots
 
@@ -146,30 +147,22 @@ def write_page(outcome: Outcome, folder: Path) -> list[Path]:
         "beeswarms": ("All rows, on one scale", lambda: plots.comparison_beeswarm(result, show=False)),
     }
     written = []
+
+    def save(name: str, dpi: int) -> None:
+        written.append(folder / f"{name}.png")
+        plt.gcf().savefig(written[-1], dpi=dpi, bbox_inches="tight")
+        plt.close("all")
+
     for name, (_, draw) in drawings.items():
         draw()
-        path = folder / f"{name}.png"
-        plt.gcf().savefig(path, dpi=150, bbox_inches="tight")
-        plt.close("all")
-        written.append(path)
+        save(name, dpi=150)
     for name, explanation in result.explanations.items():
-        path = folder / f"{name.lower()}_beeswarm.png"
-        _shap_beeswarm(explanation, path)
-        written.append(path)
+        shap.plots.beeswarm(explanation, show=False)  # shap's own plot takes our explanation as it is
+        save(f"{name.lower()}_beeswarm", dpi=120)
     titles = {f"{name}.png": title for name, (title, _) in drawings.items()}
     page = folder / "index.html"
     page.write_text(_page(outcome, titles), encoding="utf-8")
     return [*written, page]
-
-
-def _shap_beeswarm(explanation: Any, path: Path) -> None:
-    """shap's own plot takes our explanation as it is."""
-    import matplotlib.pyplot as plt
-    import shap
-
-    shap.plots.beeswarm(explanation, show=False)
-    plt.gcf().savefig(path, dpi=120, bbox_inches="tight")
-    plt.close("all")
 
 
 def _page(outcome: Outcome, titles: dict[str, str]) -> str:

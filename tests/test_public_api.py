@@ -59,6 +59,8 @@ def test_explainer_arguments():
         "n_jobs",
         "values",
         "silent",
+        "data",
+        "feature_perturbation",
     ]
     call = list(inspect.signature(shap_asv.AsymmetricExplainer.__call__).parameters)
     assert call == [

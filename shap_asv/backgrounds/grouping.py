@@ -35,6 +35,11 @@ def number_keys(keys: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
     return ids, chosen
 
 
+def row_keys(rows: np.ndarray) -> np.ndarray:
+    """Each row (m, w) as one sortable key, (m,): numpy compares rows field by field, which takes long."""
+    return np.ascontiguousarray(rows).view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).reshape(-1)
+
+
 def number_rows(columns: Iterable[tuple[np.ndarray, int]], n_rows: int) -> tuple[np.ndarray, np.ndarray]:
     """Number the distinct rows of several columns, each given with its exclusive upper bound.
 

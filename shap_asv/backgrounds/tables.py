@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shap_asv.backgrounds.table_columns import Column, ColumnKind, learn_column, listed
+from shap_asv.backgrounds.table_columns import Column, ColumnKind, NumberColumn, learn_column, listed
 from shap_asv.errors import RowsError, TableError, UnknownFeatureError
 
 if TYPE_CHECKING:
@@ -143,6 +143,10 @@ class TableCodec:
         if self.keys is None:
             whole = all(kind.whole or kind.category for kind in self.kinds)
             return (np.rint(rows) if whole else np.where(np.isinf(rows), np.nan, rows)).astype(self._array_dtype)
+        if all(isinstance(column, NumberColumn) and column.dtype == np.float64 for column in self.columns):
+            missing = np.isinf(rows)
+            plain = np.where(missing, np.nan, rows) if missing.any() else rows.copy()  # a model may write into it
+            return pd.DataFrame(plain, columns=pd.Index(list(self.keys)), copy=False)
         # one pass that turns the rows round makes every column contiguous: half the time of strided ones
         turned = np.ascontiguousarray(rows.T)
         parts = {k: column.restore(turned[k]) for k, column in enumerate(self.columns)}

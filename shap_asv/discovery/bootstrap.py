@@ -189,7 +189,7 @@ def bootstrap_graphs(
     try:
         seeds = (seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)).spawn(n)
     except (TypeError, ValueError):
-        raise ArgumentError(f"seed={seed!r} is no seed; pass a whole number >= 0, a SeedSequence, or None") from None
+        raise ArgumentError(f"seed={seed!r} is not a seed; pass a whole number >= 0, a SeedSequence, or None") from None
 
     from joblib import Parallel, delayed
     from tqdm.auto import tqdm
@@ -265,12 +265,12 @@ def with_knowledge(graph: PartialGraph, required: Iterable[Edge] = (), forbidden
     """
     directed, undirected = set(graph.directed), set(graph.undirected)
     for cause, effect in forbidden:
-        directed.discard((cause, effect))
+        directed.discard(
+            (cause, effect)
+        )  # an edge that is forbidden both ways is turned by one and dropped by the other
         if frozenset((cause, effect)) in undirected:
             undirected.remove(frozenset((cause, effect)))
             directed.add((effect, cause))
-    # both directions forbidden: the edge was turned by one and is dropped by the other
-    directed -= set(forbidden)
     for cause, effect in required:
         undirected.discard(frozenset((cause, effect)))
         directed.discard((effect, cause))

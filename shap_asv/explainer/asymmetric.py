@@ -17,12 +17,11 @@ from shap_asv.backgrounds.contract import Distribution
 from shap_asv.backgrounds.registry import kind_of
 from shap_asv.comparison import Comparison
 from shap_asv.errors import RowsError
-from shap_asv.explainer.assembly import Arguments, assemble, assemble_for_rows, known_features
+from shap_asv.explainer import fitting
+from shap_asv.explainer.assembly import Arguments, arguments_of, assemble, assemble_for_rows, known_features
 from shap_asv.explainer.bootstrapping import Bootstrap, bootstrap_values
-from shap_asv.explainer.callables import is_identity
 from shap_asv.explainer.causality import edgeless_order
 from shap_asv.explainer.execution import Execution, describe
-from shap_asv.explainer.fitting import Purpose, any_set_background, check_values, settle_table, settled_values
 from shap_asv.explainer.options import check_options, check_positive, check_whole, read_names, settings_of_call
 from shap_asv.explainer.persistence import load_explainer, save_explainer
 from shap_asv.explainer.rows import Table, any_row, display_names, fit_rows, read_table, shown_rows
@@ -42,9 +41,10 @@ class AsymmetricExplainer(shap.Explainer):
     model : estimator or callable
         A fitted estimator (``predict_proba`` for classifiers, else ``predict``), a bound method or any function of a
         table.
-    masker : pgmpy network, StructuralModel, GaussianModel, ConditionalTable, ndarray, DataFrame or shap masker
+    masker : pgmpy network, StructuralModel, GaussianModel, ConditionalTable, ndarray, DataFrame, shap masker, or None
         The background distribution. A network gives conditional expectations, and its nodes that are not features are
-        latent: summed out. A table is what ``values`` says; what was fitted to it is kept as ``explainer.masker``.
+        latent: summed out. A table is what ``values`` says; what was fitted to it is kept as ``explainer.masker``. Tree
+        ensembles do without: None takes the cover counts of the trees, as ``shap.TreeExplainer(model)`` does.
     causal_graph : networkx.DiGraph, pgmpy DAG, list of (cause, effect), or CausalOrder, optional
         By default the network's own graph; with a matrix, no constraint at all (ordinary Shapley values).
     link : callable
@@ -62,9 +62,9 @@ class AsymmetricExplainer(shap.Explainer):
     encoder : fitted transformer or mapping, optional
         Turns states into what the model eats, when it does not take the states themselves.
     model_output : "auto", "raw" or "probability"
-        ``auto`` explains ``predict_proba`` of a classifier, else ``predict``. ``raw`` explains what the ensemble adds
-        up (the margin of a boosted classifier, as ``shap.TreeExplainer`` does), which is exact for every
-        ensemble.
+        ``auto`` explains ``predict_proba`` of a classifier, else ``predict``; for trees over a matrix or without a
+        background it is ``raw``. ``raw`` explains what the ensemble adds up (the margin of a boosted classifier, as
+        ``shap.TreeExplainer`` does), which is exact for every ensemble.
     orders, weights : optional
         An explicit set of orders (names, or positions; names win where numbers are names), each with a weight,
         instead of a causal graph.
@@ -96,6 +96,8 @@ class AsymmetricExplainer(shap.Explainer):
         shap's expectation, and what ``"auto"`` means for a table.
     silent : bool
         No progress bar while a distribution is fitted.
+    data, feature_perturbation : optional
+        ``shap.TreeExplainer``'s words for ``masker`` and for whether there is one.
 
     Examples
     --------
@@ -135,17 +137,23 @@ class AsymmetricExplainer(shap.Explainer):
         n_jobs: int | None = None,
         values: str = "auto",
         silent: bool = False,
+        data: Any = None,
+        feature_perturbation: str = "auto",
     ) -> None:
+        masker = fitting.read_masker(masker, data, feature_perturbation)
+        self.data, self.feature_perturbation = None, "auto"  # the masker says it now
         check_options(
             masker, causal_graph, link, orders, weights, algorithm, impossible, order_method, seed, n_jobs, tolerance
         )
         check_positive(budget=budget, memory_limit=memory_limit)
         check_whole(n_orders=n_orders, n_draws=n_draws, ideal_limit=ideal_limit)
-        check_values(values)
+        fitting.check_values(values)
         self._entropy = seed if seed is not None else int(np.random.SeedSequence().generate_state(1)[0])
         output_names, names = read_names(output_names, "output_names"), read_names(feature_names, "feature_names")
-        purpose = Purpose(model, causal_graph, orders, weights, names, model_output, self._entropy, n_jobs, silent)
-        settled = settle_table(masker, values, purpose)
+        purpose = fitting.Purpose(
+            model, causal_graph, orders, weights, names, model_output, self._entropy, n_jobs, silent
+        )
+        settled = fitting.settle_table(masker, values, purpose)
         super().__init__(
             model,
             settled.masker,
@@ -155,7 +163,7 @@ class AsymmetricExplainer(shap.Explainer):
             linearize_link=linearize_link,
         )
         self._distribution: Distribution = kind_of(settled.masker).read(settled.masker, self.masker)
-        self.values, self.silent = settled_values(values, self._distribution), silent
+        self.values, self.silent = fitting.settled_values(values, self._distribution), silent
         self._table = masker if settled.masker is not masker else None  # what was fitted; files do not keep it
         self.causal_graph = settled.causal_graph
         self.algorithm, self.seed = algorithm, seed
@@ -167,9 +175,10 @@ class AsymmetricExplainer(shap.Explainer):
         self.n_jobs = n_jobs
         self._expected_value: Any = None
         self._execution: Execution | None = None
-        features = known_features(self._arguments())
+        arguments = self._arguments()
+        features = known_features(arguments)
         if features is not None:
-            self._execution = self._executing(assemble(self._arguments(), features))
+            self._execution = self._executing(assemble(arguments, features))
 
     def __repr__(self) -> str:
         if self._execution is None:
@@ -253,8 +262,11 @@ class AsymmetricExplainer(shap.Explainer):
             time.time() - start,
         )
 
-    def shap_values(self, X: Any, **kwargs: Any) -> np.ndarray:
-        """Only the values: (n, p) or (n, p, k); a single bare row gives (p,) or (p, k)."""
+    def shap_values(self, X: Any, check_additivity: bool = True, **kwargs: Any) -> np.ndarray:
+        """Only the values: (n, p) or (n, p, k); a single bare row gives (p,) or (p, k).
+
+        They add up by construction; ``check_additivity`` is taken because shap's explainers take it.
+        """
         values = np.asarray(self(X, **kwargs).values)
         return values[0] if read_table(X).single else values
 
@@ -313,7 +325,9 @@ class AsymmetricExplainer(shap.Explainer):
         Where the background cannot condition on the sets that SHAP asks for, one that can is fitted to draws from it.
         """
         asv, problem = self(X, **call), self._known_execution().problem
-        other = any_set_background(problem, self.model, self.model_output, self._entropy, bool(call.get("silent")))
+        other = fitting.any_set_background(
+            problem, self.model, self.model_output, self._entropy, bool(call.get("silent"))
+        )
         side = self.symmetric() if other is None else self._symmetric_over(other)
         words = {"SHAP": (other or problem.background).describe(), "ASV": problem.background.describe()}
         return Comparison({"SHAP": side(X, **call), "ASV": asv}, self.causal_order, words)
@@ -361,20 +375,7 @@ class AsymmetricExplainer(shap.Explainer):
     # --- from arguments to a problem --------------------------------------------------------------------------
 
     def _arguments(self) -> Arguments:
-        return Arguments(
-            self.model,
-            self._distribution,
-            self.feature_names,
-            self.causal_graph,
-            self.orders,
-            self.weights,
-            self.encoder,
-            self.model_output,
-            self.output_names,
-            self.impossible,
-            None if is_identity(self.link) else self.link,
-            self.linearize_link,
-        )
+        return arguments_of(self, self._distribution)
 
     def _executing(self, problem: Problem) -> Execution:
         own_graph = problem.background.graph is not None and self.causal_graph is None

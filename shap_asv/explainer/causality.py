@@ -15,6 +15,7 @@ import numpy as np
 from shap_asv.backgrounds.contract import Background
 from shap_asv.errors import CausalGraphError, CausalGraphWarning, OrdersError, UnknownFeatureError, warn_user
 from shap_asv.orders import CausalOrder
+from shap_asv.orders.reading import listed
 
 
 def own_order(background: Background) -> CausalOrder:
@@ -42,18 +43,18 @@ def read_causal_graph(causal_graph: Any, features: Sequence[str], hidden: Sequen
         _check_typo(str(node), missing or list(features))
     if missing and len(missing) == len(features) and len(graph):
         raise CausalGraphError(
-            f"the causal graph speaks of {_listed(list(graph))}, none of which is a feature; "
-            f"the features are {_listed(features)}"
+            f"the causal graph speaks of {listed(list(graph))}, none of which is a feature; "
+            f"the features are {listed(features)}"
         )
     if missing:
         warn_user(
-            f"the causal graph does not mention {_listed(missing)}; taken as features without causes and effects",
+            f"the causal graph does not mention {listed(missing)}; taken as features without causes and effects",
             CausalGraphWarning,
         )
         graph.add_nodes_from(missing)
     if surprising:
         warn_user(
-            f"the causal graph has {_listed(surprising)}, no feature of the model; "
+            f"the causal graph has {listed(surprising)}, no feature of the model; "
             "projected out, precedence through it is kept",
             CausalGraphWarning,
         )
@@ -122,11 +123,6 @@ def _named(node: Any) -> str:
     if isinstance(node, Hashable) and node is not None and node == node:
         return str(node)
     raise CausalGraphError(f"the causal graph has the node {node!r:.80}, which is not a name; use strings")
-
-
-def _listed(names: Sequence[Any]) -> str:
-    shown = ", ".join(repr(name) for name in names[:5])
-    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
 
 
 def read_orders(orders: Any, weights: Any, features: Sequence[str]) -> tuple[np.ndarray, np.ndarray | None]:

@@ -48,6 +48,7 @@ from shap_asv.orders import CausalOrder
 from shap_asv.strata import sobol_uniforms
 
 VALUES = ("auto", "conditional", "marginal")
+_PERTURBATIONS = ("auto", "interventional", "tree_path_dependent")
 #: Sampled orders whose prefixes are the coalitions that a background is chosen for.
 N_ORDERS = 256
 #: Rows drawn from a background that SHAP cannot use, to fit one that it can.
@@ -67,6 +68,29 @@ class Purpose:
     seed: int = 0
     n_jobs: int | None = None
     silent: bool = False
+
+
+def read_masker(masker: Any, data: Any, feature_perturbation: Any) -> Any:
+    """The background, also under the names that it has in ``shap.TreeExplainer``."""
+    if data is not None:
+        if masker is not None:
+            raise UnknownMethodError("pass masker= or data=, not both: each is the background")
+        masker = data
+    if not isinstance(feature_perturbation, str) or feature_perturbation not in _PERTURBATIONS:
+        raise UnknownMethodError(
+            f"unknown feature_perturbation={feature_perturbation!r:.80}; use 'auto', 'interventional' with background "
+            "rows as masker=, or 'tree_path_dependent' without a background"
+        )
+    if feature_perturbation == "interventional" and masker is None:
+        raise UnknownMethodError(
+            "feature_perturbation='interventional' needs background rows: pass them as masker= (or data=)"
+        )
+    if feature_perturbation == "tree_path_dependent" and masker is not None:
+        raise UnknownMethodError(
+            "feature_perturbation='tree_path_dependent' takes no background: leave out masker= (and data=); with a "
+            "background, leave out feature_perturbation="
+        )
+    return masker
 
 
 def check_values(values: Any) -> None:
@@ -115,6 +139,13 @@ def settle_table(given: Any, values: str, purpose: Purpose) -> Settled:
 
 def settled_values(values: str, distribution: Distribution) -> str:
     """The word for what a distribution gives, once it is known; an error where another one was asked for."""
+    if distribution.of_model:
+        if values != "auto":
+            raise UnknownMethodError(
+                f"values={values!r} needs a background, and without one the cover counts of the trees are the "
+                "distribution; pass a table as masker=, or leave values= out"
+            )
+        return values
     marginal = isinstance(distribution, MatrixDistribution)
     if values == "marginal" and not marginal:
         raise UnknownMethodError(

@@ -17,6 +17,7 @@ import numpy as np
 from shap_asv.errors import CausalGraphError
 from shap_asv.orders import classes, counting, reading, sampling
 from shap_asv.orders.bitsets import bits_of
+from shap_asv.orders.limits import Seed
 
 if TYPE_CHECKING:
     from shap_asv.orders.classes import EquivalenceClass
@@ -70,13 +71,8 @@ class CausalOrder:
         given = reading.check_parents(self.parents, features)
         order = reading.topological_order(given, features)
         parents, ancestors = reading.reduce_transitively(given, order)
-        for name, value in (
-            ("features", features),
-            ("parents", parents),
-            ("topological_indices", order),
-            ("ancestor_bits", ancestors),
-        ):
-            object.__setattr__(self, name, value)
+        # a frozen class refuses assignments, not its own making
+        vars(self).update(features=features, parents=parents, topological_indices=order, ancestor_bits=ancestors)
 
     # --- ways to write an order down ------------------------------------------------------------------------------
 
@@ -345,7 +341,7 @@ class CausalOrder:
     def sample_topological_orders(
         self,
         n: int,
-        seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+        seed: Seed = None,
         method: str = "auto",
         *,
         epsilon: float = 0.01,
@@ -390,6 +386,4 @@ class CausalOrder:
         >>> round(float((draws[:, 0] == 2).mean()), 1)  # c comes first in one of three orders
         0.3
         """
-        return sampling.sample_topological_orders(
-            self, n, seed, method, epsilon=epsilon, limit=limit, n_groups=n_groups
-        )
+        return sampling.sample_topological_orders(self, n, seed, method, epsilon, limit, n_groups)

@@ -1,7 +1,7 @@
 """Numbers that users pass: how many orders, how many ideals at most."""
 
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -9,6 +9,8 @@ from shap_asv.errors import ArgumentError, BudgetExceededError
 
 if TYPE_CHECKING:
     from shap_asv.orders.causal_order import CausalOrder
+
+Seed = int | np.random.Generator | np.random.SeedSequence | None
 
 DEFAULT_LIMIT = 1_000_000
 
@@ -48,7 +50,7 @@ def check_sample(n: int, n_features: int) -> int:
     return n
 
 
-def generator_of(seed: Any) -> np.random.Generator:
+def generator_of(seed: Seed) -> np.random.Generator:
     """numpy's generator for a seed, or an :class:`ArgumentError`."""
     try:
         return np.random.default_rng(seed)

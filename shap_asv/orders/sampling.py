@@ -21,14 +21,12 @@ from shap_asv.orders.chains import draw_mcmc, draw_perfect
 from shap_asv.orders.counting import ideals_up_to
 from shap_asv.orders.decomposition import decompose
 from shap_asv.orders.draws import draw_by_ideals, draw_forest, draw_tree
-from shap_asv.orders.limits import check_count, check_limit, check_sample, generator_of, too_many_ideals
+from shap_asv.orders.limits import Seed, check_count, check_limit, check_sample, generator_of, too_many_ideals
 from shap_asv.strata import spread_uniforms
 
 if TYPE_CHECKING:
     from shap_asv.orders.causal_order import CausalOrder
     from shap_asv.orders.uncertain.mixture import GraphMixture
-
-Seed = int | np.random.Generator | np.random.SeedSequence | None
 
 
 @dataclass(frozen=True)
@@ -133,14 +131,7 @@ METHODS: dict[str, SamplingMethod] = {
 
 
 def sample_topological_orders(
-    order: "CausalOrder",
-    n: int,
-    seed: Seed = None,
-    method: str = "auto",
-    *,
-    epsilon: float = 0.01,
-    limit: int | None = None,
-    n_groups: int | None = None,
+    order: "CausalOrder", n: int, seed: Seed, method: str, epsilon: float, limit: int | None, n_groups: int | None
 ) -> np.ndarray:
     """See :meth:`CausalOrder.sample_topological_orders`."""
     n = check_sample(n, order.n_features)

@@ -39,19 +39,33 @@ class CoalitionWeights:
     paths : int array (k, n + 1), or None
         Coalition index of each prefix of each order, when the weights came from orders.
     orders : int array (k, n), or None
-    order_weights : float64 array (k,), or None
-        Sums to one.
     """
 
     coalitions: np.ndarray
     matrix: sp.csr_array
     paths: np.ndarray | None = None
     orders: np.ndarray | None = None
-    order_weights: np.ndarray | None = None
 
     @property
     def n_coalitions(self) -> int:
         return len(self.coalitions)
+
+    def steps(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The steps ``S -> S + i`` that carry weight, by feature: source S, feature i and weight, each (edges,).
+
+        What a feature adds to S stands in row S with a minus sign. O(entries of the matrix).
+
+        Examples
+        --------
+        >>> from shap_asv.orders import CausalOrder
+        >>> source, feature, weight = weigh_ideals(CausalOrder.from_edges([("a", "b")])).steps()
+        >>> source.tolist(), feature.tolist(), weight.tolist()
+        ([0, 1], [0, 1], [1.0, 1.0])
+        """
+        columns = self.matrix.tocsc()
+        feature = np.repeat(np.arange(columns.shape[1]), np.diff(columns.indptr))
+        leaving = ~self.coalitions[columns.indices, feature]
+        return columns.indices[leaving], feature[leaving], -columns.data[leaving]
 
 
 def weigh_ideals(order: "CausalOrder | GraphMixture", limit: int | None = None) -> CoalitionWeights:
@@ -141,7 +155,7 @@ def weigh_orders(orders: np.ndarray, order_weights: np.ndarray | None = None) ->
         ),
         shape=(count, n),
     ).tocsr()
-    return CoalitionWeights(bitsets.unpack(np.concatenate(levels), n), matrix, paths, orders, share)
+    return CoalitionWeights(bitsets.unpack(np.concatenate(levels), n), matrix, paths, orders)
 
 
 def check_orders(orders: np.ndarray) -> np.ndarray:

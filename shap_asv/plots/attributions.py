@@ -60,6 +60,13 @@ class Attributions:
             return [None] * len(self.features)
         return [_as_text(value) for value in shown[row]]
 
+    def of_row(self, row: int | None) -> tuple[np.ndarray, list[str | None]]:
+        """(values (m, n), labels of what the row holds); of None the means of |value| over all rows, without labels."""
+        if row is None:
+            return np.abs(self.values).mean(axis=1), [None] * len(self.features)
+        index = self.row_index(row)
+        return self.values[:, index], self.value_labels(index)
+
 
 def read_attributions(explanations: Any) -> Attributions:
     """Check explanations against one another and stack them.

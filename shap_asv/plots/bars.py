@@ -8,23 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shap_asv.errors import ExplanationError
+from shap_asv.plots import style
 from shap_asv.plots.attributions import known_order, read_attributions
 from shap_asv.plots.causes import causal_sequence
-from shap_asv.plots.style import (
-    GUIDE,
-    INK,
-    QUIET,
-    amount_colour,
-    bare,
-    blend,
-    chosen_features,
-    feature_label,
-    finish,
-    number_format,
-    panels,
-    settle_scale,
-    sign_colours,
-)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,38 +69,32 @@ def comparison(
         raise ExplanationError(
             f"at most {len(FILLINGS)} explanations can be told apart in bars, {len(read.methods)} given"
         )
-    texts: list[str | None] = [None] * len(read.features)
-    if row is None:
-        values = np.abs(read.values).mean(axis=1)
-    else:
-        index = read.row_index(row)
-        values, texts = read.values[:, index], read.value_labels(index)
-    shown, grouped = chosen_features(np.abs(values).max(axis=0), causal_sequence(order, read.features), max_display)
-    labels = [feature_label(read.features[j], texts[j]) for j in shown]
-    bars = values[:, shown]
+    values, texts = read.of_row(row)
+    shown, grouped = style.chosen_features(
+        np.abs(values).max(axis=0), causal_sequence(order, read.features), max_display
+    )
+    labels = [style.feature_label(read.features[j], texts[j]) for j in shown]
     if len(grouped):
         labels.append(f"Sum of {len(grouped)} other features")
-        bars = np.column_stack([bars, values[:, grouped].sum(axis=1)])
+    bars = style.with_rest(values, shown, grouped)
 
     height = len(labels) * (0.2 + 0.24 * len(bars)) + 1.2
-    _, (ax,) = panels(ax, 1, (8, height))
+    _, (ax,) = style.panels(ax, 1, (8, height))
     numbers = _draw_bars(ax, bars, read.methods, signed=row is not None)
-    ax.set_yticks(range(len(labels)), labels, fontsize=13, parse_math=False)
-    ax.set_ylim(len(labels) - 0.45, -0.55)
-    bare(ax)
-    ax.set_xlabel("mean(|value|)" if row is None else "value (impact on model output)", fontsize=13, color=INK)
-    settle_scale([ax], numbers)
-    finish(show)
+    style.name_rows([ax], labels, margin=0.45)
+    ax.set_xlabel(style.value_name(signed=row is not None), fontsize=13, color=style.INK)
+    style.settle_scale([ax], numbers)
+    style.finish(show)
     return ax
 
 
 def _draw_bars(ax: "Axes", bars: np.ndarray, methods: tuple[str, ...], signed: bool) -> "list[Annotation]":
     from matplotlib.patches import Patch
 
-    positive, negative = sign_colours() if signed else (amount_colour(),) * 2
+    positive, negative = style.sign_colours(signed)
     thickness = 0.76 / len(bars)
     numbers: list[Annotation] = []
-    text = number_format(bars.ravel(), signed=signed)
+    text = style.number_format(bars.ravel(), signed=signed)
     for m, (values, (share, hatch)) in enumerate(zip(bars, _fillings(len(bars)), strict=True)):
         places = np.arange(len(values)) - 0.38 + thickness * (m + 0.5)
         for place, value in zip(places, values, strict=True):
@@ -123,43 +103,23 @@ def _draw_bars(ax: "Axes", bars: np.ndarray, methods: tuple[str, ...], signed: b
                 place,
                 value,
                 thickness * 0.92,
-                facecolor=blend(full, share),
+                facecolor=style.blend(full, share),
                 edgecolor=full,
                 hatch=hatch,
                 linewidth=0.8,
                 zorder=2,
             )
-            number = ax.annotate(
-                text(value),
-                (value, place),
-                xytext=(4 if value >= 0 else -4, 0),
-                textcoords="offset points",
-                ha="left" if value >= 0 else "right",
-                va="center",
-                fontsize=11,
-                color=INK,
-            )
-            numbers.append(number)
-    for place in range(bars.shape[1] - 1):
-        ax.axhline(place + 0.5, color=GUIDE, lw=0.5, dashes=(1, 5), zorder=-1)
-    ax.axvline(0, color=INK, lw=0.8, zorder=3)
-    low, high = min(0.0, float(bars.min())), max(0.0, float(bars.max()))
-    margin = 0.02 * ((high - low) or 1.0)
-    ax.set_xlim(low - margin, high + margin)
+            numbers.append(style.write_beside(ax, text(value), (value, place), 4 if value >= 0 else -4))
+    style.rule(ax, np.arange(bars.shape[1] - 1) + 0.5)
+    ax.axvline(0, color=style.INK, lw=0.8, zorder=3)
+    style.span_zero(ax, bars.min(), bars.max())
     if len(bars) > 1 or methods[0] != "attribution":
         grey = (0.42, 0.42, 0.42)
-        ax.legend(
-            handles=[
-                Patch(facecolor=blend(grey, share), edgecolor=QUIET, hatch=hatch, linewidth=0.8, label=method)
-                for method, (share, hatch) in zip(methods, _fillings(len(bars)), strict=True)
-            ],
-            loc="lower center",
-            bbox_to_anchor=(0.5, 1.0),
-            ncols=len(methods),
-            frameon=False,
-            fontsize=12,
-            labelcolor=INK,
-        )
+        keys = [
+            Patch(facecolor=style.blend(grey, share), edgecolor=style.QUIET, hatch=hatch, linewidth=0.8, label=method)
+            for method, (share, hatch) in zip(methods, _fillings(len(bars)), strict=True)
+        ]
+        style.explain_above(ax, keys, columns=len(methods), font=12)
     return numbers
 
 

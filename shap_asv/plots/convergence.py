@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shap_asv.errors import ExplanationError
+from shap_asv.plots import style
 from shap_asv.plots.attributions import read_attributions
 from shap_asv.plots.heights import spread
-from shap_asv.plots.style import GUIDE, INK, QUIET, chosen_features, finish, panels, root_figure, wrap
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -150,9 +150,9 @@ def convergence(
     reach = NormalDist().inv_cdf(0.5 + level / 2) * run.errors
     # chosen_features keeps one place for a group; estimates of many features have no common line, so none is drawn here
     limit = None if max_display is None else max_display + 1
-    shown, _ = chosen_features(np.abs(run.values[-1]), np.argsort(-run.values[-1], kind="stable"), limit)
+    shown, _ = style.chosen_features(np.abs(run.values[-1]), np.argsort(-run.values[-1], kind="stable"), limit)
 
-    _, (ax,) = panels(ax, 1, (8, max(5.0, 1.6 + 0.24 * len(shown))))
+    _, (ax,) = style.panels(ax, 1, (8, max(5.0, 1.6 + 0.24 * len(shown))))
     # features step sideways by turns, so that their intervals do not cover one another
     decades = np.diff(np.log10(run.n_orders)).min(initial=1.0)
     places = np.array([(i + 1) // 2 * (-1) ** i for i in range(len(shown))]) / max(len(shown) // 2, 3)
@@ -183,7 +183,7 @@ def convergence(
     ax.set_ylim(low - margin, high + margin)
     _dress(ax, run, level)
     _name_lines(ax, run, shown, steps)
-    finish(show)
+    style.finish(show)
     return ax
 
 
@@ -208,20 +208,18 @@ def _dress(ax: "Axes", run: Convergence, level: float) -> None:
     ticks = _apart(run.n_orders)
     ax.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
     ax.axhline(0, color="#999999", lw=0.8, zorder=1)
-    ax.grid(axis="y", color=GUIDE, lw=0.5, dashes=(1, 5))
+    ax.grid(axis="y", color=style.GUIDE, lw=0.5, dashes=style.DOTTED)
     for side in ("right", "top", "left"):
         ax.spines[side].set_visible(False)
-    ax.tick_params(color=INK, labelcolor=INK, labelsize=11)
+    ax.tick_params(color=style.INK, labelcolor=style.INK, labelsize=11)
     ax.tick_params("y", length=0)
-    ax.set_xlabel("number of topological orders", fontsize=13, color=INK)
-    ax.set_ylabel("value (impact on model output)", fontsize=13, color=INK)
+    ax.set_xlabel("number of topological orders", fontsize=13, color=style.INK)
+    ax.set_ylabel(style.IMPACT, fontsize=13, color=style.INK)
     meaning = f"sampled, {100 * level:.4g}% interval"
-    keys = [Line2D([], [], color=QUIET, marker="|", markersize=13, lw=1.2, label=meaning)]
+    keys = [Line2D([], [], color=style.QUIET, marker="|", markersize=13, lw=1.2, label=meaning)]
     if run.exact is not None:
-        keys.append(Line2D([], [], color=QUIET, lw=1.2, ls=(0, (1, 2)), label="exact"))
-    ax.legend(
-        handles=keys, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False, fontsize=11, labelcolor=INK
-    )
+        keys.append(Line2D([], [], color=style.QUIET, lw=1.2, ls=(0, (1, 2)), label="exact"))
+    style.explain_above(ax, keys, columns=2, font=11)
 
 
 def _apart(counts: np.ndarray) -> list[int]:
@@ -236,13 +234,13 @@ def _apart(counts: np.ndarray) -> list[int]:
 
 def _name_lines(ax: "Axes", run: Convergence, shown: np.ndarray, steps: np.ndarray) -> None:
     """Names to the right of the last estimates, moved apart where they would touch, each joined to its line."""
-    figure = root_figure(ax)
+    figure = style.root_figure(ax)
     figure.draw_without_rendering()
     low, high = ax.get_ylim()
     line = 1.35 * 11 / 72 * figure.dpi * (high - low) / ax.get_window_extent().height
     ends = run.values[-1, shown]
     upwards = np.argsort(ends, kind="stable")
-    labels = [wrap(run.feature_names[j], 22) for j in shown]
+    labels = [style.wrap(run.feature_names[j], 22) for j in shown]
     lines = np.array([labels[i].count("\n") + 1 for i in upwards])
     distances = line * (lines[:-1] + lines[1:]) / 2
     places = np.empty(len(shown))
@@ -257,7 +255,7 @@ def _name_lines(ax: "Axes", run: Convergence, shown: np.ndarray, steps: np.ndarr
             textcoords=ax.get_yaxis_transform(),
             va="center",
             fontsize=11,
-            color=INK,
+            color=style.INK,
             parse_math=False,
             annotation_clip=False,
             arrowprops={

@@ -13,24 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shap_asv.errors import CausalGraphError
+from shap_asv.plots import style
 from shap_asv.plots.attributions import Attributions, known_order, read_attributions
 from shap_asv.plots.causes import read_graph
 from shap_asv.plots.layers import Boxes, LayeredLayout, lay_out
-from shap_asv.plots.style import (
-    INK,
-    LINE,
-    QUIET,
-    blank_figure,
-    diverging_colours,
-    feature_label,
-    finish,
-    number_format,
-    panels,
-    root_figure,
-    sequential_colours,
-    text_size,
-    wrap,
-)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,6 +42,7 @@ class _Drawing:
     signed: bool
     font: float
     radius: tuple[float, float]
+    certainty: dict[tuple[int, int], float]  # of the edges of a mixture of graphs; empty for a single graph
 
     def radius_of(self, method: int, node: int) -> float:
         """Area in proportion to |value|, down to a smallest dot."""
@@ -85,8 +72,9 @@ def causal_graph(
     ----------
     explanations : dict of str to shap.Explanation, pair (shap, asv), or one shap.Explanation
         Methods on the same rows and features, one output each.
-    order : CausalOrder, networkx.DiGraph or list of (cause, effect)
-        The causal graph. May be left out if ``explanations`` is a comparison that knows it.
+    order : CausalOrder, networkx.DiGraph, list of (cause, effect), or GraphMixture
+        The causal graph. May be left out if ``explanations`` is a comparison that knows it. Of a mixture of graphs the
+        most certain edges are drawn, as wide as they are certain.
     row : int or None, default None
         One row: signed values, from blue to red. None: the mean of |value| over all rows, from white to purple.
     ax : sequence of matplotlib Axes, optional
@@ -120,19 +108,18 @@ def causal_graph(
         )
     drawing = _plan(read, order, row)
     figure, axes, bar_place = _axes(ax, len(read.methods), drawing)
-    colours = diverging_colours() if drawing.signed else sequential_colours()
-    for method, own in enumerate(axes):
+    colours = style.diverging_colours() if drawing.signed else style.sequential_colours()
+    for own in axes:
         own.set_xlim(0, drawing.layout.width)
         own.set_ylim(drawing.layout.height, 0)
         own.set_aspect("equal")
         own.set_axis_off()
-        if len(axes) > 1 or read.methods[0] != "attribution":
-            own.set_title(read.methods[method], fontsize=14, color=INK)
+    style.name_methods(axes, read.methods)
     _draw_colour_bar(figure, axes, bar_place, drawing, colours)
     figure.draw_without_rendering()  # axes have found their size; type is scaled by it
     for method, own in enumerate(axes):
         _draw_panel(own, drawing, method, colours)
-    finish(show)
+    style.finish(show)
     return tuple(axes)
 
 
@@ -141,24 +128,20 @@ def _plan(read: Attributions, order: Any, row: int | None) -> _Drawing:
     names = (*read.features, *(node for node in graph if node not in set(read.features)))
     number = {name: v for v, name in enumerate(names)}
     edges = [(number[u], number[v]) for u, v in graph.edges]
-    if row is None:
-        values = np.abs(read.values).mean(axis=1)
-        texts: list[str | None] = [None] * len(read.features)
-    else:
-        index = read.row_index(row)
-        values, texts = read.values[:, index], read.value_labels(index)
+    values, texts = read.of_row(row)
     _, font, high, low, width = next(scale for scale in SCALES if len(names) <= scale[0])
-    number_text = number_format(values.ravel(), signed=row is not None)
+    number_text = style.number_format(values.ravel(), signed=row is not None)
     column = np.array([v if v < len(read.features) else -1 for v in range(len(names))])
     labels = [
-        feature_label(f, text, width, lines=3 if text else 2) for f, text in zip(read.features, texts, strict=True)
+        style.feature_label(f, text, width, lines=3 if text else 2)
+        for f, text in zip(read.features, texts, strict=True)
     ]
-    labels += [wrap(name, width) for name in names[len(labels) :]]
+    labels += [style.wrap(name, width) for name in names[len(labels) :]]
     # every panel's label has to fit: measure with the longest number
     longest = max((number_text(v) for v in values.ravel()), key=len)
     largest = float(np.abs(values).max())
     sizes = np.array(
-        [text_size(f"{label}\n{longest}" if column[v] >= 0 else label, font) for v, label in enumerate(labels)]
+        [style.text_size(f"{label}\n{longest}" if column[v] >= 0 else label, font) for v, label in enumerate(labels)]
     )
     radii = np.array(
         [
@@ -181,15 +164,16 @@ def _plan(read: Attributions, order: Any, row: int | None) -> _Drawing:
         signed=row is not None,
         font=font,
         radius=(high, low),
+        certainty={(number[u], number[v]): share for u, v, share in graph.edges(data="certainty") if share is not None},
     )
 
 
 def _axes(ax: Any, count: int, drawing: _Drawing) -> "tuple[Any, list[Axes], tuple[float, ...] | None]":
     """Figure, panels, and the place of the colour bar in a figure of ours (as a fraction of it)."""
     if ax is not None:
-        return *panels(ax, count, (1, 1)), None
+        return *style.panels(ax, count, (1, 1)), None
     layout = drawing.layout
-    numbers = max(text_size(text, 10)[0] for _, text in _bar_ticks(drawing))
+    numbers = max(style.text_size(text, 10)[0] for _, text in _bar_ticks(drawing))
     beside = 0.35 + 0.12 + 0.1 + numbers + 0.3  # the colour bar, its numbers and its name
     # side by side or one above the other, whichever fits a page better
     arrangements = []
@@ -199,7 +183,7 @@ def _axes(ax: Any, count: int, drawing: _Drawing) -> "tuple[Any, list[Axes], tup
         height = max(2 * MARGIN + content, LOWEST)
         arrangements.append((max(width / PAGE[0], height / PAGE[1]), across, width, height, content))
     _, across, width, height, content = min(arrangements, key=lambda arrangement: max(arrangement[0], 1.0))
-    figure = blank_figure(width, height, constrained=False)
+    figure = style.blank_figure(width, height, constrained=False)
     axes = []
     for panel in range(count):
         left = MARGIN + (panel % across) * (layout.width + BETWEEN)
@@ -216,17 +200,19 @@ def _draw_panel(ax: "Axes", drawing: _Drawing, method: int, colours: Any) -> Non
     from matplotlib.path import Path
 
     layout = drawing.layout
-    figure = root_figure(ax)
+    figure = style.root_figure(ax)
     frame = ax.get_window_extent()
     scale = min(frame.width / layout.width, frame.height / layout.height) / figure.dpi
-    number_text = number_format(drawing.values.ravel(), signed=drawing.signed)
+    number_text = style.number_format(drawing.values.ravel(), signed=drawing.signed)
 
     radii = [drawing.radius_of(method, node) for node in range(len(drawing.names))]
     head = 0.085
-    if layout.routes:
-        paths = Path.make_compound_path(*strokes(layout.routes, radii, head))
+    for width, routes in _by_width(layout.routes, drawing.certainty).items():
+        paths = Path.make_compound_path(*strokes(routes, radii, head))
         ax.add_patch(
-            PathPatch(paths, fill=False, edgecolor=ARROW, linewidth=scale, capstyle="butt", zorder=1, gid="arrows")
+            PathPatch(
+                paths, fill=False, edgecolor=ARROW, linewidth=width * scale, capstyle="butt", zorder=1, gid="arrows"
+            )
         )
     for v in sorted({v for _, v in layout.routes}):
         tip = layout.x[v] - radii[v]
@@ -242,7 +228,7 @@ def _draw_panel(ax: "Axes", drawing: _Drawing, method: int, colours: Any) -> Non
                 (x, y),
                 radius,
                 facecolor=colours(0.5 + 0.5 * share if drawing.signed else share) if feature else "white",
-                edgecolor=QUIET,
+                edgecolor=style.QUIET,
                 linewidth=0.9 * scale,
                 linestyle="-" if feature else (0, (2, 1.5)),
                 zorder=2,
@@ -250,12 +236,12 @@ def _draw_panel(ax: "Axes", drawing: _Drawing, method: int, colours: Any) -> Non
             )
         )
         # a line at a time: matplotlib's own spacing of lines depends on which letters they hold
-        lines = [(line, INK if feature else QUIET) for line in drawing.labels[node].split("\n")]
-        lines += [(number_text(value), QUIET)] if feature else []
+        lines = [(line, style.INK if feature else style.QUIET) for line in drawing.labels[node].split("\n")]
+        lines += [(number_text(value), style.QUIET)] if feature else []
         for i, (line, colour) in enumerate(lines):
             ax.text(
                 x,
-                y + radius + 0.03 + (i + 0.8) * LINE * drawing.font / 72,
+                y + radius + 0.03 + (i + 0.8) * style.LINE * drawing.font / 72,
                 line,
                 ha="center",
                 va="baseline",
@@ -265,6 +251,17 @@ def _draw_panel(ax: "Axes", drawing: _Drawing, method: int, colours: Any) -> Non
                 parse_math=False,
                 zorder=3,
             )
+
+
+def _by_width(
+    routes: dict[tuple[int, int], np.ndarray], certainty: dict[tuple[int, int], float]
+) -> dict[float, dict[tuple[int, int], np.ndarray]]:
+    """Arrows of equal width together, narrow ones first: 1 for a single graph, else by certainty."""
+    widths = {edge: 0.4 + 2.6 * round(certainty[edge], 2) if certainty else 1.0 for edge in routes}
+    return {
+        width: {edge: route for edge, route in routes.items() if widths[edge] == width}
+        for width in sorted(set(widths.values()))
+    }
 
 
 def strokes(routes: dict[tuple[int, int], np.ndarray], radii: Sequence[float], head: float) -> list[Any]:
@@ -288,7 +285,7 @@ def strokes(routes: dict[tuple[int, int], np.ndarray], radii: Sequence[float], h
 
 def _bar_ticks(drawing: _Drawing) -> list[tuple[float, str]]:
     largest = drawing.largest or 1.0
-    text = number_format([largest], signed=drawing.signed)
+    text = style.number_format([largest], signed=drawing.signed)
     shares = (-1.0, -0.5, 0.0, 0.5, 1.0) if drawing.signed else (0.0, 0.5, 1.0)
     return [(share * largest, text(share * largest)) for share in shares]
 
@@ -307,6 +304,6 @@ def _draw_colour_bar(
         bar = figure.colorbar(scale, cax=figure.add_axes(place))
     ticks, texts = zip(*_bar_ticks(drawing), strict=True)
     bar.set_ticks(list(ticks), labels=list(texts))
-    bar.set_label("value (impact on model output)" if drawing.signed else "mean(|value|)", size=11, color=INK)
-    bar.ax.tick_params(labelsize=10, length=0, labelcolor=INK)
+    bar.set_label(style.value_name(drawing.signed), size=11, color=style.INK)
+    bar.ax.tick_params(labelsize=10, length=0, labelcolor=style.INK)
     bar.outline.set_visible(False)

@@ -15,6 +15,7 @@ Everything is deterministic.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import networkx as nx
 import numpy as np
 
 from shap_asv.plots.heights import find_heights
@@ -38,8 +39,6 @@ class LayeredLayout:
     ----------
     x, y : float arrays (n,)
         Centres of the nodes.
-    layer : int array (n,)
-        Number of the column each node is in.
     routes : dict of (int, int) to float array (k, 2)
         Corners of each arrow, from centre to centre: horizontal across columns, between columns from one corner to
         the next.
@@ -48,7 +47,6 @@ class LayeredLayout:
 
     x: np.ndarray
     y: np.ndarray
-    layer: np.ndarray
     routes: dict[tuple[int, int], np.ndarray]
     width: float
     height: float
@@ -56,13 +54,12 @@ class LayeredLayout:
 
 def assign_layers(n: int, edges: Sequence[tuple[int, int]], max_per_layer: int) -> np.ndarray:
     """Layer of each node -> int (n,); every edge goes to a higher layer, no layer holds more than ``max_per_layer``."""
-    effects: list[list[int]] = [[] for _ in range(n)]
-    causes: list[list[int]] = [[] for _ in range(n)]
-    for u, v in edges:
-        effects[u].append(v)
-        causes[v].append(u)
+    graph = nx.DiGraph()
+    graph.add_nodes_from(range(n))
+    graph.add_edges_from(edges)
+    effects, causes = ([list(near[v]) for v in range(n)] for near in (graph.succ, graph.pred))
     reach = np.zeros(n, dtype=int)  # longest chain of effects
-    for u in reversed(_topological(n, causes, effects)):
+    for u in reversed(list(nx.topological_sort(graph))):
         reach[u] = 1 + max((reach[v] for v in effects[u]), default=-1)
     layer = np.full(n, -1)
     level = 0
@@ -73,17 +70,6 @@ def assign_layers(n: int, edges: Sequence[tuple[int, int]], max_per_layer: int) 
         level += 1
     _shorten(layer, causes, effects, max_per_layer)
     return layer
-
-
-def _topological(n: int, causes: list[list[int]], effects: list[list[int]]) -> list[int]:
-    waiting = [len(c) for c in causes]
-    ready = [v for v in range(n) if not waiting[v]]
-    for u in ready:  # grows while it is read
-        for v in effects[u]:
-            waiting[v] -= 1
-            if not waiting[v]:
-                ready.append(v)
-    return ready
 
 
 def _shorten(layer: np.ndarray, causes: list[list[int]], effects: list[list[int]], max_per_layer: int) -> None:
@@ -128,7 +114,7 @@ def lay_out(
     edges = sorted(set(edges))
     linked = sorted({v for edge in edges for v in edge})
     alone = [v for v in range(n) if v not in set(linked)]
-    x, y, layer = np.zeros(n), np.zeros(n), np.zeros(n, dtype=int)
+    x, y = np.zeros(n), np.zeros(n)
     routes: dict[tuple[int, int], np.ndarray] = {}
     width = height = 0.0
     if linked:
@@ -148,12 +134,11 @@ def lay_out(
         centres, width = _column_centres(grid, heights, half, column_gap)
         x[linked] = centres[grid.column_of[: len(linked)]]
         y[linked] = heights[: len(linked)]
-        layer[linked] = grid.column_of[: len(linked)]
         for (u, v), chain in grid.chains.items():
             routes[linked[u], linked[v]] = _route(chain, grid, centres, half, heights)
     if alone:
         width, height = _place_alone(alone, boxes, x, y, width, height, row_gap)
-    return LayeredLayout(x, y, layer, routes, width, height)
+    return LayeredLayout(x, y, routes, width, height)
 
 
 def _column_centres(grid: Grid, heights: np.ndarray, half: np.ndarray, gap: float) -> tuple[np.ndarray, float]:

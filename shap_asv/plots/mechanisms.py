@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shap_asv.errors import ExplanationError
-from shap_asv.plots.style import GUIDE, INK, QUIET, amount_colour, bare, blank_figure, blend, finish, wrap
+from shap_asv.plots import style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,25 +55,12 @@ def mechanisms(
         chosen = [known[name] for name in nodes]
     if not chosen:
         raise ExplanationError("no node of this model has causes: there is nothing to draw; name roots with nodes=")
-    axes = _axes(ax, len(chosen))
+    across = min(len(chosen), COLUMNS)
+    size = (3.0 * across, 2.3 * -(-len(chosen) // across))
+    _, axes = style.panels(ax, len(chosen), size, across, one_per="node")
     for own, node in zip(axes, chosen, strict=True):
         _draw(own, node)
-    finish(show)
-    return axes
-
-
-def _axes(ax: Any, count: int) -> "list[Axes]":
-    if ax is None:
-        columns = min(count, COLUMNS)
-        rows = -(-count // columns)
-        figure = blank_figure(3.0 * columns, 2.3 * rows)
-        grid = figure.subplots(rows, columns, squeeze=False).ravel()
-        for surplus in grid[count:]:
-            surplus.remove()
-        return list(grid[:count])
-    axes = list(np.atleast_1d(np.asarray(ax, dtype=object)).ravel())
-    if len(axes) != count:
-        raise ExplanationError(f"ax must hold one axes per node: {count} needed, {len(axes)} given")
+    style.finish(show)
     return axes
 
 
@@ -84,14 +71,14 @@ def _draw(ax: "Axes", node: Any) -> None:
     heights = counts * bins / len(pit)
     # binomial: about 19 of 20 bars of a right mechanism end inside of the band
     chance = 2 * np.sqrt(bins * (1 - 1 / bins) / len(pit))
-    ax.axhspan(1 - chance, 1 + chance, color=GUIDE, alpha=0.5, lw=0, zorder=0)
-    colour = amount_colour()
-    ax.bar((np.arange(bins) + 0.5) / bins, heights, width=0.92 / bins, color=blend(colour, 0.7), zorder=2)
-    ax.axhline(1, color=INK, lw=0.8, ls="--", zorder=3)
+    ax.axhspan(1 - chance, 1 + chance, color=style.GUIDE, alpha=0.5, lw=0, zorder=0)
+    colour = style.amount_colour()
+    ax.bar((np.arange(bins) + 0.5) / bins, heights, width=0.92 / bins, color=style.blend(colour, 0.7), zorder=2)
+    ax.axhline(1, color=style.INK, lw=0.8, ls="--", zorder=3)
     ax.set_xlim(0, 1)
     ax.set_ylim(0, max(2.0, 1.1 * float(heights.max())))
     ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
     ax.set_yticks([])
-    bare(ax)
-    ax.set_title(wrap(node.name, 28, 1), fontsize=12, color=INK, parse_math=False)
-    ax.set_xlabel(wrap(f"{node.mechanism}", 32, 2), fontsize=9, color=QUIET, parse_math=False)
+    style.bare(ax)
+    ax.set_title(style.wrap(node.name, 28, 1), fontsize=12, color=style.INK, parse_math=False)
+    ax.set_xlabel(style.wrap(f"{node.mechanism}", 32, 2), fontsize=9, color=style.QUIET, parse_math=False)

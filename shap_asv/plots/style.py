@@ -22,9 +22,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.text import Annotation
 
+Colour = tuple[float, float, float]
+
 INK = "#333333"
 QUIET = "#6b6b6b"
 GUIDE = "#cccccc"
+DOTTED = (1, 5)
+IMPACT = "value (impact on model output)"
 LINE = 1.2  # height of a line of type, in type sizes
 MINUS = "\N{MINUS SIGN}"
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
@@ -33,15 +37,17 @@ ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 # --- colours ------------------------------------------------------------------------------------------------
 
 
-def sign_colours() -> tuple[tuple[float, float, float], tuple[float, float, float]]:
-    """(positive, negative): shap's red and blue."""
+def sign_colours(signed: bool = True) -> tuple[Colour, Colour]:
+    """(positive, negative): shap's red and blue, or twice the colour of an amount where there are no signs."""
     from shap.plots import colors
 
+    if not signed:
+        return (amount_colour(),) * 2
     red, blue = (tuple(float(c) for c in colour) for colour in (colors.red_rgb, colors.blue_rgb))
     return (red[0], red[1], red[2]), (blue[0], blue[1], blue[2])
 
 
-def amount_colour() -> tuple[float, float, float]:
+def amount_colour() -> Colour:
     """The purple in the middle of shap's red-blue scale: an amount that has no sign."""
     from shap.plots import colors
 
@@ -49,7 +55,7 @@ def amount_colour() -> tuple[float, float, float]:
     return r, g, b
 
 
-def blend(colour: Sequence[float], share: float) -> tuple[float, float, float]:
+def blend(colour: Sequence[float], share: float) -> Colour:
     """``colour`` mixed with white; ``share`` of it remains."""
     r, g, b = (share * c + 1 - share for c in colour[:3])
     return r, g, b
@@ -74,6 +80,11 @@ def sequential_colours() -> "Colormap":
 
 
 # --- words and numbers --------------------------------------------------------------------------------------
+
+
+def value_name(signed: bool) -> str:
+    """What a scale of values is called: signed values of one row, or the mean of their sizes over many."""
+    return IMPACT if signed else "mean(|value|)"
 
 
 def number_format(values: Iterable[float], signed: bool = True) -> "NumberFormat":
@@ -163,17 +174,23 @@ def blank_figure(width: float, height: float, constrained: bool = True) -> "Figu
     return figure
 
 
-def panels(ax: Any, count: int, size: tuple[float, float], **subplots: Any) -> "tuple[Figure, list[Axes]]":
-    """``count`` axes side by side in a blank figure, or the caller's own.
+def panels(
+    ax: Any, count: int, size: tuple[float, float], across: int | None = None, one_per: str = "explanation"
+) -> "tuple[Figure, list[Axes]]":
+    """``count`` axes in a blank figure, side by side or ``across`` in a row; or the caller's own.
 
     Constrained layout keeps labels inside a figure of ours; in the caller's figure the layout is the caller's.
     """
     if ax is None:
         figure = blank_figure(*size)
-        return figure, list(figure.subplots(1, count, squeeze=False, **subplots)[0])
+        across = across or count
+        grid = figure.subplots(-(-count // across), across, squeeze=False).ravel()
+        for surplus in grid[count:]:
+            surplus.remove()
+        return figure, list(grid[:count])
     axes = list(np.atleast_1d(np.asarray(ax, dtype=object)).ravel())
     if len(axes) != count:
-        raise ExplanationError(f"ax must hold one axes per explanation: {count} needed, {len(axes)} given")
+        raise ExplanationError(f"ax must hold one axes per {one_per}: {count} needed, {len(axes)} given")
     return root_figure(axes[0]), axes
 
 
@@ -198,6 +215,61 @@ def bare(ax: "Axes") -> None:
         ax.spines[side].set_visible(False)
     ax.tick_params(color=INK, labelcolor=INK)
     ax.tick_params("x", labelsize=11)
+
+
+def name_methods(axes: "Sequence[Axes]", methods: Sequence[str], pad: float | None = None) -> None:
+    """The methods as titles of their panels; a single explanation that came without a name has none."""
+    if len(methods) > 1 or methods[0] != "attribution":
+        for ax, method in zip(axes, methods, strict=True):
+            ax.set_title(method, fontsize=14, color=INK, pad=pad)
+
+
+def name_rows(axes: "Sequence[Axes]", labels: Sequence[str], margin: float = 0.4) -> None:
+    """One row of a plot per label, from the top down; the labels stand beside the first panel."""
+    for panel, ax in enumerate(axes):
+        ax.set_yticks(range(len(labels)), labels if panel == 0 else [""] * len(labels), fontsize=13, parse_math=False)
+        ax.set_ylim(len(labels) - margin, margin - 1)
+        bare(ax)
+
+
+def rule(ax: "Axes", heights: Iterable[float]) -> None:
+    """Dotted lines across the panel that lead the eye along rows, or keep them apart."""
+    for height in heights:
+        ax.axhline(height, color=GUIDE, lw=0.5, dashes=DOTTED, zorder=-1)
+
+
+def write_beside(ax: "Axes", text: str, end: tuple[float, float], gap: float, font: float = 11) -> "Annotation":
+    """A number ``gap`` points to the right of the ``end`` of its bar, or to the left of it if negative."""
+    return ax.annotate(
+        text,
+        end,
+        xytext=(gap, 0),
+        textcoords="offset points",
+        ha="left" if gap > 0 else "right",
+        va="center",
+        fontsize=font,
+        color=INK,
+    )
+
+
+def explain_above(ax: "Axes", handles: Sequence[Any], columns: int, font: float) -> None:
+    """A legend in one line above the panel."""
+    ax.legend(
+        handles=handles,
+        loc="lower center",
+        bbox_to_anchor=(0.5, 1.0),
+        ncols=columns,
+        frameon=False,
+        fontsize=font,
+        labelcolor=INK,
+    )
+
+
+def span_zero(ax: "Axes", low: float, high: float) -> None:
+    """Limits of a scale of values that hold zero, ``low`` and ``high``, with a little room beyond them."""
+    low, high = min(0.0, float(low)), max(0.0, float(high))
+    margin = 0.02 * ((high - low) or 1.0)
+    ax.set_xlim(low - margin, high + margin)
 
 
 def settle_scale(axes: "Sequence[Axes]", numbers: "Sequence[Annotation]" = ()) -> None:
@@ -265,3 +337,10 @@ def chosen_features(
     ranked = np.argsort(-importance, kind="stable")
     keep = np.isin(sequence, ranked[: max_display - 1])
     return sequence[keep], sequence[~keep]
+
+
+def with_rest(values: np.ndarray, shown: np.ndarray, grouped: np.ndarray) -> np.ndarray:
+    """Values (..., n) of the ``shown`` features, and last, where there are any, the sum of the ``grouped`` ones."""
+    if not len(grouped):
+        return values[..., shown]
+    return np.concatenate([values[..., shown], values[..., grouped].sum(axis=-1, keepdims=True)], axis=-1)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shap_asv.plots import style
 from shap_asv.plots.attributions import known_order, read_attributions
 from shap_asv.plots.causes import causal_sequence
-from shap_asv.plots.style import GUIDE, INK, bare, chosen_features, finish, panels, settle_scale, wrap
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,44 +68,35 @@ def comparison_beeswarm(
     read = read_attributions(explanations)
     order = known_order(explanations, order)
     importance = np.abs(read.values).mean(axis=1).max(axis=0)
-    sequence = np.argsort(-importance, kind="stable") if order is None else causal_sequence(order, read.features)
-    shown, grouped = chosen_features(importance, sequence, max_display)
-    labels = [wrap(read.features[j], 26) for j in shown]
-    values = [read.values[:, :, j] for j in shown]  # (methods, rows) each
+    shown, grouped = style.chosen_features(importance, causal_sequence(order, read.features, importance), max_display)
+    labels = [style.wrap(read.features[j], 26) for j in shown]
+    values = np.moveaxis(style.with_rest(read.values, shown, grouped), -1, 0)  # (features shown, methods, rows)
     colours = [_colour_scale(None if read.data is None else read.data[:, j]) for j in shown]
     if len(grouped):
         labels.append(f"Sum of {len(grouped)} other features")
-        values.append(read.values[:, :, grouped].sum(axis=2))
         colours.append(None)
 
     size = (2.6 + 3.9 * len(read.methods), 0.42 * len(labels) + 1.7)
-    figure, axes = panels(ax, len(read.methods), size)
-    low, high = (float(pick([pick(v) for v in values])) for pick in (np.min, np.max))
+    figure, axes = style.panels(ax, len(read.methods), size)
+    low, high = float(values.min()), float(values.max())
     margin = 0.03 * ((high - low) or 1.0)
-    shuffled = np.random.default_rng(0).permutation(
-        read.n_rows
-    )  # so that no value lies on top by its place in the table
+    # so that no value lies on top by its place in the table
+    shuffled = np.random.default_rng(0).permutation(read.n_rows)
     for place, (own, colour) in enumerate(zip(values, colours, strict=True)):
         offsets = stack(own[:, shuffled], low - margin, high + margin)
         for panel, (x, y) in enumerate(zip(own[:, shuffled], offsets, strict=True)):
             _draw_dots(axes[panel], x, place - y, None if colour is None else colour[shuffled])
-    for panel, (own_ax, method) in enumerate(zip(axes, read.methods, strict=True)):
+    for own_ax in axes:
         own_ax.axvline(0, color="#999999", zorder=-1)
-        for place in range(len(labels)):
-            own_ax.axhline(place, color=GUIDE, lw=0.5, dashes=(1, 5), zorder=-1)
+        style.rule(own_ax, range(len(labels)))
         own_ax.set_xlim(min(low - margin, 0.0 - margin), max(high + margin, margin))
-        own_ax.set_ylim(len(labels) - 0.4, -0.6)
-        own_ax.set_yticks(
-            range(len(labels)), labels if panel == 0 else [""] * len(labels), fontsize=13, parse_math=False
-        )
-        bare(own_ax)
-        own_ax.set_xlabel("value (impact on model output)", fontsize=12, color=INK)
-        if len(axes) > 1 or method != "attribution":
-            own_ax.set_title(method, fontsize=14, color=INK)
+        own_ax.set_xlabel(style.IMPACT, fontsize=12, color=style.INK)
+    style.name_rows(axes, labels)
+    style.name_methods(axes, read.methods)
     if any(colour is not None for colour in colours):
         _draw_colour_bar(figure, axes)
-    settle_scale(axes)
-    finish(show)
+    style.settle_scale(axes)
+    style.finish(show)
     return tuple(axes)
 
 
@@ -177,6 +168,6 @@ def _draw_colour_bar(figure: Any, axes: "list[Axes]") -> None:
     scale = ScalarMappable(cmap=colors.red_blue)
     bar = figure.colorbar(scale, ax=axes, ticks=[0, 1], aspect=height / 0.1, pad=0.02)  # a tenth of an inch wide
     bar.set_ticklabels(["Low", "High"])
-    bar.set_label("Feature value", size=12, labelpad=0, color=INK)
-    bar.ax.tick_params(labelsize=11, length=0, labelcolor=INK)
+    bar.set_label("Feature value", size=12, labelpad=0, color=style.INK)
+    bar.ax.tick_params(labelsize=11, length=0, labelcolor=style.INK)
     bar.outline.set_visible(False)

@@ -10,20 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shap_asv.plots import style
 from shap_asv.plots.attributions import known_order, read_attributions
 from shap_asv.plots.causes import causal_sequence
-from shap_asv.plots.style import (
-    GUIDE,
-    INK,
-    bare,
-    chosen_features,
-    feature_label,
-    finish,
-    number_format,
-    panels,
-    settle_scale,
-    sign_colours,
-)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -104,50 +93,46 @@ def comparison_waterfall(
     read = read_attributions(explanations)
     order = known_order(explanations, order)
     index = read.row_index(row)
-    values, texts = read.values[:, index], read.value_labels(index)
+    values, texts = read.of_row(index)
     importance = np.abs(values).max(axis=0)
-    sequence = np.argsort(-importance, kind="stable") if order is None else causal_sequence(order, read.features)
-    shown, grouped = chosen_features(importance, sequence, max_display)
-    labels = [feature_label(read.features[j], texts[j], width=26) for j in shown]
-    steps = values[:, shown]
+    shown, grouped = style.chosen_features(importance, causal_sequence(order, read.features, importance), max_display)
+    labels = [style.feature_label(read.features[j], texts[j], width=26) for j in shown]
     if len(grouped):
         labels.append(f"{len(grouped)} other features")
-        steps = np.column_stack([steps, values[:, grouped].sum(axis=1)])
+    steps = style.with_rest(values, shown, grouped)
     walks = [
         _walk(float(base), own, downwards=order is not None)
         for base, own in zip(read.base_values[:, index], steps, strict=True)
     ]
 
     size = (2.2 + 4.0 * len(walks), 0.5 * len(labels) + 1.9)
-    _, axes = panels(ax, len(walks), size)
+    _, axes = style.panels(ax, len(walks), size)
     ends = np.concatenate([[walk.starts, walk.ends] for walk in walks])
     margin = 0.02 * (float(np.ptp(ends)) or 1.0)
-    step_text = number_format(steps.ravel())
-    end_text = number_format(steps.ravel(), signed=False)  # as many decimals as the steps between them
+    step_text = style.number_format(steps.ravel())
+    end_text = style.number_format(steps.ravel(), signed=False)  # as many decimals as the steps between them
     numbers: list[Annotation] = []
-    for panel, (own, walk, method) in enumerate(zip(axes, walks, read.methods, strict=True)):
+    for own, walk in zip(axes, walks, strict=True):
         own.set_xlim(ends.min() - margin, ends.max() + margin)
         numbers += _draw_walk(own, walk, step_text)
-        own.set_ylim(len(labels) - 0.4, -0.6)
-        own.set_yticks(range(len(labels)), labels if panel == 0 else [""] * len(labels), fontsize=13, parse_math=False)
-        bare(own)
+    style.name_rows(axes, labels)
+    for own, walk in zip(axes, walks, strict=True):
         _name_ends(own, walk, end_text)
-        if len(walks) > 1 or method != "attribution":
-            own.set_title(method, fontsize=14, color=INK, pad=24)
-    settle_scale(axes, numbers)
-    finish(show)
+    style.name_methods(axes, read.methods, pad=24)
+    style.settle_scale(axes, numbers)
+    style.finish(show)
     return tuple(axes)
 
 
 def _draw_walk(ax: "Axes", walk: _Walk, text: Any) -> "list[Annotation]":
     from matplotlib.patches import Polygon
 
-    positive, negative = sign_colours()
+    positive, negative = style.sign_colours()
     low, high = ax.get_xlim()
     tip = 0.02 * (high - low)
     numbers: list[Annotation] = []
+    style.rule(ax, range(len(walk.starts)))
     for place, (start, end) in enumerate(zip(walk.starts, walk.ends, strict=True)):
-        ax.axhline(place, color=GUIDE, lw=0.5, dashes=(1, 5), zorder=-1)
         step = end - start
         neck = end - np.sign(step) * min(tip, abs(step))
         outline = [(start, -0.38), (neck, -0.38), (end, 0.0), (neck, 0.38), (start, 0.38)]
@@ -159,17 +144,7 @@ def _draw_walk(ax: "Axes", walk: _Walk, text: Any) -> "list[Annotation]":
                 gid=f"arrow {place}",
             )
         )
-        number = ax.annotate(
-            text(step),
-            (end, place),
-            xytext=(4 if step >= 0 else -4, 0),
-            textcoords="offset points",
-            ha="left" if step >= 0 else "right",
-            va="center",
-            fontsize=11.5,
-            color=INK,
-        )
-        numbers.append(number)
+        numbers.append(style.write_beside(ax, text(step), (end, place), 4 if step >= 0 else -4, font=11.5))
     joints = walk.ends[:-1] if walk.downwards else walk.ends[1:]
     for place, joint in enumerate(joints):
         ax.plot([joint, joint], [place - 0.38, place + 1.38], color="#999999", lw=0.7, ls=(0, (3, 3)), zorder=0)
@@ -198,7 +173,7 @@ def _name_ends(ax: "Axes", walk: _Walk, text: Any) -> None:
             ha="center",
             va=va,
             fontsize=12,
-            color=INK,
+            color=style.INK,
             annotation_clip=False,
         )
         ax.plot([x, x], reach, color="#999999", lw=0.7, ls=(0, (3, 3)), zorder=0)

@@ -1,5 +1,7 @@
 """Models of every library: equal to shap.TreeExplainer without edges, efficient under any order."""
 
+import dataclasses
+import itertools
 import pickle
 
 import catboost
@@ -13,7 +15,10 @@ from sklearn import ensemble, tree
 
 from shap_asv.backends.trees import attributor
 from shap_asv.backends.trees.attributor import prepare_trees
-from shap_asv.errors import BudgetExceededError, RowsError
+from shap_asv.backends.trees.cost import estimate_trees, path_lengths
+from shap_asv.backends.trees.orderings import FOREST as FOREST_KIND
+from shap_asv.backends.trees.orderings import LATTICE, LEVELS, ORDERS
+from shap_asv.errors import BudgetExceededError, ModelError, OrdersError, RowsError
 from shap_asv.models.ensemble_reading import read_ensemble
 from shap_asv.orders import CausalOrder
 
@@ -186,3 +191,37 @@ def test_rows_of_another_width_are_refused(parsed):
         prepare_trees(parsed, background=X)
     with pytest.raises(RowsError, match="5 columns"):
         prepare_trees(parsed, background=np.zeros((0, 5)))
+
+
+def test_orders_of_another_width_are_refused(parsed):
+    with pytest.raises(OrdersError, match="has 3 features, the model has 5 columns"):
+        prepare_trees(parsed, CausalOrder.from_levels([range(3)]))
+    with pytest.raises(OrdersError, match="orders, 5"):
+        prepare_trees(parsed, orders=np.array([[0, 1, 2]]))
+    with pytest.raises(OrdersError, match="at least two"):
+        prepare_trees(parsed, orders=np.array([[0, 1, 2, 3, 4]]), sampled=True)
+
+
+def test_trees_without_covers_need_background_rows(parsed):
+    bare = dataclasses.replace(parsed, cover=np.zeros_like(parsed.cover))
+    with pytest.raises(ModelError, match=r"tree 0 of the model holds no cover counts.*give background rows"):
+        prepare_trees(bare)
+    expected = prepare_trees(parsed, FOREST, GROUND[:, :5]).attribute(ROWS[:, :5]).phi
+    assert (prepare_trees(bare, FOREST, GROUND[:, :5]).attribute(ROWS[:, :5]).phi == expected).all()
+
+
+def test_costs_are_of_the_right_size(parsed):
+    """Seconds cannot be asserted on a busy machine; that they grow with the work can."""
+    few = estimate_trees(parsed, LEVELS, 100)
+    assert estimate_trees(parsed, LEVELS, 10_000).seconds > few.seconds
+    assert estimate_trees(parsed, FOREST_KIND, 100).seconds > few.seconds
+    assert estimate_trees(parsed, LATTICE, 100, n_ideals=10**6, n_edges=10**7).seconds > 2 * few.seconds
+    sampled = estimate_trees(parsed, ORDERS, 10**6, n_orders=1000, sampled=True)
+    assert sampled.seconds > 5 * estimate_trees(parsed, ORDERS, 10**6, n_orders=1000).seconds
+    assert sampled.orders == 1000
+    assert estimate_trees(parsed, LEVELS, 100, 10**6).memory > few.memory + 10**7
+    lengths = path_lengths(parsed)
+    leaves = prepare_trees(parsed, background=GROUND[:, :5]).leaves
+    assert lengths.leaves.tolist() == np.bincount(np.diff(leaves.start)).tolist()
+    sets = {tuple(leaves.feature[a:b]) for a, b in itertools.pairwise(leaves.start)}
+    assert lengths.sets.sum() == len(sets)

@@ -51,33 +51,33 @@ def test_containers(background, frame):
         frame.to_numpy().tolist(),
         tuple(map(tuple, frame.to_numpy())),
     ):
-        codes = background.encode(rows)
+        codes = background.read(rows)
         assert codes.tolist() == CODES
         assert codes.dtype.kind == "i"
-    assert background.encode(frame.iloc[1]).tolist() == [CODES[1]]
-    assert background.encode(frame.iloc[1].to_list()).tolist() == [CODES[1]]
-    assert background.encode(frame.iloc[1].to_numpy()).tolist() == [CODES[1]]
-    assert background.encode(frame.iloc[:0]).shape == (0, 5)
-    assert background.encode(frame.set_index(pd.Index(["x", "x", "y"]))).tolist() == CODES
+    assert background.read(frame.iloc[1]).tolist() == [CODES[1]]
+    assert background.read(frame.iloc[1].to_list()).tolist() == [CODES[1]]
+    assert background.read(frame.iloc[1].to_numpy()).tolist() == [CODES[1]]
+    assert background.read(frame.iloc[:0]).shape == (0, 5)
+    assert background.read(frame.set_index(pd.Index(["x", "x", "y"]))).tolist() == CODES
 
 
 def test_decode_is_the_inverse(background, frame):
-    labels = background.decode(background.encode(frame))
+    labels = background.labels(background.read(frame))
     assert labels.dtype == object
     assert labels.tolist() == frame.to_numpy().tolist()
-    assert background.decode(np.array(CODES).reshape(1, 3, 5)).shape == (1, 3, 5)
+    assert background.labels(np.array(CODES).reshape(1, 3, 5)).shape == (1, 3, 5)
 
 
 def test_numbers_and_booleans_match_what_reads_the_same(background, frame):
     other = frame.assign(flag=[1, 0, 1], count=["2", "0", "1"], alarm=[False, True, True])
-    assert background.encode(other).tolist() == CODES
+    assert background.read(other).tolist() == CODES
     other = frame.assign(flag=[1.0, 0.0, 1.0], count=[2.0, 0.0, 1.0], alarm=np.array([False, True, True], dtype=object))
-    assert background.encode(other).tolist() == CODES
+    assert background.read(other).tolist() == CODES
     numeric = DiscreteBackground(
         DiscreteNetwork(("u", "v"), ((0, 1), (10, 20)), ((), ()), (np.full(2, 0.5), np.full(2, 0.5)))
     )
-    assert numeric.encode(np.array([[1, 10], [0, 20]])).tolist() == [[1, 0], [0, 1]]
-    assert numeric.encode(np.array([[1.0, 10.0]], dtype=np.float32)).tolist() == [[1, 0]]
+    assert numeric.read(np.array([[1, 10], [0, 20]])).tolist() == [[1, 0], [0, 1]]
+    assert numeric.read(np.array([[1.0, 10.0]], dtype=np.float32)).tolist() == [[1, 0]]
 
 
 def test_nothing_is_guessed():
@@ -93,13 +93,13 @@ def test_nothing_is_guessed():
 
 def test_unknown_state(background, frame):
     with pytest.raises(UnknownStateError) as caught:
-        background.encode(frame.assign(smoker=["no", "yes", "sometimes"]))
+        background.read(frame.assign(smoker=["no", "yes", "sometimes"]))
     assert str(caught.value) == "row 2: 'sometimes' is not a state of feature 'smoker'; known states: 'no', 'yes'"
     with pytest.raises(UnknownStateError, match="row 0: 7 is not a state of feature 'count'; known states: 0, 1, 2"):
-        background.encode(frame.assign(count=[7, 1, 1]))
+        background.read(frame.assign(count=[7, 1, 1]))
     # an unused category is not a value
     spare = frame.assign(smoker=pd.Categorical(frame.smoker, categories=["maybe", "yes", "no"]))
-    assert background.encode(spare).tolist() == CODES
+    assert background.read(spare).tolist() == CODES
 
 
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT])
@@ -108,26 +108,26 @@ def test_missing_values(background, frame, missing):
     rows.loc[1, "level"] = missing
     for container in (rows, rows.to_numpy()):
         with pytest.raises(RowsError, match=r"row 1 has no value \(NaN\) for feature 'level'"):
-            background.encode(container)
+            background.read(container)
     with pytest.raises(RowsError, match=r"row 2 .* 'smoker'"):
-        background.encode(frame.assign(smoker=pd.Categorical(["no", "yes", None])))
+        background.read(frame.assign(smoker=pd.Categorical(["no", "yes", None])))
 
 
 def test_columns_must_fit(background, frame):
     with pytest.raises(RowsError, match=r"column\(s\) missing: smoker, alarm"):
-        background.encode(frame.drop(columns=["smoker", "alarm"]))
+        background.read(frame.drop(columns=["smoker", "alarm"]))
     with pytest.raises(RowsError, match=r"surplus column\(s\): shoe"):
-        background.encode(frame.assign(shoe=42))
+        background.read(frame.assign(shoe=42))
     with pytest.raises(RowsError, match=r"surplus column\(s\): target \(target: in the network, but no feature\)"):
-        background.encode(frame.assign(target="a"))
+        background.read(frame.assign(target="a"))
     with pytest.raises(RowsError, match="'flag' occurs more than once"):
-        background.encode(pd.concat([frame, frame[["flag"]]], axis=1))
+        background.read(pd.concat([frame, frame[["flag"]]], axis=1))
     with pytest.raises(RowsError, match=r"shape \(3, 4\) do not fit 5 features"):
-        background.encode(frame.to_numpy()[:, :4])
+        background.read(frame.to_numpy()[:, :4])
     with pytest.raises(RowsError, match="different lengths"):
-        background.encode([["low", "no", "1", 1, "True"], ["low"]])
+        background.read([["low", "no", "1", 1, "True"], ["low"]])
     with pytest.raises(RowsError, match="do not fit"):
-        background.encode(np.zeros((2, 3, 5)))
+        background.read(np.zeros((2, 3, 5)))
 
 
 def test_a_million_rows(background):
@@ -136,4 +136,4 @@ def test_a_million_rows(background):
     frame = pd.DataFrame(
         {name: pd.Categorical.from_codes(codes[:, v], list(map(str, STATES[v]))) for v, name in enumerate(NAMES)}
     )
-    np.testing.assert_array_equal(background.encode(frame), codes)
+    np.testing.assert_array_equal(background.read(frame), codes)

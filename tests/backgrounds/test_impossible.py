@@ -31,16 +31,16 @@ def impossible_rows(problem):
 
 def test_rows_are_checked_with_a_minimal_contradiction(wet):
     with pytest.raises(ImpossibleEvidenceError, match="row 1 is impossible") as caught:
-        wet().check_rows(np.array([[0, 0, 1, 0], [1, 0, 1, 1]]))
+        wet().check(np.array([[0, 0, 1, 0], [1, 0, 1, 1]]))
     message = str(caught.value)
     assert "n0='s1', n1='s0'." in message
     assert "n2" not in message
     assert "n3" not in message
     assert "impossible='relax'" in message
-    with pytest.raises(ImpossibleEvidenceError, match=r"row monday is impossible under the network \(1 more like it\)"):
-        wet().check_rows(np.array([[1, 0, 0, 0], [0, 1, 0, 0]]), row_labels=["monday", "tuesday"])
-    wet().check_rows(np.array([[0, 0, 1, 0], [1, 1, 1, 1]]))
-    wet(impossible="relax").check_rows(np.array([[1, 0, 0, 0]]))
+    with pytest.raises(ImpossibleEvidenceError, match=r"row 0 is impossible under the network \(1 more like it\)"):
+        wet().check(np.array([[1, 0, 0, 0], [0, 1, 0, 0]]))
+    wet().check(np.array([[0, 0, 1, 0], [1, 1, 1, 1]]))
+    wet(impossible="relax").check(np.array([[1, 0, 0, 0]]))
 
 
 def test_queries_raise_on_impossible_evidence(wet):
@@ -60,7 +60,7 @@ def test_contradictions_are_minimal(seed):
     rows = impossible_rows(problem)
     for row in rows[:: max(1, len(rows) // 5)]:
         with pytest.raises(ImpossibleEvidenceError) as caught:
-            problem.background.check_rows(row[None])
+            problem.background.check(row[None])
         named = [v for v, name in enumerate(problem.background.features) if f"{name}=" in str(caught.value)]
         assert p_of(problem, row, named) == 0
         for v in named:
@@ -142,7 +142,7 @@ def test_unsigned_codes(wet):
 
 def test_codes_are_checked(wet):
     with pytest.raises(UnknownStateError, match="row 1: 2 is not a state code of feature 'n0'"):
-        wet().check_rows(np.array([[0, 0, 0, 0], [2, 0, 0, 0]]))
+        wet().check(np.array([[0, 0, 0, 0], [2, 0, 0, 0]]))
     with pytest.raises(UnknownStateError, match="-2"):
         wet().log_probability(np.array([[0, 0, 0, -2]]))
     with pytest.raises(UnknownStateError, match="70000"):

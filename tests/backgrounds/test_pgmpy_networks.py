@@ -40,7 +40,7 @@ def test_agrees_with_variable_elimination(name, target):
         for v in asked:
             vectors[v] = rng.integers(0, 2, (1, background.cardinalities[v])).astype(float)
         got = background.expectations(evidence, vectors, term)[0, 0]
-        labels = background.decode(row[None])[0]
+        labels = background.labels(row[None])[0]
         factor = engine.query(
             [features[v] for v in asked], evidence={features[v]: labels[v] for v in members}, show_progress=False
         )

@@ -113,7 +113,7 @@ def test_seeds_decide_what_is_sampled_and_nothing_else(pair):
 def test_backends_agree(kind):
     """Exact ones to the last digits, sampled ones within their errors, for each form of model."""
     table = example_table(kind, 4)
-    options = {"feature_names": list(FEATURES), "n_orders": 20, "n_draws": 2000, "seed": 0}
+    options = {"feature_names": list(FEATURES), "n_orders": 400, "n_draws": 2000, "seed": 0}
     for form in {form_of(backend) for k, backend in BACKEND_PAIRS if k is kind}:
         explain = partial(AsymmetricExplainer, model_for(form, kind), kind.example(), **options)
         able = [candidate.name for candidate in explain().plan(table).candidates if candidate.runnable]

@@ -1,16 +1,19 @@
 """What an attack found: each case gave a wrong value, a crash or a broken promise once."""
 
 import io
+import tracemalloc
 
 import numpy as np
 import pandas as pd
 import pytest
+import shap
 from sklearn.linear_model import LinearRegression
 
 from shap_asv import AsymmetricExplainer
 from shap_asv.backends import coalitionwise
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
-from shap_asv.errors import PersistenceError
+from shap_asv.backgrounds.independent import IndependentColumns
+from shap_asv.errors import MethodNotApplicableError, PersistenceError
 from shap_asv.explainer.execution import find_equal_rows
 from shap_asv.values import agreement
 
@@ -189,3 +192,107 @@ def test_the_expected_value_asks_the_model_no_more_than_the_call_does():
         assert expected == pytest.approx(0.6**6)
         np.testing.assert_allclose(explanation.base_values, expected)
         assert sum(asked) == 2**6
+
+
+def many_states(n_states):
+    """A root of so many states, and a coin that knows which half of them it is in."""
+    shares = np.linspace(1.0, 2.0, n_states)
+    shares /= shares.sum()
+    coin = np.where(np.arange(n_states) < n_states // 2, 0.2, 0.7)
+    tables = (shares, np.stack([1 - coin, coin]))
+    network = DiscreteNetwork(("x0", "x1"), (tuple(range(n_states)), (0, 1)), ((), (0,)), tables)
+    return network, shares, coin
+
+
+def test_seventy_thousand_states_of_a_linear_model():
+    """Evidence was cast to 16 bits: state 65535 became -1, which stands for a free feature, and nobody noticed."""
+    network, shares, coin = many_states(70_000)
+    X = pd.DataFrame({"x0": [0, 69_999, 35_000, 1], "x1": [0, 1, 1, 0]})
+    model = LinearRegression().fit(X, 0.001 * X["x0"] + 2.0 * X["x1"])
+    rows = pd.DataFrame({"x0": [65_535, 32_767, 32_768, 69_999, 5], "x1": [1, 0, 1, 0, 1]})
+    explainer = AsymmetricExplainer(model, network, algorithm="ideals x linear")
+    explanation = explainer(rows)
+    base = shares @ (0.001 * np.arange(70_000) + 2.0 * coin)
+    given_root = 0.001 * rows["x0"] + 2.0 * coin[rows["x0"]]
+    everything = 0.001 * rows["x0"] + 2.0 * rows["x1"]
+    np.testing.assert_allclose(explanation.base_values, base, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(explanation.values[:, 0], given_root - base, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(explanation.values[:, 1], everything - given_root, rtol=0, atol=1e-9)
+
+
+def test_forty_thousand_states_by_monte_carlo():
+    """Codes past 32767 raised nonsense about negative codes."""
+    network, shares, coin = many_states(40_000)
+
+    def model(X):
+        table = np.asarray(X, dtype=float)
+        return np.sqrt(table[:, 0]) + 3.0 * table[:, 1]
+
+    rows = pd.DataFrame({"x0": [39_999, 32_768, 7], "x1": [0, 1, 1]})
+    explainer = AsymmetricExplainer(
+        model, network, feature_names=["x0", "x1"], algorithm="ideals x monte_carlo", n_draws=2000, seed=0
+    )
+    explanation = explainer(rows, silent=True)
+    given_root = np.sqrt(rows["x0"]) + 3.0 * coin[rows["x0"]]
+    base = shares @ (np.sqrt(np.arange(40_000)) + 3.0 * coin)
+    expected = np.stack([given_root - base, np.sqrt(rows["x0"]) + 3.0 * rows["x1"] - given_root], axis=1)
+    assert (np.abs(explanation.values - expected) <= 5 * explanation.error_std + 1e-9).all()
+    assert explanation.error_std.max() < 2.0
+
+
+def peak_of(action):
+    """Bytes that were held at most during the action, as Python and numpy count them."""
+    tracemalloc.start()
+    try:
+        action()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("n_draws", "call"),
+    [(200_000, {}), (20_000, {"batch_size": 600_000}), (500, {}), (40_000, {"batch_size": 5000})],
+    ids=["draws", "batches", "plain", "small batches"],
+)
+@pytest.mark.parametrize("kind", ["network", "columns"])
+def test_planned_memory_of_draws(kind, n_draws, call):
+    """With 200,000 draws 3.5 MiB were planned and 52 taken: neither draws nor batches were looked at."""
+    network, names = coins(5)
+    given = network if kind == "network" else IndependentColumns(pd.DataFrame(np.eye(5), columns=names))
+    options = {"feature_names": names, "n_draws": n_draws, "algorithm": "ideals x monte_carlo", "seed": 0}
+    explainer = AsymmetricExplainer(total, given, **options)
+    rows = pd.DataFrame([[0, 1, 0, 1, 1]], columns=names)
+    AsymmetricExplainer(total, given, **{**options, "n_draws": 2})(rows, silent=True)  # what is loaded once
+    problem = explainer._known_execution().problem
+    settings = explainer._settings(problem, batch_size=call.get("batch_size", "auto"))
+    planned = explainer._known_execution().plan(settings, 1).chosen.estimate.memory
+    taken = peak_of(lambda: explainer(rows, silent=True, **call))
+    assert taken / 2 <= planned, f"planned {planned / 2**20:.1f} MiB, taken {taken / 2**20:.1f}"
+    assert planned <= 8 * taken + 2**23, f"planned {planned / 2**20:.1f} MiB, taken {taken / 2**20:.1f}"
+
+
+@pytest.mark.parametrize("n_rows", [2000, 60_000])
+@pytest.mark.parametrize("batch_size", ["auto", 1_000_000])
+def test_planned_memory_of_background_rows(n_rows, batch_size):
+    matrix = np.random.default_rng(0).normal(size=(n_rows, 4))
+    explainer = AsymmetricExplainer(total, shap.maskers.Independent(matrix, max_samples=n_rows))
+    explainer(matrix[:1])
+    problem = explainer._known_execution().problem
+    planned = explainer._known_execution().plan(explainer._settings(problem, batch_size=batch_size), 1)
+    taken = peak_of(lambda: explainer(matrix[:1], batch_size=batch_size, silent=True))
+    memory = planned.chosen.estimate.memory
+    assert taken / 2 <= memory <= 8 * taken + 2**23, f"planned {memory / 2**20:.1f} MiB, taken {taken / 2**20:.1f}"
+
+
+def test_batches_that_do_not_fit_are_refused():
+    """``batch_size=20_000_000`` went past ``memory_limit``."""
+    network, names = coins(6)
+    options = {"feature_names": names, "algorithm": "ideals x monte_carlo", "n_draws": 10**6, "memory_limit": 2**28}
+    explainer = AsymmetricExplainer(total, network, **options)
+    with pytest.raises(MethodNotApplicableError, match=r"needs .* GiB, the limit is 256 MiB: raise memory_limit="):
+        explainer(np.zeros((1, 6), dtype=int), batch_size=20_000_000)
+    matrix = np.zeros((1000, 15))
+    explainer = AsymmetricExplainer(total, matrix, algorithm="ideals x marginal", memory_limit=2**28)
+    with pytest.raises(MethodNotApplicableError, match=r"needs .* GiB, the limit is 256 MiB: raise memory_limit="):
+        explainer(matrix[:1], batch_size=20_000_000)

@@ -199,3 +199,16 @@ def test_takes_a_causal_order_and_needs_a_graph():
     assert reached(axes[0], "Cancer") == {"Xray", "Dyspnoea"}
     with pytest.raises(CausalGraphError, match="needs the graph"):
         plots.causal_graph(two_explanations(nodes(CANCER)), show=False)
+
+
+def test_edges_of_a_mixture_are_as_wide_as_they_are_certain():
+    from shap_asv.orders.uncertain import read_causal_graphs
+
+    graphs = [([("a", "b"), ("b", "c")], 3), ([("b", "a"), ("b", "c")], 1)]
+    mixture = read_causal_graphs(graphs)
+    (ax,) = plots.causal_graph(two_explanations(["a", "b", "c"])["ASV"], order=mixture, show=False)
+    widths = [patch.get_linewidth() for patch in ax.patches if patch.get_gid() == "arrows"]
+    assert len(widths) == 2  # a -> b in three of four graphs, b -> c in all; b -> a would close a cycle
+    assert widths[0] / widths[1] == pytest.approx((0.4 + 2.6 * 0.75) / 3.0)
+    (ax,) = plots.causal_graph(two_explanations(["a", "b", "c"])["ASV"], order=mixture.orders[0], show=False)
+    assert len([patch for patch in ax.patches if patch.get_gid() == "arrows"]) == 1

@@ -61,7 +61,7 @@ def test_nothing_lies_on_anything_else(n, edges):
     for (u, v), route in layout.routes.items():
         np.testing.assert_allclose(route[0], [layout.x[u], layout.y[u]])
         np.testing.assert_allclose(route[-1], [layout.x[v], layout.y[v]])
-        assert layout.layer[u] < layout.layer[v]
+        assert layout.x[u] < layout.x[v]
         assert (np.diff(route[:, 0]) > -1e-9).all(), "an arrow goes back"
         points = curves(route)
         for w in set(range(n)) - {u, v}:

@@ -30,6 +30,7 @@ UNIFORM = "tests/orders/test_sampling.py::test_draws_are_uniform"
 QUESTION = "tests/reliability/test_properties.py::test_every_further_question"
 EXACT = "tests/explainer/test_exact.py"
 COVER = "tests/explainer/test_sampling.py"
+TREES = "tests/backends/test_trees_exact.py"
 
 
 @dataclass(frozen=True)
@@ -203,6 +204,44 @@ MUTANTS = (
         "    return w / w.sum()",
         "    return np.full(k, 1 / k)",
         (f"{EXACT}::test_explicit_orders_with_weights",),
+    ),
+    Mutant(
+        "trees, lattice: equal shadows are not added up",
+        "backends/trees/weight_kernel.py",
+        "cells[shadow[order.edge_source[e]]] += order.edge_weight[e]",
+        "cells[shadow[order.edge_source[e]]] = order.edge_weight[e]",
+        (
+            f"{TREES}::test_equal_to_all_orders",
+            "tests/backends/test_trees_kernels.py::test_steps_are_the_distribution_of_restricted_orders",
+        ),
+    ),
+    Mutant(
+        "trees, forest: clocks without subtree sizes",
+        "backends/trees/orderings.py",
+        "size[parent[v]] += size[v]",
+        "size[parent[v]] += 0",
+        (f"{TREES}::test_equal_to_all_orders",),
+    ),
+    Mutant(
+        "trees, levels: later levels forgotten on long paths",
+        "backends/trees/deep_kernel.py",
+        "phi[shift + j] *= later * (p - ratio[first + j])",
+        "phi[shift + j] *= p - ratio[first + j]",
+        (f"{TREES}::test_paths_through_fourteen_features",),
+    ),
+    Mutant(
+        "trees: a background row counted on the wrong side of a threshold",
+        "backends/trees/ground_kernel.py",
+        "if low > 0 and rows[low - 1] >= 0:",
+        "if low > 1 and rows[low - 1] >= 0:",
+        (f"{TREES}::test_equal_to_all_orders",),
+    ),
+    Mutant(
+        "trees: missing values go left at every node",
+        "backends/trees/leaf_kernel.py",
+        "if nodes.nan_left[parent] != is_left:",
+        "if not is_left:",
+        (f"{TREES}::test_equal_to_all_orders",),
     ),
     Mutant(
         "forest algorithm: subtree size off by one",

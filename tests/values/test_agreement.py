@@ -65,7 +65,7 @@ def test_the_model_is_asked_once_about_each_state_that_can_occur():
 
 def test_through_the_explainer_by_name():
     problem = make_problem(7, n=6, latent=1)
-    rows = DiscreteBackground(problem.network(), problem.features).decode(problem.rows(np.random.default_rng(1), 3))
+    rows = DiscreteBackground(problem.network(), problem.features).labels(problem.rows(np.random.default_rng(1), 3))
     results = [
         AsymmetricExplainer(black_box, problem.network(), feature_names=problem.features, algorithm=name)(rows)
         for name in ("ideals x table", "ideals x agreement")
@@ -83,7 +83,7 @@ def test_main_effects_ask_the_model_nothing_new():
         calls.append(len(table))
         return black_box(table)
 
-    rows = DiscreteBackground(problem.network(), problem.features).decode(problem.rows(np.random.default_rng(1), 3))
+    rows = DiscreteBackground(problem.network(), problem.features).labels(problem.rows(np.random.default_rng(1), 3))
     explainer = AsymmetricExplainer(
         counting, problem.network(), feature_names=problem.features, algorithm="ideals x agreement"
     )
@@ -139,7 +139,7 @@ def test_progress_is_shown_where_it_takes_long(silent, monkeypatch):
     background = DiscreteBackground(problem.network(), problem.features)
     predictor = read_model(black_box, problem.features, background.states)
     AsymmetricExplainer(black_box, problem.network(), feature_names=problem.features, algorithm="ideals x agreement")(
-        background.decode(problem.rows(np.random.default_rng(0), 1)), silent=silent
+        background.labels(problem.rows(np.random.default_rng(0), 1)), silent=silent
     )
     ours = [entry for entry in shown if entry[1] == background.size]
     assert {disable for disable, _, _ in ours} == {silent}

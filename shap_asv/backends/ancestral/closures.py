@@ -27,7 +27,7 @@ from shap_asv.backends.contract import Attribution
 from shap_asv.backends.pace import Report, keep_silent, paced, part_of
 from shap_asv.backends.weight_columns import Columns
 from shap_asv.backgrounds.contract import Terms
-from shap_asv.backgrounds.grouping import number_rows
+from shap_asv.backgrounds.grouping import number_rows, row_keys
 from shap_asv.models.products import SumOfProducts
 from shap_asv.orders import CausalOrder
 from shap_asv.values.contract import blocks
@@ -103,7 +103,8 @@ def estimate_entries(
         local = {int(v): i for i, v in enumerate(members)}
         edges = np.array([(local[p], local[int(v)]) for v in members for p in parents[v]], dtype=np.intp).reshape(-1, 2)
         children = sp.csr_array((np.ones(len(edges)), tuple(edges.T)), shape=(len(members), len(members)))
-        inside = _distinct(prefixes[:, members])
+        subsets = prefixes[:, members]
+        inside = subsets[np.unique(row_keys(np.packbits(subsets, axis=1)), return_index=True)[1]]
         active = inside & ((children @ (~inside).T.astype(float)).T > 0)
         functions = products.terms[term, members]
         alive = [np.count_nonzero(products.vectors[v][g]) for v, g in zip(members, functions, strict=True)]
@@ -112,13 +113,6 @@ def estimate_entries(
         ideals.append(count)
         sizes.append(len(members))
     return float(np.mean(entries)), float(np.mean(ideals)), float(np.mean(sizes))
-
-
-def _distinct(sets: np.ndarray) -> np.ndarray:
-    """Distinct rows of bool (k, n), as bits: numpy compares rows field by field, which takes long where many agree."""
-    packed = np.ascontiguousarray(np.packbits(sets, axis=1))
-    keys = packed.view(np.dtype((np.void, packed.shape[1]))).reshape(-1)
-    return sets[np.unique(keys, return_index=True)[1]]
 
 
 def _random_prefixes(

@@ -10,7 +10,7 @@ is its parent and the table is its CPT; when the causal forest is denser than th
 Messages of a term are tabulated over contexts, so a row meets the message of v at one index, ``row_contexts[row, v]``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,6 +77,21 @@ class ForestLayout:
         return index
 
 
+def parents_obstacle(
+    network: DiscreteNetwork, feature_nodes: Sequence[int], admits: Callable[[int, int], bool], otherwise: str
+) -> str | None:
+    """The first network parent of a feature that is not a feature that ``admits(parent, feature)``, as a sentence."""
+    feature_of = {node: i for i, node in enumerate(feature_nodes)}
+    for v, node in enumerate(feature_nodes):
+        name = network.names[node]
+        for p in network.parents[node]:
+            if p not in feature_of:
+                return f"the network node {network.names[p]} is not a feature but a cause of the feature {name}"
+            if not admits(feature_of[p], v):
+                return f"{network.names[p]} is a parent of {name} in the network but {otherwise}"
+    return None
+
+
 def forest_applicable(
     network: DiscreteNetwork, feature_nodes: tuple[int, ...], order_parents: Sequence[Sequence[int]]
 ) -> str | None:
@@ -108,17 +123,16 @@ def forest_applicable(
         if len(causes) > 1:
             listed = ", ".join(name[c] for c in causes)
             return f"the causal graph is not a forest: {name[i]} has {len(causes)} causes ({listed})"
-    feature_of = {node: i for i, node in enumerate(feature_nodes)}
     order, parent = _preorder([causes[0] if causes else -1 for causes in order_parents])
     position = np.argsort(order)
-    size = _subtree_sizes(parent)
-    for i, node in enumerate(feature_nodes):
-        for p in network.parents[node]:
-            if p not in feature_of:
-                return f"the network node {network.names[p]} is not a feature but a cause of the feature {name[i]}"
-            above = position[feature_of[p]]
-            if not above < position[i] < above + size[above]:
-                return f"{network.names[p]} is a parent of {name[i]} in the network but does not precede it causally"
+    last = position + _subtree_sizes(parent)[position]
+
+    def precedes(u: int, v: int) -> bool:
+        return bool(position[u] < position[v] < last[u])
+
+    obstacle = parents_obstacle(network, feature_nodes, precedes, "does not precede it causally")
+    if obstacle is not None:
+        return obstacle
     node_cards = network.cardinalities
     cards = [node_cards[node] for node in feature_nodes]
     contexts = _context_sets(network, feature_nodes, order_parents)

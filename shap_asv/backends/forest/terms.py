@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shap_asv.backends.forest.layout import ForestLayout
+from shap_asv.backgrounds.grouping import row_keys
 from shap_asv.models.products import SumOfProducts
 
 
@@ -68,7 +69,7 @@ def group_forest_terms(layout: ForestLayout, products: SumOfProducts) -> TermGro
     closure = np.unpackbits(by_feature, axis=1, count=len(terms)).view(bool)
     packed = np.ascontiguousarray(np.packbits(closure, axis=0).T)
     if len(terms):
-        _, first, group = np.unique(_as_keys(packed), return_index=True, return_inverse=True)
+        _, first, group = np.unique(row_keys(packed), return_index=True, return_inverse=True)
     else:
         first, group = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     by_group = np.argsort(group, kind="stable")
@@ -101,7 +102,7 @@ def _merge(terms: np.ndarray, products: SumOfProducts) -> tuple[np.ndarray, np.n
     terms, coefficients = terms[kept], coefficients[kept]
     if len(terms) == 0:
         return terms, coefficients
-    _, first, back = np.unique(_as_keys(terms), return_index=True, return_inverse=True)
+    _, first, back = np.unique(row_keys(terms), return_index=True, return_inverse=True)
     if len(first) == len(terms):
         return terms, coefficients
     total = np.zeros((len(first), coefficients.shape[1]))
@@ -116,11 +117,6 @@ def _scale(layout: ForestLayout, products: SumOfProducts, terms: np.ndarray) -> 
         if (largest != 1).any():
             scale *= largest[terms[:, v]]
     return np.where(scale > 0, scale, 1.0)
-
-
-def _as_keys(rows: np.ndarray) -> np.ndarray:
-    """Each row as one sortable key."""
-    return rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).reshape(-1)
 
 
 def _measure(layout: ForestLayout, closure: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

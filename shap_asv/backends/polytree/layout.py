@@ -1,10 +1,13 @@
 """A causal polytree and its network: neighbours, CPTs by causes, trees, closures of terms and what connects them."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 
 import numpy as np
 
+from shap_asv.backends.forest.layout import parents_obstacle
 from shap_asv.backends.polytree.times import TimeModel
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 
@@ -90,14 +93,7 @@ def polytree_applicable(
 
     It can when the transitive reduction of the causal order has no undirected cycle, and every network parent of a
     feature is a feature and one of its direct causes. Network nodes that are not features may hang below features.
-
-    Parameters
-    ----------
-    network : DiscreteNetwork
-    feature_nodes : tuple of int
-        The network node of each feature.
-    order_parents : sequence of sequences of int
-        For each feature, the features that cause it, in the transitive reduction of the causal order.
+    Arguments as for :func:`shap_asv.backends.forest.layout.forest_applicable`.
 
     Examples
     --------
@@ -117,20 +113,14 @@ def polytree_applicable(
                     f"{name[u]} and {name[v]}"
                 )
             component[component == component[u]] = component[v]
-    feature_of = {node: i for i, node in enumerate(feature_nodes)}
-    cards = network.cardinalities
-    for v, node in enumerate(feature_nodes):
-        for p in network.parents[node]:
-            if p not in feature_of:
-                return f"the network node {network.names[p]} is not a feature but a cause of the feature {name[v]}"
-            if feature_of[p] not in order_parents[v]:
-                return f"{network.names[p]} is a parent of {name[v]} in the network but none of its direct causes"
-        entries = cards[node]
-        for u in order_parents[v]:
-            entries *= cards[feature_nodes[u]]
+    obstacle = parents_obstacle(network, feature_nodes, lambda u, v: u in order_parents[v], "none of its direct causes")
+    if obstacle is not None:
+        return obstacle
+    cards = [network.cardinalities[node] for node in feature_nodes]
+    for v, causes in enumerate(order_parents):
+        entries = math.prod([cards[v], *(cards[u] for u in causes)])
         if entries > TABLE_LIMIT:
-            count = len(order_parents[v])
-            return f"{name[v]} has {count} causes: a table of {entries:,} entries (at most {TABLE_LIMIT:,})"
+            return f"{name[v]} has {len(causes)} causes: a table of {entries:,} entries (at most {TABLE_LIMIT:,})"
     return None
 
 
@@ -158,15 +148,9 @@ def lay_out(
         table = np.broadcast_to(table.reshape(*shape, cards[v]), (*(cards[u] for u in parents[v]), cards[v]))
         tables.append(np.ascontiguousarray(table))
     ancestors = np.eye(n, dtype=bool)
-    waiting = np.array([len(causes) for causes in parents])
-    ready = [v for v in range(n) if waiting[v] == 0]
-    while ready:
-        v = ready.pop()
-        for c in children[v]:
-            ancestors[:, c] |= ancestors[:, v]
-            waiting[c] -= 1
-            if waiting[c] == 0:
-                ready.append(c)
+    for v in TopologicalSorter(dict(enumerate(parents))).static_order():
+        for u in parents[v]:
+            ancestors[:, v] |= ancestors[:, u]
     _, tree, sizes = np.unique(component, return_inverse=True, return_counts=True)
     frozen = tuple(tuple(effects) for effects in children)
     return PolytreeLayout(

@@ -24,9 +24,8 @@ import numpy as np
 from shap_asv.backends.polytree.times import (
     Cuts,
     Density,
-    DownOperators,
+    EdgeOperators,
     TimeModel,
-    UpOperators,
     down_operators,
     gap_integrals,
     up_operators,
@@ -80,7 +79,7 @@ class Operators:
 
     def __init__(self, times: TimeModel, cuts: Cuts) -> None:
         self.times, self.cuts = times, cuts
-        self._known: dict[tuple[int, int, bool], UpOperators | DownOperators] = {}
+        self._known: dict[tuple[int, int, bool], EdgeOperators] = {}
         self._arrival: dict[int, np.ndarray] = {}
         self._presence: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self._lock = Lock()
@@ -88,10 +87,10 @@ class Operators:
     def __reduce__(self) -> tuple[Any, ...]:
         return Operators, (self.times, self.cuts)  # what was worked out is worked out again
 
-    def up(self, effect: int, cause: int) -> UpOperators:
+    def up(self, effect: int, cause: int) -> EdgeOperators:
         return self._find(effect, cause, up_operators, True)
 
-    def down(self, cause: int, effect: int) -> DownOperators:
+    def down(self, cause: int, effect: int) -> EdgeOperators:
         return self._find(cause, effect, down_operators, False)
 
     def arrival(self, x: int) -> np.ndarray:
@@ -127,11 +126,11 @@ class _Timeless:
 
     cuts = Cuts(np.zeros(1), np.ones(1), np.zeros(1), np.zeros((2, 0)), np.zeros((2, 0)), np.zeros((2, 0, 1)))
 
-    def up(self, effect: int, cause: int) -> UpOperators:
-        return UpOperators(np.zeros((1, 1, 1)), np.ones((1, 1)), np.ones((1, 2, 1)))
+    def up(self, effect: int, cause: int) -> EdgeOperators:
+        return EdgeOperators(np.zeros((1, 1, 1)), np.ones((1, 1)), np.ones((1, 2, 1)))
 
-    def down(self, cause: int, effect: int) -> DownOperators:
-        return DownOperators(np.ones((1, 2, 1)), np.zeros((1, 1)), np.ones((1, 1, 1)))
+    def down(self, cause: int, effect: int) -> EdgeOperators:
+        return EdgeOperators(np.ones((1, 2, 1)), np.zeros((1, 1)), np.ones((1, 1, 1)))
 
 
 Messages = dict[tuple[int, int], Message]

@@ -22,10 +22,7 @@ See ``docs/forest-algorithm.md``.
 """
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from dataclasses import dataclass, field
-from threading import Event
 
 import numpy as np
 
@@ -103,26 +100,19 @@ class PreparedPolytree:
         """Whether a row has the same bits whatever rows come with it: not so in numpy's matrix products."""
         return False
 
-    def attributions(self, codes: np.ndarray, *, n_threads: int = 1, report: Report = keep_silent) -> np.ndarray:
+    def attributions(self, codes: np.ndarray, *, report: Report = keep_silent) -> np.ndarray:
         """Attributions (r, n, k) of rows of codes (r, n)."""
         codes = np.asarray(codes)
         out = np.zeros((len(codes), self.layout.n_features, self.products.n_outputs))
         if len(codes) == 0:
             return out
         groups = self.layout.closures_of(self.products.terms)
-        stopped = Event()
-        with ThreadPoolExecutor(max_workers=n_threads) if n_threads > 1 else nullcontext() as pool:
-            run = map if pool is None else pool.map
-            try:
-                parts = run(lambda group: self._attribute_group(group[0], group[1], codes, stopped), groups)
-                for done, ((_, closure), part) in enumerate(zip(groups, parts, strict=True), start=1):
-                    out[:, closure] += part
-                    report(done / len(groups))
-            finally:
-                stopped.set()  # after Ctrl-C the threads are not waited for any longer than one block of lanes
+        for done, (terms, closure) in enumerate(groups, start=1):
+            out[:, closure] += self._attribute_group(terms, closure, codes)
+            report(done / len(groups))
         return out
 
-    def _attribute_group(self, terms: np.ndarray, closure: np.ndarray, codes: np.ndarray, stopped: Event) -> np.ndarray:
+    def _attribute_group(self, terms: np.ndarray, closure: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Attributions (r, |A|, k) of terms with one closure A; rows that agree on A are computed once."""
         cards = self.layout.cards
         of_row, chosen = number_rows([(codes[:, v], cards[v]) for v in closure], len(codes))
@@ -143,7 +133,6 @@ class PreparedPolytree:
                     (n_cuts, n_points),
                 )
                 for start in range(0, len(lanes), step)
-                if not stopped.is_set()
             ]
         )
         coefficients = self.products.coefficients[terms]

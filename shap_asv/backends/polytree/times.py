@@ -113,11 +113,14 @@ def _binomials(n: int) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class UpOperators:
-    """From an effect u to its cause v: averages over u's time given v's.
+class EdgeOperators:
+    """Averages over the time of one end u of an edge, given the time of the other end v.
 
-    ``below`` (T, Q, Q): v below the cut, u below it. ``escape`` (T, Q): v below the cut, probability that u is above.
-    ``above`` (T, Q + 1, Q): both above; the last row is for v at the cut.
+    ``below`` holds for both below the cut, ``above`` for both above it, (T, Q, Q) each. Where the cut lies between
+    them, ``escape`` (T, Q) is the probability of that: from an effect u up to its cause v, that u is above although v
+    is below; from a cause u down to its effect v, that u is below although v is above.
+    The side that v can reach from the cut itself (``above`` on the way up, ``below`` on the way down) has a row more,
+    (T, Q + 1, Q): the last one is for v at the cut.
     """
 
     below: np.ndarray
@@ -129,24 +132,7 @@ class UpOperators:
         return self.below.nbytes + self.escape.nbytes + self.above.nbytes
 
 
-@dataclass(frozen=True, eq=False)
-class DownOperators:
-    """From a cause u to its effect v: averages over u's time given v's.
-
-    ``below`` (T, Q + 1, Q): both below the cut; the last row is for v at the cut. ``escape`` (T, Q): v above the cut,
-    probability that u is below. ``above`` (T, Q, Q): v above the cut, u above it.
-    """
-
-    below: np.ndarray
-    escape: np.ndarray
-    above: np.ndarray
-
-    @property
-    def n_bytes(self) -> int:
-        return self.below.nbytes + self.escape.nbytes + self.above.nbytes
-
-
-def up_operators(density: Density, cuts: Cuts) -> UpOperators:
+def up_operators(density: Density, cuts: Cuts) -> EdgeOperators:
     """Averages over the time of an effect with this density, given the time of its cause. O(T Q (N + Q))."""
     under, over = gap_integrals(density, cuts)
     mass_under, mass_over = under.sum(axis=-1), over.sum(axis=-1)  # (T, Q + 1): Lagrange polynomials sum to one
@@ -154,14 +140,14 @@ def up_operators(density: Density, cuts: Cuts) -> UpOperators:
     rest = _from_right(under)[:, 1:]  # from each point to the cut
     left = _from_right(mass_under)[:, 1:] + total_over[:, None]
     tail = _from_right(over)
-    return UpOperators(
+    return EdgeOperators(
         _share(rest, left),
         _share(np.broadcast_to(total_over[:, None], left.shape), left),
         np.roll(_share(tail, _from_right(mass_over)), -1, axis=1),  # from the cut itself comes last
     )
 
 
-def down_operators(density: Density, cuts: Cuts) -> DownOperators:
+def down_operators(density: Density, cuts: Cuts) -> EdgeOperators:
     """Averages over the time of a cause with this density, given the time of its effect. O(T Q (N + Q))."""
     under, over = gap_integrals(density, cuts)
     mass_under, mass_over = under.sum(axis=-1), over.sum(axis=-1)
@@ -169,7 +155,7 @@ def down_operators(density: Density, cuts: Cuts) -> DownOperators:
     head = np.cumsum(under, axis=1)
     before = np.cumsum(over, axis=1)[:, :-1]  # from the cut to each point
     right = total_under[:, None] + np.cumsum(mass_over, axis=1)[:, :-1]
-    return DownOperators(
+    return EdgeOperators(
         _share(head, np.cumsum(mass_under, axis=1)),
         _share(np.broadcast_to(total_under[:, None], right.shape), right),
         _share(before, right),

@@ -18,7 +18,7 @@ from shap_asv.backends.trees.leaves import Leaves, find_leaves
 from shap_asv.backends.trees.long_paths import add_long_paths
 from shap_asv.backends.trees.orderings import LEVELS, Ordering, order_by_list, order_by_precedence
 from shap_asv.backends.trees.tables import Tables, build_tables
-from shap_asv.errors import BudgetExceededError, RowsError
+from shap_asv.errors import BudgetExceededError, ModelError, OrdersError, RowsError
 from shap_asv.models.ensembles import FloatEnsemble
 from shap_asv.orders import CausalOrder
 from shap_asv.strata import group_of_draws
@@ -124,22 +124,27 @@ class TreeAttributor:
 
     @property
     def table_bits(self) -> int:
-        closed = self.orderings[0].kind == LEVELS and not self.grounds.n_rows
-        return TABLE_BITS if closed else WIDE_TABLE_BITS
+        """Features of a path up to which there are tables: a matter of the ensemble and the order, never of rows."""
+        if self.orderings[0].kind != LEVELS or self.grounds.n_rows:
+            return WIDE_TABLE_BITS
+        # with a closed form at hand, tables pay only while they can be kept
+        cells = np.cumsum([d * 2**d * count for d, count in enumerate(np.bincount(np.diff(self.leaves.start)))])
+        return max(0, min(TABLE_BITS, int(np.searchsorted(8 * cells, KEPT_BYTES, side="right")) - 1))
 
     def _tables(self, order: Ordering, tabulated: int) -> Iterator[Tables]:
         """Tables of the first leaves, some at a time; kept for the next call where they are few."""
         if self._kept:
             yield from self._kept
             return
-        kept, size = [], 0
+        kept: list[Tables] = []
+        keeping = len(self.orderings) == 1
         for tables in build_tables(self.leaves, order, self.grounds, tabulated):
-            size += tables.phi.nbytes
             kept.append(tables)
-            if size > KEPT_BYTES or len(self.orderings) > 1:
-                kept = [None]
+            if not keeping or sum(some.phi.nbytes for some in kept) > KEPT_BYTES:
+                keeping = False
+                kept.clear()
             yield tables
-        if None not in kept:
+        if keeping:
             self._kept.extend(kept)
 
 
@@ -185,6 +190,8 @@ def prepare_trees(
     """
     coding = code_ensemble(ensemble)
     n = ensemble.n_columns
+    if background is None:
+        check_covers(ensemble)
     orderings, sizes = make_orderings(n, order, orders, order_weights, sampled, ideal_limit)
     # levels have to be runs of places on a path
     rank = np.argsort(np.argsort(orderings[0].level * n + np.arange(n))).astype(np.int64)
@@ -211,6 +218,16 @@ def prepare_trees(
     return TreeAttributor(coding, leaves, orderings, sizes, grounds, base)
 
 
+def check_covers(ensemble: FloatEnsemble) -> None:
+    """ModelError for trees that hold no cover counts at all (a node without any is fine)."""
+    bare = np.flatnonzero((ensemble.left[ensemble.roots] >= 0) & ~(ensemble.cover[ensemble.roots] > 0))
+    if len(bare):
+        raise ModelError(
+            f"tree {bare[0]} of the model holds no cover counts, so that there is no path-dependent expectation; give "
+            f"background rows instead"
+        )
+
+
 def make_orderings(
     n: int,
     order: CausalOrder | None,
@@ -223,9 +240,15 @@ def make_orderings(
     if orders is None:
         if order is None:
             order = CausalOrder(tuple(range(n)), ((),) * n)
+        if order.n_features != n:
+            raise OrdersError(f"the causal order has {order.n_features} features, the model has {n} columns")
         return (order_by_precedence(order, ideal_limit),), None
+    if np.shape(orders)[1:] != (n,):
+        raise OrdersError(f"orders must be an integer array (orders, {n}), not of shape {np.shape(orders)}")
     if not sampled:
         return (order_by_list(orders, order_weights),), None
+    if len(orders) < 2:
+        raise OrdersError("a standard error needs at least two sampled orders")
     n_groups = min(N_GROUPS, len(orders))
     group = group_of_draws(len(orders), n_groups)
     groups = tuple(order_by_list(orders[group == g]) for g in range(n_groups))

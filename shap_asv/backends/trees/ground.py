@@ -33,15 +33,16 @@ class Grounds:
         if self._kept:
             yield from self._kept
             return
-        kept, size = [], 0
+        kept: list[Any] = []
+        keeping = True
         for start in range(0, self.n_rows, BLOCK):
             ground = self._block(self.codes[:, start : start + BLOCK])
-            size += ground.words.nbytes
             kept.append(ground)
-            if size > KEPT_BYTES:
-                kept = [None]  # too much: made anew each time
+            if not keeping or sum(some.words.nbytes for some in kept) > KEPT_BYTES:
+                keeping = False  # too much: made anew each time
+                kept.clear()
             yield ground
-        if None not in kept:
+        if keeping:
             self._kept.extend(kept)
 
     def _block(self, codes: np.ndarray) -> Any:

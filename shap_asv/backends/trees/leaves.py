@@ -58,19 +58,16 @@ def find_leaves(coding: Coding, rank: np.ndarray) -> tuple[Leaves, np.ndarray]:
     )
     n_leaves = int(leaf.sum())
     room = 2 * len(mask)  # both children of a categorical node have a row each
-    paths = Paths(
-        *[np.zeros(size, dtype=np.int64) for size in (n_leaves, n_leaves + 1, entries)],
-        *[np.zeros(entries, dtype=dtype) for dtype in (np.int32, np.int32, bool, np.int64, np.float64)],
-        np.zeros(room, dtype=bool),
+    paths = Paths._make(
+        [np.zeros(size, dtype=np.int64) for size in (n_leaves, n_leaves + 1, entries)]
+        + [np.zeros(entries, dtype=dtype) for dtype in (np.int32, np.int32, bool, np.int64, np.float64)]
+        + [np.zeros(room, dtype=bool)]
     )
     _, used = walk_paths(nodes, ensemble.roots, rank, coding.nan_code, state, paths)
     end = paths.start[-1]
-    leaves = Leaves(
-        paths.start,
-        *[array[:end] for array in paths[2:8]],
-        ensemble.values[paths.node],
-        paths.allowed[:used],
-        coding.nan_code,
+    entry_arrays = [array[:end] for array in paths[2:8]]
+    leaves = Leaves._make(
+        [paths.start, *entry_arrays, ensemble.values[paths.node], paths.allowed[:used], coding.nan_code]
     )
     return _by_features(leaves)
 
@@ -101,4 +98,5 @@ def _by_features(leaves: Leaves) -> tuple[Leaves, np.ndarray]:
     taken = np.concatenate([[0], np.cumsum(lengths[order])]).astype(np.int64)
     entries = np.repeat(leaves.start[order] - taken[:-1], lengths[order]) + np.arange(taken[-1])
     arrays = [array[entries] for array in leaves[1:7]]
-    return Leaves(taken, *arrays, np.ascontiguousarray(leaves.values[order]), leaves.allowed, leaves.nan_code), free
+    values = np.ascontiguousarray(leaves.values[order])
+    return Leaves._make([taken, *arrays, values, leaves.allowed, leaves.nan_code]), free

@@ -14,6 +14,10 @@ MOST_STEPS = 1 << 21
 MOST_IDEALS, WIDEST = 1 << 17, 62
 
 
+#: Numbers of a lattice, or of listed orders, that one compiled call may read.
+MOST_READ = 1 << 29
+
+
 class StepLister:
     """``w_D(i, B)`` of one order, for many D; owns the room that the kernels work in."""
 
@@ -34,14 +38,16 @@ class StepLister:
         self._shadow = np.zeros(order.member.shape[1], dtype=np.int64)
         self._cells = np.zeros(1 << CELL_BITS)
         if order.kind == FOREST:
-            self._walk = Walk(
-                order.parent,
-                order.size,
-                order.topological,
-                *[np.zeros(n, dtype=np.int64) for _ in range(3)],
-                *[np.zeros(MOST_IDEALS, dtype=np.int64) for _ in range(2)],
-                np.zeros(MOST_IDEALS),
+            by_feature = [np.zeros(n, dtype=np.int64) for _ in range(3)]
+            by_ideal = [np.zeros(MOST_IDEALS, dtype=np.int64) for _ in range(2)]
+            self._walk = Walk._make(
+                [order.parent, order.size, order.topological, *by_feature, *by_ideal, np.zeros(MOST_IDEALS)]
             )
+
+    def sets_at_once(self) -> int:
+        """How many sets may be listed in one compiled call, which nothing can interrupt."""
+        each = self.order.member.size + len(self.order.edge_weight) + self.order.rank.size
+        return max(1, MOST_READ // max(1, each))
 
     def list(self, leaves: Leaves, which: np.ndarray) -> tuple[int, Any]:
         """Steps of the sets of the leaves ``which``: how many of the sets had room, and a Steps for these.

@@ -34,7 +34,7 @@ def build_tables(leaves: Leaves, order: Ordering, grounds: Grounds, n_leaves: in
         sets = np.flatnonzero(opens[first:last]) + first
         if not opens[first]:
             sets = np.concatenate([[first], sets])
-        n_sets, steps = lister.list(leaves, sets)
+        n_sets, steps = lister.list(leaves, sets[: lister.sets_at_once()])
         if n_sets < len(sets):
             last, sets = int(sets[n_sets]), sets[:n_sets]
         yield _build(leaves, order, grounds, (first, last), sets, steps)

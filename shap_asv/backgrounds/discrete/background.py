@@ -22,12 +22,7 @@ from shap_asv.backgrounds.discrete.joint import feature_factors, feature_joint, 
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.discrete.questions import checked_evidence, checked_terms
 from shap_asv.backgrounds.discrete.validation import checked_network
-from shap_asv.errors import (
-    ImpossibleEvidenceError,
-    ShapAsvError,
-    UnknownFeatureError,
-    UnknownMethodError,
-)
+from shap_asv.errors import ImpossibleEvidenceError, ShapAsvError, UnknownFeatureError, UnknownMethodError
 
 JOINT_LIMIT = 1 << 25
 
@@ -59,7 +54,7 @@ class DiscreteBackground:
     ...     tables=(np.array([0.75, 0.25]), np.array([[1.0, 0.0], [0.0, 1.0]])),
     ... )
     >>> background = DiscreteBackground(rain_and_grass)
-    >>> background.encode([["yes", "yes"]]).tolist()
+    >>> background.read([["yes", "yes"]]).tolist()
     [[1, 1]]
     >>> it_rains = (np.array([[1.0, 1.0], [0.0, 1.0]]), np.array([[1.0, 1.0]]))
     >>> background.expectations(np.array([[-1, -1], [-1, 1]]), it_rains, np.array([[1, 0]])).tolist()
@@ -144,17 +139,33 @@ class DiscreteBackground:
         return f"conditional on a Bayesian network of {self.n_nodes} nodes{latent}"
 
     def read(self, table: Any) -> np.ndarray:
-        return self.encode(table)
+        """State codes int32 (r, n) of rows of labels: a DataFrame (columns by name, any order), a Series, or an array
+        in feature order.
+
+        A column too many, too few or without a value is a RowsError, a value that is not a state an UnknownStateError.
+        """
+        return encode_rows(table, self.features, self.states, self.latent)
 
     def check(self, rows: np.ndarray) -> None:
-        self.check_rows(rows)
+        """Raise if a row (r, n) has probability 0, naming the row and a minimal set of contradictory values.
+
+        Where a whole row is possible, so is every coalition of it. Nothing is raised with ``impossible="relax"``.
+        """
+        rows = self._checked_evidence(rows)
+        if self.impossible == "relax":
+            return
+        failing = np.flatnonzero(np.isneginf(self._log_probability(rows)))
+        if len(failing):
+            first = int(failing[0])
+            raise ImpossibleEvidenceError(self._contradiction(rows[first], f"row {first}", len(failing)))
 
     def inputs(self, rows: np.ndarray) -> np.ndarray:
         """Codes: a model of states is read together with its states."""
         return rows
 
     def labels(self, rows: np.ndarray) -> np.ndarray:
-        return self.decode(rows)
+        """Labels of codes (..., n), as an object array of the same shape."""
+        return decode_codes(rows, self.states)
 
     def probe(self) -> np.ndarray:
         """Every state of every feature once; such rows need not be possible."""
@@ -164,20 +175,6 @@ class DiscreteBackground:
     def __repr__(self) -> str:
         unseen = f", {len(self.latent)} latent" if self.latent else ""
         return f"DiscreteBackground({self.n_features} features{unseen}, {self.size} joint states)"
-
-    # --- labels and codes -------------------------------------------------------------------------------------
-
-    def encode(self, rows: Any) -> np.ndarray:
-        """State codes int32 (r, n) of rows of labels: a DataFrame (columns by name, any order), a Series, or an array
-        in feature order.
-
-        A column too many, too few or without a value is a RowsError, a value that is not a state an UnknownStateError.
-        """
-        return encode_rows(rows, self.features, self.states, self.latent)
-
-    def decode(self, codes: np.ndarray) -> np.ndarray:
-        """Labels of codes (..., n), as an object array of the same shape."""
-        return decode_codes(codes, self.states)
 
     # --- conditioning -----------------------------------------------------------------------------------------
 
@@ -323,20 +320,6 @@ class DiscreteBackground:
             yield np.broadcast_to(block, shape).reshape(-1)
 
     # --- impossible evidence ----------------------------------------------------------------------------------
-
-    def check_rows(self, codes: np.ndarray, row_labels: Sequence[Any] | None = None) -> None:
-        """Raise if a row (r, n) has probability 0, naming the row and a minimal set of contradictory values.
-
-        Where a whole row is possible, so is every coalition of it. Nothing is raised with ``impossible="relax"``.
-        """
-        codes = self._checked_evidence(codes)
-        if self.impossible == "relax":
-            return
-        rows = np.flatnonzero(np.isneginf(self._log_probability(codes)))
-        if len(rows):
-            first = int(rows[0])
-            label = first if row_labels is None else row_labels[first]
-            raise ImpossibleEvidenceError(self._contradiction(codes[first], f"row {label}", len(rows)))
 
     def _contradiction(self, evidence: np.ndarray, what: str, count: int) -> str:
         culprits = minimal_contradiction(self._log_probability, evidence)

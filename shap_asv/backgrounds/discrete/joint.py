@@ -1,7 +1,7 @@
 """The joint distribution of the features as one table, for networks small enough to hold it."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -38,13 +38,9 @@ def feature_factors(network: DiscreteNetwork, feature_nodes: Sequence[int], limi
     """Tables whose product is ``P(x_F)``: latent nodes are eliminated one by one, smallest product first."""
     cards = network.cardinalities
     factors: list[Factor] = [((v, *network.parents[v]), network.tables[v]) for v in range(network.n_nodes)]
-    latent = set(range(network.n_nodes)) - set(feature_nodes)
-    while latent:
-        scopes = {v: {u for variables, _ in factors if v in variables for u in variables} for v in latent}
-        v = min(latent, key=lambda u: (math.prod(cards[w] for w in scopes[u]), -u))
-        latent.remove(v)
-        _check_size([cards[u] for u in scopes[v]], limit)
-        axes = (v, *sorted(scopes[v] - {v}))
+    for v, scope in _latent_scopes(network, feature_nodes):
+        _check_size([cards[u] for u in scope], limit)
+        axes = (v, *sorted(scope - {v}))
         product = np.ones(tuple(cards[u] for u in axes))
         for variables, table in factors:
             if v in variables:
@@ -58,16 +54,21 @@ def feature_factors(network: DiscreteNetwork, feature_nodes: Sequence[int], limi
 def largest_product(network: DiscreteNetwork, feature_nodes: tuple[int, ...]) -> int:
     """Entries of the largest table that :func:`feature_factors` makes, without making it; 0 without latent nodes."""
     cards = network.cardinalities
+    scopes = _latent_scopes(network, feature_nodes)
+    return max((math.prod(cards[u] for u in scope) for _, scope in scopes), default=0)
+
+
+def _latent_scopes(network: DiscreteNetwork, feature_nodes: Sequence[int]) -> Iterator[tuple[int, frozenset[int]]]:
+    """Latent nodes in the order of their elimination, smallest product first, and the variables of that product."""
+    cards = network.cardinalities
     scopes = [frozenset((v, *network.parents[v])) for v in range(network.n_nodes)]
     latent = set(range(network.n_nodes)) - set(feature_nodes)
-    largest = 0
     while latent:
         joined = {v: frozenset().union(*(scope for scope in scopes if v in scope)) for v in latent}
         v = min(latent, key=lambda u: (math.prod(cards[w] for w in joined[u]), -u))
         latent.remove(v)
-        largest = max(largest, math.prod(cards[u] for u in joined[v]))
+        yield v, joined[v]
         scopes = [scope for scope in scopes if v not in scope] + [joined[v] - {v}]
-    return largest
 
 
 def joint_given(factors: Sequence[Factor], fixed: Mapping[int, int], free: Sequence[int]) -> np.ndarray | float:

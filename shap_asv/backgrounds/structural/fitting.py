@@ -30,6 +30,8 @@ from shap_asv.backgrounds.table_columns import Column
 from shap_asv.errors import MechanismError
 
 FEW_VALUES = 12
+#: More rows than these make a fit slower and hardly better; a root keeps all its values.
+MOST_ROWS = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +59,10 @@ def fit_node(
     design = Design.learn(parents, [cause.kind for cause in causes])
     if not design.variables or (column.kind.category and len(np.unique(values)) < 2):
         return _scored_root(values, column, seed)
+    if len(values) > MOST_ROWS:
+        some = np.sort(np.random.default_rng([seed, 1]).choice(len(values), MOST_ROWS, replace=False))
+        values, parents = values[some], parents[some]
+        design = Design.learn(parents, [cause.kind for cause in causes])
     if column.kind.category:
         return _fit_category(values, parents, column, causes, design, how, seed)
     known = np.isfinite(values)

@@ -153,6 +153,7 @@ class StructuralModel:
         in the table on average) are drawn as one of these; other numbers stay within the range of the table and a
         quarter of it to either side. Causes that never change are ignored, a constant column is drawn as that constant.
         A node whose causes do not help on held-out rows (a table of ten rows, say) is drawn from its own distribution.
+        Candidates are compared on at most 3,000 rows, and the chosen one is fitted to at most 20,000, taken at random.
 
         Examples
         --------

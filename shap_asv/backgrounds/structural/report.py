@@ -41,7 +41,8 @@ class NodeReport:
 
 @dataclass(frozen=True, eq=False)
 class MechanismReport:
-    """The nodes of a fitted structural model, causes first; print it, or take :meth:`to_frame`.
+    """The nodes of a fitted structural model, causes first; print it, take :meth:`to_frame`, or draw it with
+    :func:`shap_asv.plots.mechanisms`.
 
     Scores are of held-out rows: CRPS for numbers (in the units of the column), log score for categories. ``PIT`` is the
     largest distance between the distribution of the place of each held-out value in its predicted distribution and the
@@ -87,9 +88,3 @@ class MechanismReport:
             "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines
         ]
         return "\n".join([rows[0], "  ".join("-" * width for width in widths), *rows[1:]])
-
-    def plot(self, **options: object) -> object:
-        """PIT histograms, one per node; see :func:`shap_asv.plots.mechanisms`."""
-        from importlib import import_module
-
-        return import_module("shap_asv.plots").mechanisms(self, **options)

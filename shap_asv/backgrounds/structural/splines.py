@@ -12,6 +12,7 @@ one per pair, whatever m is.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -20,7 +21,7 @@ from shap_asv.backgrounds.structural.design import Design, Variable
 
 MAIN_KNOTS, PAIR_KNOTS = 12, 6
 MAIN_CELLS, PAIR_CELLS = 256, 48
-MOST_PAIRS = 10
+MOST_PAIRS = 15
 MAIN_PENALTIES = (1e-2, 1.0, 1e2, 1e4)
 PAIR_PENALTIES = (1e-1, 1e1, 1e3, 1e6)
 
@@ -253,18 +254,27 @@ class SmoothFit:
 
         Degrees of freedom count 1.2 times, which keeps the criterion from following noise now and then.
         """
-        from scipy.linalg import cho_factor, cho_solve
+        from scipy.linalg import cho_solve
 
         n = len(target)
         moment, square = self.matrix.T @ target, float(np.sum(target**2))
         best, chosen = np.inf, (MAIN_PENALTIES[-1], PAIR_PENALTIES[-1])
+        for penalty, factor, freedom in self._factors:
+            b = cho_solve(factor, moment)
+            rss = max(square - 2 * float(np.sum(b * moment)) + float(np.sum(b * (self.gram @ b))), 0.0)
+            error = n * rss / max(n - 1.2 * freedom, 1e-9) ** 2
+            if error < best:
+                best, chosen = error, penalty
+        return chosen
+
+    @cached_property
+    def _factors(self) -> list[tuple[tuple[float, float], tuple[np.ndarray, bool], float]]:
+        """(penalty, factor of its system, degrees of freedom): none of them depends on a target."""
+        from scipy.linalg import cho_factor, cho_solve
+
+        found = []
         for main in MAIN_PENALTIES:
             for pair in PAIR_PENALTIES if self.basis.pairs else PAIR_PENALTIES[-1:]:
                 factor = cho_factor(self._system((main, pair)))
-                b = cho_solve(factor, moment)
-                freedom = float(np.trace(cho_solve(factor, self.gram)))
-                rss = max(square - 2 * float(np.sum(b * moment)) + float(np.sum(b * (self.gram @ b))), 0.0)
-                error = n * rss / max(n - 1.2 * freedom, 1e-9) ** 2
-                if error < best:
-                    best, chosen = error, (main, pair)
-        return chosen
+                found.append(((main, pair), factor, float(np.trace(cho_solve(factor, self.gram)))))
+        return found

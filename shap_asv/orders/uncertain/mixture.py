@@ -23,14 +23,12 @@ from shap_asv.errors import ApproximationWarning, CausalGraphError, OrdersError,
 from shap_asv.orders import reading
 from shap_asv.orders.bitsets import bits_of
 from shap_asv.orders.causal_order import CausalOrder
-from shap_asv.orders.limits import check_count, check_limit, check_sample, generator_of
+from shap_asv.orders.limits import Seed, check_count, check_limit, check_sample, generator_of
 from shap_asv.orders.uncertain.union import too_many_together, union_of_ideals
 from shap_asv.strata import spread_uniforms
 
 if TYPE_CHECKING:
     from shap_asv.orders.uncertain.partial_graph import PartialGraph
-
-Seed = int | np.random.Generator | np.random.SeedSequence | None
 
 
 @dataclass(frozen=True, repr=False)
@@ -114,6 +112,16 @@ class GraphMixture:
         return shares
 
     @cached_property
+    def ancestor_matrix(self) -> np.ndarray:
+        """Bool array (n, n), read-only: ``[i, j]`` when i is a strict ancestor of j in *every* graph.
+
+        What every ideal of the mixture respects. (It is not what the mixture is: see :meth:`common_order`.)
+        """
+        matrix = np.logical_and.reduce([order.ancestor_matrix for order in self.orders])
+        matrix.flags.writeable = False
+        return matrix
+
+    @cached_property
     def edge_certainty(self) -> dict[tuple[Hashable, Hashable], float]:
         """The share of graphs that have each edge of a transitive reduction, largest first."""
         shares: dict[tuple[Hashable, Hashable], float] = {}
@@ -121,6 +129,29 @@ class GraphMixture:
             for edge in order.edges:
                 shares[edge] = shares.get(edge, 0.0) + weight
         return dict(sorted(shares.items(), key=lambda item: -item[1]))
+
+    @property
+    def edges(self) -> tuple[tuple[Hashable, Hashable], ...]:
+        """The edges that any graph has in its transitive reduction, the most certain first; they may form cycles."""
+        return tuple(self.edge_certainty)
+
+    @cached_property
+    def topological_indices(self) -> tuple[int, ...]:
+        """One fixed sequence to list the features in: by their mean number of causes.
+
+        It is a topological order of :meth:`common_order`: what has a cause in every graph has more of them.
+        """
+        return tuple(np.argsort(self.precedence.sum(axis=0), kind="stable").tolist())
+
+    @property
+    def is_forest(self) -> bool:
+        """Whether this is one graph, and a forest: the mean over several has no such shape."""
+        return self.n_graphs == 1 and self.orders[0].is_forest
+
+    @property
+    def is_polytree(self) -> bool:
+        """Whether this is one graph, and a polytree."""
+        return self.n_graphs == 1 and self.orders[0].is_polytree
 
     def common_order(self) -> CausalOrder:
         """The partial order that all graphs share: a precedes b when it does so in every graph.
@@ -173,20 +204,13 @@ class GraphMixture:
         return known["exact"]
 
     def sample_topological_orders(
-        self,
-        n: int,
-        seed: Seed = None,
-        method: str = "auto",
-        *,
-        epsilon: float = 0.01,
-        limit: int | None = None,
-        n_groups: int | None = None,
+        self, n: int, seed: Seed = None, method: str = "auto", *, n_groups: int | None = None, **options: Any
     ) -> np.ndarray:
         """``n`` topological orders: a graph by its weight, then one of its orders, uniformly.
 
         Parameters
         ----------
-        n, seed, method, epsilon, limit
+        n, seed, method, and the options ``epsilon`` and ``limit``
             As in :meth:`CausalOrder.sample_topological_orders`, for every graph.
         n_groups : int, optional
             Deal the orders into this many consecutive, independent groups; within a group the graphs occur as nearly
@@ -213,9 +237,7 @@ class GraphMixture:
         orders = np.empty((n, self.n_features), dtype=np.int64)
         for k in np.unique(drawn).tolist():
             places = np.flatnonzero(drawn == k)
-            orders[places] = self.orders[k].sample_topological_orders(
-                len(places), rng, method, epsilon=epsilon, limit=limit
-            )
+            orders[places] = self.orders[k].sample_topological_orders(len(places), rng, method, **options)
         return orders
 
 

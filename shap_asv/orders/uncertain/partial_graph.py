@@ -12,11 +12,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
-import numpy as np
 
 from shap_asv.errors import BudgetExceededError, CausalGraphError
 from shap_asv.orders import reading
-from shap_asv.orders.limits import check_count, generator_of
+from shap_asv.orders.limits import Seed, check_count, generator_of
 from shap_asv.orders.uncertain.chordal import ChordalGraph
 from shap_asv.orders.uncertain.extensions import Extensions
 from shap_asv.orders.uncertain.orientation import Orientation
@@ -79,47 +78,14 @@ class PartialGraph:
             if name not in known:
                 raise reading.unknown_feature(name, nodes, "the graph")
         _check_joined_once(directed, undirected, bidirected)
-        for field, value in (
-            ("nodes", nodes),
-            ("directed", directed),
-            ("undirected", undirected),
-            ("bidirected", bidirected),
-        ):
-            object.__setattr__(self, field, value)
+        # a frozen class refuses assignments, not its own making
+        vars(self).update(nodes=nodes, directed=directed, undirected=undirected, bidirected=bidirected)
         causes: list[list[int]] = [[] for _ in nodes]
         for cause, effect in self._numbered(directed):
             causes[effect].append(cause)
         reading.topological_order(causes, nodes)  # a cycle is an error that shows it
 
-    @classmethod
-    def equivalence_class_of(cls, dag: Any) -> "PartialGraph":
-        """The CPDAG of a DAG: all DAGs that imply the same independences.
-
-        Examples
-        --------
-        >>> PartialGraph.equivalence_class_of(nx.DiGraph([("a", "b"), ("b", "c")]))
-        PartialGraph(3 nodes, 2 undirected edges: a - b, b - c)
-        >>> PartialGraph.equivalence_class_of(nx.DiGraph([("a", "c"), ("b", "c"), ("c", "d")]))
-        PartialGraph(4 nodes, 3 directed edges: a -> c, c -> d, b -> c)
-        """
-        nodes, edges = reading.read_graph(dag)
-        graph = cls(tuple(nodes), frozenset(edges))
-        near = {frozenset(edge) for edge in edges}
-        causes: dict[Hashable, list[Hashable]] = {node: [] for node in nodes}
-        for cause, effect in edges:
-            causes[effect].append(cause)
-        colliding = {
-            (a, c) for c, above in causes.items() for a in above for b in above if a != b and {a, b} not in near
-        }
-        rest = [edge for edge in graph.directed if edge not in colliding]
-        return cls(tuple(nodes), frozenset(colliding), _pairs(rest)).oriented()
-
     # --- facts ----------------------------------------------------------------------------------------------------
-
-    @property
-    def is_dag(self) -> bool:
-        """Whether every edge has a direction."""
-        return not self.undirected and not self.bidirected
 
     @cached_property
     def _place(self) -> dict[Hashable, int]:
@@ -188,11 +154,6 @@ class PartialGraph:
         for a, b in self._named(self._numbered(self.bidirected)):
             graph.add_edges_from([(f"{a} <-> {b}", a), (f"{a} <-> {b}", b)])
         return graph
-
-    @property
-    def hidden(self) -> tuple[str, ...]:
-        """The names of the hidden common causes that bidirected edges stand for."""
-        return tuple(f"{a} <-> {b}" for a, b in self._named(self._numbered(self.bidirected)))
 
     # --- the DAGs it stands for -----------------------------------------------------------------------------------
 
@@ -269,9 +230,7 @@ class PartialGraph:
         self.count()
         return (self._dag(state) for state in self._extensions)
 
-    def sample(
-        self, n: int, seed: int | np.random.Generator | np.random.SeedSequence | None = None
-    ) -> list["nx.DiGraph"]:
+    def sample(self, n: int, seed: Seed = None) -> list["nx.DiGraph"]:
         """``n`` independent draws from the uniform distribution on the consistent extensions.
 
         Examples
@@ -288,7 +247,7 @@ class PartialGraph:
         self,
         features: Iterable[Hashable] | None = None,
         limit: int = DEFAULT_EXTENSIONS,
-        seed: int | np.random.Generator | np.random.SeedSequence | None = None,
+        seed: Seed = None,
     ) -> "GraphMixture":
         """The mean over all DAGs of the graph, as a causal order; over ``limit`` drawn ones if there are more.
 

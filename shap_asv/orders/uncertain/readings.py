@@ -10,15 +10,13 @@ from difflib import get_close_matches
 from numbers import Real
 from typing import Any
 
-import numpy as np
-
 from shap_asv.errors import CausalGraphError, CausalGraphWarning, warn_user
 from shap_asv.orders.causal_order import CausalOrder
+from shap_asv.orders.limits import Seed
+from shap_asv.orders.reading import listed
 from shap_asv.orders.uncertain.formats import ACCEPTED, is_one_graph, read_partial_graph
 from shap_asv.orders.uncertain.mixture import GraphMixture, mixture_of_extensions
 from shap_asv.orders.uncertain.partial_graph import DEFAULT_EXTENSIONS, PartialGraph
-
-Seed = int | np.random.Generator | np.random.SeedSequence | None
 
 
 def read_causal_graphs(
@@ -149,8 +147,8 @@ def fit_to_features(
             check_typo(node, missing or list(features))
         if len(missing) == len(features):
             raise CausalGraphError(
-                f"the causal graph speaks of {_listed(graph.nodes)}, none of which is a feature; "
-                f"the features are {_listed(features)}"
+                f"the causal graph speaks of {listed(graph.nodes)}, none of which is a feature; "
+                f"the features are {listed(features)}"
             )
         lacking.update(dict.fromkeys(missing))
         besides.update(dict.fromkeys(node for node in foreign if node not in known))
@@ -161,12 +159,12 @@ def fit_to_features(
         )
     if lacking:
         warn_user(
-            f"the causal graph does not mention {_listed(list(lacking))}; taken as features without causes and effects",
+            f"the causal graph does not mention {listed(list(lacking))}; taken as features without causes and effects",
             CausalGraphWarning,
         )
     if besides:
         warn_user(
-            f"the causal graph has {_listed(list(besides))}, not a feature of the model; "
+            f"the causal graph has {listed(list(besides))}, not a feature of the model; "
             "projected out, precedence through it is kept",
             CausalGraphWarning,
         )
@@ -184,8 +182,3 @@ def check_typo(node: Hashable, features: Sequence[Hashable]) -> None:
             f"the causal graph has a node {node!r}, which is not a feature; did you mean {lower[near[0]]!r}? "
             "(Rename it if it really is another variable.)"
         )
-
-
-def _listed(names: Sequence[Any]) -> str:
-    shown = ", ".join(repr(name) for name in names[:5])
-    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 from scipy.interpolate import BSpline
+from scipy.special import expit
 
 from shap_asv.backgrounds.structural.design import Design
 from shap_asv.backgrounds.structural.forests import LeafValues
 from shap_asv.backgrounds.structural.locations import fit_smooth, fit_stepped, fit_straight
 from shap_asv.backgrounds.structural.mechanism import Empirical, Support
-from shap_asv.backgrounds.structural.noises import quantile_between
+from shap_asv.backgrounds.structural.noises import Scale, ShapedNoise, quantile_between
 from shap_asv.backgrounds.structural.splines import SmoothFit, cubic_basis
 from shap_asv.backgrounds.structural.steps import Steps, find_step
 from shap_asv.backgrounds.table_columns import ColumnKind
@@ -116,6 +117,32 @@ def test_a_forest_finds_where_the_spread_changes():
     # one draw at each of many points is the same function as many draws at one
     one_by_one = forest.draw(np.repeat([[-0.5], [0.5]], 4000, axis=0), uniforms.reshape(-1, 1, 2))
     np.testing.assert_array_equal(one_by_one.reshape(2, 4000), drawn)
+
+
+def test_shaped_noise_follows_modes_that_trade_places():
+    """Modes at -1 and 1 of probabilities that change with x; and draws rise with the uniform number."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(3000, 1))
+    upper = expit(3 * x[:, 0])
+    residuals = np.where(rng.random(3000) < upper, 1.0, -1.0) + 0.1 * rng.normal(size=3000)
+    fit = SmoothFit.prepare(Design.learn(x, [NUMBER]), x)
+    noise = ShapedNoise.learn(fit, residuals, np.ones(3000, dtype=bool))
+    at = np.array([[-1.0], [-0.3], [0.0], [0.5], [1.0]])
+    grid = (np.arange(1000) + 0.5) / 1000
+    drawn = noise.draw(at, np.broadcast_to(grid[None, :, None], (5, 1000, 1)))
+    np.testing.assert_allclose((drawn > 0).mean(axis=1), expit(3 * at[:, 0]), atol=0.06)
+    assert (np.diff(drawn, axis=1) >= 0).all()
+    assert (np.abs(np.abs(drawn) - 1) < 0.4).mean() > 0.97
+
+
+def test_scaled_noise_finds_the_spread():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(3000, 1))
+    fit = SmoothFit.prepare(Design.learn(x, [NUMBER]), x)
+    residuals = np.exp(0.8 * x[:, 0]) * rng.normal(size=3000)
+    scale = Scale.learn(fit, residuals)
+    assert scale(np.array([[1.0]]))[0] / scale(np.array([[-1.0]]))[0] == pytest.approx(np.exp(1.6), rel=0.2)
+    assert scale(np.array([[50.0]]))[0] <= np.exp(0.8 * x.max())  # held inside of what was met
 
 
 def test_a_forest_draws_training_values_of_the_leaf():

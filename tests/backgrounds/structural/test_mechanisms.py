@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 from scipy.special import ndtri
 
+from shap_asv import plots
 from shap_asv.backgrounds.structural import StructuralModel
 
 EDGES = [("x", "y"), ("c", "y"), ("x", "k"), ("c", "k"), ("x", "n"), ("x", "f")]
@@ -52,7 +53,8 @@ def test_auto_finds_curves_and_slopes():
 
 @pytest.mark.parametrize("name", ["linear", "smooth", "smooth with steps", "boosting", "forest"])
 def test_mechanisms_of_numbers_by_name(name):
-    model = StructuralModel.fit(table(300), EDGES, {"y": name}, seed=0, silent=True)
+    data = table(300)[["x", "c", "y"]]
+    model = StructuralModel.fit(data, EDGES[:2], {"y": name}, seed=0, silent=True)
     assert mechanism_of(model, "y").startswith(name)
     drawn = model.sample(500, seed=2)["y"]
     assert stats.ks_2samp(drawn, table(3000, 1)["y"]).statistic < 0.15
@@ -60,7 +62,8 @@ def test_mechanisms_of_numbers_by_name(name):
 
 @pytest.mark.parametrize("name", ["frequencies", "logistic", "smooth logistic", "rough logistic", "forest"])
 def test_mechanisms_of_categories_by_name(name):
-    model = StructuralModel.fit(table(300), EDGES, {"k": name}, seed=0, silent=True)
+    data = table(300)[["x", "c", "k"]]
+    model = StructuralModel.fit(data, EDGES[2:4], {"k": name}, seed=0, silent=True)
     assert mechanism_of(model, "k") == name
     shares = model.sample(3000, seed=2)["k"].value_counts(normalize=True)
     expected = table(3000, 1)["k"].value_counts(normalize=True)
@@ -145,22 +148,25 @@ def test_discrete_numbers_are_drawn_as_values_seen():
 
 def test_the_result_depends_on_the_seed_and_not_on_jobs():
     data = table(200)
-    one = StructuralModel.fit(data, EDGES, {"y": "forest"}, seed=4, n_jobs=1, silent=True)
-    two = StructuralModel.fit(data, EDGES, {"y": "forest"}, seed=4, n_jobs=2, silent=True)
-    other = StructuralModel.fit(data, EDGES, {"y": "forest"}, seed=5, silent=True)
+    ways = {"y": "forest", "k": "forest", "n": "smooth", "f": "logistic"}
+    one = StructuralModel.fit(data, EDGES, ways, seed=4, n_jobs=1, silent=True)
+    two = StructuralModel.fit(data, EDGES, ways, seed=4, n_jobs=2, silent=True)
+    other = StructuralModel.fit(data, EDGES, ways, seed=5, silent=True)
     pd.testing.assert_frame_equal(one.sample(100, seed=0), two.sample(100, seed=0))
     assert not one.sample(100, seed=0)["y"].equals(other.sample(100, seed=0)["y"])
     assert str(one) == str(two)
 
 
 def test_models_can_be_pickled():
-    model = StructuralModel.fit(table(200), EDGES, {"y": "forest"}, seed=4, silent=True)
+    ways = {"y": "smooth", "k": "forest", "n": "forest", "f": "logistic"}
+    model = StructuralModel.fit(table(200), EDGES, ways, seed=4, silent=True)
     again = pickle.loads(pickle.dumps(model))
     pd.testing.assert_frame_equal(model.sample(50, seed=0), again.sample(50, seed=0))
 
 
 def test_the_report_is_a_table():
-    model = StructuralModel.fit(table(300), EDGES, seed=0, silent=True)
+    ways = {"y": "smooth", "k": "forest", "n": "linear", "f": "logistic"}
+    model = StructuralModel.fit(table(300), EDGES, ways, seed=0, silent=True)
     frame = model.report().to_frame()
     assert list(frame.index) == list(model.nodes)
     assert frame.loc["y", "causes"] == "x, c"
@@ -180,7 +186,7 @@ def test_the_report_is_a_table():
     assert len(text.splitlines()) == 2 + 6
     with pytest.raises(KeyError):
         model.report()["z"]
-    axes = model.report().plot(show=False)
+    axes = plots.mechanisms(model.report(), show=False)
     assert [ax.get_title() for ax in axes] == ["y", "k", "n", "f"]
     assert "y <- x, c: " in str(model)
     assert "6 nodes" in repr(model)
@@ -212,3 +218,14 @@ def test_graphs_of_any_writing_give_the_same_model():
     ]
     for sample in samples[1:]:
         pd.testing.assert_frame_equal(samples[0], sample)
+
+
+def test_large_tables_are_learned_from_a_part_of_them(monkeypatch):
+    from shap_asv.backgrounds.structural import fitting
+
+    monkeypatch.setattr(fitting, "MOST_ROWS", 150)
+    data = table(600)[["x", "c", "y"]]
+    model = StructuralModel.fit(data, EDGES[:2], {"y": "forest"}, seed=0, silent=True)
+    assert mechanism_of(model, "x") == "empirical (600 values)"
+    held = model.mechanisms[model.nodes.index("y")].noise
+    assert held.counts.sum() == 150 * len(held.trees.trees)

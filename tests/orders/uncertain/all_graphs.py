@@ -31,5 +31,14 @@ def main(n):
     print(f"{n} nodes: {len(counts):,} graphs, {sum(map(bool, counts)):,} with extensions, {sum(counts):,} extensions")
 
 
+def equivalence_class_of(dag):
+    """The CPDAG of a DAG (all DAGs that imply the same independences): its v-structures, and what follows from them."""
+    near = {frozenset(edge) for edge in dag.edges}
+    colliding = {
+        (a, c) for c in dag for a in dag.pred[c] for b in dag.pred[c] if a != b and frozenset((a, b)) not in near
+    }
+    return PartialGraph(list(dag), colliding, set(dag.edges) - colliding).oriented()
+
+
 if __name__ == "__main__":
     main(int(sys.argv[1]))

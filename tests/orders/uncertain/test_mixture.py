@@ -210,6 +210,49 @@ def test_limits():
     assert fresh.count_ideals() == 20
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_steps_of_the_weights(seed):
+    _, graphs = random_graphs(seed, k=3)
+    mixture = GraphMixture([CausalOrder.from_edges(g, features=range(5)) for g in graphs], [1, 2, 3])
+    weights = weigh_ideals(mixture)
+    source, feature, weight = weights.steps()
+    wanted: dict = {}
+    for graph, share in zip(graphs, (1, 2, 3), strict=True):
+        orders = topological_orders(5, graph)
+        for order in orders:
+            for k, v in enumerate(order):
+                step = (frozenset(order[:k]), v)
+                wanted[step] = wanted.get(step, 0.0) + share / 6 / len(orders)
+    found = {
+        (frozenset(np.flatnonzero(weights.coalitions[s]).tolist()), int(f)): w
+        for s, f, w in zip(source, feature, weight, strict=True)
+    }
+    assert found == pytest.approx(wanted, abs=1e-12)
+    assert (np.diff(feature) >= 0).all()
+
+
+def test_shapes():
+    forest, chain = (
+        CausalOrder.from_edges(e, features=["a", "b", "c"]) for e in ([("c", "a")], [("c", "b"), ("b", "a")])
+    )
+    mixture = GraphMixture([forest, chain], [1, 3])
+    assert mixture.edges == (("b", "a"), ("c", "b"), ("c", "a"))
+    assert mixture.topological_indices == (2, 1, 0)
+    assert not mixture.is_forest
+    assert not mixture.is_polytree
+    assert GraphMixture([forest]).is_forest
+    assert GraphMixture([forest]).is_polytree
+    for seed in range(10):
+        _, graphs = random_graphs(seed, k=3)
+        mixture = GraphMixture([CausalOrder.from_edges(g, features=range(5)) for g in graphs])
+        place = {v: k for k, v in enumerate(mixture.topological_indices)}
+        assert all(place[a] < place[b] for a, b in mixture.common_order().edges)
+        assert (mixture.ancestor_matrix == mixture.common_order().ancestor_matrix).all()
+        for i, j in np.argwhere(mixture.ancestor_matrix):
+            ideals = weigh_ideals(mixture).coalitions
+            assert not (ideals[:, j] & ~ideals[:, i]).any()
+
+
 def test_methods_used():
     forest = CausalOrder.from_edges([("a", "b")], features=["a", "b", "c"])
     polytree = CausalOrder.from_edges([("a", "c"), ("b", "c")], features=["a", "b", "c"])

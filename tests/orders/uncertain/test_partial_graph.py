@@ -14,7 +14,7 @@ from shap_asv.errors import ApproximationWarning, BudgetExceededError, CausalGra
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.uncertain import PartialGraph, extensions
 from tests.oracles.partly_directed import consistent_extensions, graph_of_kinds, partly_directed_graphs
-from tests.orders.uncertain.all_graphs import check
+from tests.orders.uncertain.all_graphs import check, equivalence_class_of
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
@@ -173,7 +173,7 @@ def test_oriented_edges_are_those_that_all_extensions_share(seed):
     dag = [(int(order[a]), int(order[b])) for a, b in combinations(range(6), 2) if rng.random() < 0.5]
     graph = nx.DiGraph(dag)
     graph.add_nodes_from(range(6))
-    cpdag = PartialGraph.equivalence_class_of(graph)
+    cpdag = equivalence_class_of(graph)
     told = [edge for edge in dag if frozenset(edge) in cpdag.undirected and rng.random() < 0.3]
     rest = [edge for edge in cpdag.undirected if not {tuple(edge), tuple(edge)[::-1]} & set(told)]
     known = PartialGraph(range(6), cpdag.directed | set(told), rest).oriented()
@@ -189,7 +189,7 @@ def test_equivalence_class(seed):
     dag = [(a, b) for a, b in combinations(range(5), 2) if rng.random() < 0.6]
     graph = nx.DiGraph(dag)
     graph.add_nodes_from(range(5))
-    cpdag = PartialGraph.equivalence_class_of(graph)
+    cpdag = equivalence_class_of(graph)
     near = {frozenset(edge) for edge in dag}
     same = {
         (frozenset((a, b)), c) for a, c in dag for b, d in dag if c == d and a != b and frozenset((a, b)) not in near
@@ -229,7 +229,6 @@ def test_splitting_has_a_limit(monkeypatch):
 
 def test_hidden_common_causes():
     graph = PartialGraph("abc", [("a", "b")], (), ["ab", "bc"])
-    assert graph.hidden == ("a <-> b", "b <-> c")
     assert set(graph.to_graph().edges) == {
         ("a", "b"),
         ("a <-> b", "a"),
@@ -291,7 +290,7 @@ def test_no_consistent_extension(directed, undirected, message):
 def test_arguments():
     graph = PartialGraph("ab", undirected=["ab"])
     for ask in (lambda: graph.extensions(limit=0), lambda: graph.sample(0), lambda: graph.mixture(limit=-1)):
-        with pytest.raises(ValueError, match="is no positive integer"):
+        with pytest.raises(ValueError, match="is not a positive integer"):
             ask()
     with pytest.raises(CausalGraphError, match="undirected edges, such as a - b; extensions"):
         graph.to_graph()

@@ -152,12 +152,8 @@ class Inference:
         """
         result = np.empty((evidence.shape[1], len(terms)))
         impossible = np.zeros(evidence.shape[1], dtype=bool)
-        numbered: dict[int, list[tuple[slice, TermColumns]]] = {}
-        for where, circuit in self.circuits(evidence, np.array([table is not None for table in vectors])):
-            impossible[where] = np.isneginf(circuit.log_probability)
-            for block, columns in _term_blocks(circuit, vectors, terms, numbered):
-                compiled = self.uses_kernels(count_products(circuit, columns) * _NANOSECONDS_PER_PRODUCT)
-                evaluate_terms(circuit, columns, result[where, block], compiled)
+        for where, circuit, block, columns, compiled in self._blocks(evidence, vectors, terms, impossible):
+            evaluate_terms(circuit, columns, result[where, block], compiled)
         return result, np.flatnonzero(impossible)
 
     def expected_sums(
@@ -173,13 +169,20 @@ class Inference:
         """
         result = np.zeros((evidence.shape[1], coefficients.shape[1]))
         impossible = np.zeros(evidence.shape[1], dtype=bool)
+        for where, circuit, block, columns, compiled in self._blocks(evidence, vectors, terms, impossible):
+            result[where] += expected_sums(circuit, columns, coefficients[block], compiled)
+        return result, np.flatnonzero(impossible)
+
+    def _blocks(
+        self, evidence: np.ndarray, vectors: Sequence[np.ndarray | None], terms: np.ndarray, impossible: np.ndarray
+    ) -> Iterator[tuple[slice, Circuit, slice, TermColumns, bool]]:
+        """Blocks of evidence and of terms, and whether to run compiled; marks what is ``impossible``, in place."""
         numbered: dict[int, list[tuple[slice, TermColumns]]] = {}
         for where, circuit in self.circuits(evidence, np.array([table is not None for table in vectors])):
             impossible[where] = np.isneginf(circuit.log_probability)
             for block, columns in _term_blocks(circuit, vectors, terms, numbered):
                 compiled = self.uses_kernels(count_products(circuit, columns) * _NANOSECONDS_PER_PRODUCT)
-                result[where] += expected_sums(circuit, columns, coefficients[block], compiled)
-        return result, np.flatnonzero(impossible)
+                yield where, circuit, block, columns, compiled
 
     def paired_expectations(
         self, evidence: np.ndarray, vectors: Sequence[np.ndarray | None], terms: np.ndarray
