@@ -311,7 +311,7 @@ class AsymmetricExplainer(shap.Explainer):
         arguments = self._constructor_arguments()
         features = list(self._known_execution().problem.background.features)
         arguments.update(orders=None, weights=None, causal_graph=edgeless_order(features))
-        if self._distribution.named:
+        if self._distribution.named or self._distribution.of_model:
             arguments["feature_names"] = features
         return type(self)(**arguments)
 
