@@ -139,7 +139,7 @@ class AsymmetricExplainer(shap.Explainer):
         data: Any = None,
         feature_perturbation: str = "auto",
     ) -> None:
-        masker = read_masker(masker, data, feature_perturbation)
+        masker, values = read_masker(masker, values, data, feature_perturbation)
         self.data, self.feature_perturbation = None, "auto"  # the masker says it now
         check_options(
             masker, causal_graph, link, orders, weights, algorithm, impossible, order_method, seed, n_jobs, tolerance

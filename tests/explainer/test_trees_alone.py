@@ -396,6 +396,10 @@ def test_words_of_tree_explainer(small):
     model, X = small
     same = AsymmetricExplainer(model, data=X[:9], feature_perturbation="interventional")
     np.testing.assert_array_equal(same(X[:3]).values, AsymmetricExplainer(model, X[:9])(X[:3]).values)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # nothing to say about what a table is for: shap's words say it
+        AsymmetricExplainer(model, data=X[:9], causal_graph=GRAPHS["dag"])
+        AsymmetricExplainer(model, X[:9], GRAPHS["dag"], feature_perturbation="interventional")
     alone = AsymmetricExplainer(model, feature_perturbation="tree_path_dependent")
     np.testing.assert_array_equal(alone(X[:3]).values, AsymmetricExplainer(model)(X[:3]).values)
     np.testing.assert_array_equal(same.symmetric()(X[:3]).values, same(X[:3]).values)
