@@ -132,6 +132,17 @@ def test_without_edges_it_is_tree_explainer_over_rows(case, table):
     np.testing.assert_allclose(ours.base_values, expected, rtol=0, atol=precision)
 
 
+def test_the_rows_are_those_that_shap_takes(table):
+    X, labels = table
+    model = RandomForestRegressor(3, max_depth=4, random_state=0).fit(X, labels)
+    for background, n_rows in [(X, 100), (shap.maskers.Independent(X, max_samples=240), 240)]:
+        explainer = AsymmetricExplainer(model, background)
+        assert f"marginal over {n_rows} background rows" in str(explainer.plan(3))
+        theirs = shap.TreeExplainer(model, background)(X[:3])
+        np.testing.assert_allclose(explainer(X[:3]).values, theirs.values, rtol=0, atol=1e-6)
+        np.testing.assert_allclose(explainer(X[:3]).base_values, theirs.base_values, rtol=0, atol=1e-6)
+
+
 def test_values_add_up_to_the_models_own_output(case, table):
     model, _, _ = case
     X = table[0][:30]
