@@ -9,6 +9,7 @@ import pandas as pd
 
 from shap_asv.errors import ExplanationError, ShapAsvWarning, UnknownMethodError, warn_user
 from shap_asv.orders import CausalOrder
+from shap_asv.orders.uncertain import GraphMixture
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +20,7 @@ class Comparison:
     ----------
     explanations : dict of str to shap.Explanation
         ``"SHAP"`` first, then ``"ASV"``, then what was added.
-    order : CausalOrder or None
+    order : CausalOrder, GraphMixture or None
         Features are listed causes first.
 
     Examples
@@ -40,7 +41,7 @@ class Comparison:
     """
 
     explanations: Mapping[str, Any]
-    order: CausalOrder | None = None
+    order: CausalOrder | GraphMixture | None = None
 
     def __post_init__(self) -> None:
         missing = [name for name in ("SHAP", "ASV") if name not in self.explanations]

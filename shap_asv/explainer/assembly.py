@@ -22,6 +22,7 @@ from shap_asv.models.outputs import choose_call
 from shap_asv.models.plain import read_plain_model
 from shap_asv.models.predictor import read_model
 from shap_asv.orders import CausalOrder
+from shap_asv.orders.uncertain import GraphMixture
 
 Link = Callable[[np.ndarray], np.ndarray]
 
@@ -61,6 +62,7 @@ class Arguments:
     impossible: str = "raise"
     link: Link | None = None
     linearize_link: bool = True
+    seed: int | None = None
 
     @property
     def graph_of_positions(self) -> bool:
@@ -97,12 +99,12 @@ def assemble(arguments: Arguments, features: Sequence[str], table: Table | None 
     predictor = _read_predictor(arguments, background, probe)
     if predictor.products is None:
         check_repeatable(predictor.predict, np.array(probe), np.array(probe[::-1]))
-    order: CausalOrder | None = None
+    order: CausalOrder | GraphMixture | None = None
     given = given_weights = None
     if arguments.orders is not None:
         given, given_weights = read_orders(arguments.orders, arguments.weights, background.features)
     elif arguments.causal_graph is not None:
-        order = read_causal_graph(arguments.causal_graph, background.features, background.latent)
+        order = read_causal_graph(arguments.causal_graph, background.features, background.latent, arguments.seed)
     else:
         order = own_order(background)
     link = None if arguments.link is None else CheckedLink(arguments.link)

@@ -25,8 +25,10 @@ from shap_asv.explainer.options import check_options, check_positive, check_whol
 from shap_asv.explainer.persistence import load_explainer, save_explainer
 from shap_asv.explainer.rows import Table, any_row, display_names, fit_rows, read_table, shown_rows
 from shap_asv.explainer.selection import select_outputs
+from shap_asv.explainer.sensitivities import measure_sensitivity
 from shap_asv.explanation import build_explanation
 from shap_asv.planning import Budget, Plan, check_room
+from shap_asv.sensitivity import Sensitivity
 
 
 class AsymmetricExplainer(shap.Explainer):
@@ -43,8 +45,9 @@ class AsymmetricExplainer(shap.Explainer):
     masker : pgmpy network, StructuralModel, GaussianModel, ConditionalTable, ndarray, DataFrame or shap masker
         The background distribution. A network gives conditional expectations, and its nodes that are not features are
         latent: summed out. A table is what ``values`` says; what was fitted to it is kept as ``explainer.masker``.
-    causal_graph : networkx.DiGraph, pgmpy DAG, list of (cause, effect), or CausalOrder, optional
-        By default the network's own graph; with a matrix, no constraint at all (ordinary Shapley values).
+    causal_graph : networkx.DiGraph, pgmpy DAG, list of (cause, effect), CausalOrder, ..., optional
+        By default the network's own graph; with a matrix, no constraint at all (ordinary Shapley values). A graph with
+        undirected edges (PDAG, 0/1 matrix) is the mean over its DAGs, a list of graphs or (graph, weight) over those.
     link : callable
         Applied to the expected output, from ``shap.links``. With a network, ``nu(S) = link(E[M | e_S])``.
     algorithm : str
@@ -155,14 +158,11 @@ class AsymmetricExplainer(shap.Explainer):
         self._distribution: Distribution = kind_of(settled.masker).read(settled.masker, self.masker)
         self.values, self.silent = settled_values(values, self._distribution), silent
         self.causal_graph = settled.causal_graph
-        self.algorithm = algorithm
-        self.seed = seed
-        self.encoder = encoder
-        self.model_output = model_output
+        self.algorithm, self.seed = algorithm, seed
+        self.encoder, self.model_output = encoder, model_output
         self.orders, self.weights = orders, weights
         self.n_orders, self.n_draws, self.tolerance = n_orders, n_draws, tolerance
-        self.impossible = impossible
-        self.order_method = order_method
+        self.impossible, self.order_method = impossible, order_method
         self.budget, self.memory_limit, self.ideal_limit = budget, memory_limit, ideal_limit
         self.n_jobs = n_jobs
         self._expected_value: Any = None
@@ -309,9 +309,20 @@ class AsymmetricExplainer(shap.Explainer):
         asv = self(X, **call)
         return Comparison({"SHAP": self.symmetric()(X, **call), "ASV": asv}, self.causal_order)
 
+    def sensitivity(self, X: Any, graphs: Any = "edges", outputs: Any = None, silent: bool = False) -> Sensitivity:
+        """How far the values of X depend on the causal graph, each coalition evaluated once for all graphs.
+
+        ``graphs`` are all that differ from the given one in one edge (flipped, dropped or added), or any that
+        ``causal_graph=`` takes: a list, (graph, weight) pairs, a PDAG for its DAGs.
+        """
+        table = read_table(X)
+        execution = self._execution_for(table)
+        settings, encoded = self._settings(execution.problem), self.encoder is not None
+        return measure_sensitivity(execution, table, settings, graphs, self.causal_graph, encoded, outputs, silent)
+
     @property
     def causal_order(self) -> Any:
-        """The :class:`CausalOrder` of the features (None when explicit orders are given)."""
+        """The :class:`CausalOrder` or :class:`GraphMixture` of the features (None when explicit orders are given)."""
         return self._known_execution().problem.order
 
     # --- saving -----------------------------------------------------------------------------------------------
@@ -356,6 +367,7 @@ class AsymmetricExplainer(shap.Explainer):
             self.impossible,
             None if _is_identity(self.link) else self.link,
             self.linearize_link,
+            self._entropy,
         )
 
     def _executing(self, problem: Problem) -> Execution:
