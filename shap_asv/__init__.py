@@ -19,11 +19,14 @@ if TYPE_CHECKING:
     from shap_asv.backgrounds.structural.model import StructuralModel
     from shap_asv.comparison import Comparison
     from shap_asv.datasets import sample_rows
+    from shap_asv.discovery import bootstrap_graphs, check_graph
     from shap_asv.explainer.asymmetric import AsymmetricExplainer
     from shap_asv.explainer.comparing import compare
     from shap_asv.explainer.scoring import score_background
     from shap_asv.maskers import ConditionalMasker
     from shap_asv.orders import CausalOrder
+    from shap_asv.orders.uncertain import GraphMixture, PartialGraph
+    from shap_asv.sensitivity import Sensitivity
 
 # Loaded on first use: importing the package alone imports neither shap nor pgmpy nor matplotlib.
 _HOMES = {
@@ -34,7 +37,12 @@ _HOMES = {
     "ConditionalTable": "shap_asv.backgrounds.donors",
     "CopulaModel": "shap_asv.backgrounds.copula",
     "GaussianModel": "shap_asv.backgrounds.gaussian",
+    "GraphMixture": "shap_asv.orders.uncertain",
+    "PartialGraph": "shap_asv.orders.uncertain",
+    "Sensitivity": "shap_asv.sensitivity",
     "StructuralModel": "shap_asv.backgrounds.structural.model",
+    "bootstrap_graphs": "shap_asv.discovery",
+    "check_graph": "shap_asv.discovery",
     "compare": "shap_asv.explainer.comparing",
     "load_network": "shap_asv.backgrounds.pgmpy_networks",
     "sample_rows": "shap_asv.datasets",
@@ -50,8 +58,13 @@ __all__ = [
     "ConditionalTable",
     "CopulaModel",
     "GaussianModel",
+    "GraphMixture",
+    "PartialGraph",
+    "Sensitivity",
     "StructuralModel",
     "__version__",
+    "bootstrap_graphs",
+    "check_graph",
     "compare",
     "errors",
     "load_network",

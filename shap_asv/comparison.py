@@ -9,6 +9,7 @@ import pandas as pd
 
 from shap_asv.errors import ExplanationError, ShapAsvWarning, UnknownMethodError, warn_user
 from shap_asv.orders import CausalOrder
+from shap_asv.orders.uncertain import GraphMixture
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +20,7 @@ class Comparison:
     ----------
     explanations : dict of str to shap.Explanation
         ``"SHAP"`` first, then ``"ASV"``, then what was added.
-    order : CausalOrder or None
+    order : CausalOrder, GraphMixture or None
         Features are listed causes first.
     backgrounds : dict of str to str
         What the distribution behind an explanation is, where it is known.
@@ -42,7 +43,7 @@ class Comparison:
     """
 
     explanations: Mapping[str, Any]
-    order: CausalOrder | None = None
+    order: CausalOrder | GraphMixture | None = None
     backgrounds: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

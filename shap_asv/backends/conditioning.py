@@ -10,6 +10,7 @@ from functools import lru_cache
 from shap_asv.backends.contract import Problem
 from shap_asv.backgrounds.contract import Background
 from shap_asv.orders import CausalOrder
+from shap_asv.orders.uncertain import GraphMixture
 
 
 def is_ancestral(problem: Problem) -> bool:
@@ -40,7 +41,7 @@ def conditioning_obstacle(problem: Problem) -> str | None:
 
 
 @lru_cache(maxsize=2)
-def _order_obstacle(background: Background, order: CausalOrder) -> str | None:
+def _order_obstacle(background: Background, order: CausalOrder | GraphMixture) -> str | None:
     assert background.graph is not None
     place = {name: i for i, name in enumerate(background.features)}
     before = order.ancestor_matrix

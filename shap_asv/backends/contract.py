@@ -19,6 +19,7 @@ from shap_asv.backends.pace import Report, keep_silent
 from shap_asv.backgrounds.contract import TERMS, Background, Capability
 from shap_asv.models.contract import PRODUCTS, Form, Predictor
 from shap_asv.orders import CausalOrder
+from shap_asv.orders.uncertain import GraphMixture
 from shap_asv.values.contract import ValueMethod, ValueOptions
 
 
@@ -30,7 +31,7 @@ class Problem:
     ----------
     background : Background
     predictor : Predictor
-    order : CausalOrder or None
+    order : CausalOrder, GraphMixture or None
         None when explicit orders are given instead.
     given_orders, given_weights : int array (k, n) and float array (k,), or None
         The user's own orders, and a weight for each.
@@ -40,7 +41,7 @@ class Problem:
 
     background: Background
     predictor: Predictor
-    order: CausalOrder | None
+    order: CausalOrder | GraphMixture | None
     given_orders: np.ndarray | None = None
     given_weights: np.ndarray | None = None
     link: Callable[[np.ndarray], np.ndarray] | None = None

@@ -23,6 +23,8 @@ from shap_asv.backgrounds.contract import GROUND, TreeGround
 from shap_asv.models.contract import ENSEMBLE
 from shap_asv.models.ensembles import FloatEnsemble
 from shap_asv.models.tree_form import TreeForm
+from shap_asv.orders import CausalOrder
+from shap_asv.orders.uncertain import GraphMixture
 
 #: Rows that are explained together.
 ROW_BLOCK = 16_384
@@ -151,7 +153,7 @@ def _work(problem: Problem, trees: TreeForm, n_rows: int, n_orders: int) -> tupl
     n_ground = 0 if rows is None else len(rows)
     counts = path_lengths(trees.ensemble)
     lengths = np.arange(len(counts))
-    kind = None if problem.order is None else kind_of(problem.order)
+    kind = kind_of(problem.order) if isinstance(problem.order, CausalOrder) else None
     bits = TABLE_BITS if kind == LEVELS and not n_ground else WIDE_TABLE_BITS
     short, k = lengths <= bits, problem.n_outputs
     entries = float((counts * lengths * 2.0 ** np.minimum(lengths, bits))[short].sum())
@@ -178,6 +180,8 @@ def paths_backend(sampled: bool) -> Backend:
             return found
         if sampled:
             return orders_obstacle(problem, settings)
+        if isinstance(problem.order, GraphMixture):
+            return "leaf by leaf the orders of one graph can be told, not those of a mixture of graphs"
         if problem.order is None or kind_of(problem.order) != LATTICE:
             return None
         return ideals_obstacle(problem, settings)
@@ -198,7 +202,7 @@ def paths_backend(sampled: bool) -> Backend:
         if problem.order is None:
             assert problem.given_orders is not None
             coalitions = len(problem.given_orders)
-        elif kind_of(problem.order) == LATTICE:
+        elif isinstance(problem.order, CausalOrder) and kind_of(problem.order) == LATTICE:
             coalitions = problem.order.count_ideals(limit=settings.ideal_limit)
         seconds, memory, looks = _work(problem, trees, n_rows, max(1, coalitions))
         return Estimate(coalitions, 0, 0, looks, seconds, memory + coalitions * (problem.n_features * 13 + 100))
@@ -206,6 +210,7 @@ def paths_backend(sampled: bool) -> Backend:
     def prepare(problem: Problem, settings: Settings) -> Attributor:
         trees, ground = _trees_and_ground(problem)
         if not sampled:
+            assert not isinstance(problem.order, GraphMixture)
             inner = prepare_trees(
                 trees.ensemble,
                 problem.order,

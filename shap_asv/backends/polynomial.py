@@ -17,6 +17,8 @@ from shap_asv.backends.relaxed import RelaxingAttributor
 from shap_asv.backends.termwise import TERM_ROW_BLOCK, terms_obstacle
 from shap_asv.backends.workload import ideal_columns, network_and_terms, patterns
 from shap_asv.backgrounds.contract import Terms
+from shap_asv.orders import CausalOrder
+from shap_asv.orders.uncertain import GraphMixture
 from shap_asv.values.products import ExactProducts, seconds_to_plan
 
 # Measured on random forests of 24 to 1,000 features: an operation of the forest algorithm.
@@ -36,7 +38,7 @@ def forest_estimate(problem: Problem, settings: Settings, n_rows: int) -> Estima
     # two seconds stand for the compiler: its work is kept on disk, but somebody has to wait for it once.
     seconds = 0.01
     if products.n_terms * depth * n > 10_000:
-        assert problem.order is not None
+        assert isinstance(problem.order, CausalOrder)
         some = products.only(np.linspace(0, products.n_terms - 1, min(64, products.n_terms)).astype(int))
         ready = prepare_forest(background.network, _nodes(background), some, order_parents=problem.order.parents)
         # rows that look alike to a small closure do not to a large one
@@ -95,12 +97,14 @@ def polynomial_backend(
             return found
         if problem.order is None:
             return f"explicit orders are not a {name}"
+        if isinstance(problem.order, GraphMixture):
+            return f"a mixture of graphs is not a {name}"
         background, _ = network_and_terms(problem)
         return applicable(background.network, _nodes(background), problem.order.parents)
 
     def make_ready(problem: Problem, settings: Settings) -> Attributor:
         background, products = network_and_terms(problem)
-        assert problem.order is not None
+        assert isinstance(problem.order, CausalOrder)
         prepared = prepare(background.network, _nodes(background), products, order_parents=problem.order.parents)
         nothing = np.full((1, problem.n_features), -1)
         expected = background.expected_sums(nothing, products.vectors, products.terms, products.coefficients)[0]

@@ -28,6 +28,7 @@ from shap_asv.models.predictor import read_model
 from shap_asv.models.products import NotSumOfProducts
 from shap_asv.models.tree_form import place_trees, tree_predictor
 from shap_asv.orders import CausalOrder
+from shap_asv.orders.uncertain import GraphMixture
 
 Link = Callable[[np.ndarray], np.ndarray]
 
@@ -68,6 +69,7 @@ class Arguments:
     impossible: str = "raise"
     link: Link | None = None
     linearize_link: bool = True
+    seed: int | None = None
 
     @property
     def graph_of_positions(self) -> bool:
@@ -102,6 +104,7 @@ def arguments_of(explainer: Any, distribution: Distribution) -> Arguments:
         explainer.impossible,
         None if is_identity(explainer.link) else explainer.link,
         explainer.linearize_link,
+        explainer._entropy,
     )
 
 
@@ -139,12 +142,12 @@ def assemble(arguments: Arguments, features: Sequence[str], table: Table | None 
             check_repeatable(predictor.predict, np.array(probe), np.array(probe[::-1]))
     if arguments.graph_of_positions:
         arguments = replace(arguments, causal_graph=name_positions(arguments.causal_graph, features))
-    order: CausalOrder | None = None
+    order: CausalOrder | GraphMixture | None = None
     given = given_weights = None
     if arguments.orders is not None:
         given, given_weights = read_orders(arguments.orders, arguments.weights, background.features)
     elif arguments.causal_graph is not None:
-        order = read_causal_graph(arguments.causal_graph, background.features, background.latent)
+        order = read_causal_graph(arguments.causal_graph, background.features, background.latent, arguments.seed)
     else:
         order = own_order(background)
     link = None if arguments.link is None else CheckedLink(arguments.link)

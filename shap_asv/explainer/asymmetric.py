@@ -26,8 +26,10 @@ from shap_asv.explainer.options import check_options, check_positive, check_whol
 from shap_asv.explainer.persistence import load_explainer, save_explainer
 from shap_asv.explainer.rows import Table, any_row, display_names, fit_rows, read_table, shown_rows
 from shap_asv.explainer.selection import select_outputs
+from shap_asv.explainer.sensitivities import measure_sensitivity
 from shap_asv.explanation import build_explanation
 from shap_asv.planning import Budget, Plan, check_room
+from shap_asv.sensitivity import Sensitivity
 
 
 class AsymmetricExplainer(shap.Explainer):
@@ -45,8 +47,9 @@ class AsymmetricExplainer(shap.Explainer):
         The background distribution. A network gives conditional expectations, and its nodes that are not features are
         latent: summed out. A table is what ``values`` says; what was fitted to it is kept as ``explainer.masker``. Tree
         ensembles do without: None takes the cover counts of the trees, as ``shap.TreeExplainer(model)`` does.
-    causal_graph : networkx.DiGraph, pgmpy DAG, list of (cause, effect), or CausalOrder, optional
-        By default the network's own graph; with a matrix, no constraint at all (ordinary Shapley values).
+    causal_graph : networkx.DiGraph, pgmpy DAG, list of (cause, effect), CausalOrder, ..., optional
+        By default the network's own graph; with a matrix, no constraint at all (ordinary Shapley values). A graph with
+        undirected edges (PDAG, 0/1 matrix) is the mean over its DAGs, a list of graphs or (graph, weight) over those.
     link : callable
         Applied to the expected output, from ``shap.links``. With a network, ``nu(S) = link(E[M | e_S])``.
     algorithm : str
@@ -341,9 +344,20 @@ class AsymmetricExplainer(shap.Explainer):
         table = self._table if data is None else data
         return bootstrap_values(type(self), arguments, self(X, **call), table, n, X, call)
 
+    def sensitivity(self, X: Any, graphs: Any = "edges", outputs: Any = None, silent: bool = False) -> Sensitivity:
+        """How far the values of X depend on the causal graph, each coalition evaluated once for all graphs.
+
+        ``graphs`` are all that differ from the given one in one edge (flipped, dropped or added), or any that
+        ``causal_graph=`` takes: a list, (graph, weight) pairs, a PDAG for its DAGs.
+        """
+        table = read_table(X)
+        execution = self._execution_for(table)
+        settings, encoded = self._settings(execution.problem), self.encoder is not None
+        return measure_sensitivity(execution, table, settings, graphs, self.causal_graph, encoded, outputs, silent)
+
     @property
     def causal_order(self) -> Any:
-        """The :class:`CausalOrder` of the features (None when explicit orders are given)."""
+        """The :class:`CausalOrder` or :class:`GraphMixture` of the features (None when explicit orders are given)."""
         return self._known_execution().problem.order
 
     # --- saving -----------------------------------------------------------------------------------------------

@@ -1,21 +1,22 @@
 """What the user knows about causes -> an order of the features, or a list of orders.
 
-A causal graph may be a networkx or pgmpy graph, a list of (cause, effect) or a ready
-:class:`~shap_asv.orders.CausalOrder`; without one the network's own graph is taken. Nodes that are not features are
-projected out, which keeps precedence through them; a node that is nearly the name of a feature is a typo and an error.
+A causal graph may be any of the kinds in :mod:`shap_asv.orders.uncertain.formats`, or several of them, with weights or
+without; without one the network's own graph is taken. Nodes that are not features are projected out, which keeps
+precedence through them; a node that is nearly the name of a feature is a typo and an error.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
-from difflib import get_close_matches
 from typing import Any
 
 import networkx as nx
 import numpy as np
 
 from shap_asv.backgrounds.contract import Background
-from shap_asv.errors import CausalGraphError, CausalGraphWarning, OrdersError, UnknownFeatureError, warn_user
+from shap_asv.errors import CausalGraphError, OrdersError, UnknownFeatureError
 from shap_asv.orders import CausalOrder
-from shap_asv.orders.reading import listed
+from shap_asv.orders.uncertain import GraphMixture, PartialGraph, read_causal_graphs
+from shap_asv.orders.uncertain.formats import ACCEPTED, is_one_graph, read_partial_graph
+from shap_asv.orders.uncertain.readings import read_weighted
 
 
 def own_order(background: Background) -> CausalOrder:
@@ -30,79 +31,78 @@ def edgeless_order(features: Sequence[str]) -> CausalOrder:
     return CausalOrder.from_edges([], features=list(features))
 
 
-def read_causal_graph(causal_graph: Any, features: Sequence[str], hidden: Sequence[str] = ()) -> CausalOrder:
-    """A CausalOrder, a DiGraph (pgmpy's included) or a list of (cause, effect) -> an order of exactly ``features``.
+def read_causal_graph(
+    causal_graph: Any, features: Sequence[str], hidden: Sequence[str] = (), seed: int | None = None
+) -> CausalOrder | GraphMixture:
+    """What a user knows about causes -> an order of exactly ``features``: of one graph, or the mean over several.
 
-    Features that the graph does not mention are kept without any edge, and nodes that are not features are projected
-    out; both are said in a warning (the latter not for ``hidden`` nodes, which are known to be latent).
+    Features that a graph does not mention are kept without any edge, and nodes that are not features are projected
+    out; both are said in a warning (the latter not for ``hidden`` nodes, which are known to be latent). ``seed`` is
+    for graphs with undirected edges that stand for too many DAGs to list.
     """
-    graph = as_digraph(causal_graph)
-    missing = [name for name in features if name not in graph]
-    surprising = [node for node in graph if node not in set(features) | set(hidden)]
-    for node in surprising:
-        _check_typo(str(node), missing or list(features))
-    if missing and len(missing) == len(features) and len(graph):
+    if isinstance(causal_graph, CausalOrder | GraphMixture) and causal_graph.features == tuple(features):
+        return causal_graph
+    several = weighted_graphs(causal_graph)
+    graphs: Any = (
+        as_partial_graph(causal_graph, features)
+        if several is None
+        else [(as_partial_graph(graph, features), weight) for graph, weight in several]
+    )
+    return read_causal_graphs(graphs, features, hidden, seed=seed)
+
+
+def weighted_graphs(causal_graph: Any) -> list[tuple[Any, Any]] | None:
+    """Several graphs as (graph, weight) pairs; None for anything else, be it one graph or not a graph at all."""
+    if isinstance(causal_graph, GraphMixture):
+        return list(zip(causal_graph.orders, causal_graph.weights, strict=True))
+    if hasattr(causal_graph, "weighted_graphs"):
+        return list(causal_graph.weighted_graphs())
+    if not isinstance(causal_graph, list | tuple) or is_one_graph(causal_graph):
+        return None
+    # edges that are wrong in themselves are told as edges, by whoever reads one graph
+    return read_weighted(causal_graph) if any(map(_holds_graph, causal_graph)) else None
+
+
+def _holds_graph(item: Any) -> bool:
+    """Whether an entry of a list is a graph, or a pair that begins with one."""
+    if isinstance(item, tuple) and (len(item) == 0 or (len(item) == 2 and is_one_graph(item[0]))):
+        return len(item) == 2
+    return is_one_graph(item)
+
+
+def as_partial_graph(graph: Any, features: Sequence[str] | None = None) -> PartialGraph:
+    """One graph of any kind with names that are strings; ``features`` name what has no names of its own."""
+    if isinstance(graph, list | tuple | set | frozenset) and not is_one_graph(graph):
+        for edge in read_pairs(graph):
+            for node in edge:
+                _named(node)
+    if not is_one_graph(graph):
         raise CausalGraphError(
-            f"the causal graph speaks of {listed(list(graph))}, none of which is a feature; "
-            f"the features are {listed(features)}"
+            f"a causal graph cannot be read from a {type(graph).__name__}; pass {ACCEPTED}, or a list of those"
         )
-    if missing:
-        warn_user(
-            f"the causal graph does not mention {listed(missing)}; taken as features without causes and effects",
-            CausalGraphWarning,
-        )
-        graph.add_nodes_from(missing)
-    if surprising:
-        warn_user(
-            f"the causal graph has {listed(surprising)}, no feature of the model; "
-            "projected out, precedence through it is kept",
-            CausalGraphWarning,
-        )
-    return CausalOrder.from_graph(graph, features=list(features))
+    read = read_partial_graph(graph, features)
+    return _renamed(read, {node: _named(node) for node in read.nodes})
 
 
-def _check_typo(node: str, features: Sequence[str]) -> None:
-    """A node that is nearly the name of a feature is a typo; names that differ in a number are not."""
-    words = [name for name in features if not any(c.isdigit() for c in name)]
-    close = get_close_matches(node, words, n=1, cutoff=0.8)
-    if close:
-        raise CausalGraphError(
-            f"the causal graph has a node {node!r}, which is not a feature; did you mean {close[0]!r}? "
-            "(Rename it if it really is another variable.)"
-        )
+def _renamed(graph: PartialGraph, names: Mapping[Any, str]) -> PartialGraph:
+    if len(set(names.values())) < len(names):
+        raise CausalGraphError("two nodes of the causal graph are written alike, such as 1 and '1'; rename one")
+    return PartialGraph(
+        tuple(names[node] for node in graph.nodes),
+        frozenset((names[a], names[b]) for a, b in graph.directed),
+        *(
+            frozenset(frozenset(names[node] for node in pair) for pair in pairs)
+            for pairs in (graph.undirected, graph.bidirected)
+        ),
+    )
 
 
-def as_digraph(causal_graph: Any) -> nx.DiGraph:
-    order: CausalOrder | None
-    if isinstance(causal_graph, CausalOrder):
-        order = causal_graph
-    elif isinstance(causal_graph, nx.Graph):
-        if not causal_graph.is_directed():
-            raise CausalGraphError(
-                "the causal graph is undirected; pass a networkx.DiGraph whose edges go from cause to effect"
-            )
-        graph = nx.DiGraph()
-        graph.add_nodes_from(_named(node) for node in causal_graph)
-        graph.add_edges_from((_named(a), _named(b)) for a, b in causal_graph.edges())
-        if len(graph) < len(causal_graph):
-            raise CausalGraphError("two nodes of the causal graph are written alike, such as 1 and '1'; rename one")
-        return graph
-    elif isinstance(causal_graph, (list, tuple, set, frozenset)):
-        order = (
-            CausalOrder.from_edges([(_named(a), _named(b)) for a, b in read_pairs(causal_graph)])
-            if len(causal_graph)
-            else None
-        )
-    else:
-        raise CausalGraphError(
-            f"a causal graph cannot be read from a {type(causal_graph).__name__}; "
-            "pass a networkx.DiGraph, a pgmpy network, a list of (cause, effect) or a CausalOrder"
-        )
-    graph = nx.DiGraph()
-    if order is not None:
-        graph.add_nodes_from(str(feature) for feature in order.features)
-        graph.add_edges_from((str(a), str(b)) for a, b in order.edges)
-    return graph
+def as_dag(causal_graph: Any, features: Sequence[str]) -> nx.DiGraph | None:
+    """The one graph whose edges are all directed; None where there are several, or edges without a direction."""
+    if weighted_graphs(causal_graph) is not None:
+        return None
+    graph = as_partial_graph(causal_graph, features)
+    return None if graph.undirected or graph.bidirected else graph.to_graph()
 
 
 def read_pairs(edges: Any) -> list[tuple[Any, Any]]:
@@ -192,20 +192,28 @@ def _read_weights(weights: Any, k: int) -> np.ndarray:
 
 
 def uses_positions(graph: Any) -> bool:
-    """Whether every node of a causal graph is a whole number."""
+    """Whether every node of a causal graph is a whole number; the rows of a bare matrix have no other names."""
+    if isinstance(graph, np.ndarray):
+        return True
+    several = weighted_graphs(graph)
+    if several is not None:
+        return all(uses_positions(each) for each, _ in several)
     edges = _edges_of(graph)
     return bool(edges) and all(
         isinstance(node, (int, np.integer)) and not isinstance(node, bool) for edge in edges for node in edge
     )
 
 
-def name_positions(graph: Any, features: Sequence[str]) -> nx.DiGraph:
-    """A graph of positions of columns -> the graph of their names."""
-    edges = read_pairs(graph) if isinstance(graph, (list, tuple, set, frozenset)) else _edges_of(graph)
-    nodes = getattr(graph, "nodes", getattr(graph, "features", ()))
-    named = nx.DiGraph([(_feature_at(features, a), _feature_at(features, b)) for a, b in edges])
-    named.add_nodes_from(_feature_at(features, node) if isinstance(node, (int, np.integer)) else node for node in nodes)
-    return named
+def name_positions(graph: Any, features: Sequence[str]) -> Any:
+    """A graph of positions of columns, or several -> the same with their names."""
+    several = weighted_graphs(graph)
+    if several is not None:
+        return [(name_positions(each, features), weight) for each, weight in several]
+    if isinstance(graph, (list, tuple, set, frozenset)):
+        return nx.DiGraph([(_feature_at(features, a), _feature_at(features, b)) for a, b in read_pairs(graph)])
+    read = read_partial_graph(graph, features)
+    whole = {node: isinstance(node, (int, np.integer)) for node in read.nodes}
+    return _renamed(read, {node: _feature_at(features, node) if whole[node] else _named(node) for node in read.nodes})
 
 
 def _feature_at(features: Sequence[str], position: Any) -> str:
@@ -214,10 +222,13 @@ def _feature_at(features: Sequence[str], position: Any) -> str:
     return features[int(position)]
 
 
-def _edges_of(graph: Any) -> list[tuple[Any, Any]]:
+def _edges_of(graph: Any) -> list[tuple[Any, ...]]:
     if isinstance(graph, (list, tuple, set, frozenset)):
         return [
             tuple(edge) for edge in graph if not isinstance(edge, str) and hasattr(edge, "__len__") and len(edge) == 2
         ]
+    if not hasattr(graph, "edges") and is_one_graph(graph):
+        read = read_partial_graph(graph)
+        return [*read.directed, *map(tuple, read.undirected), *map(tuple, read.bidirected)]
     edges = getattr(graph, "edges", ())
     return [(edge[0], edge[1]) for edge in edges] if isinstance(edges, Iterable) else []

@@ -18,6 +18,7 @@ from shap_asv.backgrounds.grouping import number_rows
 from shap_asv.errors import BudgetExceededError
 from shap_asv.explainer.blocks import SMALLEST_BLOCK, count_jobs, count_local_jobs, cut_rows, run_blocks
 from shap_asv.explainer.progress import ProgressBar
+from shap_asv.orders.uncertain import GraphMixture
 from shap_asv.planning import Budget, Plan, make_plan
 from shap_asv.values.registry import VALUE_METHODS
 
@@ -81,6 +82,12 @@ class Execution:
             attributor = self._by_coalitions(plan, settings, singleton_columns(self.problem.n_features))
         return self._run(attributor, alike, plan.backend.row_block, silent=True).phi
 
+    def contract(self, rows: np.ndarray, settings: Settings, plan: Plan, columns: Columns, silent: bool) -> np.ndarray:
+        """``nu @ matrix`` (r, c, k) for the c columns of a matrix of weights, by the value method of the plan."""
+        attributor = self._by_coalitions(plan, settings, columns)
+        width = int(columns.matrix.shape[1])
+        return self._run(attributor, find_equal_rows(rows), plan.backend.row_block, silent, width).phi
+
     def _by_coalitions(self, plan: Plan, settings: Settings, columns: Columns) -> CoalitionwiseAttributor:
         """Single coalitions with the value method of the plan, which is ready already if rows were explained."""
         problem = self.problem
@@ -103,9 +110,11 @@ class Execution:
                 self._ready = ((plan.backend.name, settings), plan.backend.prepare(self.problem, settings))
             return self._ready[1]
 
-    def _run(self, attributor: Attributor, alike: "EqualRows", row_block: int, silent: bool) -> Attribution:
-        """Blocks of distinct rows, each written to its rows as soon as it is there."""
-        n, k = self.problem.n_features, self.problem.n_outputs
+    def _run(
+        self, attributor: Attributor, alike: "EqualRows", row_block: int, silent: bool, width: int | None = None
+    ) -> Attribution:
+        """Blocks of distinct rows, each written to its rows as soon as it is there; ``width`` columns for each row."""
+        n, k = width or self.problem.n_features, self.problem.n_outputs
         n_rows = len(alike.order)
         jobs = count_jobs(self.n_jobs)
         cuts = cut_rows(len(alike.distinct), row_block, n * k, getattr(attributor, "rowwise", False), jobs)
@@ -147,6 +156,8 @@ def describe(problem: Problem, own_graph: bool) -> tuple[tuple[str, str], ...]:
     if problem.order is None:
         assert problem.given_orders is not None
         graph = f"{len(problem.given_orders)} explicit orders"
+    elif isinstance(problem.order, GraphMixture):
+        graph = f"given, mean over {problem.order.n_graphs:,} graphs"
     elif not problem.order.edges:
         graph = "no edges: ordinary Shapley values"
     else:

@@ -34,17 +34,18 @@ from shap_asv.errors import (
 )
 from shap_asv.explainer.assembly import names_known_to_model
 from shap_asv.explainer.causality import (
-    as_digraph,
+    as_dag,
     edgeless_order,
     name_positions,
     read_causal_graph,
     read_orders,
-    read_pairs,
     uses_positions,
+    weighted_graphs,
 )
 from shap_asv.explainer.progress import DELAY
 from shap_asv.models.plain import read_plain_model
 from shap_asv.orders import CausalOrder
+from shap_asv.orders.uncertain import GraphMixture, PartialGraph
 from shap_asv.strata import sobol_uniforms
 
 VALUES = ("auto", "conditional", "marginal")
@@ -229,11 +230,11 @@ def asked_coalitions(
         drawn, shares = read_orders(orders, weights, features)
         shares = np.ones(len(drawn)) if shares is None else shares
     else:
-        order = edgeless_order(features)
+        order: CausalOrder | GraphMixture = edgeless_order(features)
         if causal_graph is not None:
             with catch_warnings():  # said where the problem is put together
                 simplefilter("ignore", ShapAsvWarning)
-                order = read_causal_graph(causal_graph, features)
+                order = read_causal_graph(causal_graph, features, seed=seed)
         drawn = order.sample_topological_orders(N_ORDERS, seed=seed)
         shares = np.ones(len(drawn))
     n = len(features)
@@ -268,19 +269,29 @@ def _named(table: Any, purpose: Purpose) -> tuple[Any, list[str], Any]:
 def _dag_over(features: Sequence[str], graph: Any) -> nx.DiGraph | None:
     """The graph, if it says of every feature what causes it; None for levels, a few edges and hidden causes.
 
-    A :class:`CausalOrder` is not a DAG: it says what comes first, and edges that follow from others are gone.
+    Several graphs and edges without a direction leave causes open, too. A :class:`CausalOrder` is not a DAG: it says
+    what comes first, and edges that follow from others are gone.
     """
     if graph is None or isinstance(graph, CausalOrder):
         return None
-    # straight from the pairs: an order would drop an edge beside a longer way
-    dag = as_digraph(nx.DiGraph(read_pairs(graph)) if isinstance(graph, (list, tuple, set, frozenset)) else graph)
+    dag = as_dag(graph, features)
     inside = set(features)
-    if not inside <= set(dag) or any(cause not in inside and effect in inside for cause, effect in dag.edges):
+    if (
+        dag is None
+        or not inside <= set(dag)
+        or any(cause not in inside and effect in inside for cause, effect in dag.edges)
+    ):
         return None
     return nx.DiGraph(dag.subgraph(features))
 
 
 def _has_edges(graph: Any) -> bool:
     """Whether there is something causal to lose; what is not a graph is an error elsewhere."""
+    if graph is None:
+        return False
+    if isinstance(graph, PartialGraph):
+        return bool(graph.directed or graph.undirected)
+    if weighted_graphs(graph) is not None:
+        return True
     edges = getattr(graph, "edges", graph)
     return hasattr(edges, "__len__") and len(edges) > 0

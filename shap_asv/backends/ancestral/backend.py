@@ -20,6 +20,8 @@ from shap_asv.backends.termwise import (
     terms_obstacle,
 )
 from shap_asv.backends.workload import count_ideals, ideal_columns, ideals_obstacle, network_and_terms, patterns
+from shap_asv.orders import CausalOrder
+from shap_asv.orders.uncertain import GraphMixture
 
 
 def _obstacle(problem: Problem, settings: Settings) -> str | None:
@@ -28,6 +30,8 @@ def _obstacle(problem: Problem, settings: Settings) -> str | None:
         return obstacle
     if problem.order is None:
         return "explicit orders may pass coalitions that are not ideals"
+    if isinstance(problem.order, GraphMixture):
+        return "a mixture of graphs has ideals that do not grow out of one another member by member in one sequence"
     return ancestral_obstacle(problem)
 
 
@@ -53,7 +57,7 @@ def _estimate(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
 def _prepare(problem: Problem, settings: Settings) -> Attributor:
     columns = ideal_columns(problem, settings)
     background, products = network_and_terms(problem)
-    assert problem.order is not None
+    assert isinstance(problem.order, CausalOrder)
     closures, left = build_closures(background, problem.order, products, columns)
     others = products.only(left)
     rest = TermwiseAttributor(background, others, columns, group_terms(background, others, columns))

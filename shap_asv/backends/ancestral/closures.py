@@ -30,6 +30,7 @@ from shap_asv.backgrounds.contract import Terms
 from shap_asv.backgrounds.grouping import number_rows, row_keys
 from shap_asv.models.products import SumOfProducts
 from shap_asv.orders import CausalOrder
+from shap_asv.orders.uncertain import GraphMixture
 from shap_asv.values.contract import blocks
 
 if TYPE_CHECKING:
@@ -72,7 +73,9 @@ def feature_parents(background: Terms) -> list[list[int]]:
     return [[feature_of[p] for p in background.network.parents[int(node)]] for node in background.nodes]
 
 
-def closed_sets(background: Terms, order: CausalOrder, products: SumOfProducts) -> tuple[np.ndarray, np.ndarray]:
+def closed_sets(
+    background: Terms, order: CausalOrder | GraphMixture, products: SumOfProducts
+) -> tuple[np.ndarray, np.ndarray]:
     """The distinct network-ancestral closures of the terms, bool (c, n), and the closure of each term (t,)."""
     parents = feature_parents(background)
     closed = products.terms != 0
@@ -85,7 +88,7 @@ def closed_sets(background: Terms, order: CausalOrder, products: SumOfProducts) 
 
 @lru_cache(maxsize=2)
 def estimate_entries(
-    background: Terms, order: CausalOrder, products: SumOfProducts, n_ideals: int
+    background: Terms, order: CausalOrder | GraphMixture, products: SumOfProducts, n_ideals: int
 ) -> tuple[float, float, float]:
     """Mean over the terms of: table entries that a term leaves alive, ideals of its closure, features of its closure.
 
@@ -116,20 +119,22 @@ def estimate_entries(
 
 
 def _random_prefixes(
-    order: CausalOrder, rng: np.random.Generator, n_orders: int = 12, n_prefixes: int = 1200
+    order: CausalOrder | GraphMixture, rng: np.random.Generator, n_orders: int = 12, n_prefixes: int = 1200
 ) -> np.ndarray:
     """Prefixes of some (not uniform) topological orders: bool (k, n), at most ``n_prefixes`` of them.
 
-    Good enough to see how ideals look.
+    Good enough to see how ideals look. Of a mixture its graphs take turns.
     """
+    graphs = order.orders if isinstance(order, GraphMixture) else (order,)
     found = np.zeros((n_orders, order.n_features + 1, order.n_features), dtype=bool)
     for k in range(n_orders):
-        waiting = [len(causes) for causes in order.parents]
+        graph = graphs[k % len(graphs)]
+        waiting = [len(causes) for causes in graph.parents]
         ready = [v for v, count in enumerate(waiting) if count == 0]
         for position in range(order.n_features):
             v = ready.pop(int(rng.integers(len(ready))))
             found[k, position + 1 :, v] = True
-            for child in order.children[v]:
+            for child in graph.children[v]:
                 waiting[child] -= 1
                 if waiting[child] == 0:
                     ready.append(child)

@@ -143,13 +143,15 @@ def fit_to_features(
     for graph in graphs:
         missing = [name for name in features if name not in set(graph.nodes)]
         foreign = [node for node in graph.nodes if node not in allowed]
-        for node in foreign:
-            check_typo(node, missing or list(features))
         if len(missing) == len(features):
+            near = [(node, close) for node in graph.nodes if (close := nearest_name(node, features)) is not None]
+            hint = f" (did you mean {near[0][1]!r} by {near[0][0]!r}?)" if near else ""
             raise CausalGraphError(
                 f"the causal graph speaks of {listed(graph.nodes)}, none of which is a feature; "
-                f"the features are {listed(features)}"
+                f"the features are {listed(features)}{hint}"
             )
+        for node in foreign:
+            check_typo(node, missing or list(features))
         lacking.update(dict.fromkeys(missing))
         besides.update(dict.fromkeys(node for node in foreign if node not in known))
         fitted.append(
@@ -171,14 +173,26 @@ def fit_to_features(
     return fitted
 
 
-def check_typo(node: Hashable, features: Sequence[Hashable]) -> None:
-    """A node that is nearly the name of a feature is a typo. Names that differ in a number are not."""
+def nearest_name(node: Hashable, features: Sequence[Hashable]) -> Hashable | None:
+    """The feature that ``node`` is nearly the name of; None if there is none. Names that differ in a number do not.
+
+    Examples
+    --------
+    >>> nearest_name("Age", ["age", "income"]), nearest_name("x2", ["x1"])
+    ('age', None)
+    """
     lower = {str(name).casefold(): name for name in features}
     word = str(node).casefold()
     wordy = [name for name in lower if not any(c.isdigit() for c in name)]
     near = [word] if word in lower else get_close_matches(word, wordy, n=1, cutoff=0.8)
-    if near:
+    return lower[near[0]] if near else None
+
+
+def check_typo(node: Hashable, features: Sequence[Hashable]) -> None:
+    """A node that is nearly the name of a feature is a typo, and an error."""
+    near = nearest_name(node, features)
+    if near is not None:
         raise CausalGraphError(
-            f"the causal graph has a node {node!r}, which is not a feature; did you mean {lower[near[0]]!r}? "
+            f"the causal graph has a node {node!r}, which is not a feature; did you mean {near!r}? "
             "(Rename it if it really is another variable.)"
         )

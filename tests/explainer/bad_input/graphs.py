@@ -41,7 +41,35 @@ EXPLAINERS = {
     "a word": Bad(lambda c: c.make(causal_graph="smoke"), CausalGraphError, "cannot be read from a str"),
     "a number": Bad(lambda c: c.make(causal_graph=5), CausalGraphError, "cannot be read from a int"),
     "a dict": Bad(lambda c: c.make(causal_graph={"smoke": ["lung"]}), CausalGraphError, "cannot be read from a dict"),
-    "a matrix": Bad(lambda c: c.make(causal_graph=np.zeros((7, 7))), CausalGraphError, "cannot be read from a ndarray"),
+    "a vector": Bad(lambda c: c.make(causal_graph=np.zeros(7)), CausalGraphError, "cannot be read from a ndarray"),
+    "a matrix that is not square": Bad(
+        lambda c: c.make(causal_graph=np.zeros((7, 3))), CausalGraphError, "square .row causes column."
+    ),
+    "a matrix of another size": Bad(
+        lambda c: c.make(causal_graph=np.zeros((3, 3))), CausalGraphError, "does not fit the 7 features"
+    ),
+    "a matrix of weights": Bad(lambda c: c.make(causal_graph=np.full((7, 7), 0.3)), CausalGraphError, "not 0 or 1"),
+    "no graphs of one in a list": Bad(
+        lambda c: c.make(causal_graph=[[("smoke", "lung")], "lung"]), CausalGraphError, "entry 1 .* not a graph"
+    ),
+    "typo in one of two graphs": Bad(
+        lambda c: c.make(causal_graph=[[("smoke", "lung")], [("Smoke", "lung")]]),
+        CausalGraphError,
+        "did you mean 'smoke'",
+    ),
+    "graph of negative weight": Bad(
+        lambda c: c.make(causal_graph=[([("smoke", "lung")], 1.0), ([("lung", "smoke")], -1.0)]),
+        OrdersError,
+        "graph 1 has weight -1; weights are positive",
+    ),
+    "graph without weight beside one with": Bad(
+        lambda c: c.make(causal_graph=[([("smoke", "lung")], 1.0), [("lung", "smoke")]]),
+        CausalGraphError,
+        "entry 0 of the list has a weight and others have none",
+    ),
+    "weight is a word": Bad(
+        lambda c: c.make(causal_graph=[([("smoke", "lung")], "much")]), CausalGraphError, "entry 0 .* not a graph"
+    ),
     "a generator": Bad(
         lambda c: c.make(causal_graph=(edge for edge in PAIR)), CausalGraphError, "cannot be read from a generator"
     ),

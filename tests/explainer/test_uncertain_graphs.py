@@ -1,0 +1,463 @@
+"""Graphs that are not certain, through the explainer: means over graphs, and how far they disagree.
+
+The oracle is always the explainer of one plain graph, run once for each DAG; which DAGs a partly directed graph stands
+for is found by brute force.
+"""
+
+import io
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+from pgmpy.base import DAG, PDAG
+from sklearn.ensemble import RandomForestRegressor
+
+from shap_asv import (
+    AsymmetricExplainer,
+    CausalOrder,
+    GaussianModel,
+    GraphMixture,
+    PartialGraph,
+    Sensitivity,
+    StructuralModel,
+    errors,
+    load_network,
+    plots,
+    sample_rows,
+)
+from tests.oracles.partly_directed import consistent_extensions
+
+FEATURES = ["smoke", "lung", "bronc", "xray", "dysp"]
+FORTH = [("smoke", "lung"), ("smoke", "bronc"), ("lung", "xray"), ("bronc", "dysp")]
+BACK = [("lung", "smoke"), ("bronc", "smoke"), ("lung", "xray"), ("bronc", "dysp")]
+CHAIN = [("xray", "lung"), ("lung", "smoke"), ("smoke", "bronc"), ("bronc", "dysp")]
+
+
+def score(X):
+    return 1.0 * (X["xray"] == "yes") + 2.0 * (X["bronc"] == "yes") * (X["dysp"] == "yes") - (X["smoke"] == "no")
+
+
+@pytest.fixture(scope="module")
+def network():
+    return load_network("asia")
+
+
+@pytest.fixture(scope="module")
+def X(network):
+    return sample_rows(network, 12, seed=3)[FEATURES]
+
+
+@pytest.fixture(scope="module")
+def explain(network, X):
+    """The ASV of X under anything that is a causal graph, as an array (rows, features)."""
+    known = {}
+
+    def values(edges):
+        key = tuple(sorted(edges))
+        if key not in known:
+            graph = nx.DiGraph(edges)
+            graph.add_nodes_from(FEATURES)
+            known[key] = AsymmetricExplainer(score, network, graph, feature_names=FEATURES)(X, silent=True).values
+        return known[key]
+
+    return values
+
+
+def over(network, graph, model=score, **options):
+    return AsymmetricExplainer(model, network, graph, feature_names=FEATURES, **options)
+
+
+def dags_of(directed, undirected):
+    """Every DAG with this skeleton, these directed edges and no other v-structures, as lists of edges."""
+    return [sorted(dag) for dag in consistent_extensions(directed, undirected)]
+
+
+# --- the mean over graphs -------------------------------------------------------------------------------------------
+
+
+UNDIRECTED = [("smoke", "lung"), ("smoke", "bronc"), ("lung", "xray")]
+DIRECTED = [("bronc", "dysp")]
+
+
+def adjacency():
+    frame = pd.DataFrame(0, index=FEATURES, columns=FEATURES)
+    for a, b in [*UNDIRECTED, *DIRECTED]:
+        frame.loc[a, b] = 1
+    for a, b in UNDIRECTED:
+        frame.loc[b, a] = 1
+    return frame
+
+
+PARTLY = {
+    "pgmpy PDAG": lambda: PDAG(directed_ebunch=DIRECTED, undirected_ebunch=UNDIRECTED),
+    "PartialGraph": lambda: PartialGraph(FEATURES, DIRECTED, UNDIRECTED),
+    "DataFrame": adjacency,
+    "DataFrame, shuffled": lambda: adjacency().iloc[::-1, [2, 0, 1, 4, 3]],
+    "matrix": lambda: adjacency().to_numpy(),
+    "mixture": lambda: PartialGraph(FEATURES, DIRECTED, UNDIRECTED).mixture(),
+    "list of one": lambda: [PartialGraph(FEATURES, DIRECTED, UNDIRECTED)],
+}
+
+
+@pytest.mark.parametrize("kind", PARTLY)
+def test_undirected_edges_are_the_mean_over_their_dags(network, X, explain, kind):
+    dags = dags_of(DIRECTED, UNDIRECTED)
+    assert len(dags) > 2
+    explainer = over(network, PARTLY[kind]())
+    wanted = np.mean([explain(dag) for dag in dags], axis=0)
+    np.testing.assert_allclose(explainer(X, silent=True).values, wanted, atol=1e-12, rtol=0)
+    plan = explainer.plan(X)
+    assert plan.exact
+    assert f"mean over {len(dags)} graphs" in str(plan)
+
+
+def test_cpdag_of_pgmpy(network, X, explain):
+    dag = DAG(FORTH)
+    cpdag = dag.to_pdag()
+    assert not cpdag.directed_edges  # no v-structure: every edge may be turned
+    wanted = np.mean([explain(each) for each in dags_of([], FORTH)], axis=0)
+    np.testing.assert_allclose(over(network, cpdag)(X, silent=True).values, wanted, atol=1e-12, rtol=0)
+
+
+SEVERAL = {
+    "lists of edges": ([FORTH, BACK, CHAIN], [1, 1, 1]),
+    "(edges, weight)": ([(FORTH, 3), (BACK, 1), (CHAIN, 0.5)], [3, 1, 0.5]),
+    "DiGraphs": ([nx.DiGraph(FORTH), nx.DiGraph(BACK), nx.DiGraph(CHAIN)], [1, 1, 1]),
+    "orders with weights": (
+        [(CausalOrder.from_edges(edges), weight) for edges, weight in ((FORTH, 1), (BACK, 2), (CHAIN, 3))],
+        [1, 2, 3],
+    ),
+    "GraphMixture": (
+        GraphMixture([CausalOrder.from_edges(edges, FEATURES) for edges in (FORTH, BACK, CHAIN)], [5, 1, 1]),
+        [5, 1, 1],
+    ),
+    "GraphMixture in another sequence": (
+        GraphMixture([CausalOrder.from_edges(edges, FEATURES[::-1]) for edges in (FORTH, BACK, CHAIN)], [5, 1, 1]),
+        [5, 1, 1],
+    ),
+    "of several kinds": ((nx.DiGraph(FORTH), BACK, CausalOrder.from_edges(CHAIN)), [1, 1, 1]),
+}
+
+
+@pytest.mark.parametrize("kind", SEVERAL)
+def test_several_graphs_are_their_weighted_mean(network, X, explain, kind):
+    graphs, weights = SEVERAL[kind]
+    wanted = np.average([explain(edges) for edges in (FORTH, BACK, CHAIN)], axis=0, weights=weights)
+    explainer = over(network, graphs)
+    np.testing.assert_allclose(explainer(X, silent=True).values, wanted, atol=1e-12, rtol=0)
+    assert "mean over 3 graphs" in str(explainer.plan(X))
+    assert isinstance(explainer.causal_order, GraphMixture)
+
+
+@pytest.mark.parametrize("algorithm", ["ideals x trees", "ideals x terms", "ideals x table"])
+def test_every_exact_backend_gives_the_mean(network, algorithm):
+    """Two graphs that both let causes of the network come first, so that evidence may be clamped; and one that does
+    not."""
+    rows = sample_rows(network, 200, seed=0)
+    names = list(rows.columns)
+    codes = rows.apply(lambda column: (column == "yes").astype(float))
+    model = RandomForestRegressor(5, max_depth=4, random_state=0).fit(codes, codes["dysp"] - codes["xray"])
+    encoder = {name: {"yes": 1.0, "no": 0.0} for name in names}
+    own = nx.DiGraph(network.edges())
+    more, other = own.copy(), own.copy()
+    more.add_edge("smoke", "asia")
+    other.remove_edge("smoke", "bronc")
+    other.add_edge("bronc", "smoke")
+    options = {"encoder": encoder, "feature_names": names, "algorithm": algorithm}
+    for graphs in ([own, more], [own, more, other]):
+        mean = AsymmetricExplainer(model, network, graphs, **options)(rows[:6], silent=True).values
+        each = [AsymmetricExplainer(model, network, graph, **options)(rows[:6], silent=True).values for graph in graphs]
+        np.testing.assert_allclose(mean, np.mean(each, axis=0), atol=1e-12, rtol=0)
+        named = {c.name: c for c in AsymmetricExplainer(model, network, graphs, **options).plan(6).candidates}
+        assert "a mixture of graphs" in named["ancestral"].obstacle
+        assert named["forest"].obstacle == "a mixture of graphs is not a forest"
+        assert named["polytree"].obstacle == "a mixture of graphs is not a polytree"
+
+
+def test_sampled_orders_within_their_errors(network, X, explain):
+    weights = np.array([3, 1, 2])
+    graphs = list(zip([FORTH, BACK, CHAIN], weights, strict=True))
+    found = over(network, graphs, algorithm="sampling", seed=0, n_orders=2000)(X, silent=True)
+    wanted = np.average([explain(edges) for edges in (FORTH, BACK, CHAIN)], axis=0, weights=weights)
+    assert (found.error_std > 0).any()
+    z = (found.values - wanted)[found.error_std > 1e-12] / found.error_std[found.error_std > 1e-12]
+    assert np.abs(z).max() < 4.5
+    again = over(network, graphs, algorithm="sampling", seed=0, n_orders=2000)(X, silent=True)
+    np.testing.assert_array_equal(found.values, again.values)
+
+
+def test_mean_over_graphs_is_not_the_common_order():
+    chain = [("a", "b"), ("b", "c")]
+    mixture = GraphMixture([CausalOrder.from_edges(e) for e in (chain, [edge[::-1] for edge in chain])])
+
+    def two_of_three(X):
+        return 1.0 * (X.sum(axis=1) >= 2)
+
+    def values(order):
+        explainer = AsymmetricExplainer(
+            two_of_three, np.zeros((1, 3)), order, feature_names=["a", "b", "c"], values="marginal"
+        )
+        return explainer(np.ones((1, 3)), silent=True).values[0]
+
+    np.testing.assert_allclose(values(mixture), [0, 1, 0], atol=1e-12)
+    np.testing.assert_allclose(values(mixture.common_order()), [1 / 3] * 3, atol=1e-12)
+
+
+def test_positions_of_columns():
+    rng = np.random.default_rng(0)
+    background, rows = rng.normal(size=(20, 3)), rng.normal(size=(4, 3))
+
+    def model(table):
+        return table[:, 0] * table[:, 1] + table[:, 2] ** 2 * table[:, 1]
+
+    def values(graph):
+        return AsymmetricExplainer(model, background, graph, values="marginal")(rows, silent=True).values
+
+    forth, back = [(0, 1), (1, 2)], [(2, 1), (1, 0)]
+    both = (values(forth), values(back))
+    assert np.abs(both[0] - both[1]).max() > 0.01
+    np.testing.assert_allclose(values([(forth, 3), (back, 1)]), np.average(both, axis=0, weights=[3, 1]), atol=1e-12)
+    matrix = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    middle = values([(1, 0), (1, 2)])
+    np.testing.assert_allclose(values(matrix), np.mean([*both, middle], axis=0), atol=1e-12)
+    np.testing.assert_allclose(values(pd.DataFrame(matrix)), values(matrix), atol=1e-12)
+
+
+def test_a_class_too_large_to_list_is_drawn_by_the_seed(network, X):
+    names = list(load_network("child").nodes())[:8]
+    child = load_network("child")
+    rows = sample_rows(child, 3, seed=0)[names]
+
+    def first(table):
+        return 1.0 * (table[names[0]] == rows[names[0]].iloc[0])
+
+    clique = PartialGraph(names, undirected=[(a, b) for i, a in enumerate(names) for b in names[:i]])
+    with pytest.warns(errors.ApproximationWarning, match="40,320 DAGs"):
+        one = AsymmetricExplainer(first, child, clique, feature_names=names, seed=7)
+    with pytest.warns(errors.ApproximationWarning, match="uniform draws"):
+        other = AsymmetricExplainer(first, child, clique, feature_names=names, seed=7)
+    assert one.causal_order == other.causal_order
+
+
+def test_table_with_an_uncertain_graph_is_fitted_without_a_structure():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(60, 2)) @ [[1, 0.5], [0, 1]], columns=["a", "b"])
+    graph = PartialGraph("ab", undirected=["ab"])
+    explainer = AsymmetricExplainer(
+        lambda X: np.asarray(X)[:, 1], table, graph, values="conditional", seed=0, silent=True
+    )
+    assert not isinstance(explainer.masker, StructuralModel)
+    assert explainer.causal_order.n_graphs == 2
+    assert explainer(table[:2], silent=True).values.shape == (2, 2)
+
+
+# --- save, compare, symmetric ---------------------------------------------------------------------------------------
+
+
+def module_score(X):
+    return score(X)
+
+
+@pytest.mark.parametrize("graph", [[(FORTH, 3), (BACK, 1)], PartialGraph(FEATURES, DIRECTED, UNDIRECTED), adjacency()])
+def test_saved_and_loaded(network, X, graph):
+    explainer = over(network, graph, model=module_score)
+    stream = io.BytesIO()
+    explainer.save(stream)
+    stream.seek(0)
+    loaded = AsymmetricExplainer.load(stream)
+    np.testing.assert_array_equal(loaded(X, silent=True).values, explainer(X, silent=True).values)
+    assert loaded.causal_order == explainer.causal_order
+
+
+def test_compare_and_symmetric(network, X, explain):
+    explainer = over(network, [FORTH, BACK])
+    comparison = explainer.compare(X, silent=True)
+    np.testing.assert_allclose(comparison.asv.values, (explain(FORTH) + explain(BACK)) / 2, atol=1e-12, rtol=0)
+    np.testing.assert_allclose(comparison.shap.values, explain([]), atol=1e-12, rtol=0)
+    assert sorted(comparison.features) == sorted(FEATURES)
+    assert "ASV - SHAP" in repr(comparison)
+    assert "mean over 2 graphs" in repr(explainer)
+
+
+# --- names and weights ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("graph", "says"),
+    [
+        (PartialGraph(["Smoke", "lung"], undirected=[("Smoke", "lung")]), "'Smoke', .* did you mean 'smoke'"),
+        ([FORTH, [("smoke", "brnoc")]], "did you mean 'bronc'"),
+        ([("SMOKE", "lung")], "did you mean 'smoke'"),
+        ([FORTH, [("sun", "moon")]], "none of which is a feature"),
+        (PDAG([("smoke", "lung"), ("lung", "bronc"), ("bronc", "smoke")], []), "cycle"),
+        (
+            PartialGraph(FEATURES, [("smoke", "lung"), ("bronc", "dysp")], [("lung", "dysp")]),
+            "no consistent extension",
+        ),
+    ],
+    ids=["case", "typo in a list", "case of an edge", "strangers", "cycle", "no extension"],
+)
+def test_graphs_that_cannot_be(network, graph, says):
+    with pytest.raises(errors.CausalGraphError, match=says):
+        over(network, graph)
+
+
+@pytest.mark.parametrize("weight", [-1, 0, np.nan, np.inf])
+def test_weights_are_positive(network, weight):
+    with pytest.raises(errors.OrdersError, match="graph 1 has weight"):
+        over(network, [(FORTH, 1), (BACK, weight)])
+
+
+def test_latent_nodes_of_the_network_are_not_foreign(network, X, explain, recwarn):
+    through = [("smoke", "lung"), ("lung", "either"), ("either", "xray"), ("smoke", "bronc"), ("bronc", "dysp")]
+    found = over(network, [through, BACK])(X, silent=True).values
+    np.testing.assert_allclose(found, (explain(FORTH) + explain(BACK)) / 2, atol=1e-12, rtol=0)
+    assert not [w for w in recwarn if issubclass(w.category, errors.CausalGraphWarning)]
+
+
+# --- sensitivity ----------------------------------------------------------------------------------------------------
+
+
+def changed(edges):
+    """Every acyclic change of one edge: label -> edges, written down once more."""
+    found = {}
+    for edge in edges:
+        rest = [other for other in edges if other != edge]
+        found[f"flip {edge[0]} -> {edge[1]}"] = [*rest, edge[::-1]]
+        found[f"drop {edge[0]} -> {edge[1]}"] = rest
+    for a in FEATURES:
+        for b in FEATURES:
+            if a != b and (a, b) not in edges and (b, a) not in edges:
+                found[f"add {a} -> {b}"] = [*edges, (a, b)]
+    return {label: new for label, new in found.items() if nx.is_directed_acyclic_graph(nx.DiGraph(new))}
+
+
+def test_one_edge_at_a_time(network, X, explain):
+    result = over(network, FORTH).sensitivity(X, silent=True)
+    assert isinstance(result, Sensitivity)
+    wanted = changed(FORTH)
+    assert set(result.labels) <= set(wanted)
+    for label in set(wanted) - set(result.labels):  # left out because it changes nothing
+        np.testing.assert_allclose(explain(wanted[label]), explain(FORTH), atol=1e-12, rtol=0)
+    each = np.array([explain(wanted[label]) for label in result.labels])
+    np.testing.assert_allclose(result.values, each, atol=1e-12, rtol=0)
+    np.testing.assert_allclose(result.reference, explain(FORTH), atol=1e-12, rtol=0)
+    np.testing.assert_allclose(result.mean, each.mean(axis=0), atol=1e-12, rtol=0)
+    np.testing.assert_allclose(result.low, each.min(axis=0), atol=1e-12, rtol=0)
+    np.testing.assert_allclose(result.high, each.max(axis=0), atol=1e-12, rtol=0)
+    together, apart = result.ideals
+    assert together < apart / 5
+    assert f"{together:,} coalitions evaluated for all graphs together" in repr(result)
+    plots.sensitivity(result, row=0)
+
+
+def test_edges_of_the_graph_as_given_not_of_its_reduction(network, X):
+    shortcut = [*FORTH, ("smoke", "xray")]
+    result = over(network, shortcut).sensitivity(X, silent=True)
+    assert "flip lung -> xray" in result.labels
+    # smoke -> xray stays when lung -> xray goes, which an order of the features alone would not know
+    dropped = over(network, [edge for edge in shortcut if edge != ("lung", "xray")])(X, silent=True).values
+    at = result.labels.index("drop lung -> xray")
+    np.testing.assert_allclose(result.values[at], dropped, atol=1e-12, rtol=0)
+
+
+def test_own_graph_of_the_network(network, X):
+    result = AsymmetricExplainer(score, network, feature_names=FEATURES).sensitivity(X, silent=True)
+    graph = nx.DiGraph(network.edges())
+    graph.remove_edge("either", "xray")
+    at = result.labels.index("drop either -> xray")  # either is latent
+    wanted = over(network, graph)(X, silent=True).values
+    np.testing.assert_allclose(result.values[at], wanted, atol=1e-12, rtol=0)
+
+
+def test_given_graphs_with_weights(network, X, explain):
+    explainer = over(network, FORTH)
+    result = explainer.sensitivity(X, [(BACK, 1), (CHAIN, 3)], silent=True)
+    each = np.array([explain(BACK), explain(CHAIN)])
+    np.testing.assert_allclose(result.values, each, atol=1e-12, rtol=0)
+    np.testing.assert_allclose(result.mean, np.average(each, axis=0, weights=[1, 3]), atol=1e-12, rtol=0)
+    np.testing.assert_allclose(result.low, each.min(axis=0), atol=1e-12, rtol=0)
+    np.testing.assert_allclose(result.high, each.max(axis=0), atol=1e-12, rtol=0)
+    assert "smoke -> lung" not in result.edge_effects().index  # both graphs have lung -> smoke
+    assert "xray -> lung" in result.edge_effects().index
+
+
+def test_graphs_of_a_pdag_and_of_a_mixture(network, X, explain):
+    dags = dags_of(DIRECTED, UNDIRECTED)
+    each = np.array([explain(dag) for dag in dags])
+    explainer = over(network, PartialGraph(FEATURES, DIRECTED, UNDIRECTED))
+    for graphs in (PARTLY["pgmpy PDAG"](), explainer.causal_order):
+        result = explainer.sensitivity(X, graphs, silent=True)
+        assert result.n_graphs == len(dags)
+        np.testing.assert_allclose(result.reference, each.mean(axis=0), atol=1e-12, rtol=0)
+        np.testing.assert_allclose(result.mean, each.mean(axis=0), atol=1e-12, rtol=0)
+        np.testing.assert_allclose(result.low, each.min(axis=0), atol=1e-12, rtol=0)
+        np.testing.assert_allclose(result.high, each.max(axis=0), atol=1e-12, rtol=0)
+    with pytest.raises(errors.CausalGraphError, match=rf"mean over {len(dags)}; pass graphs=explainer.causal_order"):
+        explainer.sensitivity(X)
+
+
+def test_outputs_and_order_of_rows(network, X):
+    def two(table):
+        return np.stack([score(table), score(table) ** 2], axis=1)
+
+    shuffled = X.iloc[[3, 0, 0, 7]]
+    explainer = over(network, FORTH, model=two)
+    result = explainer.sensitivity(shuffled, [BACK, CHAIN], silent=True)
+    wanted = [over(network, graph, model=two)(shuffled, silent=True).values for graph in (BACK, CHAIN)]
+    assert result.values.shape == (2, 4, 5, 2)
+    np.testing.assert_allclose(result.values, wanted, atol=1e-12, rtol=0)
+    one = explainer.sensitivity(shuffled, [BACK, CHAIN], outputs=1, silent=True)
+    np.testing.assert_array_equal(one.values, result.values[..., 1])
+
+
+def test_sampled_values_are_those_of_separate_runs():
+    """The same draws for all graphs: Monte Carlo values agree with separate runs of the same seed, too."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(80, 3)) @ rng.normal(size=(3, 3)), columns=list("abc"))
+
+    def model(X):
+        return np.tanh(X["a"] * X["b"]) + X["c"]
+
+    def explainer(graph):
+        return AsymmetricExplainer(model, GaussianModel.fit(table), graph, seed=1, algorithm="ideals x monte_carlo")
+
+    graphs = [[("b", "a"), ("b", "c")], [("c", "b"), ("b", "a")]]
+    result = explainer([("a", "b"), ("b", "c")]).sensitivity(table[:3], graphs, silent=True)
+    for values, graph in zip(result.values, graphs, strict=True):
+        np.testing.assert_allclose(values, explainer(graph)(table[:3], silent=True).values, atol=1e-12, rtol=0)
+
+
+def test_explicit_orders_have_no_edges(network, X, explain):
+    explainer = AsymmetricExplainer(score, network, feature_names=FEATURES, orders=[FEATURES])
+    with pytest.raises(errors.CausalGraphError, match="explicit orders"):
+        explainer.sensitivity(X)
+    result = explainer.sensitivity(X, [FORTH, BACK], silent=True)
+    assert result.reference is None
+    np.testing.assert_allclose(result.values[1], explain(BACK), atol=1e-12, rtol=0)
+
+
+def test_bad_questions(network, X):
+    explainer = over(network, FORTH)
+    with pytest.raises(errors.CausalGraphError, match="graphs='edgse' is not known"):
+        explainer.sensitivity(X, "edgse")
+    with pytest.raises(errors.CausalGraphError, match="did you mean 'bronc'"):
+        explainer.sensitivity(X, [FORTH, [("smoke", "Bronc")]])
+    with pytest.raises(errors.OrdersError, match="weight -1"):
+        explainer.sensitivity(X, [(BACK, -1)])
+    with pytest.raises(errors.BudgetExceededError, match="more than 12 ideals"):
+        over(network, FORTH, ideal_limit=12).sensitivity(X)
+
+
+def test_background_that_conditions_on_ancestral_sets_only():
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=80)
+    b = a + rng.normal(size=80)
+    table = pd.DataFrame({"a": a, "b": b, "c": b + rng.normal(size=80)})
+    model = StructuralModel.fit(table, nx.DiGraph([("a", "b"), ("b", "c")]), seed=0, silent=True)
+    explainer = AsymmetricExplainer(lambda X: np.asarray(X)[:, 2], model, seed=0)
+    with pytest.raises(errors.MethodNotApplicableError, match=r"^flip a -> b cannot be explained: .*'a' does not prec"):
+        explainer.sensitivity(table[:2])
+    result = explainer.sensitivity(table[:2], [[("a", "b"), ("b", "c")]], silent=True)
+    np.testing.assert_allclose(result.values[0], result.reference, atol=1e-12, rtol=0)
