@@ -61,7 +61,6 @@ class CopulaModel:
         model.features = tuple(self.features[i] for i in kept)
         model._codec = self._codec.only(model.features)
         model._ordered, model._knots = self._ordered[:, kept], [self._knots[i] for i in kept]
-        model._deviations = self._deviations[kept]
         model._gaussian = self._gaussian.only([self._gaussian.features[i] for i in kept], "relax")
         return model
 
