@@ -6,8 +6,10 @@ form, forests by walks over the few features of a path, other orders by their la
 looked at once, when the tables of the leaves are made.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from threading import Lock
+from typing import Any
 
 import numpy as np
 
@@ -35,15 +37,33 @@ _SECONDS_PER_LEAF = 1e-5
 
 @dataclass(frozen=True, eq=False)
 class PathsAttributor:
-    """Rows of the background -> numbers -> attributions."""
+    """Rows of the background -> numbers -> attributions.
+
+    The first rows make the tables of the leaves; threads that come meanwhile wait for them.
+    """
 
     trees: TreeForm
     inner: TreeAttributor
+    _begun: list[bool] = field(default_factory=list, repr=False)
+    _lock: Any = field(default_factory=Lock, repr=False)
 
     rowwise = True
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"trees": self.trees, "inner": self.inner}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _begun=[], _lock=Lock())
+
     def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
-        return self.inner.attribute(self.trees.numbers(rows), report)
+        numbers = self.trees.numbers(rows)
+        if not self._begun:
+            with self._lock:
+                if not self._begun:
+                    found = self.inner.attribute(numbers, report)
+                    self._begun.append(True)
+                    return found
+        return self.inner.attribute(numbers, report)
 
 
 @dataclass(frozen=True, eq=False)

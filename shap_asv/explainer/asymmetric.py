@@ -140,7 +140,7 @@ class AsymmetricExplainer(shap.Explainer):
         data: Any = None,
         feature_perturbation: str = "auto",
     ) -> None:
-        masker = fitting.read_masker(masker, data, feature_perturbation)
+        masker, values = fitting.read_masker(masker, values, data, feature_perturbation)
         self.data, self.feature_perturbation = None, "auto"  # the masker says it now
         check_options(
             masker, causal_graph, link, orders, weights, algorithm, impossible, order_method, seed, n_jobs, tolerance
@@ -315,7 +315,7 @@ class AsymmetricExplainer(shap.Explainer):
         arguments = {**self._constructor_arguments(), "masker": masker}
         features = list(self._known_execution().problem.background.features)
         arguments.update(orders=None, weights=None, causal_graph=edgeless_order(features))
-        if self._distribution.named:
+        if self._distribution.named or self._distribution.of_model:
             arguments["feature_names"] = features
         return type(self)(**arguments)
 

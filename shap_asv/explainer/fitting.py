@@ -70,8 +70,8 @@ class Purpose:
     silent: bool = False
 
 
-def read_masker(masker: Any, data: Any, feature_perturbation: Any) -> Any:
-    """The background, also under the names that it has in ``shap.TreeExplainer``."""
+def read_masker(masker: Any, values: Any, data: Any, feature_perturbation: Any) -> tuple[Any, Any]:
+    """The background and what it is for, also under the names that ``shap.TreeExplainer`` has for them."""
     if data is not None:
         if masker is not None:
             raise UnknownMethodError("pass masker= or data=, not both: each is the background")
@@ -90,7 +90,8 @@ def read_masker(masker: Any, data: Any, feature_perturbation: Any) -> Any:
             "feature_perturbation='tree_path_dependent' takes no background: leave out masker= (and data=); with a "
             "background, leave out feature_perturbation="
         )
-    return masker
+    marginal = data is not None or feature_perturbation == "interventional"  # so these words are meant in shap
+    return masker, "marginal" if marginal and values == "auto" else values
 
 
 def check_values(values: Any) -> None:
