@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from shap.maskers import Masker
 
+from shap_asv.backgrounds.contract import FiniteStates
 from shap_asv.errors import ArgumentError, MethodNotApplicableError, RowsError
 
 
@@ -90,18 +91,17 @@ class ConditionalMasker(Masker):
 
     def predictor(self, predict: Callable[[Any], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
         """``predict`` on arrays: rows become again the table, with the dtypes, that the background was fitted to."""
-        inputs = getattr(self.background, "inputs", None)
-        if inputs is None:
+        if isinstance(self.background, FiniteStates):
             return predict
-        return lambda rows: predict(inputs(self._read(np.asarray(rows))))
+        return lambda rows: predict(self.background.inputs(self._read(np.asarray(rows))))
 
     def _read(self, rows: np.ndarray) -> np.ndarray:
-        read = getattr(self.background, "read", None) or self.background.encode
-        return np.asarray(read(rows))
+        return np.asarray(self.background.read(rows))
 
     def _as_array(self, rows: np.ndarray) -> np.ndarray:
-        inputs = getattr(self.background, "inputs", None)
-        return np.array(self.background.decode(rows) if inputs is None else inputs(rows))
+        # a network hands its rows to models as codes; to shap they are the states
+        states = isinstance(self.background, FiniteStates)
+        return np.array(self.background.labels(rows) if states else self.background.inputs(rows))
 
     def _clusters(self, clustering: np.ndarray | str | None) -> np.ndarray | None:
         if not isinstance(clustering, str):

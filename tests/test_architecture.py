@@ -23,10 +23,10 @@ ALLOWED = {
     "planning": {"orders", "backgrounds", "models", "values", "backends"},
     "explanation": set(),
     "explainer": {
-        "strata",
         "orders",
         "backgrounds",
         "models",
+        "strata",
         "values",
         "backends",
         "planning",

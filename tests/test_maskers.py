@@ -85,7 +85,7 @@ def test_discrete_network(seed):
         return brute_force.conditional_expectation(problem.p_features, table, problem.row, set(members))[0]
 
     phi = gaussians.shapley_values(len(problem.cards), value)
-    row = background.decode(problem.row)
+    row = background.labels(np.asarray(problem.row))
     runs = np.array(
         [
             shap.ExactExplainer(on_labels, ConditionalMasker(background, 256, seed=s))(row[None]).values[0]

@@ -6,7 +6,7 @@ held-out rows.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class MixtureModel:
     [0.0, 1.0, 1.0]
     """
 
-    free = np.nan
+    free: ClassVar[np.float64] = np.float64("nan")
     graph = None
     latent: tuple[str, ...] = ()
 
