@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from shap_asv.datasets import sample_rows
     from shap_asv.explainer.asymmetric import AsymmetricExplainer
     from shap_asv.explainer.comparing import compare
+    from shap_asv.explainer.scoring import score_background
     from shap_asv.maskers import ConditionalMasker
     from shap_asv.orders import CausalOrder
 
@@ -37,6 +38,7 @@ _HOMES = {
     "compare": "shap_asv.explainer.comparing",
     "load_network": "shap_asv.backgrounds.pgmpy_networks",
     "sample_rows": "shap_asv.datasets",
+    "score_background": "shap_asv.explainer.scoring",
 }
 _MODULES = ("errors", "plots")
 
@@ -55,6 +57,7 @@ __all__ = [
     "load_network",
     "plots",
     "sample_rows",
+    "score_background",
 ]
 
 

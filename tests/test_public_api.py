@@ -21,6 +21,7 @@ PUBLIC = {
     "load_network",
     "plots",
     "sample_rows",
+    "score_background",
 }
 
 

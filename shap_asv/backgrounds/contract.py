@@ -250,7 +250,7 @@ class Capability:
     def obstacle(self, background: Background) -> str | None:
         if isinstance(background, self.protocol):
             return None
-        return f"needs a background with {self.what}; this one is {background.describe()}"
+        return f"needs a background with {self.what}"
 
 
 DRAWS = Capability(DrawsGivenEvidence, "draws given evidence")

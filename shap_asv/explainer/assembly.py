@@ -15,7 +15,7 @@ import numpy as np
 from shap_asv.backends.contract import Problem
 from shap_asv.backgrounds.contract import Background, CodedByModel, Distribution, FiniteStates, TreeGround, some_rows
 from shap_asv.errors import NetworkError, UnknownMethodError
-from shap_asv.explainer.callables import CheckedLink, check_repeatable, with_own_labels
+from shap_asv.explainer.callables import CheckedLink, check_repeatable, is_identity, with_own_labels
 from shap_asv.explainer.causality import name_positions, own_order, read_causal_graph, read_orders, uses_positions
 from shap_asv.explainer.rows import Table
 from shap_asv.models.contract import Predictor
@@ -85,6 +85,24 @@ class Arguments:
                 "background rows (a matrix, a DataFrame or a shap masker), a pgmpy network, or a fitted "
                 "StructuralModel, GaussianModel, CopulaModel or ConditionalTable as masker="
             ) from None
+
+
+def arguments_of(explainer: Any, distribution: Distribution) -> Arguments:
+    """The arguments as an explainer keeps them, each under its own name."""
+    return Arguments(
+        explainer.model,
+        distribution,
+        explainer.feature_names,
+        explainer.causal_graph,
+        explainer.orders,
+        explainer.weights,
+        explainer.encoder,
+        explainer.model_output,
+        explainer.output_names,
+        explainer.impossible,
+        None if is_identity(explainer.link) else explainer.link,
+        explainer.linearize_link,
+    )
 
 
 def known_features(arguments: Arguments) -> list[str] | None:

@@ -17,10 +17,11 @@ from shap_asv.backgrounds.contract import Distribution
 from shap_asv.backgrounds.registry import kind_of
 from shap_asv.comparison import Comparison
 from shap_asv.errors import RowsError
-from shap_asv.explainer.assembly import Arguments, assemble, assemble_for_rows, known_features
+from shap_asv.explainer import fitting
+from shap_asv.explainer.assembly import Arguments, arguments_of, assemble, assemble_for_rows, known_features
+from shap_asv.explainer.bootstrapping import Bootstrap, bootstrap_values
 from shap_asv.explainer.causality import edgeless_order
 from shap_asv.explainer.execution import Execution, describe
-from shap_asv.explainer.fitting import Purpose, check_values, read_masker, settle_table, settled_values
 from shap_asv.explainer.options import check_options, check_positive, check_whole, read_names, settings_of_call
 from shap_asv.explainer.persistence import load_explainer, save_explainer
 from shap_asv.explainer.rows import Table, any_row, display_names, fit_rows, read_table, shown_rows
@@ -139,18 +140,20 @@ class AsymmetricExplainer(shap.Explainer):
         data: Any = None,
         feature_perturbation: str = "auto",
     ) -> None:
-        masker, values = read_masker(masker, values, data, feature_perturbation)
+        masker, values = fitting.read_masker(masker, values, data, feature_perturbation)
         self.data, self.feature_perturbation = None, "auto"  # the masker says it now
         check_options(
             masker, causal_graph, link, orders, weights, algorithm, impossible, order_method, seed, n_jobs, tolerance
         )
         check_positive(budget=budget, memory_limit=memory_limit)
         check_whole(n_orders=n_orders, n_draws=n_draws, ideal_limit=ideal_limit)
-        check_values(values)
+        fitting.check_values(values)
         self._entropy = seed if seed is not None else int(np.random.SeedSequence().generate_state(1)[0])
         output_names, names = read_names(output_names, "output_names"), read_names(feature_names, "feature_names")
-        purpose = Purpose(model, causal_graph, orders, weights, names, model_output, self._entropy, n_jobs, silent)
-        settled = settle_table(masker, values, purpose)
+        purpose = fitting.Purpose(
+            model, causal_graph, orders, weights, names, model_output, self._entropy, n_jobs, silent
+        )
+        settled = fitting.settle_table(masker, values, purpose)
         super().__init__(
             model,
             settled.masker,
@@ -160,16 +163,14 @@ class AsymmetricExplainer(shap.Explainer):
             linearize_link=linearize_link,
         )
         self._distribution: Distribution = kind_of(settled.masker).read(settled.masker, self.masker)
-        self.values, self.silent = settled_values(values, self._distribution), silent
+        self.values, self.silent = fitting.settled_values(values, self._distribution), silent
+        self._table = masker if settled.masker is not masker else None  # what was fitted; files do not keep it
         self.causal_graph = settled.causal_graph
-        self.algorithm = algorithm
-        self.seed = seed
-        self.encoder = encoder
-        self.model_output = model_output
+        self.algorithm, self.seed = algorithm, seed
+        self.encoder, self.model_output = encoder, model_output
         self.orders, self.weights = orders, weights
         self.n_orders, self.n_draws, self.tolerance = n_orders, n_draws, tolerance
-        self.impossible = impossible
-        self.order_method = order_method
+        self.impossible, self.order_method = impossible, order_method
         self.budget, self.memory_limit, self.ideal_limit = budget, memory_limit, ideal_limit
         self.n_jobs = n_jobs
         self._expected_value: Any = None
@@ -308,7 +309,10 @@ class AsymmetricExplainer(shap.Explainer):
 
     def symmetric(self) -> "AsymmetricExplainer":
         """The same explainer without causal constraints: ordinary Shapley values under the same distribution."""
-        arguments = self._constructor_arguments()
+        return self._symmetric_over(self.masker)
+
+    def _symmetric_over(self, masker: Any) -> "AsymmetricExplainer":
+        arguments = {**self._constructor_arguments(), "masker": masker}
         features = list(self._known_execution().problem.background.features)
         arguments.update(orders=None, weights=None, causal_graph=edgeless_order(features))
         if self._distribution.named or self._distribution.of_model:
@@ -316,9 +320,26 @@ class AsymmetricExplainer(shap.Explainer):
         return type(self)(**arguments)
 
     def compare(self, X: Any, **call: Any) -> Comparison:
-        """SHAP and ASV of X side by side: this explainer's values beside those of :meth:`symmetric`."""
-        asv = self(X, **call)
-        return Comparison({"SHAP": self.symmetric()(X, **call), "ASV": asv}, self.causal_order)
+        """SHAP and ASV of X side by side: this explainer's values beside those of :meth:`symmetric`.
+
+        Where the background cannot condition on the sets that SHAP asks for, one that can is fitted to draws from it.
+        """
+        asv, problem = self(X, **call), self._known_execution().problem
+        other = fitting.any_set_background(
+            problem, self.model, self.model_output, self._entropy, bool(call.get("silent"))
+        )
+        side = self.symmetric() if other is None else self._symmetric_over(other)
+        words = {"SHAP": (other or problem.background).describe(), "ASV": problem.background.describe()}
+        return Comparison({"SHAP": side(X, **call), "ASV": asv}, self.causal_order, words)
+
+    def bootstrap(self, X: Any, n: int = 20, data: Any = None, **call: Any) -> Bootstrap:
+        """Standard errors that include the fit: n times, resample the table, fit it again, explain X again.
+
+        ``data`` is the table where the explainer does not have it (loaded from a file). Costs n fits.
+        """
+        arguments = {**self._constructor_arguments(), "seed": self._entropy}
+        table = self._table if data is None else data
+        return bootstrap_values(type(self), arguments, self(X, **call), table, n, X, call)
 
     @property
     def causal_order(self) -> Any:
@@ -354,20 +375,7 @@ class AsymmetricExplainer(shap.Explainer):
     # --- from arguments to a problem --------------------------------------------------------------------------
 
     def _arguments(self) -> Arguments:
-        return Arguments(
-            self.model,
-            self._distribution,
-            self.feature_names,
-            self.causal_graph,
-            self.orders,
-            self.weights,
-            self.encoder,
-            self.model_output,
-            self.output_names,
-            self.impossible,
-            None if _is_identity(self.link) else self.link,
-            self.linearize_link,
-        )
+        return arguments_of(self, self._distribution)
 
     def _executing(self, problem: Problem) -> Execution:
         own_graph = problem.background.graph is not None and self.causal_graph is None
@@ -389,10 +397,3 @@ class AsymmetricExplainer(shap.Explainer):
     def _settings(self, problem: Problem, max_evals: int | str = "auto", batch_size: int | str = "auto") -> Settings:
         settings = Settings(self.n_orders, self.n_draws, self._entropy, 65_536, self.ideal_limit, self.order_method)
         return settings_of_call(settings, problem.n_features, max_evals, batch_size)
-
-
-def _is_identity(link: Callable[..., Any]) -> bool:
-    """Also after unpickling, when the function is no longer the same object."""
-    return link is shap.links.identity or (
-        getattr(link, "__name__", "") == "identity" and getattr(link, "__module__", "") == "shap.links"
-    )

@@ -19,11 +19,19 @@ from warnings import catch_warnings, simplefilter
 import networkx as nx
 import numpy as np
 
+from shap_asv.backends.contract import Problem
 from shap_asv.backgrounds.choosing import CANDIDATES, choose_background
-from shap_asv.backgrounds.contract import Distribution
+from shap_asv.backgrounds.contract import DRAWS, Distribution, DrawsGivenEvidence
 from shap_asv.backgrounds.matrix import MatrixDistribution, numbered_features
 from shap_asv.backgrounds.ready_models import StructuralModel
-from shap_asv.errors import ShapAsvWarning, TableError, UnknownFeatureError, UnknownMethodError, warn_user
+from shap_asv.errors import (
+    MethodNotApplicableError,
+    ShapAsvWarning,
+    TableError,
+    UnknownFeatureError,
+    UnknownMethodError,
+    warn_user,
+)
 from shap_asv.explainer.assembly import names_known_to_model
 from shap_asv.explainer.causality import (
     as_digraph,
@@ -37,11 +45,14 @@ from shap_asv.explainer.causality import (
 from shap_asv.explainer.progress import DELAY
 from shap_asv.models.plain import read_plain_model
 from shap_asv.orders import CausalOrder
+from shap_asv.strata import sobol_uniforms
 
 VALUES = ("auto", "conditional", "marginal")
 _PERTURBATIONS = ("auto", "interventional", "tree_path_dependent")
 #: Sampled orders whose prefixes are the coalitions that a background is chosen for.
 N_ORDERS = 256
+#: Rows drawn from a background that SHAP cannot use, to fit one that it can.
+N_DRAWN = 2048
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,6 +203,24 @@ def choose_for(
         return choose_background(table, predict, coalitions, weights, seed, candidates).background
 
 
+def any_set_background(problem: Problem, model: Any, model_output: str, seed: int, silent: bool) -> Any | None:
+    """A background that conditions on any set, for SHAP beside ASV; None where the problem's own one does.
+
+    It is fitted to rows drawn from the problem's background and chosen as for a table. SHAP's side therefore has the
+    error of that fit, which ASV's does not.
+    """
+    background = problem.background
+    if background.conditions_on == "any":
+        return None
+    if not isinstance(background, DrawsGivenEvidence):
+        raise MethodNotApplicableError(f"SHAP beside ASV {DRAWS.obstacle(background)}")
+    nothing = np.full((1, len(background.features)), background.free)
+    uniforms = sobol_uniforms(np.random.default_rng([seed, 7]), background.n_uniforms, N_DRAWN, 1).T
+    table = background.inputs(background.draws(nothing, uniforms)[0])
+    coalitions, weights = asked_coalitions(background.features, None, seed=seed)
+    return choose_for(table, model, model_output, coalitions, weights, seed, silent)
+
+
 def asked_coalitions(
     features: Sequence[str], causal_graph: Any, orders: Any = None, weights: Any = None, seed: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -228,11 +257,12 @@ def _named(table: Any, purpose: Purpose) -> tuple[Any, list[str], Any]:
         return table, features, name_positions(graph, features) if uses_positions(graph) else graph
     columns = [str(key) for key in table.columns]
     given = purpose.feature_names or names_known_to_model(purpose.model)
-    features = columns if given is None or (purpose.feature_names is None and not set(given) <= set(columns)) else given
+    guessed = purpose.feature_names is None  # the model may know names that are not the table's
+    features = columns if given is None or (guessed and not set(given) <= set(columns)) else list(given)
     unknown = [name for name in features if name not in columns]
     if unknown:
         raise UnknownFeatureError(f"feature {unknown[0]!r} is not a column of the table: {', '.join(columns)}")
-    return table.iloc[:, [columns.index(name) for name in features]], list(features), graph
+    return table.iloc[:, [columns.index(name) for name in features]], features, graph
 
 
 def _dag_over(features: Sequence[str], graph: Any) -> nx.DiGraph | None:
@@ -251,7 +281,6 @@ def _dag_over(features: Sequence[str], graph: Any) -> nx.DiGraph | None:
 
 
 def _has_edges(graph: Any) -> bool:
-    if graph is None:
-        return False
+    """Whether there is something causal to lose; what is not a graph is an error elsewhere."""
     edges = getattr(graph, "edges", graph)
-    return len(edges() if callable(edges) and not hasattr(edges, "__len__") else edges) > 0
+    return hasattr(edges, "__len__") and len(edges) > 0
