@@ -6,6 +6,7 @@ Background rows break the dependence between S and the rest, but keep the one wi
 """
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +14,6 @@ import numpy as np
 from shap_asv.backgrounds.contract import Conditions
 from shap_asv.backgrounds.naming import NamedDistribution
 from shap_asv.backgrounds.tables import TableCodec
-from shap_asv.errors import NetworkError
 
 
 class IndependentColumns:
@@ -38,30 +38,31 @@ class IndependentColumns:
     free: ClassVar[np.float64] = np.float64("nan")
 
     def __init__(self, data: Any) -> None:
-        if len(data) == 0:
-            raise NetworkError("independent columns need at least one row")
         self.data = data
-        self.codec = TableCodec.learn(data)
+        self.codec = TableCodec.learn(data)  # an empty table, dates and infinities are errors there
         self.features = self.codec.names
-        self.rows = self.codec.read(data)
-        self._sorted = np.sort(self.rows, axis=0)
+        self._sorted = np.sort(self.codec.read(data), axis=0)
 
     def only(self, features: Sequence[str], impossible: str = "raise") -> "IndependentColumns":
-        """Some of the columns, in this order."""
-        return IndependentColumns(self.data[list(features)])
+        """Some of the columns, in this order; no row is impossible here."""
+        kept = [self.features.index(str(name)) for name in features]
+        narrowed = copy(self)
+        narrowed.codec = self.codec.only(self.features[i] for i in kept)
+        narrowed.features, narrowed._sorted = narrowed.codec.names, self._sorted[:, kept]
+        return narrowed
 
     @property
     def n_uniforms(self) -> int:
         return len(self.features)
 
     def describe(self) -> str:
-        return f"independent columns of a table of {len(self.rows)} rows"
+        return f"independent columns of a table of {len(self._sorted)} rows"
 
     def read(self, table: Any) -> np.ndarray:
         return self.codec.read(table)
 
     def check(self, rows: np.ndarray) -> None:
-        """Every row is possible."""
+        self.codec.check(rows)
 
     def inputs(self, rows: np.ndarray) -> Any:
         return self.codec.inputs(rows)
