@@ -168,7 +168,7 @@ def _work(problem: Problem, trees: TreeForm, n_rows: int, n_orders: int) -> tupl
         seconds += n_orders * float(counts.sum()) * problem.n_features * _SECONDS_PER_IDEAL
     memory = int(2**26 + 8 * min(entries, 2**26) + 24 * min(n_rows, ROW_BLOCK) * problem.n_features * (k + 1))
     memory += n_ground * problem.n_features * 16 + 200 * len(trees.own.left)
-    return seconds, memory, int(counts.sum()) * n_rows
+    return float(seconds), memory, int(counts.sum()) * n_rows
 
 
 def paths_backend(sampled: bool) -> Backend:

@@ -82,17 +82,9 @@ class TreeForm:
         """Numbers (r, n) -> what the model is called with, its columns in its own order."""
         return as_model_takes(self.own, self.call.target, np.asarray(numbers, dtype=np.float64)[:, self.place])
 
-    @cached_property
-    def _takes_missing(self) -> bool:
-        try:
-            self.call(self.decode(np.full((1, len(self.features)), np.nan)))
-        except ModelError:
-            return False
-        return True
-
     def _check_missing(self, numbers: np.ndarray) -> None:
         missing = np.isnan(numbers[:, self.place]).any(axis=0)
-        if missing.any() and not self._takes_missing:
+        if missing.any() and not self.own.takes_missing:
             name = self.features[self.place[np.flatnonzero(missing)[0]]]
             raise RowsError(
                 f"a row has no value for {name!r}, and {describe(self.call.target)} does not take missing values; fill "

@@ -220,7 +220,7 @@ def test_orders_against_the_definition(small, graph, rows):
 def test_given_orders_and_sampled_orders(small):
     model, X = small
     orders = [[0, 1, 2, 3], [3, 1, 0, 2]]
-    given = AsymmetricExplainer(model, orders=orders)
+    given = AsymmetricExplainer(model, orders=orders, weights=[3.0, 1.0])
     found = given(X[:2], main_effects=True)
     assert given.plan(2).exact
     row = X[1]
@@ -228,7 +228,8 @@ def test_given_orders_and_sampled_orders(small):
     def nu(held):
         return np.mean([walk(tree.tree_, 0, row, held) for tree in model.estimators_])
 
-    np.testing.assert_allclose(found.values[1], over_all_orders(nu, 4, orders), rtol=0, atol=1e-9)
+    weighted = [orders[0]] * 3 + [orders[1]]
+    np.testing.assert_allclose(found.values[1], over_all_orders(nu, 4, weighted), rtol=0, atol=1e-9)
     alone = [nu(frozenset([j])) - nu(frozenset()) for j in range(4)]
     np.testing.assert_allclose(found.main_effects[1], alone, rtol=0, atol=1e-9)
     exact = AsymmetricExplainer(model, None, GRAPHS["dag"])(X[:5])
