@@ -136,8 +136,6 @@ def compare_child(n_rows: int = 1000, n_trees: int = 100, rounds: int = 5, inter
         f"  TreeSHAP, interventional, 100 rows {slow:8.2f} s   TreeSHAP / ASV = {slow / ours:.0f} (asked: 20; "
         f"measured on {len(some)} rows)"
     )
-    two = side_by_side([lambda: prepared.attributions(rows, n_threads=2)], rounds)[0]
-    print(f"  exact ASV with two threads         {two:8.2f} s")
     _print_efficiency(prepared.attributions(rows), model.predict_proba(rows))
     return ours / theirs
 

@@ -1,8 +1,8 @@
-"""Tables with levels alone: ``python -m benchmarks levels``, or ``python -m benchmarks.levels``.
+"""Tables with levels alone: ``python -m benchmarks.levels``.
 
-Four kinds of structural models with three variants each, eight features in four levels, 2,000 rows: how far is ASV
-from the truth when the background is a Gaussian, a copula, plain or adjusted donors, or what the score on held-out rows
-makes of them? ``relative error = mean |ASV - truth| / mean |truth|``.
+Four kinds of structural models, eight features in four levels, 2,000 rows: how far is ASV from the truth when the
+background is a Gaussian, a copula, plain or adjusted donors, a structural model of the levels, or what the score on
+held-out rows makes of them? ``relative error = mean |ASV - truth| / mean |truth|``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.experiment import Claim, Experiment, Progress, Result, Size, Table
 
 ASKED = {"linear": 0.10, "nonlinear": 0.45, "bimodal": 0.25, "mixed": 0.17}
-NUMBERS_ONLY = ("gaussian", "copula")
+VARIANT = 0
 
 
 def coalition_weights(W: np.ndarray) -> np.ndarray:
@@ -23,26 +23,33 @@ def coalition_weights(W: np.ndarray) -> np.ndarray:
     return np.abs(W).sum(axis=1)
 
 
-def backgrounds(world: Any, data: Any, seed: int) -> dict[str, Any]:
+def backgrounds(world: Any, data: Any, seed: int, structural: bool) -> dict[str, Any]:
     """The backgrounds of one table, by name."""
-    from shap_asv.backgrounds.choosing import choose_background
+    from shap_asv.backgrounds.choosing import CANDIDATES, choose_background, level_candidates
     from shap_asv.backgrounds.copula import CopulaModel
     from shap_asv.backgrounds.donors import ConditionalTable
     from shap_asv.backgrounds.gaussian import GaussianModel
-    from tests.oracles.level_models import level_coalitions
+    from tests.oracles.level_models import LEVELS as PLACES
+    from tests.oracles.level_models import NAMES, level_coalitions
 
     coalitions, W = level_coalitions()
+    candidates = level_candidates([[NAMES[k] for k in level] for level in PLACES]) if structural else CANDIDATES
     found: dict[str, Any] = {}
     if world.kind != "mixed":
         found["gaussian"] = GaussianModel.fit(data)
         found["copula"] = CopulaModel(data)
     found["plain donors"] = ConditionalTable(data, adjust=False, seed=seed)
     found["donors"] = ConditionalTable(data, seed=seed)
-    found["chosen"] = choose_background(data, world.predict_frame, coalitions, coalition_weights(W), seed).background
+    if structural:
+        found["levels"] = candidates["levels"][0](data, seed)
+    weights = coalition_weights(W)
+    found["chosen"] = choose_background(data, world.predict_frame, coalitions, weights, seed, candidates).background
     return found
 
 
-def measure(kind: str, variant: int, n_train: int, n_rows: int, n_draws: int, seed: int = 0) -> list[tuple]:
+def measure(
+    kind: str, variant: int, n_train: int, n_rows: int, n_draws: int, structural: bool = True, seed: int = 0
+) -> list[tuple]:
     """(background, relative error of ASV, seconds, score on 500 fresh rows, what it is) of one model."""
     from shap_asv.backgrounds.scoring import coalition_values, score_background
     from tests.oracles.level_models import LevelModel, level_coalitions
@@ -54,7 +61,7 @@ def measure(kind: str, variant: int, n_train: int, n_rows: int, n_draws: int, se
     fresh = world.frame(world.rows(n_rows * 10, seed=seed + 3))
     truth = world.values(rows, n_draws=1 << 13) @ W
     results = []
-    for name, background in backgrounds(world, data, seed).items():
+    for name, background in backgrounds(world, data, seed, structural).items():
         start = time.perf_counter()
         coded = background.read(world.frame(rows))
         nu = coalition_values(background, world.predict_frame, coded, coalitions, n_draws, seed)[:, :, 0]
@@ -69,12 +76,10 @@ def measure(kind: str, variant: int, n_train: int, n_rows: int, n_draws: int, se
 
 def run(size: Size, progress: Progress) -> Result:
     full = size == "full"
-    problems = [(kind, variant) for kind in ASKED for variant in range(3 if full else 1)]
-    if not full:
-        problems = problems[::3]
+    problems = [(kind, VARIANT) for kind in ASKED] if full else [("linear", VARIANT)]
     rows: list[tuple] = []
     for kind, variant in progress.over(problems, "levels"):
-        rows += measure(kind, variant, *((2000, 30, 1024) if full else (200, 3, 64)))
+        rows += measure(kind, variant, *((2000, 30, 1024) if full else (40, 2, 16)), structural=full)
     claims = []
     for kind, asked in ASKED.items():
         errors = [row[3] for row in rows if row[0] == kind and row[2] == "chosen"]

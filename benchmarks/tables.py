@@ -50,7 +50,7 @@ def accuracy(full: bool, progress: Progress) -> list[tuple]:
     from shap_asv.strata import sobol_uniforms
     from tests.oracles.structural_models import KINDS
 
-    n_rows, n_draws, n_truth = (16, 1024, 2**13) if full else (2, 64, 256)
+    n_rows, n_draws, n_truth = (12, 1024, 2**12) if full else (2, 64, 256)
     variants = [(kind, seed) for kind in KINDS for seed in (range(3) if full else range(1))]
     found = []
     for kind, seed in progress.over(variants, "accuracy"):
@@ -137,7 +137,7 @@ def savings(full: bool, progress: Progress) -> list[tuple]:
     found = []
     for kind in progress.over(list(KINDS), "savings"):
         model = KINDS[kind](0)
-        table, rows = model.sample(500, 1), model.sample(3 if full else 1, 777)
+        table, rows = model.sample(500, 1), model.sample(2 if full else 1, 777)
         background = StructuralModel(graph_of(model), model.mechanisms, like=table).background()
         k = background.n_uniforms
         runs: dict[str, list[np.ndarray]] = {"independent": [], "Sobol": []}
@@ -193,7 +193,7 @@ def run(size: Size, progress: Progress) -> Result:
             "accuracy",
             ("model", "variant", "error, fitted", "error, mechanisms given", "fit (s)"),
             tuple(accurate),
-            "Relative error is mean |error| / mean |ASV| over 16 rows and 8 features; what is left with the mechanisms "
+            "Relative error is mean |error| / mean |ASV| over 12 rows and 8 features; what is left with the mechanisms "
             "given is the error of 1,024 draws.",
         ),
         Table("savings", ("model", "draws", "groups", "variance ratio"), tuple(saved)),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from shap_asv.discovery import bootstrap_graphs, check_graph
     from shap_asv.explainer.asymmetric import AsymmetricExplainer
     from shap_asv.explainer.comparing import compare
+    from shap_asv.explainer.scoring import score_background
     from shap_asv.maskers import ConditionalMasker
     from shap_asv.orders import CausalOrder
     from shap_asv.orders.uncertain import GraphMixture, PartialGraph
@@ -45,6 +46,7 @@ _HOMES = {
     "compare": "shap_asv.explainer.comparing",
     "load_network": "shap_asv.backgrounds.pgmpy_networks",
     "sample_rows": "shap_asv.datasets",
+    "score_background": "shap_asv.explainer.scoring",
 }
 _MODULES = ("errors", "plots")
 
@@ -68,6 +70,7 @@ __all__ = [
     "load_network",
     "plots",
     "sample_rows",
+    "score_background",
 ]
 
 

@@ -1,7 +1,7 @@
 """Explanations of the same rows side by side: where does credit move when causes come first?"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,8 @@ class Comparison:
         ``"SHAP"`` first, then ``"ASV"``, then what was added.
     order : CausalOrder, GraphMixture or None
         Features are listed causes first.
+    backgrounds : dict of str to str
+        What the distribution behind an explanation is, where it is known.
 
     Examples
     --------
@@ -42,6 +44,7 @@ class Comparison:
 
     explanations: Mapping[str, Any]
     order: CausalOrder | GraphMixture | None = None
+    backgrounds: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         missing = [name for name in ("SHAP", "ASV") if name not in self.explanations]
@@ -155,6 +158,8 @@ class Comparison:
         if sampled:
             largest = max(float(np.max(self.explanations[name].error_std)) for name in sampled)
             lines.append(f"{' and '.join(sampled)} sampled: the largest standard error of a value is {largest:.2g}")
+        if len(set(self.backgrounds.values())) > 1:
+            lines += [f"{name} over: {words}" for name, words in self.backgrounds.items()]
         return "\n".join(lines)
 
 

@@ -18,11 +18,11 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from shap_asv import AsymmetricExplainer
 from shap_asv.backends.contract import Settings
 from shap_asv.backends.registry import BACKENDS
-from shap_asv.backgrounds.contract import DRAWS, TERMS, FiniteStates
+from shap_asv.backgrounds.contract import DRAWS, FiniteStates
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.registry import BACKGROUNDS, kind_of
 from shap_asv.explainer.assembly import Arguments, assemble
-from shap_asv.models.contract import PRODUCTS
+from shap_asv.models.contract import BLACK_BOX, ENSEMBLE
 from shap_asv.values.registry import VALUE_METHODS
 
 FEATURES = ("x0", "x1", "x2")
@@ -137,8 +137,13 @@ def example_problem(kind, form):
 
 
 def form_of(backend):
-    """What a backend reads of a model; one that never writes values down reads products."""
-    return PRODUCTS if backend.method is None else backend.method.reads
+    """What a backend reads of a model."""
+    return backend.reads
+
+
+def any_form(kind):
+    """A form that every background of the kind goes with: any model, or trees where they are the background."""
+    return ENSEMBLE if read_distribution(kind.example()).of_model else BLACK_BOX
 
 
 def methods_under(kind):
@@ -149,11 +154,7 @@ def methods_under(kind):
 def backends_under(kind):
     """The backends that the kind has what it takes for, whatever the model and the order."""
     background = example_background(kind)
-    return [
-        backend
-        for backend in BACKENDS
-        if (TERMS if backend.method is None else backend.method.needs).obstacle(background) is None
-    ]
+    return [backend for backend in BACKENDS if backend.needs.obstacle(background) is None]
 
 
 def explainer_for(kind, backend, **options):

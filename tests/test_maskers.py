@@ -65,7 +65,7 @@ def test_partition_explainer():
 
 @pytest.mark.parametrize("seed", [0, 3])
 def test_discrete_network(seed):
-    problem = Problem(seed, n=5, latent=True)
+    problem = Problem(seed, n=4, latent=False)
     background = problem.background
     weights = np.random.default_rng(seed).normal(size=(len(problem.cards), 8))
     states = [list(states) for states in background.states]

@@ -26,6 +26,7 @@ PUBLIC = {
     "load_network",
     "plots",
     "sample_rows",
+    "score_background",
 }
 
 
@@ -63,6 +64,8 @@ def test_explainer_arguments():
         "n_jobs",
         "values",
         "silent",
+        "data",
+        "feature_perturbation",
     ]
     call = list(inspect.signature(shap_asv.AsymmetricExplainer.__call__).parameters)
     assert call == [

@@ -167,4 +167,6 @@ def coalitionwise_backend(method: ValueMethod, sampled: bool) -> Backend:
         estimate,
         prepare,
         ROW_BLOCK,
+        method.needs,
+        method.reads,
     )

@@ -16,8 +16,8 @@ from typing import Protocol
 import numpy as np
 
 from shap_asv.backends.pace import Report, keep_silent
-from shap_asv.backgrounds.contract import Background
-from shap_asv.models.contract import Predictor
+from shap_asv.backgrounds.contract import TERMS, Background, Capability
+from shap_asv.models.contract import PRODUCTS, Form, Predictor
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.uncertain import GraphMixture
 from shap_asv.values.contract import ValueMethod, ValueOptions
@@ -111,7 +111,9 @@ class Backend:
     ``obstacle`` is None where the backend can run, else a sentence that says why not. ``exact`` says that both the
     orders and the values are exact, ``samples_orders`` that the orders are a sample. ``method`` computes the values;
     None where they are never written down. ``row_block`` is how many distinct rows are explained at a time: it bounds
-    the memory, and is fixed so that results do not depend on how many processes share the work.
+    the memory, and is fixed so that results do not depend on how many processes share the work. ``needs`` and
+    ``reads`` say what the backend asks of a background and of a model. ``alone`` gives, where the values are never
+    written down, the attributor of ``nu({i}) - nu({})`` in place of a value method's.
     """
 
     name: str
@@ -122,6 +124,9 @@ class Backend:
     estimate: Callable[[Problem, Settings, int], Estimate] = field(repr=False)
     prepare: Callable[[Problem, Settings], Attributor] = field(repr=False)
     row_block: int
+    needs: Capability = TERMS
+    reads: Form = PRODUCTS
+    alone: Callable[[Problem, Settings], Attributor] | None = field(default=None, repr=False)
 
     @property
     def samples_values(self) -> bool:

@@ -4,12 +4,8 @@ How long a piece takes is not known beforehand. The first one is small, and the 
 that the last one took. Where the cuts are never changes a result: what is cut this way is added up item by item.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
-from threading import Event
+from collections.abc import Callable, Iterator
 from time import perf_counter
-from typing import Any
 
 #: Seconds that one compiled call should take.
 SECONDS_PER_CALL = 0.15
@@ -40,20 +36,6 @@ def paced(total: int, first: int = 1) -> Iterator[slice]:
         taken = max(perf_counter() - began, 1e-6)
         size = max(1, min(4 * size, int((stop - start) * SECONDS_PER_CALL / taken)))
         start = stop
-
-
-@contextmanager
-def in_threads(n_threads: int) -> Iterator[tuple[Callable[..., Iterable[Any]], Event]]:
-    """(map over this many threads, an event that the mapped function has to look at between its pieces).
-
-    The event is set on the way out. So after Ctrl-C the threads are not waited for any longer than one piece of work.
-    """
-    stopped = Event()
-    with ThreadPoolExecutor(max_workers=n_threads) if n_threads > 1 else nullcontext() as pool:
-        try:
-            yield (map if pool is None else pool.map), stopped
-        finally:
-            stopped.set()
 
 
 def part_of(report: Report, first: float, last: float) -> Report:

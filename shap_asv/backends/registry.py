@@ -7,6 +7,7 @@ sampled orders x each method. A new exact algorithm is one new file and one row 
 from shap_asv.backends.ancestral.backend import ANCESTRAL
 from shap_asv.backends.coalitionwise import coalitionwise_backend
 from shap_asv.backends.contract import Backend
+from shap_asv.backends.paths import paths_backend
 from shap_asv.backends.polynomial import FOREST, POLYTREE
 from shap_asv.backends.termwise import termwise_backend
 from shap_asv.values.registry import VALUE_METHODS
@@ -15,8 +16,10 @@ BACKENDS: tuple[Backend, ...] = (
     FOREST,
     POLYTREE,
     ANCESTRAL,
+    paths_backend(sampled=False),
     termwise_backend(sampled=False),
     *(coalitionwise_backend(method, sampled=False) for method in VALUE_METHODS),
+    paths_backend(sampled=True),
     termwise_backend(sampled=True),
     *(coalitionwise_backend(method, sampled=True) for method in VALUE_METHODS),
 )

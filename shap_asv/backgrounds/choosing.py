@@ -10,7 +10,7 @@ large as the differences between good ones, and the best of several noisy scores
   mixture by no more than one standard error of the difference (paired, row by row) is used alone.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +33,49 @@ CANDIDATES: Mapping[str, tuple[Fit, bool]] = {
     "copula": (lambda data, seed: CopulaModel(data), True),
     "donors": (lambda data, seed: ConditionalTable(data, seed=seed), False),
 }
+
+
+def level_candidates(levels: Sequence[Sequence[str]]) -> dict[str, tuple[Fit, bool]]:
+    """:data:`CANDIDATES` and one more, for coalitions that take level after level.
+
+    ``"levels"`` is a structural model in which every feature depends on all features of earlier levels, and the members
+    of one level are independent given those: mechanisms of their own for every feature, numbers and categories alike.
+    If members of a level influence one another after all, its score on held-out rows says so.
+
+    Parameters
+    ----------
+    levels : names of the features, level by level, the first causes first
+
+    Examples
+    --------
+    >>> list(level_candidates([["age", "sex"], ["income"]]))
+    ['gaussian', 'copula', 'donors', 'levels']
+    """
+    edges = [
+        (cause, effect)
+        for k, level in enumerate(levels)
+        for later in levels[k + 1 :]
+        for cause in level
+        for effect in later
+    ]
+
+    def fit(data: Any, seed: int) -> Any:
+        import networkx as nx
+
+        from shap_asv.backgrounds.structural.model import StructuralModel
+
+        names = TableCodec.learn(data).names
+        unknown = sorted({name for level in levels for name in level} ^ set(names))
+        if unknown:
+            raise ArgumentError(f"levels and columns must be the same features; these are in one only: {unknown}")
+        graph = nx.DiGraph()
+        graph.add_nodes_from(names)
+        graph.add_edges_from(edges)
+        return StructuralModel.fit(data, graph, seed=seed, silent=True).background(names)
+
+    return {**CANDIDATES, "levels": (fit, False)}
+
+
 SHARE_HELD_OUT = 1 / 3
 MOST_HELD_OUT = 600
 MOST_COALITIONS = 16
@@ -71,13 +114,16 @@ def choose_background(
         ``inputs -> (q,)`` or ``(q, k)``, on tables with the dtypes of ``data``.
     coalitions : bool (m, n), weights : float (m,)
         At most 16 are looked at: a sample by weight if there are more.
+    candidates : mapping
+        name -> (fit(data, seed), whether it takes numbers only), the simplest first; see :func:`level_candidates`.
     seed : int
         Decides the split, the draws and the forests; the same seed gives the same choice.
 
     Notes
     -----
-    With categories or missing values donors are the only candidate, and with fewer than 30 rows there is nothing to
-    hold out: then ``scores`` is None and the last candidate that can take the table is used.
+    With categories or missing values, candidates that take numbers only are left out. With one candidate left, or with
+    fewer than 30 rows, nothing is held out: ``scores`` is None, and donors are used (the last candidate if they are not
+    one).
     """
     codec = TableCodec.learn(data)
     coalitions = np.asarray(coalitions, dtype=bool)
@@ -90,7 +136,7 @@ def choose_background(
         raise ArgumentError(f"none of the candidates {', '.join(candidates)} takes categories or missing values")
     n_rows = len(data)
     if len(fits) == 1 or n_rows < FEWEST_ROWS:
-        name = list(fits)[-1]
+        name = next(name for name in ("donors", *reversed(fits)) if name in fits)
         return Choice(fits[name](data, seed), None, {name: 1.0})
     rng = np.random.default_rng([seed, n_rows])
     order = rng.permutation(n_rows)

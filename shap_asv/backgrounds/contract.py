@@ -79,12 +79,16 @@ class Distribution(Protocol):
         Whether the variables have names. Where they have none, whole numbers in a causal graph are columns.
     own_names : mapping from str to label
         Names that were not strings, as the user wrote them.
+    of_model : bool
+        There is no distribution but what the model itself remembers; then the model also knows what a row is.
     """
 
     @property
     def named(self) -> bool: ...
     @property
     def own_names(self) -> Mapping[str, Any]: ...
+    @property
+    def of_model(self) -> bool: ...
 
     def known_features(self, given: Sequence[str] | None, known: Sequence[str] | None) -> list[str] | None:
         """The features: ``given`` by the user, or ``known`` to the model; None where only X can tell."""
@@ -94,8 +98,11 @@ class Distribution(Protocol):
         """The features as X tells them."""
         ...
 
-    def unnamed_features(self) -> list[str] | None:
-        """What the features are called where nobody names them; None where somebody has to."""
+    def unnamed_features(self, n_columns: int | None) -> list[str] | None:
+        """What the features are called where nobody names them; None where somebody has to.
+
+        ``n_columns`` is how many the model takes, where it says so.
+        """
         ...
 
     def background(self, features: Sequence[str], impossible: str) -> Background: ...
@@ -204,6 +211,35 @@ class MaskedInputs(Protocol):
         ...
 
 
+@runtime_checkable
+class TreeGround(Protocol):
+    """What stands behind the nodes of trees that ask for a hidden feature."""
+
+    def ground(self) -> np.ndarray | None:
+        """Background rows (m, n); None where the cover counts of the trees are the distribution."""
+        ...
+
+
+class Coding(Protocol):
+    """How a model turns a table into the numbers that its trees compare, and back."""
+
+    @property
+    def labels(self) -> Sequence[Sequence[Any] | None]: ...
+
+    def code(self, table: Any) -> np.ndarray: ...
+
+    def decode(self, numbers: np.ndarray) -> Any: ...
+
+
+@runtime_checkable
+class CodedByModel(Background, Protocol):
+    """A background without rows of its own: what a row is, the model knows."""
+
+    def coded(self, coding: Coding) -> Background:
+        """The same background over the model's own numbers."""
+        ...
+
+
 @dataclass(frozen=True)
 class Capability:
     """Something that a background can be asked for; ``what`` completes the sentence "needs a background with ..."."""
@@ -214,7 +250,7 @@ class Capability:
     def obstacle(self, background: Background) -> str | None:
         if isinstance(background, self.protocol):
             return None
-        return f"needs a background with {self.what}; this one is {background.describe()}"
+        return f"needs a background with {self.what}"
 
 
 DRAWS = Capability(DrawsGivenEvidence, "draws given evidence")
@@ -222,6 +258,9 @@ MOMENTS = Capability(Moments, "conditional means in closed form")
 TERMS = Capability(Terms, "finitely many states and a network (a discrete Bayesian network)")
 JOINT = Capability(JointTable, "a joint table of its states (a discrete Bayesian network)")
 MASKED = Capability(MaskedInputs, "background rows (a matrix, a DataFrame or a shap masker)")
+
+
+GROUND = Capability(TreeGround, "background rows, or no background at all (the cover counts of the trees)")
 
 
 def is_free(evidence: np.ndarray, free: Any) -> np.ndarray:

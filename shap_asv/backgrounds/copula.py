@@ -51,13 +51,7 @@ class CopulaModel:
         self.features: tuple[str, ...] = self._codec.names
         self._ordered = np.sort(rows, axis=0)
         self._knots = [normal_scores(column) for column in self._ordered.T]
-        scores = self._scores(rows)
-        deviations = scores.std(axis=0)
-        deviations[deviations == 0] = 1.0
-        standardised = scores / deviations
-        correlation = shrunk(standardised.T @ standardised / len(rows), shrinkage)
-        # ties squeeze the scores; dividing by their spread undoes it
-        self._deviations = deviations
+        correlation = shrunk(latent_correlation(self._scores(rows)), shrinkage)
         self._gaussian = GaussianModel(np.zeros(len(self.features)), correlation, impossible="relax")
 
     def only(self, features: Sequence[str], impossible: str) -> "CopulaModel":
@@ -67,7 +61,6 @@ class CopulaModel:
         model.features = tuple(self.features[i] for i in kept)
         model._codec = self._codec.only(model.features)
         model._ordered, model._knots = self._ordered[:, kept], [self._knots[i] for i in kept]
-        model._deviations = self._deviations[kept]
         model._gaussian = self._gaussian.only([self._gaussian.features[i] for i in kept], "relax")
         return model
 
@@ -111,8 +104,7 @@ class CopulaModel:
 
         evidence = checked_evidence(evidence, self.n_features)
         refuse_missing(evidence, self.features)
-        scores = self._scores(evidence) / self._deviations
-        drawn = self._gaussian.draws(scores, uniforms)
+        drawn = self._gaussian.draws(self._scores(evidence), uniforms)
         result = np.empty_like(drawn)
         for k, column in enumerate(evidence.T):
             free = np.isnan(column)
@@ -155,3 +147,21 @@ def normal_scores(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     edges[-1] = np.inf  # a sum of shares may miss 1
     density = np.exp(-0.5 * edges**2) / np.sqrt(2 * np.pi)
     return values, -np.diff(density) * len(column) / counts
+
+
+def latent_correlation(scores: np.ndarray) -> np.ndarray:
+    """Correlations (n, n) of the normal variables behind scores (r, n) that ties have squeezed.
+
+    With ``s = E[Z | tie]``, ``Cov(s_a, Z_b) = rho Var(s_a)``: a covariance of scores is divided by both variances. If
+    the result is not a correlation matrix (it can happen with many ties), negative eigenvalues are set to 0.
+    """
+    variances = scores.var(axis=0)
+    variances[variances == 0] = 1.0
+    raw = np.clip(scores.T @ scores / len(scores) / np.outer(variances, variances), -1.0, 1.0)
+    np.fill_diagonal(raw, 1.0)
+    values, vectors = np.linalg.eigh(raw)
+    if values[0] >= 0:
+        return raw
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    root /= np.linalg.norm(root, axis=1, keepdims=True)
+    return root @ root.T

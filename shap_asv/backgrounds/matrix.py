@@ -30,6 +30,8 @@ class MatrixDistribution:
     dtypes: tuple[Any, ...] | None = None
     own_names: Mapping[str, Any] = field(default_factory=dict)
 
+    of_model: ClassVar[bool] = False
+
     @property
     def rows(self) -> np.ndarray | None:
         """The background rows; None for a masker that keeps them to itself."""
@@ -60,7 +62,7 @@ class MatrixDistribution:
             return [str(name) for name in given]
         return list(known) if known is not None and len(known) == n else None
 
-    def unnamed_features(self) -> list[str] | None:
+    def unnamed_features(self, n_columns: int | None) -> list[str] | None:
         """What the columns are called where nobody named them; None where not even their number is known."""
         return None if self.rows is None else numbered_features(self.rows.shape[1])
 
@@ -68,7 +70,8 @@ class MatrixDistribution:
         return list(columns) if columns is not None else numbered_features(n_columns)
 
     def background(self, features: Sequence[str], impossible: str) -> "MatrixBackground":
-        return MatrixBackground(self.masker, self.rows, tuple(features), self.columns, self.dtypes)
+        made = MatrixBackground if self.rows is None else RowsBackground
+        return made(self.masker, self.rows, tuple(features), self.columns, self.dtypes)
 
     def stored(self) -> Any:
         if self.rows is None or self.dtypes is None:
@@ -143,17 +146,8 @@ class MatrixBackground:
 
     def read(self, table: Any) -> np.ndarray:
         """Columns in the order of the features; those of a matrix without names in the order they come in."""
-        names = list(self.features)
-        if hasattr(table, "columns"):
-            columns = [str(column) for column in table.columns]
-            if set(columns) & set(names) or names != numbered_features(len(names)):
-                _check_columns(columns, names)
-                table = table.iloc[:, [columns.index(name) for name in names]]
-            array = table.to_numpy()
-        else:
-            array = np.asarray(table)
-        if array.shape[1] != len(names):
-            raise RowsError(f"X has {array.shape[1]} columns, the background has {len(names)}: {names}")
+        table = columns_in_order(table, self.features, "the background")
+        array = table.to_numpy() if hasattr(table, "columns") else table
         self._check_categories(array)
         return array.astype(float) if array.dtype == bool else array
 
@@ -202,6 +196,29 @@ class MatrixBackground:
             stacked.append(masked)
             counts.append(len(masked))
         return np.concatenate(stacked), np.array(counts)
+
+
+class RowsBackground(MatrixBackground):
+    """A matrix background that shows its rows: trees need not be called, their nodes look at the rows themselves."""
+
+    def ground(self) -> np.ndarray:
+        assert self.data is not None
+        return np.asarray(self.data)
+
+
+def columns_in_order(table: Any, features: Sequence[str], owner: str) -> Any:
+    """The columns of a DataFrame in the order of the features; those of a matrix as they come. A frame or an array."""
+    names = list(features)
+    if hasattr(table, "columns"):
+        columns = [str(column) for column in table.columns]
+        if set(columns) & set(names) or names != numbered_features(len(names)):
+            _check_columns(columns, names)
+            table = table.iloc[:, [columns.index(name) for name in names]]
+    else:
+        table = np.asarray(table)
+    if table.shape[1] != len(names):
+        raise RowsError(f"X has {table.shape[1]} columns, {owner} has {len(names)}: {names}")
+    return table
 
 
 def _as_type(values: np.ndarray, dtype: Any) -> Any:

@@ -34,7 +34,6 @@ class MixtureModel:
     [0.0, 1.0, 1.0]
     """
 
-    conditions_on = "any"
     free = np.nan
     graph = None
     latent: tuple[str, ...] = ()
@@ -58,6 +57,11 @@ class MixtureModel:
     @property
     def n_features(self) -> int:
         return len(self.features)
+
+    @property
+    def conditions_on(self) -> str:
+        """What all components can condition on: "any" coalition, or "ancestral" ones."""
+        return "any" if all(component.conditions_on == "any" for component in self.components) else "ancestral"
 
     @property
     def n_uniforms(self) -> int:

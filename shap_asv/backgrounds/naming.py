@@ -36,6 +36,7 @@ class NamedDistribution:
     renamable: bool = False
 
     named: ClassVar[bool] = True
+    of_model: ClassVar[bool] = False
 
     def known_features(self, given: Sequence[str] | None, known: Sequence[str] | None) -> list[str] | None:
         """In the order ``given``, or that of the model's columns; variables that are not among them are latent."""
@@ -70,7 +71,7 @@ class NamedDistribution:
             raise RowsError(f"column {unknown[0]!r} of X is not {self._listed()}")
         return list(columns)
 
-    def unnamed_features(self) -> None:
+    def unnamed_features(self, n_columns: int | None) -> None:
         """Every variable has a name."""
 
     def background(self, features: Sequence[str], impossible: str) -> Background:

@@ -67,7 +67,7 @@ def read_mixture(given: MixtureModel, masker: Any) -> NamedDistribution:
     )
 
 
-def _narrowed(model: MixtureModel, features: Sequence[str], impossible: str) -> MixtureModel:
+def _narrowed(model: MixtureModel, features: Sequence[str], impossible: str) -> Any:
     """Some of the features, or another order of them: of every component."""
     return MixtureModel([part.only(features, impossible) for part in model.components], list(model.shares))
 

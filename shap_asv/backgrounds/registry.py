@@ -11,7 +11,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from shap_asv.backgrounds import independent, matrix, ready_models
+from shap_asv.backgrounds import covers, independent, matrix, nearest, ready_models
 from shap_asv.backgrounds.contract import Distribution
 from shap_asv.backgrounds.discrete import reading as discrete
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
@@ -96,6 +96,13 @@ BACKGROUNDS: tuple[BackgroundKind, ...] = (
         independent.read_independent_columns,
         lambda: independent.IndependentColumns(_small_table()),
     ),
+    BackgroundKind(
+        "nearest rows",
+        nearest.is_nearest_rows,
+        nearest.read_nearest_rows,
+        lambda: nearest.NearestRows(_small_table()),
+    ),
+    BackgroundKind("no background", covers.is_nothing, covers.read_covers, lambda: None),
     BackgroundKind("background rows", lambda thing: True, matrix.read_matrix, _small_table),
 )
 

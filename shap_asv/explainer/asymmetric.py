@@ -17,10 +17,11 @@ from shap_asv.backgrounds.contract import Distribution
 from shap_asv.backgrounds.registry import kind_of
 from shap_asv.comparison import Comparison
 from shap_asv.errors import RowsError
-from shap_asv.explainer.assembly import Arguments, assemble, assemble_for_rows, known_features
+from shap_asv.explainer import fitting
+from shap_asv.explainer.assembly import Arguments, arguments_of, assemble, assemble_for_rows, known_features
+from shap_asv.explainer.bootstrapping import Bootstrap, bootstrap_values
 from shap_asv.explainer.causality import edgeless_order
 from shap_asv.explainer.execution import Execution, describe
-from shap_asv.explainer.fitting import Purpose, check_values, settle_table, settled_values
 from shap_asv.explainer.options import check_options, check_positive, check_whole, read_names, settings_of_call
 from shap_asv.explainer.persistence import load_explainer, save_explainer
 from shap_asv.explainer.rows import Table, any_row, display_names, fit_rows, read_table, shown_rows
@@ -42,12 +43,13 @@ class AsymmetricExplainer(shap.Explainer):
     model : estimator or callable
         A fitted estimator (``predict_proba`` for classifiers, else ``predict``), a bound method or any function of a
         table.
-    masker : pgmpy network, StructuralModel, GaussianModel, ConditionalTable, ndarray, DataFrame or shap masker
+    masker : pgmpy network, StructuralModel, GaussianModel, ConditionalTable, ndarray, DataFrame, shap masker, or None
         The background distribution. A network gives conditional expectations, and its nodes that are not features are
-        latent: summed out. A table is what ``values`` says; what was fitted to it is kept as ``explainer.masker``.
+        latent: summed out. A table is what ``values`` says; what was fitted to it is kept as ``explainer.masker``. Tree
+        ensembles do without: None takes the cover counts of the trees, as ``shap.TreeExplainer(model)`` does.
     causal_graph : networkx.DiGraph, pgmpy DAG, list of (cause, effect), CausalOrder, ..., optional
-        By default the network's own graph; with a matrix, no constraint at all (ordinary Shapley values). A graph with
-        undirected edges (PDAG, 0/1 matrix) is the mean over its DAGs, a list of graphs or (graph, weight) over those.
+        By default the network's own; with a matrix, no constraint (ordinary Shapley values). A PDAG is the mean over
+        its DAGs, a list of graphs or of (graph, weight) the mean over those.
     link : callable
         Applied to the expected output, from ``shap.links``. With a network, ``nu(S) = link(E[M | e_S])``.
     algorithm : str
@@ -63,9 +65,9 @@ class AsymmetricExplainer(shap.Explainer):
     encoder : fitted transformer or mapping, optional
         Turns states into what the model eats, when it does not take the states themselves.
     model_output : "auto", "raw" or "probability"
-        ``auto`` explains ``predict_proba`` of a classifier, else ``predict``. ``raw`` explains what the ensemble adds
-        up (the margin of a boosted classifier, as ``shap.TreeExplainer`` does), which is exact for every
-        ensemble.
+        ``auto`` explains ``predict_proba`` of a classifier, else ``predict``; for trees over a matrix or without a
+        background it is ``raw``. ``raw`` explains what the ensemble adds up (the margin of a boosted classifier, as
+        ``shap.TreeExplainer`` does), which is exact for every ensemble.
     orders, weights : optional
         An explicit set of orders (names, or positions; names win where numbers are names), each with a weight,
         instead of a causal graph.
@@ -97,6 +99,8 @@ class AsymmetricExplainer(shap.Explainer):
         shap's expectation, and what ``"auto"`` means for a table.
     silent : bool
         No progress bar while a distribution is fitted.
+    data, feature_perturbation : optional
+        ``shap.TreeExplainer``'s words for ``masker`` and for whether there is one.
 
     Examples
     --------
@@ -136,40 +140,39 @@ class AsymmetricExplainer(shap.Explainer):
         n_jobs: int | None = None,
         values: str = "auto",
         silent: bool = False,
+        data: Any = None,
+        feature_perturbation: str = "auto",
     ) -> None:
+        masker, values = fitting.read_masker(masker, values, data, feature_perturbation)
+        self.data, self.feature_perturbation = None, "auto"  # the masker says it now
         check_options(
             masker, causal_graph, link, orders, weights, algorithm, impossible, order_method, seed, n_jobs, tolerance
         )
         check_positive(budget=budget, memory_limit=memory_limit)
         check_whole(n_orders=n_orders, n_draws=n_draws, ideal_limit=ideal_limit)
-        check_values(values)
+        fitting.check_values(values)
         self._entropy = seed if seed is not None else int(np.random.SeedSequence().generate_state(1)[0])
         output_names, names = read_names(output_names, "output_names"), read_names(feature_names, "feature_names")
-        purpose = Purpose(model, causal_graph, orders, weights, names, model_output, self._entropy, n_jobs, silent)
-        settled = settle_table(masker, values, purpose)
-        super().__init__(
-            model,
-            settled.masker,
-            link=link,
-            output_names=output_names,
-            feature_names=settled.feature_names,
-            linearize_link=linearize_link,
+        purpose = fitting.Purpose(
+            model, causal_graph, orders, weights, names, model_output, self._entropy, n_jobs, silent
         )
+        settled = fitting.settle_table(masker, values, purpose)
+        names_of = {"output_names": output_names, "feature_names": settled.feature_names}
+        super().__init__(model, settled.masker, link=link, linearize_link=linearize_link, **names_of)
         self._distribution: Distribution = kind_of(settled.masker).read(settled.masker, self.masker)
-        self.values, self.silent = settled_values(values, self._distribution), silent
+        self.values, self.silent = fitting.settled_values(values, self._distribution), silent
+        self._table = masker if settled.masker is not masker else None  # what was fitted; files do not keep it
         self.causal_graph = settled.causal_graph
-        self.algorithm, self.seed = algorithm, seed
-        self.encoder, self.model_output = encoder, model_output
-        self.orders, self.weights = orders, weights
+        self.algorithm, self.seed, self.impossible, self.order_method = algorithm, seed, impossible, order_method
+        self.encoder, self.model_output, self.orders, self.weights = encoder, model_output, orders, weights
         self.n_orders, self.n_draws, self.tolerance = n_orders, n_draws, tolerance
-        self.impossible, self.order_method = impossible, order_method
-        self.budget, self.memory_limit, self.ideal_limit = budget, memory_limit, ideal_limit
-        self.n_jobs = n_jobs
+        self.budget, self.memory_limit, self.ideal_limit, self.n_jobs = budget, memory_limit, ideal_limit, n_jobs
         self._expected_value: Any = None
         self._execution: Execution | None = None
-        features = known_features(self._arguments())
+        arguments = self._arguments()
+        features = known_features(arguments)
         if features is not None:
-            self._execution = self._executing(assemble(self._arguments(), features))
+            self._execution = self._executing(assemble(arguments, features))
 
     def __repr__(self) -> str:
         if self._execution is None:
@@ -253,8 +256,11 @@ class AsymmetricExplainer(shap.Explainer):
             time.time() - start,
         )
 
-    def shap_values(self, X: Any, **kwargs: Any) -> np.ndarray:
-        """Only the values: (n, p) or (n, p, k); a single bare row gives (p,) or (p, k)."""
+    def shap_values(self, X: Any, check_additivity: bool = True, **kwargs: Any) -> np.ndarray:
+        """Only the values: (n, p) or (n, p, k); a single bare row gives (p,) or (p, k).
+
+        They add up by construction; ``check_additivity`` is taken because shap's explainers take it.
+        """
         values = np.asarray(self(X, **kwargs).values)
         return values[0] if read_table(X).single else values
 
@@ -297,27 +303,42 @@ class AsymmetricExplainer(shap.Explainer):
 
     def symmetric(self) -> "AsymmetricExplainer":
         """The same explainer without causal constraints: ordinary Shapley values under the same distribution."""
-        arguments = self._constructor_arguments()
+        return self._symmetric_over(self.masker)
+
+    def _symmetric_over(self, masker: Any) -> "AsymmetricExplainer":
+        arguments = {**self._constructor_arguments(), "masker": masker}
         features = list(self._known_execution().problem.background.features)
         arguments.update(orders=None, weights=None, causal_graph=edgeless_order(features))
-        if self._distribution.named:
+        if self._distribution.named or self._distribution.of_model:
             arguments["feature_names"] = features
         return type(self)(**arguments)
 
     def compare(self, X: Any, **call: Any) -> Comparison:
-        """SHAP and ASV of X side by side: this explainer's values beside those of :meth:`symmetric`."""
-        asv = self(X, **call)
-        return Comparison({"SHAP": self.symmetric()(X, **call), "ASV": asv}, self.causal_order)
+        """SHAP and ASV of X side by side: this explainer's values beside those of :meth:`symmetric`.
+
+        Where the background cannot condition on the sets that SHAP asks for, one that can is fitted to draws from it.
+        """
+        asv, problem = self(X, **call), self._known_execution().problem
+        silent = bool(call.get("silent"))
+        other = fitting.any_set_background(problem, self.model, self.model_output, self._entropy, silent)
+        side = self.symmetric() if other is None else self._symmetric_over(other)
+        words = {"SHAP": (other or problem.background).describe(), "ASV": problem.background.describe()}
+        return Comparison({"SHAP": side(X, **call), "ASV": asv}, self.causal_order, words)
+
+    def bootstrap(self, X: Any, n: int = 20, data: Any = None, **call: Any) -> Bootstrap:
+        """Standard errors that include the fit: n times, resample the table, fit it again, explain X again.
+
+        ``data`` is the table where the explainer does not have it (loaded from a file). Costs n fits.
+        """
+        arguments = {**self._constructor_arguments(), "seed": self._entropy}
+        table = self._table if data is None else data
+        return bootstrap_values(type(self), arguments, self(X, **call), table, n, X, call)
 
     def sensitivity(self, X: Any, graphs: Any = "edges", outputs: Any = None, silent: bool = False) -> Sensitivity:
-        """How far the values of X depend on the causal graph, each coalition evaluated once for all graphs.
-
-        ``graphs`` are all that differ from the given one in one edge (flipped, dropped or added), or any that
-        ``causal_graph=`` takes: a list, (graph, weight) pairs, a PDAG for its DAGs.
-        """
+        """X under other graphs: all that differ in one edge, or any that ``causal_graph=`` takes; nu computed once."""
         table = read_table(X)
-        execution = self._execution_for(table)
-        settings, encoded = self._settings(execution.problem), self.encoder is not None
+        execution, encoded = self._execution_for(table), self.encoder is not None
+        settings = self._settings(execution.problem)
         return measure_sensitivity(execution, table, settings, graphs, self.causal_graph, encoded, outputs, silent)
 
     @property
@@ -354,21 +375,7 @@ class AsymmetricExplainer(shap.Explainer):
     # --- from arguments to a problem --------------------------------------------------------------------------
 
     def _arguments(self) -> Arguments:
-        return Arguments(
-            self.model,
-            self._distribution,
-            self.feature_names,
-            self.causal_graph,
-            self.orders,
-            self.weights,
-            self.encoder,
-            self.model_output,
-            self.output_names,
-            self.impossible,
-            None if _is_identity(self.link) else self.link,
-            self.linearize_link,
-            self._entropy,
-        )
+        return arguments_of(self, self._distribution)
 
     def _executing(self, problem: Problem) -> Execution:
         own_graph = problem.background.graph is not None and self.causal_graph is None
@@ -390,10 +397,3 @@ class AsymmetricExplainer(shap.Explainer):
     def _settings(self, problem: Problem, max_evals: int | str = "auto", batch_size: int | str = "auto") -> Settings:
         settings = Settings(self.n_orders, self.n_draws, self._entropy, 65_536, self.ideal_limit, self.order_method)
         return settings_of_call(settings, problem.n_features, max_evals, batch_size)
-
-
-def _is_identity(link: Callable[..., Any]) -> bool:
-    """Also after unpickling, when the function is no longer the same object."""
-    return link is shap.links.identity or (
-        getattr(link, "__name__", "") == "identity" and getattr(link, "__module__", "") == "shap.links"
-    )

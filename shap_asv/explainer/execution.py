@@ -66,14 +66,20 @@ class Execution:
 
     def base(self, settings: Settings, row: np.ndarray) -> np.ndarray:
         """The value of the empty coalition (k,); ``row`` (1, n) is any row, of which nothing is looked at."""
-        columns = empty_columns(self.problem.n_features)
-        return self._by_coalitions(self.plan(settings, 1), settings, columns).attribute(row).base
+        plan = self.plan(settings, 1)
+        if plan.backend.alone is not None:
+            return self._attributor(plan, settings).attribute(row).base
+        return self._by_coalitions(plan, settings, empty_columns(self.problem.n_features)).attribute(row).base
 
     def main_effects(self, rows: np.ndarray, settings: Settings) -> np.ndarray:
         """``nu({i}) - nu({})`` (r, n, k) by the value method of the plan."""
         alike = find_equal_rows(rows)
         plan = self.plan(settings, len(alike.distinct), len(rows))
-        attributor = self._by_coalitions(plan, settings, singleton_columns(self.problem.n_features))
+        attributor: Attributor
+        if plan.backend.alone is not None:
+            attributor = plan.backend.alone(self.problem, settings)
+        else:
+            attributor = self._by_coalitions(plan, settings, singleton_columns(self.problem.n_features))
         return self._run(attributor, alike, plan.backend.row_block, silent=True).phi
 
     def contract(self, rows: np.ndarray, settings: Settings, plan: Plan, columns: Columns, silent: bool) -> np.ndarray:

@@ -19,11 +19,19 @@ from warnings import catch_warnings, simplefilter
 import networkx as nx
 import numpy as np
 
+from shap_asv.backends.contract import Problem
 from shap_asv.backgrounds.choosing import CANDIDATES, choose_background
-from shap_asv.backgrounds.contract import Distribution
+from shap_asv.backgrounds.contract import DRAWS, Distribution, DrawsGivenEvidence
 from shap_asv.backgrounds.matrix import MatrixDistribution, numbered_features
 from shap_asv.backgrounds.ready_models import StructuralModel
-from shap_asv.errors import ShapAsvWarning, TableError, UnknownFeatureError, UnknownMethodError, warn_user
+from shap_asv.errors import (
+    MethodNotApplicableError,
+    ShapAsvWarning,
+    TableError,
+    UnknownFeatureError,
+    UnknownMethodError,
+    warn_user,
+)
 from shap_asv.explainer.assembly import names_known_to_model
 from shap_asv.explainer.causality import (
     as_dag,
@@ -38,10 +46,14 @@ from shap_asv.explainer.progress import DELAY
 from shap_asv.models.plain import read_plain_model
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.uncertain import GraphMixture, PartialGraph
+from shap_asv.strata import sobol_uniforms
 
 VALUES = ("auto", "conditional", "marginal")
+_PERTURBATIONS = ("auto", "interventional", "tree_path_dependent")
 #: Sampled orders whose prefixes are the coalitions that a background is chosen for.
 N_ORDERS = 256
+#: Rows drawn from a background that SHAP cannot use, to fit one that it can.
+N_DRAWN = 2048
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +69,30 @@ class Purpose:
     seed: int = 0
     n_jobs: int | None = None
     silent: bool = False
+
+
+def read_masker(masker: Any, values: Any, data: Any, feature_perturbation: Any) -> tuple[Any, Any]:
+    """The background and what it is for, also under the names that ``shap.TreeExplainer`` has for them."""
+    if data is not None:
+        if masker is not None:
+            raise UnknownMethodError("pass masker= or data=, not both: each is the background")
+        masker = data
+    if not isinstance(feature_perturbation, str) or feature_perturbation not in _PERTURBATIONS:
+        raise UnknownMethodError(
+            f"unknown feature_perturbation={feature_perturbation!r:.80}; use 'auto', 'interventional' with background "
+            "rows as masker=, or 'tree_path_dependent' without a background"
+        )
+    if feature_perturbation == "interventional" and masker is None:
+        raise UnknownMethodError(
+            "feature_perturbation='interventional' needs background rows: pass them as masker= (or data=)"
+        )
+    if feature_perturbation == "tree_path_dependent" and masker is not None:
+        raise UnknownMethodError(
+            "feature_perturbation='tree_path_dependent' takes no background: leave out masker= (and data=); with a "
+            "background, leave out feature_perturbation="
+        )
+    marginal = data is not None or feature_perturbation == "interventional"  # so these words are meant in shap
+    return masker, "marginal" if marginal and values == "auto" else values
 
 
 def check_values(values: Any) -> None:
@@ -105,6 +141,13 @@ def settle_table(given: Any, values: str, purpose: Purpose) -> Settled:
 
 def settled_values(values: str, distribution: Distribution) -> str:
     """The word for what a distribution gives, once it is known; an error where another one was asked for."""
+    if distribution.of_model:
+        if values != "auto":
+            raise UnknownMethodError(
+                f"values={values!r} needs a background, and without one the cover counts of the trees are the "
+                "distribution; pass a table as masker=, or leave values= out"
+            )
+        return values
     marginal = isinstance(distribution, MatrixDistribution)
     if values == "marginal" and not marginal:
         raise UnknownMethodError(
@@ -161,6 +204,24 @@ def choose_for(
         return choose_background(table, predict, coalitions, weights, seed, candidates).background
 
 
+def any_set_background(problem: Problem, model: Any, model_output: str, seed: int, silent: bool) -> Any | None:
+    """A background that conditions on any set, for SHAP beside ASV; None where the problem's own one does.
+
+    It is fitted to rows drawn from the problem's background and chosen as for a table. SHAP's side therefore has the
+    error of that fit, which ASV's does not.
+    """
+    background = problem.background
+    if background.conditions_on == "any":
+        return None
+    if not isinstance(background, DrawsGivenEvidence):
+        raise MethodNotApplicableError(f"SHAP beside ASV {DRAWS.obstacle(background)}")
+    nothing = np.full((1, len(background.features)), background.free)
+    uniforms = sobol_uniforms(np.random.default_rng([seed, 7]), background.n_uniforms, N_DRAWN, 1).T
+    table = background.inputs(background.draws(nothing, uniforms)[0])
+    coalitions, weights = asked_coalitions(background.features, None, seed=seed)
+    return choose_for(table, model, model_output, coalitions, weights, seed, silent)
+
+
 def asked_coalitions(
     features: Sequence[str], causal_graph: Any, orders: Any = None, weights: Any = None, seed: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -197,9 +258,8 @@ def _named(table: Any, purpose: Purpose) -> tuple[Any, list[str], Any]:
         return table, features, name_positions(graph, features) if uses_positions(graph) else graph
     columns = [str(key) for key in table.columns]
     given = purpose.feature_names or names_known_to_model(purpose.model)
-    features = (
-        columns if given is None or (purpose.feature_names is None and not set(given) <= set(columns)) else list(given)
-    )
+    guessed = purpose.feature_names is None  # the model may know names that are not the table's
+    features = columns if given is None or (guessed and not set(given) <= set(columns)) else list(given)
     unknown = [name for name in features if name not in columns]
     if unknown:
         raise UnknownFeatureError(f"feature {unknown[0]!r} is not a column of the table: {', '.join(columns)}")
@@ -226,11 +286,10 @@ def _dag_over(features: Sequence[str], graph: Any) -> nx.DiGraph | None:
 
 
 def _has_edges(graph: Any) -> bool:
-    if graph is None:
-        return False
+    """Whether there is something causal to lose; what is not a graph is an error elsewhere."""
     if isinstance(graph, PartialGraph):
         return bool(graph.directed or graph.undirected)
     if weighted_graphs(graph) is not None:
         return True
     edges = getattr(graph, "edges", graph)
-    return len(edges() if callable(edges) and not hasattr(edges, "__len__") else edges) > 0
+    return hasattr(edges, "__len__") and len(edges) > 0

@@ -26,8 +26,6 @@ def check_options(
     tolerance: Any,
 ) -> None:
     """Raise on the first argument of the explainer that is out of its range or contradicts another one."""
-    if masker is None:
-        raise ValueError("masker cannot be None.")  # shap's own words
     if hasattr(masker, "toarray"):
         raise NetworkError(f"a background distribution cannot be read from a {type(masker).__name__}; use .toarray()")
     if not callable(link):

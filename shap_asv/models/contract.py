@@ -1,12 +1,15 @@
 """A model as the rest of the package sees it, whatever its rows are."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Optional, Protocol
 
 import numpy as np
 
 from shap_asv.models.products import SumOfProducts
 from shap_asv.models.speed import MOST
+
+if TYPE_CHECKING:
+    from shap_asv.models.tree_form import TreeForm
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +38,12 @@ class Predictor(Protocol):
         The model as a sum of products of one-feature functions over states, verified against the model.
     affine : Affine or None
         The model as an affine function of rows of numbers, verified against the model.
+    trees : TreeForm or None
+        The model as an ensemble of trees over rows of numbers, verified against the model.
+    margin : TreeForm or None
+        The trees below the probabilities that the model was asked for, which are not a sum themselves.
     reason : str
-        Why neither is known, a sentence for the plan; empty otherwise.
+        Why none of these is known, a sentence for the plan; empty otherwise.
     """
 
     @property
@@ -49,6 +56,10 @@ class Predictor(Protocol):
     def products(self) -> SumOfProducts | None: ...
     @property
     def affine(self) -> Affine | None: ...
+    @property
+    def trees(self) -> Optional["TreeForm"]: ...
+    @property
+    def margin(self) -> Optional["TreeForm"]: ...
     @property
     def reason(self) -> str: ...
     @property
@@ -83,4 +94,5 @@ BLACK_BOX = Form(None, (), "a model")
 TREES = Form("products", ("tree",), "a tree ensemble")
 LINEAR = Form("products", ("linear",), "linear")
 PRODUCTS = Form("products", ("tree", "linear"), "a tree ensemble or linear")
+ENSEMBLE = Form("trees", ("tree",), "a tree ensemble that is read")
 AFFINE = Form("affine", ("linear",), "linear in its numbers")

@@ -55,6 +55,8 @@ class FloatEnsemble:
         Labels behind the numbers 0, 1, 2, ... of a column, or None where numbers are numbers.
     tiny : float
         Numbers up to this size are taken for zero.
+    takes_missing : bool
+        Does the model answer to rows with missing values at all?
     """
 
     left: np.ndarray
@@ -74,6 +76,7 @@ class FloatEnsemble:
     zero_missing: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
     labels: tuple[tuple[Any, ...] | None, ...] = ()
     tiny: float = 0.0
+    takes_missing: bool = True
 
     def __post_init__(self) -> None:
         if not len(self.category_set):

@@ -16,11 +16,13 @@ import numpy as np
 from shap_asv.errors import ModelError
 from shap_asv.models.affine import read_affine
 from shap_asv.models.contract import Affine
+from shap_asv.models.ensemble_reading import explained_call
 from shap_asv.models.inputs import CELLS
 from shap_asv.models.outputs import ModelCall, check_finite, choose_call, name_outputs
 from shap_asv.models.pipelines import known_columns
 from shap_asv.models.products import NotSumOfProducts
 from shap_asv.models.speed import MOST, Stopwatch, Timed
+from shap_asv.models.tree_form import TreeForm, made_of_trees, read_trees
 
 # A first call that takes longer than this is made twice before its time is believed.
 _WARM = 0.1
@@ -48,8 +50,9 @@ class PlainPredictor:
     inputs : callable or None
         Turns rows into what the model is called with.
     affine : Affine or None
+    trees, margin : TreeForm or None
     reason : str
-        Why ``affine`` is None.
+        Why all of them are None.
     """
 
     call: ModelCall
@@ -62,13 +65,15 @@ class PlainPredictor:
     first_call: Timed = field(default=Timed(1, 0.0), repr=False)
     inputs: Callable[[np.ndarray], Any] | None = field(default=None, repr=False)
     affine: Affine | None = None
+    trees: TreeForm | None = None
+    margin: TreeForm | None = None
     reason: str = ""
 
     products: ClassVar[None] = None
 
     @property
     def kind(self) -> str:
-        return "black box" if self.affine is None else "linear"
+        return "tree" if self.trees is not None else "black box" if self.affine is None else "linear"
 
     def seconds(self, n_rows: int, n_calls: int, most: int = MOST) -> float:
         """What asking the model will take (:class:`Stopwatch`)."""
@@ -144,6 +149,7 @@ def read_plain_model(
     batch_size: int | None = None,
     probe: Any = None,
     inputs: Callable[[np.ndarray], Any] | None = None,
+    features: Sequence[str] | None = None,
 ) -> PlainPredictor:
     """A model for rows of a data matrix.
 
@@ -152,12 +158,16 @@ def read_plain_model(
     model is tried on: then a model that cannot work is an error here, and ``n_outputs``, ``output_names`` and the
     affine form of a linear model are known. ``inputs`` turns rows into what the model is called with.
 
+    With ``features``, the columns of rows, a model of a tree library is read too, and by default that is explained
+    which ``shap.TreeExplainer`` explains: the margin of boosted classifiers.
+
     >>> predictor = read_plain_model(lambda X: X.sum(axis=1), probe=np.zeros((2, 3)))
     >>> predictor.n_outputs, predictor.predict(np.ones((2, 3)))
     (1, array([[3.],
            [3.]]))
     """
-    call = choose_call(model, model_output)
+    trees = features is not None and made_of_trees(model)
+    call = explained_call(model, model_output) if trees else choose_call(model, model_output)
     columns = None if call.method is None else known_columns(call.target)
     names = None if feature_names is None else tuple(str(name) for name in feature_names)
     if batch_size is not None and (not isinstance(batch_size, int | np.integer) or batch_size < 1):
@@ -176,9 +186,19 @@ def read_plain_model(
         predictor, n_outputs=k, output_names=name_outputs(call, k, output_names), tried=tried, first_call=first
     )
     try:
+        if trees:
+            assert features is not None
+            return replace(predictor, trees=read_trees(model, model_output, features, inputs))
         return replace(predictor, affine=_affine_form(predictor, tried))
     except NotSumOfProducts as why:
-        return replace(predictor, reason=str(why))
+        reason = str(why)
+    if not trees or call.quantity != "probability":
+        return replace(predictor, reason=reason)
+    try:
+        margin = read_trees(call.target, "raw", features or (), inputs)
+        return replace(predictor, reason=reason, margin=margin)
+    except NotSumOfProducts:
+        return replace(predictor, reason=reason)
 
 
 def _affine_form(predictor: PlainPredictor, probe: Any) -> Affine:

@@ -36,7 +36,7 @@ class CodedPredictor:
     ----------
     features : tuple of str
     states : tuple of tuple
-    n_outputs, output_names, kind, products, affine, reason
+    n_outputs, output_names, kind, products, affine, trees, margin, reason
         As in :class:`~shap_asv.models.contract.Predictor`.
     batch_size : int
         Rows per call of the model.
@@ -56,6 +56,8 @@ class CodedPredictor:
     first_call: Timed = field(default=Timed(1, 0.0), repr=False)
 
     affine: ClassVar[None] = None
+    trees: ClassVar[None] = None
+    margin: ClassVar[None] = None
 
     @property
     def cardinalities(self) -> tuple[int, ...]:

@@ -1,7 +1,8 @@
 """SHAP and ASV side by side, in matplotlib: where credit moves from effects to causes.
 
 Every plot takes ``shap.Explanation`` objects of the same rows and features, looks like shap's own, takes ``show=`` and
-``ax=`` and returns its axes. matplotlib is imported when a plot is drawn, not before.
+``ax=`` and returns its axes. (``mechanisms`` takes the report of a structural model instead.) matplotlib is imported
+when a plot is drawn, not before.
 """
 
 from shap_asv.plots.bars import comparison

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from shap_asv.backends.forest import clock as forest_clock
+from shap_asv.backends.forest import large as forest_large
 from shap_asv.backends.forest import prepared as forest
-from shap_asv.backends.forest import threads as forest_threads
 from shap_asv.backends.forest.layout import forest_applicable
 from shap_asv.backends.forest.prepared import prepare_forest
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
@@ -37,8 +37,8 @@ def no_fallback(monkeypatch):
         explain_groups(*arguments)
         assert not arguments[-1][arguments[1].clock != -2].any(), "a group was given back to the recursion"
 
-    explain_groups = forest_threads.explain_groups
-    monkeypatch.setattr(forest_threads, "explain_groups", explain)
+    explain_groups = forest_large.explain_groups
+    monkeypatch.setattr(forest_large, "explain_groups", explain)
 
 
 @pytest.fixture(params=WAYS)
@@ -303,14 +303,12 @@ def large_problem(rng):
     return as_network(*network), feature_nodes, products, random_codes(rng, cards, 300)
 
 
-def test_threads_give_the_same_bits():
+def test_a_pickle_gives_the_same_bits():
     rng = np.random.default_rng(5)
     network, feature_nodes, products, rows = large_problem(rng)
     prepared = prepare_forest(network, feature_nodes, products, order_parents=own_order(network, feature_nodes))
     assert not prepared.is_small
     one = prepared.attributions(rows)
-    for n_threads in (2, 3):
-        assert np.array_equal(one, prepared.attributions(rows, n_threads=n_threads))
     assert np.array_equal(one, pickle.loads(pickle.dumps(prepared)).attributions(rows))
 
 

@@ -189,8 +189,21 @@ def test_rows_of_another_width_are_refused(parsed):
         prepare_trees(parsed).attribute(X)
     with pytest.raises(RowsError, match="5 columns"):
         prepare_trees(parsed, background=X)
-    with pytest.raises(RowsError, match="5 columns"):
+    with pytest.raises(RowsError, match="no background rows"):
         prepare_trees(parsed, background=np.zeros((0, 5)))
+
+
+def test_missing_values_for_a_model_that_takes_none():
+    rows = ROWS.copy()
+    rows[3, 2] = np.nan
+    refusing = read_ensemble(ensemble.GradientBoostingRegressor(**SMALL).fit(X, SIGNAL))
+    with pytest.raises(RowsError, match="row 3 has a missing value in column 2"):
+        prepare_trees(refusing).attribute(rows)
+    with pytest.raises(RowsError, match="background rows: row 3"):
+        prepare_trees(refusing, background=rows)
+    model = ensemble.RandomForestRegressor(**SMALL).fit(rows, SIGNAL[: len(rows)])
+    found = prepare_trees(read_ensemble(model)).attribute(rows)
+    np.testing.assert_allclose(found.base + found.phi.sum(axis=1)[:, 0], model.predict(rows), atol=1e-12)
 
 
 def test_orders_of_another_width_are_refused(parsed):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from shap_asv import errors
-from shap_asv.backgrounds.choosing import CANDIDATES, choose_background
+from shap_asv.backgrounds.choosing import CANDIDATES, choose_background, level_candidates
 from shap_asv.backgrounds.copula import CopulaModel
 from shap_asv.backgrounds.donors import ConditionalTable
 from shap_asv.backgrounds.gaussian import GaussianModel
@@ -208,3 +208,46 @@ def test_bad_mixtures():
         MixtureModel([one, one], [1, 0])
     with pytest.raises(errors.ArgumentError, match="as many shares"):
         MixtureModel([one], [1, 1])
+
+
+# --- levels -------------------------------------------------------------------------------------------------
+
+
+def levels_table(n_rows, dependent, seed=0):
+    """x -> (y, z); with ``dependent`` y and z also move together given x."""
+    rng = np.random.default_rng(seed)
+    x, shared = rng.normal(size=n_rows), rng.normal(size=n_rows)
+    y = np.sin(2 * x) + 0.5 * (shared if dependent else rng.normal(size=n_rows))
+    z = np.abs(x) + 0.5 * shared
+    return pd.DataFrame({"x": x, "y": y, "z": z})
+
+
+LEVEL_COALITIONS = np.array([[True, False, False], [True, True, False], [True, False, True]])
+
+
+def product(frame):
+    return (frame["y"] * frame["z"]).to_numpy()
+
+
+def test_levels_are_a_candidate_that_the_score_judges():
+    candidates = level_candidates([["x"], ["y", "z"]])
+    right = choose_background(
+        levels_table(500, False), product, LEVEL_COALITIONS, np.ones(3), candidates=candidates, n_draws=64
+    )
+    wrong = choose_background(
+        levels_table(500, True), product, LEVEL_COALITIONS, np.ones(3), candidates=candidates, n_draws=64
+    )
+    at = right.scores.names.index("levels")
+    assert right.scores.above_best[0][at] < 2 * right.scores.above_best[1][at] + 1e-12
+    assert wrong.scores.above_best[0][at] > 2 * wrong.scores.above_best[1][at]
+    assert wrong.shares.get("levels", 0) < 0.3
+    mixed = MixtureModel(
+        [candidates["levels"][0](levels_table(100, False), 0), ConditionalTable(levels_table(100, False))], [1, 1]
+    )
+    assert mixed.conditions_on == "ancestral"
+
+
+def test_levels_must_be_the_columns():
+    fit, _ = level_candidates([["x"], ["w"]])["levels"]
+    with pytest.raises(errors.ArgumentError, match=r"one only: \['w', 'y', 'z'\]"):
+        fit(levels_table(50, False), 0)

@@ -5,6 +5,7 @@
 
 import doctest
 import re
+import shutil
 
 import matplotlib as mpl
 import pytest
@@ -35,6 +36,7 @@ def test_code_of_a_page_runs(page, tmp_path, monkeypatch):
     import matplotlib.pyplot as plt
 
     monkeypatch.chdir(tmp_path)
+    shutil.copytree(ROOT / "examples" / "data", tmp_path / "examples" / "data")
     monkeypatch.setattr(plt, "show", lambda *args, **kwargs: None)
     namespace: dict = {"__name__": "page"}
     try:

@@ -70,7 +70,7 @@ def test_causal_graph_over_a_matrix(data):
     """A chain over a matrix background telescopes along its one order."""
     X, _ = data
     background, row = X[:10], X[30]
-    explainer = AsymmetricExplainer(one_output, background, [(2, 0), (0, 3), (3, 1)])
+    explainer = AsymmetricExplainer(one_output, background, [(2, 0), (0, 3), (3, 1)], values="marginal")
     nu, known = [one_output(background).mean()], np.zeros(4, dtype=bool)
     for feature in (2, 0, 3, 1):
         known[feature] = True
@@ -83,9 +83,16 @@ def test_causal_graph_over_a_matrix(data):
 def test_sampling_covers_over_a_matrix(data):
     X, _ = data
     graph = CausalOrder.from_edges([("a", "b")], features=list("abcd"))
-    exact = AsymmetricExplainer(one_output, X[:10], graph, feature_names=list("abcd"))(X[40:43])
+    exact = AsymmetricExplainer(one_output, X[:10], graph, feature_names=list("abcd"), values="marginal")(X[40:43])
     sampled = AsymmetricExplainer(
-        one_output, X[:10], graph, feature_names=list("abcd"), algorithm="sampling", seed=0, n_orders=400
+        one_output,
+        X[:10],
+        graph,
+        feature_names=list("abcd"),
+        algorithm="sampling",
+        seed=0,
+        n_orders=400,
+        values="marginal",
     )(X[40:43])
     assert sampled.error_std.max() > 0
     assert (np.abs(sampled.values - exact.values) <= 5 * sampled.error_std + 1e-12).all()
@@ -112,5 +119,5 @@ def test_integer_column_names_are_names(data):
     X, _ = data
     background = pd.DataFrame(X[:10], columns=[3, 2, 1, 0])
     with pytest.warns(CausalGraphWarning, match="does not mention '2', '1'"):
-        explainer = AsymmetricExplainer(one_output, background, [(3, 0)])
+        explainer = AsymmetricExplainer(one_output, background, [(3, 0)], values="marginal")
     assert explainer.causal_order.edges == (("3", "0"),)

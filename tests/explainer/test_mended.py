@@ -143,7 +143,7 @@ def test_a_changed_bit_is_never_another_error():
 
 def test_positions_in_a_set_of_edges():
     table = np.random.default_rng(0).normal(size=(5, 2))
-    explainer = AsymmetricExplainer(total, table, causal_graph={(0, 1)})
+    explainer = AsymmetricExplainer(total, table, causal_graph={(0, 1)}, values="marginal")
     assert explainer.causal_order.edges == (("Feature 0", "Feature 1"),)
 
 

@@ -77,7 +77,9 @@ def test_savers_of_shap(explainer_class, through, background):
 
 
 def test_one_saver_alone(tmp_path):
-    explainer = AsymmetricExplainer(make_model(), TABLE, causal_graph=[("a", "b"), ("b", "c")], seed=3)
+    explainer = AsymmetricExplainer(
+        make_model(), TABLE, causal_graph=[("a", "b"), ("b", "c")], seed=3, values="marginal"
+    )
     expected = explainer(ROWS).values
     explainer.save(tmp_path / "model", model_saver=joblib.dump)
     explainer.save(tmp_path / "masker", masker_saver=joblib.dump)

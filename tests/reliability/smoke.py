@@ -18,7 +18,7 @@ def main() -> None:
 
     matrix = np.random.default_rng(0).normal(size=(30, 3))
     order = CausalOrder.from_edges([("Feature 0", "Feature 1"), ("Feature 1", "Feature 2")])
-    explanation = AsymmetricExplainer(lambda X: X[:, 0] * X[:, 1], matrix, order)(matrix[:4])
+    explanation = AsymmetricExplainer(lambda X: X[:, 0] * X[:, 1], matrix, order, values="marginal")(matrix[:4])
     total = explanation.base_values + explanation.values.sum(axis=1)
     np.testing.assert_allclose(total, matrix[:4, 0] * matrix[:4, 1], atol=1e-9)
     assert "pgmpy" not in sys.modules, "pgmpy is imported without a network"

@@ -138,12 +138,11 @@ class PreparedForest:
         """Whether a row has the same bits whatever rows come with it."""
         return True
 
-    def attributions(self, codes: np.ndarray, *, n_threads: int = 1, report: Report = keep_silent) -> np.ndarray:
+    def attributions(self, codes: np.ndarray, *, report: Report = keep_silent) -> np.ndarray:
         """Attributions (r, n, k) of rows of codes (r, n) in feature order.
 
         ``phi_v = sum over terms of coefficient * s_v * (o_v * product of m_c - m_v) * dPsi/dm_v`` (see the module).
         Rows are clamped, not conditioned on: the same wherever the row is possible, and well-defined where it is not.
-        The result has the same bits for any number of threads.
 
         Per group of terms with one closure A, per row pattern and term: O(|A| Q), and O(Q^2) for each feature of A
         whose part of A branches, with Q points on the clock (at most the number of features in the subtrees below A's
@@ -159,9 +158,9 @@ class PreparedForest:
             phi = explain_plainly(layout, groups, range(groups.n_groups), distinct)
         else:
             # numba is loaded here, where the work is worth it
-            from shap_asv.backends.forest.threads import explain_large
+            from shap_asv.backends.forest.large import explain_large
 
-            phi = explain_large(layout, groups, self.clocks, self.clock_of_group, distinct, n_threads, report)
+            phi = explain_large(layout, groups, self.clocks, self.clock_of_group, distinct, report)
         out[:, layout.order] = phi[back]
         return out
 

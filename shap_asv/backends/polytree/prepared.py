@@ -23,11 +23,10 @@ See ``docs/forest-algorithm.md``.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from threading import Event
 
 import numpy as np
 
-from shap_asv.backends.pace import Report, in_threads, keep_silent
+from shap_asv.backends.pace import Report, keep_silent
 from shap_asv.backends.polytree.layout import PolytreeLayout, lay_out, polytree_applicable
 from shap_asv.backends.polytree.messages import Operators, Piece, attribute_piece, expect_piece
 from shap_asv.backends.polytree.times import make_cuts
@@ -101,21 +100,19 @@ class PreparedPolytree:
         """Whether a row has the same bits whatever rows come with it: not so in numpy's matrix products."""
         return False
 
-    def attributions(self, codes: np.ndarray, *, n_threads: int = 1, report: Report = keep_silent) -> np.ndarray:
+    def attributions(self, codes: np.ndarray, *, report: Report = keep_silent) -> np.ndarray:
         """Attributions (r, n, k) of rows of codes (r, n)."""
         codes = np.asarray(codes)
         out = np.zeros((len(codes), self.layout.n_features, self.products.n_outputs))
         if len(codes) == 0:
             return out
         groups = self.layout.closures_of(self.products.terms)
-        with in_threads(n_threads) as (run, stopped):
-            parts = run(lambda group: self._attribute_group(group[0], group[1], codes, stopped), groups)
-            for done, ((_, closure), part) in enumerate(zip(groups, parts, strict=True), start=1):
-                out[:, closure] += part
-                report(done / len(groups))
+        for done, (terms, closure) in enumerate(groups, start=1):
+            out[:, closure] += self._attribute_group(terms, closure, codes)
+            report(done / len(groups))
         return out
 
-    def _attribute_group(self, terms: np.ndarray, closure: np.ndarray, codes: np.ndarray, stopped: Event) -> np.ndarray:
+    def _attribute_group(self, terms: np.ndarray, closure: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Attributions (r, |A|, k) of terms with one closure A; rows that agree on A are computed once."""
         cards = self.layout.cards
         of_row, chosen = number_rows([(codes[:, v], cards[v]) for v in closure], len(codes))
@@ -136,7 +133,6 @@ class PreparedPolytree:
                     (n_cuts, n_points),
                 )
                 for start in range(0, len(lanes), step)
-                if not stopped.is_set()
             ]
         )
         coefficients = self.products.coefficients[terms]

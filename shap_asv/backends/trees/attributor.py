@@ -71,9 +71,7 @@ class TreeAttributor:
 
     def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
         """Float rows (r, n) -> phi (r, n, k), base (k,), and the standard error where orders were sampled."""
-        rows = np.asarray(rows, dtype=np.float64)
-        if rows.ndim != 2 or rows.shape[1] != self.n_features:
-            raise RowsError(f"rows must be a matrix with {self.n_features} columns; got shape {rows.shape}")
+        rows = check_rows(self.coding.ensemble, rows, "rows")
         phi = np.empty((len(rows), self.n_features, self.leaves.values.shape[1]))
         error = None if self.group_sizes is None else np.empty_like(phi)
         n_blocks = max(1, -(-len(rows) // ROW_BLOCK))
@@ -202,9 +200,9 @@ def prepare_trees(
     if background is None:
         codes = np.zeros((n, 0), dtype=np.int32)
     else:
-        background = np.asarray(background, dtype=np.float64)
-        if background.ndim != 2 or background.shape[1] != n or not len(background):
-            raise RowsError(f"background rows must be a matrix with {n} columns; got shape {background.shape}")
+        background = check_rows(ensemble, background, "background rows")
+        if not len(background):
+            raise RowsError("there are no background rows; give at least one, or none at all for cover counts")
         codes = coding.codes(background)
     categorical = np.array([categories is not None for categories in coding.categories])
     grounds = Grounds(codes, coding.nan_code, categorical)
@@ -216,6 +214,20 @@ def prepare_trees(
         reached = grounds.shares(leaves)
     base = ensemble.offset + constant + reached @ leaves.values
     return TreeAttributor(coding, leaves, orderings, sizes, grounds, base)
+
+
+def check_rows(ensemble: FloatEnsemble, rows: np.ndarray, what: str) -> np.ndarray:
+    """The rows as float64 (r, n), or a RowsError."""
+    rows = np.asarray(rows, dtype=np.float64)
+    if rows.ndim != 2 or rows.shape[1] != ensemble.n_columns:
+        raise RowsError(f"{what} must be a matrix with {ensemble.n_columns} columns; got shape {rows.shape}")
+    if not ensemble.takes_missing and np.isnan(rows).any():
+        row, column = np.argwhere(np.isnan(rows))[0]
+        raise RowsError(
+            f"{what}: row {row} has a missing value in column {column}, and the model takes no missing values; fill "
+            f"it in, or train the model with missing values"
+        )
+    return rows
 
 
 def check_covers(ensemble: FloatEnsemble) -> None:

@@ -43,15 +43,12 @@ def fill_ground(codes, nan_code, categorical, ground):  # type: ignore[no-untype
 
 
 @njit(nogil=True, cache=True)
-def popcount(words):  # type: ignore[no-untyped-def]
-    """Bits that are set, by sums over pairs, nibbles and bytes of a word."""
-    count = np.uint64(0)
-    for bits in words:
-        bits = bits - ((bits >> np.uint64(1)) & np.uint64(0x5555555555555555))
-        bits = (bits & np.uint64(0x3333333333333333)) + ((bits >> np.uint64(2)) & np.uint64(0x3333333333333333))
-        bits = (bits + (bits >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-        count += (bits * np.uint64(0x0101010101010101)) >> np.uint64(56)
-    return count
+def popcount(bits):  # type: ignore[no-untyped-def]
+    """Bits of a word that are set, by sums over pairs, nibbles and bytes."""
+    bits = bits - ((bits >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    bits = (bits & np.uint64(0x3333333333333333)) + ((bits >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    bits = (bits + (bits >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return (bits * np.uint64(0x0101010101010101)) >> np.uint64(56)
 
 
 @njit(nogil=True, cache=True)
@@ -64,7 +61,8 @@ def count_reached(leaves, ground, stack, reached):  # type: ignore[no-untyped-de
             meet_condition(leaves, entry, ground, stack[1])
             for w in range(ground.words.shape[1]):
                 stack[0, w] &= stack[1, w]
-        reached[leaf] += popcount(stack[0])
+        for w in range(ground.words.shape[1]):
+            reached[leaf] += popcount(stack[0, w])
 
 
 @njit(nogil=True, cache=True)
@@ -92,9 +90,11 @@ def count_ground(leaves, span, ground, outside_at, outside, stack):  # type: ign
             depth = 0
             for j in range(low + 1, d):
                 depth += (wanted >> j) & 1
+            above, own, both = stack[d + depth], stack[low], stack[d + depth + 1]
+            count = np.uint64(0)
             for w in range(n_words):
-                stack[d + depth + 1, w] = stack[d + depth, w] & stack[low, w]
-            count = popcount(stack[d + depth + 1])
+                both[w] = above[w] & own[w]
+                count += popcount(both[w])
             outside[base + (full ^ wanted)] += count
 
 

@@ -204,20 +204,13 @@ class GraphMixture:
         return known["exact"]
 
     def sample_topological_orders(
-        self,
-        n: int,
-        seed: Seed = None,
-        method: str = "auto",
-        *,
-        epsilon: float = 0.01,
-        limit: int | None = None,
-        n_groups: int | None = None,
+        self, n: int, seed: Seed = None, method: str = "auto", *, n_groups: int | None = None, **options: Any
     ) -> np.ndarray:
         """``n`` topological orders: a graph by its weight, then one of its orders, uniformly.
 
         Parameters
         ----------
-        n, seed, method, epsilon, limit
+        n, seed, method, and the options ``epsilon`` and ``limit``
             As in :meth:`CausalOrder.sample_topological_orders`, for every graph.
         n_groups : int, optional
             Deal the orders into this many consecutive, independent groups; within a group the graphs occur as nearly
@@ -244,9 +237,7 @@ class GraphMixture:
         orders = np.empty((n, self.n_features), dtype=np.int64)
         for k in np.unique(drawn).tolist():
             places = np.flatnonzero(drawn == k)
-            orders[places] = self.orders[k].sample_topological_orders(
-                len(places), rng, method, epsilon=epsilon, limit=limit
-            )
+            orders[places] = self.orders[k].sample_topological_orders(len(places), rng, method, **options)
         return orders
 
 

@@ -122,6 +122,14 @@ def test_a_table_of_a_few_rows(n):
     assert str(model.report())
 
 
+def test_causes_that_do_not_help_are_not_used():
+    rng = np.random.default_rng(3)
+    data = pd.DataFrame(rng.normal(size=(10, 5)), columns=list("abcdy"))
+    model = StructuralModel.fit(data, [(cause, "y") for cause in "abcd"], seed=0, silent=True)
+    assert "y <- a, b, c, d: empirical (10 values)" in str(model)
+    assert model.report()["y"].improvement == 0
+
+
 def test_constant_columns():
     data = TABLE.assign(same=7, label="only", after=TABLE["cause"] + 1)
     edges = [("same", "after"), ("label", "after"), ("cause", "same"), ("cause", "label"), ("effect", "after")]

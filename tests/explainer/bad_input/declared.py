@@ -1,11 +1,12 @@
 """What no kind of background takes: made for every row of the table of backgrounds."""
 
 import numpy as np
+from sklearn.ensemble import GradientBoostingRegressor
 
 from shap_asv import AsymmetricExplainer
 from shap_asv.backgrounds.registry import BACKGROUNDS
 from shap_asv.errors import ModelError, RowsError, UnknownFeatureError
-from tests.declared import FEATURES, black_box, example_background, example_table
+from tests.declared import FEATURES, any_form, example_background, example_table, model_for
 from tests.explainer.bad_input.setting import Bad
 
 
@@ -15,14 +16,15 @@ def number(table):
     return np.array([value if isinstance(value, float) else float(value == value) for value in last])
 
 
-def explain(kind, rows, model=black_box):
+def explain(kind, rows, model=None):
     """An explainer over the kind's example, on ``rows(table)``."""
     options = {"feature_names": list(FEATURES), "seed": 0, "n_draws": 20}
+    model = model or model_for(any_form(kind), kind)
     return lambda _: AsymmetricExplainer(model, kind.example(), **options)(rows(example_table(kind, 3)))
 
 
 def naming(kind, names):
-    return lambda _: AsymmetricExplainer(black_box, kind.example(), feature_names=names)
+    return lambda _: AsymmetricExplainer(model_for(any_form(kind), kind), kind.example(), feature_names=names)
 
 
 def gap(table):
@@ -36,6 +38,9 @@ def refusal_of_gaps(kind):
         example_background(kind).read(gap(example_table(kind, 3)))
     except RowsError:
         return Bad(explain(kind, gap, number), RowsError, "'x2'")
+    if any_form(kind).kinds:
+        refusing = GradientBoostingRegressor(n_estimators=2).fit(example_table(kind, 20), np.arange(20))
+        return Bad(explain(kind, gap, refusing), RowsError, "'x2'.* does not take missing values")
     return Bad(explain(kind, gap, number), ModelError, "returned nan")
 
 

@@ -202,7 +202,9 @@ CAUSAL_ORDERS = {
         lambda c: CausalOrder.from_edges(PAIR).ancestors(["a"]), UnknownFeatureError, r"no feature \['a'\]"
     ),
     "positions for named columns": Bad(
-        lambda c: AsymmetricExplainer(constant, c.X.iloc[:5], [(0, 1)]), CausalGraphError, "none of which"
+        lambda c: AsymmetricExplainer(constant, c.X.iloc[:5], [(0, 1)], values="marginal"),
+        CausalGraphError,
+        "none of which",
     ),
 }
 

@@ -80,7 +80,7 @@ def text_file(text):
 
 
 NETWORKS = {
-    "none": Bad(lambda c: explain(None), ValueError, "masker cannot be None."),
+    "none": Bad(lambda c: explain(None), NetworkError, r"^masker cannot be None\. .*background rows.*StructuralModel"),
     "a word": Bad(lambda c: explain("asia"), NetworkError, "cannot be read from a str"),
     "a number": Bad(lambda c: explain(5), NetworkError, "cannot be read from a int"),
     "a list": Bad(lambda c: explain([[1, 2], [3, 4]]), NetworkError, "cannot be read from a list"),

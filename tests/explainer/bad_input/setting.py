@@ -63,7 +63,7 @@ class Setting:
         return AsymmetricExplainer(function, self.network, feature_names=self.names, **options)
 
     def over_matrix(self, function: Any, **options: Any) -> AsymmetricExplainer:
-        return AsymmetricExplainer(function, self.matrix, **options)
+        return AsymmetricExplainer(function, self.matrix, **{"values": "marginal", **options})
 
 
 def constant(table: Any) -> np.ndarray:

@@ -1,15 +1,14 @@
-"""The compiled forest algorithm over blocks of rows and of groups, shared by threads.
+"""The compiled forest algorithm over blocks of rows and of groups.
 
 Blocks are fixed by the model and the network alone. Every block of rows has its own part of the result; blocks of
-groups write to arrays of their own, which are added up in order. So the result has the same bits for any number of
-threads, and for a row whatever rows are explained with it.
+groups write to arrays of their own, which are added up in order. So a row has the same bits whatever rows are explained
+with it.
 
 Nothing interrupts a compiled call, so each gets only as many groups as it works off in a fraction of a second.
 """
 
 from collections.abc import Sequence
-from functools import partial
-from threading import Event
+from itertools import pairwise
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from shap_asv.backends.forest.kernels import Clocks, Model, Rows, Shape, explain
 from shap_asv.backends.forest.layout import ForestLayout
 from shap_asv.backends.forest.recursion import explain_plainly
 from shap_asv.backends.forest.terms import TermGroups
-from shap_asv.backends.pace import Report, in_threads, keep_silent, paced
+from shap_asv.backends.pace import Report, keep_silent, paced
 
 _ROW_BLOCK = 2048
 _GROUP_BLOCKS = 8
@@ -34,7 +33,6 @@ def explain_large(
     clocks: Sequence[Clock],
     clock_of_group: np.ndarray,
     codes: np.ndarray,
-    n_threads: int,
     report: Report = keep_silent,
 ) -> np.ndarray:
     """Attributions (r, n, k) of distinct rows (r, n), all in preorder."""
@@ -44,29 +42,24 @@ def explain_large(
     dials = _lay_clocks(layout, clocks)
     bounds = _split_groups(groups)
 
-    def explain(rows: Rows, stopped: Event, first: int, last: int) -> np.ndarray:
+    def explain(rows: Rows, first: int, last: int) -> np.ndarray:
         part = np.zeros((n, k, len(rows.codes)))
         failed = np.zeros(groups.n_groups, dtype=bool)
         for some in paced(last - first):
-            if stopped.is_set():
-                break
             explain_groups(shape, model, dials, rows, first + some.start, first + some.stop, part, failed)
         for g in np.flatnonzero(failed).tolist():
-            if stopped.is_set():
-                break
             part += explain_plainly(layout, groups, (g,), rows.codes).transpose(1, 2, 0)
         return part
 
     rows_at_once = max(16, _WORK_LIMIT // _most_work(groups, clocks))
     step = max(1, min(_ROW_BLOCK, _RESULT_LIMIT // (_GROUP_BLOCKS * n * k), rows_at_once))
     out = np.zeros((n, k, len(codes)))
-    with in_threads(n_threads) as (run, stopped):
-        for start in range(0, len(codes), step):
-            block = codes[start : start + step]
-            rows = Rows(codes=np.ascontiguousarray(block), contexts=layout.row_contexts(block))
-            for i, part in enumerate(run(partial(explain, rows, stopped), bounds[:-1], bounds[1:])):
-                out[:, :, start : start + step] += part
-                report((start + len(block) * (i + 1) / (len(bounds) - 1)) / len(codes))
+    for start in range(0, len(codes), step):
+        block = codes[start : start + step]
+        rows = Rows(codes=np.ascontiguousarray(block), contexts=layout.row_contexts(block))
+        for i, (first, last) in enumerate(pairwise(bounds), start=1):
+            out[:, :, start : start + step] += explain(rows, first, last)
+            report((start + len(block) * i / (len(bounds) - 1)) / len(codes))
     return out.transpose(2, 0, 1)
 
 

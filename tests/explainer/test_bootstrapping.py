@@ -1,0 +1,72 @@
+"""Errors that include the fit: they cover what other tables would have given, where errors of draws do not."""
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from shap_asv import AsymmetricExplainer, GaussianModel
+from shap_asv.errors import ArgumentError, MethodNotApplicableError, TableError
+from shap_asv.explainer.bootstrapping import resampled
+
+X = pd.DataFrame({"a": [1.5], "b": [0.0]})
+
+
+def table(seed, n=60):
+    rng = np.random.default_rng(seed)
+    a = rng.normal(size=n)
+    return pd.DataFrame({"a": a, "b": 0.5 * a + rng.normal(size=n)})
+
+
+def model(rows):
+    return 2.0 * np.asarray(rows["b"], dtype=float)
+
+
+def explainer_of(data, seed=0):
+    return AsymmetricExplainer(model, data, [("a", "b")], values="conditional", seed=seed, silent=True)
+
+
+@pytest.fixture(scope="module")
+def result():
+    return explainer_of(table(0)).bootstrap(X, n=12, silent=True)
+
+
+def test_errors_are_those_of_other_tables(result):
+    """By hand: with 60 rows the slope of b on a has error 1 / sqrt(60), and nu(a) = 2 slope 1.5 + 2 mean(b)."""
+    expected = 2 * np.sqrt(1.5**2 / 60 + 1 / 60)
+    found = result.standard_error[0, 0]
+    assert 0.4 * expected < found < 2.0 * expected
+    assert result.monte_carlo_error[0, 0] < 0.3 * found
+    assert result.standard_error.shape == result.explanation.values.shape
+
+
+def test_words(result):
+    text = repr(result)
+    assert "12 resampled tables" in text
+    assert "draws alone" in text
+
+
+def test_a_table_is_needed():
+    ready = AsymmetricExplainer(model, GaussianModel([0, 0], [[1.0, 0.5], [0.5, 1.25]], ["a", "b"]), [("a", "b")])
+    with pytest.raises(MethodNotApplicableError, match="data="):
+        ready.bootstrap(X)
+    explainer, stream = explainer_of(table(0, 40)), io.BytesIO()
+    explainer.save(stream)
+    stream.seek(0)
+    loaded = AsymmetricExplainer.load(stream)
+    with pytest.raises(MethodNotApplicableError, match="loaded from a file"):
+        loaded.bootstrap(X)
+    again = loaded.bootstrap(X, n=2, data=table(0, 40), silent=True)
+    assert (again.replicas == explainer.bootstrap(X, n=2, silent=True).replicas).all()
+    with pytest.raises(ArgumentError, match="at least 2"):
+        explainer.bootstrap(X, n=1)
+
+
+def test_labels_are_not_lost():
+    data = pd.DataFrame({"x": np.arange(30.0), "town": ["Ulm"] * 28 + ["Bonn"] * 2})
+    for seed in range(20):
+        assert set(resampled(data, np.random.default_rng(seed))["town"]) == {"Ulm", "Bonn"}
+    every = pd.DataFrame({"x": np.arange(40.0), "name": [f"n{k}" for k in range(40)]})
+    with pytest.raises(TableError, match="'name' has labels so rare"):
+        resampled(every, np.random.default_rng(0))

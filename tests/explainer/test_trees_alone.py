@@ -1,0 +1,453 @@
+"""Tree ensembles without a network, through the explainer: shap's TreeExplainer where there are no edges, all orders
+and trees that are walked by hand where there are some.
+"""
+
+import io
+import itertools
+import warnings
+
+import joblib
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+import shap
+from sklearn.datasets import make_classification
+from sklearn.ensemble import (
+    ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeRegressor
+
+from shap_asv import AsymmetricExplainer, CausalOrder
+from shap_asv.errors import CausalGraphError, ModelError, NetworkError, RowsError, UnknownMethodError
+from shap_asv.explainer import blocks
+
+pytestmark = pytest.mark.filterwarnings("ignore::shap_asv.errors.CausalGraphWarning")
+
+NAMES = list("abcdef")
+
+
+@pytest.fixture(scope="module")
+def table():
+    X, labels = make_classification(240, 6, n_informative=4, n_redundant=0, n_classes=3, random_state=1)
+    return pd.DataFrame(X, columns=NAMES), labels
+
+
+def _xgboost(name, **options):
+    return getattr(pytest.importorskip("xgboost"), name)(n_estimators=8, max_depth=3, n_jobs=1, **options)
+
+
+def _lightgbm(name, **options):
+    return getattr(pytest.importorskip("lightgbm"), name)(n_estimators=8, verbose=-1, n_jobs=1, **options)
+
+
+def _catboost(name):
+    made = getattr(pytest.importorskip("catboost"), name)
+    return made(iterations=8, depth=3, verbose=0, allow_writing_files=False, thread_count=1)
+
+
+# target: "number", "two" or "three" classes; precision of shap itself without rows and with rows (which it keeps in
+# float32); None where shap is wrong: it reads the histograms of scikit-learn with the wrong side of a threshold
+MODELS = {
+    "forest, two": (lambda: RandomForestClassifier(5, max_depth=5, random_state=0), "two", 1e-9, 1e-6),
+    "forest, three": (lambda: RandomForestClassifier(5, max_depth=5, random_state=0), "three", 1e-9, 1e-6),
+    "extra trees": (lambda: ExtraTreesRegressor(5, max_depth=5, random_state=0), "number", 1e-9, 1e-6),
+    "boosting": (lambda: GradientBoostingClassifier(n_estimators=8, random_state=0), "two", 1e-9, 1e-6),
+    "histograms, two": (lambda: HistGradientBoostingClassifier(max_iter=8), "two", 1e-9, None),
+    "histograms": (lambda: HistGradientBoostingRegressor(max_iter=8), "number", 1e-9, None),
+    "XGBoost, two": (lambda: _xgboost("XGBClassifier"), "two", 2e-6, 2e-6),
+    "XGBoost, three": (lambda: _xgboost("XGBClassifier"), "three", 2e-6, 2e-6),
+    "XGBoost": (lambda: _xgboost("XGBRegressor"), "number", 2e-6, 2e-6),
+    "LightGBM, two": (lambda: _lightgbm("LGBMClassifier"), "two", 1e-9, 1e-6),
+    "LightGBM, three": (lambda: _lightgbm("LGBMClassifier"), "three", 1e-9, 1e-6),
+    "LightGBM": (lambda: _lightgbm("LGBMRegressor"), "number", 1e-9, 1e-6),
+    "CatBoost, two": (lambda: _catboost("CatBoostClassifier"), "two", 1e-9, 1e-6),
+    "CatBoost": (lambda: _catboost("CatBoostRegressor"), "number", 1e-9, 1e-6),
+}
+
+
+def target(labels, X, kind):
+    return {"two": labels > 0, "three": labels, "number": X["a"] * X["b"] + X["c"]}[kind]
+
+
+def margin(model, X):
+    """What TreeExplainer explains, from the model itself."""
+    kind = type(model).__name__
+    if kind.startswith("XGB"):
+        return model.predict(X, output_margin=True)
+    if kind.startswith("LGBM"):
+        return model.predict(X, raw_score=True)
+    if kind.startswith("CatBoost"):
+        return model.predict(X, prediction_type="RawFormulaVal")
+    if hasattr(model, "decision_function"):
+        return model.decision_function(X)
+    return model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)
+
+
+@pytest.fixture(params=MODELS, ids=str)
+def case(request, table):
+    make, kind, alone, over_rows = MODELS[request.param]
+    X, labels = table
+    return make().fit(X, target(labels, X, kind)), alone, over_rows
+
+
+def test_without_edges_it_is_tree_explainer(case, table):
+    model, precision, _ = case
+    X = table[0][:15]
+    theirs = shap.TreeExplainer(model)(X)
+    explainer = AsymmetricExplainer(model)
+    ours = explainer(X)
+    assert ours.values.shape == theirs.values.shape
+    np.testing.assert_allclose(ours.values, theirs.values, rtol=0, atol=precision)
+    np.testing.assert_allclose(ours.base_values, theirs.base_values, rtol=0, atol=precision)
+    np.testing.assert_allclose(np.broadcast_to(explainer.expected_value, ours.base_values.shape), ours.base_values)
+    assert ours.feature_names == NAMES
+    assert "path-dependent: cover counts of the trees" in str(explainer.plan(X))
+
+
+def test_without_edges_it_is_tree_explainer_over_rows(case, table):
+    model, _, precision = case
+    X, rows = table[0][:10], table[0][100:130]
+    explainer = AsymmetricExplainer(model, rows)
+    assert explainer.plan(X).backend.name == "paths"
+    assert "marginal over 30 background rows, as in shap" in str(explainer.plan(X))
+    ours = explainer(X)
+    if precision is not None:
+        theirs = shap.TreeExplainer(model, rows)(X)
+    else:
+        theirs = shap.ExactExplainer(lambda x: margin(model, pd.DataFrame(x, columns=NAMES)), rows)(X)
+        precision = 1e-9
+    assert ours.values.shape == theirs.values.shape
+    np.testing.assert_allclose(ours.values, theirs.values, rtol=0, atol=precision)
+    # shap rounds its rows to float32, and adds up to another base where one of them sits on a threshold
+    expected = np.broadcast_to(margin(model, rows).mean(axis=0), ours.base_values.shape)
+    np.testing.assert_allclose(ours.base_values, expected, rtol=0, atol=precision)
+
+
+def test_the_rows_are_those_that_shap_takes(table):
+    X, labels = table
+    model = RandomForestRegressor(3, max_depth=4, random_state=0).fit(X, labels)
+    for background, n_rows in [(X, 100), (shap.maskers.Independent(X, max_samples=240), 240)]:
+        explainer = AsymmetricExplainer(model, background)
+        assert f"marginal over {n_rows} background rows" in str(explainer.plan(3))
+        theirs = shap.TreeExplainer(model, background)(X[:3])
+        np.testing.assert_allclose(explainer(X[:3]).values, theirs.values, rtol=0, atol=1e-6)
+        np.testing.assert_allclose(explainer(X[:3]).base_values, theirs.base_values, rtol=0, atol=1e-6)
+
+
+def test_values_add_up_to_the_models_own_output(case, table):
+    model, _, _ = case
+    X = table[0][:30]
+    # XGBoost adds up in float32
+    precision = 1e-5 if type(model).__name__.startswith("XGB") else 1e-9
+    levels = CausalOrder.from_levels([["a", "c"], ["b", "d", "e", "f"]])
+    for background in (None, X[10:]):
+        found = AsymmetricExplainer(model, background, levels, values="auto" if background is None else "marginal")(X)
+        total = found.base_values + found.values.sum(axis=1)
+        np.testing.assert_allclose(total, margin(model, X), rtol=0, atol=precision)
+
+
+# --- the definition, by hand ------------------------------------------------------------------------------------
+
+
+def walk(tree, node, row, held):
+    """E over the cover counts of a scikit-learn tree: features that are held follow the row, others both ways."""
+    left, right = tree.children_left[node], tree.children_right[node]
+    if left < 0:
+        return tree.value[node].ravel()[0]
+    if tree.feature[node] in held:
+        return walk(tree, left if np.float32(row[tree.feature[node]]) <= tree.threshold[node] else right, row, held)
+    weights = tree.weighted_n_node_samples
+    both = weights[left] * walk(tree, left, row, held) + weights[right] * walk(tree, right, row, held)
+    return both / weights[node]
+
+
+def over_all_orders(nu, n, orders):
+    """The mean over orders of what each feature adds to nu."""
+    phi = np.zeros(n)
+    for order in orders:
+        for p, feature in enumerate(order):
+            phi[feature] += nu(frozenset(order[: p + 1])) - nu(frozenset(order[:p]))
+    return phi / len(orders)
+
+
+def allowed(n, edges):
+    return [o for o in itertools.permutations(range(n)) if all(o.index(a) < o.index(b) for a, b in edges)]
+
+
+GRAPHS = {
+    "levels": [(a, b) for a in (1, 2) for b in (0, 3)],
+    "forest": [(2, 0), (2, 3)],
+    "polytree": [(0, 2), (1, 2)],
+    "dag": [(0, 1), (0, 2), (1, 3), (2, 3)],
+}
+
+
+@pytest.fixture(scope="module")
+def small():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 4)).round(1)
+    return RandomForestRegressor(3, max_depth=5, random_state=0).fit(X, X[:, 0] * X[:, 1] + X[:, 2] + 0.3 * X[:, 3]), X
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+@pytest.mark.parametrize("rows", [0, 7])
+def test_orders_against_the_definition(small, graph, rows):
+    model, X = small
+    ground = X[40 : 40 + rows] if rows else None
+    options = {"values": "marginal"} if rows else {}
+    found = AsymmetricExplainer(model, ground, GRAPHS[graph], **options)(X[:3])
+    orders = allowed(4, GRAPHS[graph])
+    for row, phi in zip(X[:3], found.values, strict=True):
+
+        def nu(held, row=row):
+            if ground is None:
+                return np.mean([walk(tree.tree_, 0, row, held) for tree in model.estimators_])
+            return model.predict(np.where([j in held for j in range(4)], row, ground)).mean()
+
+        np.testing.assert_allclose(phi, over_all_orders(nu, 4, orders), rtol=0, atol=1e-9)
+        assert found.base_values[0] == pytest.approx(nu(frozenset()), abs=1e-12)
+
+
+def test_given_orders_and_sampled_orders(small):
+    model, X = small
+    orders = [[0, 1, 2, 3], [3, 1, 0, 2]]
+    given = AsymmetricExplainer(model, orders=orders)
+    found = given(X[:2], main_effects=True)
+    assert given.plan(2).exact
+    row = X[1]
+
+    def nu(held):
+        return np.mean([walk(tree.tree_, 0, row, held) for tree in model.estimators_])
+
+    np.testing.assert_allclose(found.values[1], over_all_orders(nu, 4, orders), rtol=0, atol=1e-9)
+    alone = [nu(frozenset([j])) - nu(frozenset()) for j in range(4)]
+    np.testing.assert_allclose(found.main_effects[1], alone, rtol=0, atol=1e-9)
+    exact = AsymmetricExplainer(model, None, GRAPHS["dag"])(X[:5])
+    sampled = AsymmetricExplainer(model, None, GRAPHS["dag"], algorithm="sampling", seed=0, n_orders=300)(X[:5])
+    assert sampled.error_std.max() > 0
+    assert (np.abs(sampled.values - exact.values) <= 5 * sampled.error_std + 1e-12).all()
+
+
+def test_levels_of_thirty_features_are_exact():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 60))
+    model = RandomForestRegressor(3, max_depth=6, random_state=0).fit(X, X[:, 0] * X[:, 31] + X[:, 2] + X[:, 40])
+    levels = CausalOrder.from_levels([range(30), range(30, 60)])
+    explainer = AsymmetricExplainer(model, None, [(int(a), int(b)) for a, b in levels.edges])
+    assert explainer.plan(10).exact
+    found = explainer(X[:10])
+    np.testing.assert_allclose(found.base_values + found.values.sum(axis=1), model.predict(X[:10]), rtol=0, atol=1e-9)
+    # all of the first level before all of the second: together they add what they add alone
+    together = [np.mean([walk(t.tree_, 0, row, set(range(30))) for t in model.estimators_]) for row in X[:10]]
+    np.testing.assert_allclose(found.base_values + found.values[:, :30].sum(axis=1), together, rtol=0, atol=1e-9)
+
+
+# --- what people do with it -------------------------------------------------------------------------------------
+
+
+def test_columns_by_name_in_any_order(table):
+    X, labels = table
+    model = RandomForestClassifier(4, max_depth=4, random_state=0).fit(X, labels)
+    plain = AsymmetricExplainer(model, None, [("a", "b")])(X[:6])
+    np.testing.assert_array_equal(
+        AsymmetricExplainer(model, None, [("a", "b")])(X[:6][NAMES[::-1]]).values, plain.values
+    )
+    turned = AsymmetricExplainer(model, None, [("a", "b")], feature_names=NAMES[::-1])(X[:6])
+    np.testing.assert_allclose(turned.values[:, ::-1], plain.values, rtol=0, atol=1e-12)
+    for background in (X[50:60], X[50:60][NAMES[::-1]]):
+        over = AsymmetricExplainer(model, background, [("a", "b")], values="marginal")(X[:6])
+        by_name = dict(zip(over.feature_names, over.values.transpose(1, 0, 2), strict=True))
+        expected = AsymmetricExplainer(model.predict_proba, X[50:60], [("a", "b")], values="marginal")(X[:6])
+        np.testing.assert_allclose([by_name[name] for name in NAMES], expected.values.transpose(1, 0, 2), atol=1e-9)
+
+
+def test_names_of_the_graph_are_those_of_x_where_the_model_has_none(table):
+    X, labels = table
+    model = RandomForestClassifier(4, max_depth=4, random_state=0).fit(X.to_numpy(), labels)
+    by_name = AsymmetricExplainer(model, causal_graph=[("a", "b"), ("c", "d")])
+    by_place = AsymmetricExplainer(model, causal_graph=[(0, 1), (2, 3)])
+    np.testing.assert_array_equal(by_name(X[:5]).values, by_place(X[:5].to_numpy()).values)
+    assert np.shape(by_place.expected_value) == (3,)
+
+
+def test_missing_values_go_where_the_model_sends_them(table):
+    X, labels = table
+    holes = X.mask(np.random.default_rng(0).random(X.shape) < 0.2)
+    for model in (HistGradientBoostingClassifier(max_iter=8), _xgboost("XGBClassifier"), _lightgbm("LGBMClassifier")):
+        model.fit(holes, labels > 0)
+        rows = holes[:20]
+        for background in (None, holes[100:130]):
+            found = AsymmetricExplainer(model, background)(rows)
+            total = found.base_values + found.values.sum(axis=1)
+            np.testing.assert_allclose(total, margin(model, rows), rtol=0, atol=1e-5)
+    with pytest.raises(RowsError, match="'a', and GradientBoostingClassifier does not take missing values"):
+        AsymmetricExplainer(GradientBoostingClassifier(n_estimators=2).fit(X, labels))(X[:2].assign(a=np.nan))
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: _lightgbm("LGBMRegressor"), lambda: _xgboost("XGBRegressor", enable_categorical=True)]
+)
+def test_categories_and_truth_values(table, make):
+    X, _ = table
+    mixed = X[["a", "b"]].assign(
+        colour=pd.Categorical(np.array(["red", "green", "blue"])[np.arange(len(X)) % 3]), flag=X["c"] > 0
+    )
+    model = make().fit(mixed, (mixed["colour"] == "red") * 2.0 + mixed["flag"] * mixed["a"])
+    rows = mixed[:9]
+    for background in (None, mixed[100:140]):
+        found = AsymmetricExplainer(model, background)(rows)
+        np.testing.assert_allclose(found.base_values + found.values.sum(axis=1), model.predict(rows), atol=1e-5)
+    alone = AsymmetricExplainer(model)(rows)
+    assert alone.display_data is None or alone.display_data[0, 2] == "red"
+
+
+def test_float32_single_rows_and_boosters(table):
+    X, labels = table
+    model = _xgboost("XGBClassifier").fit(X, labels > 0)
+    explainer = AsymmetricExplainer(model.get_booster())
+    whole = explainer(X[:4])
+    assert whole.feature_names == NAMES
+    np.testing.assert_allclose(whole.values, AsymmetricExplainer(model)(X[:4]).values, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(explainer(X[:4].astype(np.float32)).values, whole.values)
+    np.testing.assert_array_equal(explainer.shap_values(X.iloc[2], check_additivity=False), whole.values[2])
+
+
+def test_probabilities_keep_the_black_box_and_the_plan_says_why(table):
+    X, labels = table
+    model = GradientBoostingClassifier(n_estimators=4).fit(X, labels > 0)
+    for explainer in (
+        AsymmetricExplainer(model, X[:20], model_output="probability"),
+        AsymmetricExplainer(model.predict_proba, X[:20]),
+    ):
+        assert explainer.plan(5).backend.name == "ideals x marginal"
+        assert "are not a sum over trees; the margin" in str(explainer.plan(5))
+        assert "s for 1,000 rows" in str(explainer.plan(5))
+        found = explainer(X[:3])
+        np.testing.assert_allclose(found.base_values + found.values.sum(axis=1), model.predict_proba(X[:3]), atol=1e-9)
+    with pytest.raises(NetworkError, match=r"masker cannot be None\. .*not a sum over trees"):
+        AsymmetricExplainer(model, model_output="probability")
+
+
+def test_symmetric_and_compare(small):
+    model, X = small
+    explainer = AsymmetricExplainer(model, None, GRAPHS["dag"])
+    comparison = explainer.compare(X[:5])
+    np.testing.assert_allclose(
+        comparison.explanations["SHAP"].values, shap.TreeExplainer(model)(X[:5]).values, rtol=0, atol=1e-9
+    )
+    assert explainer.symmetric().plan(5).backend.name == "paths"
+
+
+def test_saved_and_in_processes_with_the_same_bits(table, monkeypatch):
+    X, labels = table
+    monkeypatch.setattr(blocks, "SMALLEST_BLOCK", 4)
+    model = RandomForestClassifier(4, max_depth=4, random_state=0).fit(X, labels)
+    for background in (None, X[100:110]):
+        values = "auto" if background is None else "marginal"
+        explainer = AsymmetricExplainer(model, background, [("a", "b")], values=values)
+        expected = explainer(X[:40]).values
+        stream = io.BytesIO()
+        explainer.save(stream)
+        stream.seek(0)
+        np.testing.assert_array_equal(AsymmetricExplainer.load(stream)(X[:40]).values, expected)
+        with joblib.parallel_config(backend="threading"):
+            other = AsymmetricExplainer(model, background, [("a", "b")], values=values, n_jobs=2)
+            np.testing.assert_array_equal(other(X[:40]).values, expected)
+
+
+def test_plots_of_shap(table):
+    X, labels = table
+    model = _xgboost("XGBClassifier").fit(X, labels > 0)
+    found = AsymmetricExplainer(model, causal_graph=[("a", "b"), ("c", "d")])(X[:20])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        shap.plots.waterfall(found[0], show=False)
+        assert "a" in " ".join(label.get_text() for label in plt.gcf().axes[0].get_yticklabels())
+        for plot in (shap.plots.beeswarm, shap.plots.bar, shap.plots.heatmap):
+            plt.figure()
+            plot(found, show=False)
+            assert plt.gcf().axes
+    plt.close("all")
+
+
+def test_an_unused_feature_gets_exactly_nothing():
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    model = DecisionTreeRegressor(max_depth=3, random_state=0).fit(X * [1, 0, 1], X[:, 0])
+    for background in (None, X[:10]):
+        values = AsymmetricExplainer(model, background)(X[:8] * [1, 0, 1]).values
+        assert (values[:, 1] == 0.0).all()
+        assert values[:, 0].any()
+
+
+@pytest.mark.parametrize("background", [False, True])
+def test_stumps_and_single_leaves(background):
+    X = np.arange(20.0).reshape(10, 2)
+    rows = X[:4] if background else None
+    leaf = AsymmetricExplainer(DecisionTreeRegressor().fit(X, np.full(10, 2.5)), rows)(X[:3])
+    np.testing.assert_array_equal(leaf.values, np.zeros((3, 2)))
+    np.testing.assert_array_equal(leaf.base_values, np.full(3, 2.5))
+    stump = DecisionTreeRegressor(max_depth=1).fit(X[:, :1], X[:, 0] > 8)
+    found = AsymmetricExplainer(stump, None if rows is None else rows[:, :1])(X[:3, :1])
+    np.testing.assert_allclose(found.base_values + found.values[:, 0], stump.predict(X[:3, :1]), atol=1e-12)
+
+
+# --- what does not work, and how it is said ---------------------------------------------------------------------
+
+
+def test_words_of_tree_explainer(small):
+    model, X = small
+    same = AsymmetricExplainer(model, data=X[:9], feature_perturbation="interventional")
+    np.testing.assert_array_equal(same(X[:3]).values, AsymmetricExplainer(model, X[:9])(X[:3]).values)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # nothing to say about what a table is for: shap's words say it
+        AsymmetricExplainer(model, data=X[:9], causal_graph=GRAPHS["dag"])
+        AsymmetricExplainer(model, X[:9], GRAPHS["dag"], feature_perturbation="interventional")
+    alone = AsymmetricExplainer(model, feature_perturbation="tree_path_dependent")
+    np.testing.assert_array_equal(alone(X[:3]).values, AsymmetricExplainer(model)(X[:3]).values)
+    np.testing.assert_array_equal(same.symmetric()(X[:3]).values, same(X[:3]).values)
+    for options, says in [
+        ({"masker": X, "data": X}, "not both"),
+        ({"feature_perturbation": "interventional"}, "needs background rows: pass them as masker="),
+        ({"masker": X, "feature_perturbation": "tree_path_dependent"}, "takes no background"),
+        ({"feature_perturbation": "observational"}, "unknown feature_perturbation='observational'"),
+        ({"values": "conditional"}, "needs a background"),
+    ]:
+        with pytest.raises(UnknownMethodError, match=says):
+            AsymmetricExplainer(model, **options)
+
+
+def test_models_without_trees(small):
+    _, X = small
+    scaled = make_pipeline(StandardScaler(), RandomForestRegressor(2)).fit(X, X[:, 0])
+    for model, why in [
+        (LinearRegression().fit(X, X[:, 0]), "LinearRegression is not a tree ensemble"),
+        (lambda x: x.sum(axis=1), "is a callable"),
+        (scaled, "StandardScaler stands in front"),
+    ]:
+        with pytest.raises(NetworkError, match=rf"^masker cannot be None\. .*{why}.*background rows.*StructuralModel"):
+            AsymmetricExplainer(model)
+
+
+def test_rows_and_graphs_that_do_not_fit(table, small):
+    X, labels = table
+    model = RandomForestClassifier(2, max_depth=3, random_state=0).fit(X, labels)
+    explainer = AsymmetricExplainer(model)
+    with pytest.raises(RowsError, match="X has no column 'c'"):
+        explainer(X[:3].drop(columns="c"))
+    with pytest.raises(RowsError, match="X has 5 columns, the model has 6"):
+        explainer(X[:3].to_numpy()[:, :5])
+    with pytest.raises(RowsError, match="not numbers"):
+        explainer(X[:3].assign(a="high"))
+    with pytest.raises(CausalGraphError, match="none of which is a feature"):
+        AsymmetricExplainer(model, causal_graph=[("smoking", "cancer")])
+    with pytest.raises(ModelError, match="fitted on 4 columns, but the rows have 3"):
+        AsymmetricExplainer(small[0], feature_names=["x", "y", "z"])
