@@ -181,7 +181,7 @@ def paths_backend(sampled: bool) -> Backend:
         if sampled:
             return orders_obstacle(problem, settings)
         if isinstance(problem.order, GraphMixture):
-            return "leaf by leaf the orders of one graph can be told, not those of a mixture of graphs"
+            return "a mixture of graphs is not one order"
         if problem.order is None or kind_of(problem.order) != LATTICE:
             return None
         return ideals_obstacle(problem, settings)

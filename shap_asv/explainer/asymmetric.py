@@ -48,8 +48,8 @@ class AsymmetricExplainer(shap.Explainer):
         latent: summed out. A table is what ``values`` says; what was fitted to it is kept as ``explainer.masker``. Tree
         ensembles do without: None takes the cover counts of the trees, as ``shap.TreeExplainer(model)`` does.
     causal_graph : networkx.DiGraph, pgmpy DAG, list of (cause, effect), CausalOrder, ..., optional
-        By default the network's own graph; with a matrix, no constraint at all (ordinary Shapley values). A graph with
-        undirected edges (PDAG, 0/1 matrix) is the mean over its DAGs, a list of graphs or (graph, weight) over those.
+        By default the network's own; with a matrix, no constraint (ordinary Shapley values). A PDAG is the mean over
+        its DAGs, a list of graphs or of (graph, weight) the mean over those.
     link : callable
         Applied to the expected output, from ``shap.links``. With a network, ``nu(S) = link(E[M | e_S])``.
     algorithm : str
@@ -157,25 +157,16 @@ class AsymmetricExplainer(shap.Explainer):
             model, causal_graph, orders, weights, names, model_output, self._entropy, n_jobs, silent
         )
         settled = fitting.settle_table(masker, values, purpose)
-        super().__init__(
-            model,
-            settled.masker,
-            link=link,
-            output_names=output_names,
-            feature_names=settled.feature_names,
-            linearize_link=linearize_link,
-        )
+        names_of = {"output_names": output_names, "feature_names": settled.feature_names}
+        super().__init__(model, settled.masker, link=link, linearize_link=linearize_link, **names_of)
         self._distribution: Distribution = kind_of(settled.masker).read(settled.masker, self.masker)
         self.values, self.silent = fitting.settled_values(values, self._distribution), silent
         self._table = masker if settled.masker is not masker else None  # what was fitted; files do not keep it
         self.causal_graph = settled.causal_graph
-        self.algorithm, self.seed = algorithm, seed
-        self.encoder, self.model_output = encoder, model_output
-        self.orders, self.weights = orders, weights
+        self.algorithm, self.seed, self.impossible, self.order_method = algorithm, seed, impossible, order_method
+        self.encoder, self.model_output, self.orders, self.weights = encoder, model_output, orders, weights
         self.n_orders, self.n_draws, self.tolerance = n_orders, n_draws, tolerance
-        self.impossible, self.order_method = impossible, order_method
-        self.budget, self.memory_limit, self.ideal_limit = budget, memory_limit, ideal_limit
-        self.n_jobs = n_jobs
+        self.budget, self.memory_limit, self.ideal_limit, self.n_jobs = budget, memory_limit, ideal_limit, n_jobs
         self._expected_value: Any = None
         self._execution: Execution | None = None
         arguments = self._arguments()
@@ -328,9 +319,8 @@ class AsymmetricExplainer(shap.Explainer):
         Where the background cannot condition on the sets that SHAP asks for, one that can is fitted to draws from it.
         """
         asv, problem = self(X, **call), self._known_execution().problem
-        other = fitting.any_set_background(
-            problem, self.model, self.model_output, self._entropy, bool(call.get("silent"))
-        )
+        silent = bool(call.get("silent"))
+        other = fitting.any_set_background(problem, self.model, self.model_output, self._entropy, silent)
         side = self.symmetric() if other is None else self._symmetric_over(other)
         words = {"SHAP": (other or problem.background).describe(), "ASV": problem.background.describe()}
         return Comparison({"SHAP": side(X, **call), "ASV": asv}, self.causal_order, words)
@@ -345,14 +335,10 @@ class AsymmetricExplainer(shap.Explainer):
         return bootstrap_values(type(self), arguments, self(X, **call), table, n, X, call)
 
     def sensitivity(self, X: Any, graphs: Any = "edges", outputs: Any = None, silent: bool = False) -> Sensitivity:
-        """How far the values of X depend on the causal graph, each coalition evaluated once for all graphs.
-
-        ``graphs`` are all that differ from the given one in one edge (flipped, dropped or added), or any that
-        ``causal_graph=`` takes: a list, (graph, weight) pairs, a PDAG for its DAGs.
-        """
+        """X under other graphs: all that differ in one edge, or any that ``causal_graph=`` takes; nu computed once."""
         table = read_table(X)
-        execution = self._execution_for(table)
-        settings, encoded = self._settings(execution.problem), self.encoder is not None
+        execution, encoded = self._execution_for(table), self.encoder is not None
+        settings = self._settings(execution.problem)
         return measure_sensitivity(execution, table, settings, graphs, self.causal_graph, encoded, outputs, silent)
 
     @property

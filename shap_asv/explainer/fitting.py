@@ -287,8 +287,6 @@ def _dag_over(features: Sequence[str], graph: Any) -> nx.DiGraph | None:
 
 def _has_edges(graph: Any) -> bool:
     """Whether there is something causal to lose; what is not a graph is an error elsewhere."""
-    if graph is None:
-        return False
     if isinstance(graph, PartialGraph):
         return bool(graph.directed or graph.undirected)
     if weighted_graphs(graph) is not None:

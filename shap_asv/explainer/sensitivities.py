@@ -19,8 +19,15 @@ import scipy.sparse as sp
 from shap_asv.backends.conditioning import conditioning_obstacle
 from shap_asv.backends.contract import Problem, Settings
 from shap_asv.backends.weight_columns import Columns
+from shap_asv.backgrounds.matrix import numbered_features
 from shap_asv.errors import BudgetExceededError, CausalGraphError, MethodNotApplicableError
-from shap_asv.explainer.causality import as_partial_graph, read_causal_graph, weighted_graphs
+from shap_asv.explainer.causality import (
+    as_partial_graph,
+    name_positions,
+    read_causal_graph,
+    uses_positions,
+    weighted_graphs,
+)
 from shap_asv.explainer.execution import Execution, find_equal_rows
 from shap_asv.explainer.rows import Table, display_names, fit_rows
 from shap_asv.explainer.selection import select_outputs
@@ -28,6 +35,7 @@ from shap_asv.orders import CausalOrder
 from shap_asv.orders.uncertain import GraphMixture, PartialGraph, neighbours
 from shap_asv.orders.uncertain.union import weigh_each
 from shap_asv.sensitivity import Sensitivity
+from shap_asv.values.registry import VALUE_METHODS
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,8 +137,16 @@ def _given_orders(problem: Problem) -> list[tuple[CausalOrder, float]]:
     return [(problem.order, 1.0)]
 
 
+def _named(graphs: Any, problem: Problem) -> Any:
+    """Graphs of positions in the names of the columns, where these are numbered because they have no names."""
+    features = list(problem.background.features)
+    if features == numbered_features(len(features)) and uses_positions(graphs):
+        return name_positions(graphs, features)
+    return graphs
+
+
 def _given_graphs(problem: Problem, graphs: Any, seed: int | None) -> Candidates:
-    order = read_causal_graph(graphs, problem.background.features, problem.background.latent, seed)
+    order = read_causal_graph(_named(graphs, problem), problem.background.features, problem.background.latent, seed)
     mixture = order if isinstance(order, GraphMixture) else GraphMixture((order,))
     labels = [f"graph {k}" for k in range(mixture.n_graphs)]
     return Candidates(mixture.orders, labels, mixture.weights, [order.edges for order in mixture.orders])
@@ -169,7 +185,7 @@ def _whole_graph(problem: Problem, order: CausalOrder, given_graph: Any) -> Part
     source = problem.background.graph if given_graph is None else given_graph
     if source is None or isinstance(source, CausalOrder) or weighted_graphs(source) is not None:
         return order
-    graph = as_partial_graph(source, features)
+    graph = as_partial_graph(_named(source, problem), features)
     if graph.undirected:
         return order
     missing = tuple(name for name in features if name not in set(graph.nodes))
@@ -191,6 +207,11 @@ def _evaluate(
 ) -> np.ndarray:
     """phi under every graph, (r, graphs * n, k), by the value method that a plan for all of them takes."""
     problem = replace(execution.problem, order=mixture, given_orders=None, given_weights=None)
+    if all(method.obstacle(problem.background, problem.predictor) is not None for method in VALUE_METHODS):
+        raise MethodNotApplicableError(
+            "values of single coalitions, which graphs share, cannot be computed under "
+            f"{problem.background.describe()}; pass background rows, or explain with one explainer for each graph"
+        )
     # a backend that was asked for by name may be one for forests, or one that samples orders
     algorithm = execution.algorithm if execution.algorithm.startswith(("exact", "ideals")) else "auto"
     own = Execution(problem, algorithm, execution.budget, execution.n_jobs, execution.own_graph)

@@ -222,6 +222,29 @@ def test_positions_of_columns():
     middle = values([(1, 0), (1, 2)])
     np.testing.assert_allclose(values(matrix), np.mean([*both, middle], axis=0), atol=1e-12)
     np.testing.assert_allclose(values(pd.DataFrame(matrix)), values(matrix), atol=1e-12)
+    explainer = AsymmetricExplainer(model, background, forth, values="marginal")
+    np.testing.assert_allclose(explainer.sensitivity(rows, [back, forth], silent=True).values, both[::-1], atol=1e-12)
+    around = explainer.sensitivity(rows, silent=True)
+    np.testing.assert_allclose(around.reference, both[0], atol=1e-12)
+    at = around.labels.index("flip Feature 0 -> Feature 1")
+    np.testing.assert_allclose(around.values[at], middle, atol=1e-12)
+
+
+def test_trees_without_a_network():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    model = RandomForestRegressor(4, max_depth=3, random_state=0).fit(X, X[:, 0] * X[:, 1])
+    graphs = [[(0, 1), (1, 2)], [(2, 1), (1, 0)]]
+
+    def explainer(graph):
+        return AsymmetricExplainer(model, X[:10], graph, values="marginal")
+
+    each = [explainer(graph)(X[:3], silent=True).values for graph in graphs]
+    np.testing.assert_allclose(explainer(graphs)(X[:3], silent=True).values, np.mean(each, axis=0), atol=1e-12)
+    alone = AsymmetricExplainer(model, causal_graph=graphs, seed=0)
+    assert alone.plan(2).backend.samples_orders  # cover counts: one order at a time
+    with pytest.raises(errors.MethodNotApplicableError, match="values of single coalitions"):
+        AsymmetricExplainer(model, causal_graph=graphs[0]).sensitivity(X[:2])
 
 
 def test_a_class_too_large_to_list_is_drawn_by_the_seed(network, X):
