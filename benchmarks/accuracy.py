@@ -76,7 +76,7 @@ def prepare(network: DiscreteNetwork, target: str, depth: int | None, n_rows: in
     from shap_asv.backgrounds.discrete.background import DiscreteBackground
     from shap_asv.models.predictor import read_model
     from shap_asv.orders.weights import weigh_ideals
-    from shap_asv.values.products import ExactProducts
+    from shap_asv.values.expected_terms import ExactProducts
 
     rng = np.random.default_rng(0)
     place = network.names.index(target)

@@ -25,10 +25,10 @@ def coalition_weights(W: np.ndarray) -> np.ndarray:
 
 def backgrounds(world: Any, data: Any, seed: int, structural: bool) -> dict[str, Any]:
     """The backgrounds of one table, by name."""
-    from shap_asv.backgrounds.choosing import CANDIDATES, choose_background, level_candidates
-    from shap_asv.backgrounds.copula import CopulaModel
-    from shap_asv.backgrounds.donors import ConditionalTable
-    from shap_asv.backgrounds.gaussian import GaussianModel
+    from shap_asv.backgrounds.choice.choosing import CANDIDATES, choose_background, level_candidates
+    from shap_asv.backgrounds.donors.conditional_table import ConditionalTable
+    from shap_asv.backgrounds.gaussian.copula import CopulaModel
+    from shap_asv.backgrounds.gaussian.model import GaussianModel
     from tests.oracles.level_models import LEVELS as PLACES
     from tests.oracles.level_models import NAMES, level_coalitions
 
@@ -51,7 +51,7 @@ def measure(
     kind: str, variant: int, n_train: int, n_rows: int, n_draws: int, structural: bool = True, seed: int = 0
 ) -> list[tuple]:
     """(background, relative error of ASV, seconds, score on 500 fresh rows, what it is) of one model."""
-    from shap_asv.backgrounds.scoring import coalition_values, score_background
+    from shap_asv.backgrounds.choice.scoring import coalition_values, score_background
     from tests.oracles.level_models import LevelModel, level_coalitions
 
     world = LevelModel(kind, variant)

@@ -38,7 +38,7 @@ class Case:
     def ours(self) -> np.ndarray:
         """nu for every row and coalition, (rows, coalitions, outputs); nothing is kept from an earlier call."""
         from shap_asv.backgrounds.discrete.background import DiscreteBackground
-        from shap_asv.values.products import ExactProducts
+        from shap_asv.values.expected_terms import ExactProducts
 
         return ExactProducts(DiscreteBackground(self.network, self.features), self.products).values(
             self.coalitions, self.rows
@@ -136,7 +136,7 @@ def shares(case: Case, repeats: int) -> tuple[float, float]:
     from shap_asv.backgrounds.discrete.background import DiscreteBackground
     from shap_asv.orders import CausalOrder
     from shap_asv.orders.weights import weigh_ideals
-    from shap_asv.values.products import ExactProducts
+    from shap_asv.values.expected_terms import ExactProducts
 
     graph = case.order.to_graph()
     weights = shortest(lambda: weigh_ideals(CausalOrder.from_graph(graph)), repeats)

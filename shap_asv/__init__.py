@@ -12,9 +12,9 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from shap_asv import errors, plots
-    from shap_asv.backgrounds.copula import CopulaModel
-    from shap_asv.backgrounds.donors import ConditionalTable
-    from shap_asv.backgrounds.gaussian import GaussianModel
+    from shap_asv.backgrounds.donors.conditional_table import ConditionalTable
+    from shap_asv.backgrounds.gaussian.copula import CopulaModel
+    from shap_asv.backgrounds.gaussian.model import GaussianModel
     from shap_asv.backgrounds.pgmpy_networks import load_network
     from shap_asv.backgrounds.structural.model import StructuralModel
     from shap_asv.comparison import Comparison
@@ -34,9 +34,9 @@ _HOMES = {
     "CausalOrder": "shap_asv.orders",
     "Comparison": "shap_asv.comparison",
     "ConditionalMasker": "shap_asv.maskers",
-    "ConditionalTable": "shap_asv.backgrounds.donors",
-    "CopulaModel": "shap_asv.backgrounds.copula",
-    "GaussianModel": "shap_asv.backgrounds.gaussian",
+    "ConditionalTable": "shap_asv.backgrounds.donors.conditional_table",
+    "CopulaModel": "shap_asv.backgrounds.gaussian.copula",
+    "GaussianModel": "shap_asv.backgrounds.gaussian.model",
     "GraphMixture": "shap_asv.orders.uncertain",
     "PartialGraph": "shap_asv.orders.uncertain",
     "Sensitivity": "shap_asv.sensitivity",

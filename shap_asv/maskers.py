@@ -38,7 +38,7 @@ class ConditionalMasker(Masker):
     Examples
     --------
     >>> import shap
-    >>> from shap_asv.backgrounds.gaussian import GaussianModel
+    >>> from shap_asv.backgrounds.gaussian.model import GaussianModel
     >>> masker = ConditionalMasker(GaussianModel([0.0, 0.0], [[1.0, 0.5], [0.5, 1.0]]), n_draws=512)
     >>> explainer = shap.ExactExplainer(lambda rows: rows[:, 0], masker)
     >>> explainer(np.array([[1.0, 1.0]])).values.round(2).tolist()  # the second feature tells about the first

@@ -6,8 +6,8 @@ import pytest
 import shap
 
 from shap_asv import errors
-from shap_asv.backgrounds.donors import ConditionalTable
-from shap_asv.backgrounds.gaussian import GaussianModel
+from shap_asv.backgrounds.donors.conditional_table import ConditionalTable
+from shap_asv.backgrounds.gaussian.model import GaussianModel
 from shap_asv.maskers import ConditionalMasker
 from tests.backgrounds.problems import Problem
 from tests.oracles import brute_force, gaussians

@@ -19,7 +19,7 @@ from shap_asv.backends.workload import ideal_columns, network_and_terms, pattern
 from shap_asv.backgrounds.contract import Terms
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.uncertain import GraphMixture
-from shap_asv.values.products import ExactProducts, seconds_to_plan
+from shap_asv.values.expected_terms import ExactProducts, seconds_to_plan
 
 # Measured on random forests of 24 to 1,000 features: an operation of the forest algorithm.
 _SECONDS_PER_OPERATION = 6e-9

@@ -40,7 +40,7 @@ from shap_asv.backgrounds.grouping import number_rows
 from shap_asv.models.contract import PRODUCTS
 from shap_asv.models.products import SumOfProducts
 from shap_asv.values.contract import blocks
-from shap_asv.values.products import ExactProducts, clique_states, seconds_to_plan
+from shap_asv.values.expected_terms import ExactProducts, clique_states, seconds_to_plan
 
 # Doubles held at one time: 2**22 are 32 MiB.
 _DENSE_LIMIT = 2**22

@@ -13,7 +13,7 @@ import numpy as np
 
 from shap_asv.backgrounds.contract import Conditions
 from shap_asv.backgrounds.naming import NamedDistribution
-from shap_asv.backgrounds.tables import TableCodec
+from shap_asv.backgrounds.tables.codec import TableCodec
 
 
 class IndependentColumns:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from shap_asv.backgrounds.copula import CopulaModel
-from shap_asv.backgrounds.donors import ConditionalTable
-from shap_asv.backgrounds.gaussian import GaussianModel
-from shap_asv.backgrounds.gaussian_networks import is_linear_gaussian
+from shap_asv.backgrounds.choice.mixture import MixtureModel
+from shap_asv.backgrounds.donors.conditional_table import ConditionalTable
+from shap_asv.backgrounds.gaussian.copula import CopulaModel
+from shap_asv.backgrounds.gaussian.model import GaussianModel
+from shap_asv.backgrounds.gaussian.networks import is_linear_gaussian
 from shap_asv.backgrounds.matrix import numbered_features
-from shap_asv.backgrounds.mixture import MixtureModel
 from shap_asv.backgrounds.naming import NamedDistribution
 from shap_asv.backgrounds.structural.background import StructuralBackground
 from shap_asv.backgrounds.structural.model import StructuralModel

@@ -11,10 +11,11 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from shap_asv.backgrounds import covers, independent, matrix, nearest, ready_models
+from shap_asv.backgrounds import covers, independent, matrix, ready_models
 from shap_asv.backgrounds.contract import Distribution
 from shap_asv.backgrounds.discrete import reading as discrete
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
+from shap_asv.backgrounds.donors import nearest
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@
 
 - a DAG over all features: a structural model, one mechanism per feature;
 - levels, a few edges, explicit orders or no causal knowledge: a Gaussian, a copula, donors or a mixture of them, by a
-  score on held-out rows (:mod:`shap_asv.backgrounds.choosing`), which is weighted as the orders weigh coalitions.
+  score on held-out rows (``backgrounds/choice``), which is weighted as the orders weigh coalitions.
 
 ``values="marginal"`` is shap's expectation: what a coalition does not hold comes from background rows, whatever the
 coalition says. With a causal graph the two may well disagree about the sign of a value, so a table with a graph and
@@ -20,7 +20,7 @@ import networkx as nx
 import numpy as np
 
 from shap_asv.backends.contract import Problem
-from shap_asv.backgrounds.choosing import CANDIDATES, choose_background
+from shap_asv.backgrounds.choice.choosing import CANDIDATES, choose_background
 from shap_asv.backgrounds.contract import DRAWS, Distribution, DrawsGivenEvidence
 from shap_asv.backgrounds.matrix import MatrixDistribution, numbered_features
 from shap_asv.backgrounds.ready_models import StructuralModel

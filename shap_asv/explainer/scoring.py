@@ -1,6 +1,6 @@
 """How good is a background for this model? The score of held-out rows, for whatever can be handed to the explainer.
 
-The score itself is in :mod:`shap_asv.backgrounds.scoring`: the mean of ``(M(x) - nu_x(S))^2`` over rows that the
+The score itself is in :mod:`shap_asv.backgrounds.choice.scoring`: the mean of ``(M(x) - nu_x(S))^2`` over rows that the
 background was not fitted to, and over the coalitions that the orders of a causal graph pass, as often as they do. It is
 smallest for the true conditional expectation, so it tells a right background from a wrong one without a truth.
 """
@@ -13,9 +13,9 @@ import numpy as np
 
 from shap_asv.backends.conditioning import conditioning_obstacle
 from shap_asv.backends.contract import Problem
+from shap_asv.backgrounds.choice.scoring import ScoreTable, checked_weights
 from shap_asv.backgrounds.contract import DRAWS
 from shap_asv.backgrounds.registry import kind_of
-from shap_asv.backgrounds.scoring import ScoreTable, checked_weights
 from shap_asv.errors import ArgumentError, MethodNotApplicableError
 from shap_asv.explainer.assembly import Arguments, assemble, known_features
 from shap_asv.explainer.fitting import asked_coalitions, is_table

@@ -2,10 +2,10 @@
 
 from shap_asv.values.agreement import AGREEMENT
 from shap_asv.values.contract import ValueMethod
+from shap_asv.values.expected_terms import LINEAR, TREES
 from shap_asv.values.marginal import MARGINAL
 from shap_asv.values.moments import LINEAR_IN_MEANS
 from shap_asv.values.monte_carlo import MONTE_CARLO
-from shap_asv.values.products import LINEAR, TREES
 from shap_asv.values.table import TABLE
 
 VALUE_METHODS: tuple[ValueMethod, ...] = (

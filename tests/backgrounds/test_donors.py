@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from shap_asv import errors
-from shap_asv.backgrounds.donors import ConditionalTable
-from shap_asv.backgrounds.leaf_weights import Forest, LeafWeights, least_on_simplex
-from shap_asv.backgrounds.smoothers import PENALTIES, Basis, Ridge, Smoother
+from shap_asv.backgrounds.donors.conditional_table import ConditionalTable
+from shap_asv.backgrounds.donors.leaf_weights import Forest, LeafWeights, least_on_simplex
+from shap_asv.backgrounds.donors.smoothers import PENALTIES, Basis, Ridge, Smoother
 from tests.oracles import gaussians
 
 nan = np.nan

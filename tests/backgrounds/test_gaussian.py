@@ -6,9 +6,9 @@ import pytest
 from scipy import stats
 
 from shap_asv import errors
-from shap_asv.backgrounds.gaussian import GaussianModel
-from shap_asv.backgrounds.gaussian_algebra import semidefinite_cholesky
-from shap_asv.backgrounds.gaussian_networks import LinearGaussianNetwork, read_linear_gaussian
+from shap_asv.backgrounds.gaussian.algebra import semidefinite_cholesky
+from shap_asv.backgrounds.gaussian.model import GaussianModel
+from shap_asv.backgrounds.gaussian.networks import LinearGaussianNetwork, read_linear_gaussian
 from tests.oracles import gaussians
 
 nan = np.nan

@@ -5,12 +5,12 @@ import pandas as pd
 import pytest
 
 from shap_asv import errors
-from shap_asv.backgrounds.choosing import CANDIDATES, choose_background, level_candidates
-from shap_asv.backgrounds.copula import CopulaModel
-from shap_asv.backgrounds.donors import ConditionalTable
-from shap_asv.backgrounds.gaussian import GaussianModel
-from shap_asv.backgrounds.mixture import MixtureModel
-from shap_asv.backgrounds.scoring import ScoreTable, coalition_values, score_background, score_backgrounds
+from shap_asv.backgrounds.choice.choosing import CANDIDATES, choose_background, level_candidates
+from shap_asv.backgrounds.choice.mixture import MixtureModel
+from shap_asv.backgrounds.choice.scoring import ScoreTable, coalition_values, score_background, score_backgrounds
+from shap_asv.backgrounds.donors.conditional_table import ConditionalTable
+from shap_asv.backgrounds.gaussian.copula import CopulaModel
+from shap_asv.backgrounds.gaussian.model import GaussianModel
 from tests.oracles import gaussians
 from tests.oracles.level_models import KINDS, LevelModel, level_coalitions
 

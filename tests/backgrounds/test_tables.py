@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shap_asv.backgrounds.tables import TableCodec
+from shap_asv.backgrounds.tables.codec import TableCodec
 from shap_asv.errors import RowsError, TableError, UnknownFeatureError, UnknownStateError
 
 

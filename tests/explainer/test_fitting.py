@@ -10,9 +10,9 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from shap_asv import AsymmetricExplainer, CausalOrder, GaussianModel, StructuralModel, load_network
-from shap_asv.backgrounds.copula import CopulaModel
-from shap_asv.backgrounds.donors import ConditionalTable
-from shap_asv.backgrounds.mixture import MixtureModel
+from shap_asv.backgrounds.choice.mixture import MixtureModel
+from shap_asv.backgrounds.donors.conditional_table import ConditionalTable
+from shap_asv.backgrounds.gaussian.copula import CopulaModel
 from shap_asv.errors import CausalGraphWarning, ShapAsvWarning, TableError, UnknownFeatureError, UnknownMethodError
 from shap_asv.explainer.fitting import asked_coalitions
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from shap_asv import AsymmetricExplainer
-from shap_asv.backgrounds.gaussian import GaussianModel
+from shap_asv.backgrounds.gaussian.model import GaussianModel
 from shap_asv.models.plain import read_plain_model
 from shap_asv.values.monte_carlo import MonteCarlo
 

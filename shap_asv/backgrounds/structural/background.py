@@ -11,7 +11,7 @@ from shap_asv.backgrounds.contract import Conditions
 from shap_asv.backgrounds.structural.graph import Dag
 from shap_asv.backgrounds.structural.mechanism import Mechanism
 from shap_asv.backgrounds.structural.simulation import simulate
-from shap_asv.backgrounds.tables import TableCodec
+from shap_asv.backgrounds.tables.codec import TableCodec
 from shap_asv.errors import NotAncestralError, RowsError
 
 if TYPE_CHECKING:

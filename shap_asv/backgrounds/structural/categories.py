@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.backgrounds.patterns import rowwise_product
 from shap_asv.backgrounds.structural.design import Design
 from shap_asv.backgrounds.structural.forests import Trees
 from shap_asv.backgrounds.structural.mechanism import Mechanism, Support
 from shap_asv.backgrounds.structural.scores import log_score
 from shap_asv.backgrounds.structural.splines import SmoothBasis, SmoothFunction
+from shap_asv.backgrounds.tables.evidence import rowwise_product
 
 FEWEST_FOR_SHAPES = 60
 N_TREES, N_SCORED_TREES = 60, 16

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shap_asv.backgrounds.table_columns import ColumnKind
+from shap_asv.backgrounds.tables.columns import ColumnKind
 
 MOST_CODES = 30
 

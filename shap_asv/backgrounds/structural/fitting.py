@@ -26,7 +26,7 @@ from shap_asv.backgrounds.structural.given import (
 from shap_asv.backgrounds.structural.mechanism import Empirical, Mechanism, Support, WithGaps
 from shap_asv.backgrounds.structural.numbers import NAMED, NOISES, NumberTask, draws_at, scoring_uniforms
 from shap_asv.backgrounds.structural.scores import crps, log_score, pit_of_draws, pit_of_probabilities
-from shap_asv.backgrounds.table_columns import Column
+from shap_asv.backgrounds.tables.columns import Column
 from shap_asv.errors import MechanismError
 
 FEW_VALUES = 12

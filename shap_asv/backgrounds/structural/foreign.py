@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
-from shap_asv.backgrounds.patterns import rowwise_product
 from shap_asv.backgrounds.pgmpy_networks import read_network
 from shap_asv.backgrounds.structural.graph import Dag
 from shap_asv.backgrounds.structural.mechanism import Mechanism
 from shap_asv.backgrounds.structural.model import StructuralModel
-from shap_asv.backgrounds.tables import TableCodec
+from shap_asv.backgrounds.tables.codec import TableCodec
+from shap_asv.backgrounds.tables.evidence import rowwise_product
 from shap_asv.errors import MechanismError, NetworkError
 
 # --- dowhy --------------------------------------------------------------------------------------------------

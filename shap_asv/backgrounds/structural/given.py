@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.backgrounds.table_columns import Column
+from shap_asv.backgrounds.tables.columns import Column
 from shap_asv.errors import MechanismError, ShapAsvError
 
 Function = Callable[[dict[str, Any], np.ndarray], Any]

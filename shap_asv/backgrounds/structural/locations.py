@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.backgrounds.patterns import rowwise_product
 from shap_asv.backgrounds.structural.design import Design, Variable
 from shap_asv.backgrounds.structural.splines import SmoothFit
 from shap_asv.backgrounds.structural.steps import MOST_STEPS, Steps, fit_steps
+from shap_asv.backgrounds.tables.evidence import rowwise_product
 
 Location = Callable[[np.ndarray], np.ndarray]
 

@@ -13,8 +13,8 @@ from shap_asv.backgrounds.structural.given import Given, call_mechanism
 from shap_asv.backgrounds.structural.graph import Dag
 from shap_asv.backgrounds.structural.mechanism import Mechanism
 from shap_asv.backgrounds.structural.report import MechanismReport, NodeReport
-from shap_asv.backgrounds.table_columns import Column, listed
-from shap_asv.backgrounds.tables import TableCodec
+from shap_asv.backgrounds.tables.codec import TableCodec
+from shap_asv.backgrounds.tables.columns import Column, listed
 from shap_asv.errors import CausalGraphWarning, MechanismError, TableError, warn_user
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class StructuralModel:
         Parameters
         ----------
         data : DataFrame, or array with columns named "Feature 0", ...
-            Numbers, bools, categories, strings, integers; see :mod:`shap_asv.backgrounds.tables`. A column that is not
+            Numbers, bools, categories, strings, integers; see ``backgrounds/tables``. A column that is not
             a node is kept as one that has neither causes nor effects, with a warning.
         graph : networkx.DiGraph or list of (cause, effect)
             Every node needs a column.

@@ -12,7 +12,7 @@ from shap_asv.backgrounds.structural.mechanism import Empirical, Support
 from shap_asv.backgrounds.structural.noises import Scale, ShapedNoise, quantile_between
 from shap_asv.backgrounds.structural.splines import SmoothFit, cubic_basis
 from shap_asv.backgrounds.structural.steps import Steps, find_step
-from shap_asv.backgrounds.table_columns import ColumnKind
+from shap_asv.backgrounds.tables.columns import ColumnKind
 
 NUMBER, CATEGORY = ColumnKind(False), ColumnKind(True, 3)
 

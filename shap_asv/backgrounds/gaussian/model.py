@@ -1,7 +1,7 @@
 """The background of jointly Gaussian features: every coalition can be conditioned on, in closed form.
 
 ``X_rest | x_S`` is Gaussian again; its mean is linear in ``x_S`` and its covariance does not depend on the values
-(:mod:`shap_asv.backgrounds.gaussian_algebra`). So each coalition is factorised once, however many rows are explained.
+(:mod:`shap_asv.backgrounds.gaussian.algebra`). So each coalition is factorised once, however many rows are explained.
 Linear models need the mean alone and are exact; other models get draws, with the same uniform numbers for every
 coalition and row.
 
@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from shap_asv.backgrounds.contract import Conditions
-from shap_asv.backgrounds.gaussian_algebra import SLACK, Conditioned, checked_moments, condition
-from shap_asv.backgrounds.gaussian_networks import is_linear_gaussian, read_linear_gaussian
-from shap_asv.backgrounds.patterns import checked_evidence, checked_uniforms, patterns, rowwise_product
-from shap_asv.backgrounds.tables import TableCodec
+from shap_asv.backgrounds.gaussian.algebra import SLACK, Conditioned, checked_moments, condition
+from shap_asv.backgrounds.gaussian.networks import is_linear_gaussian, read_linear_gaussian
+from shap_asv.backgrounds.tables.codec import TableCodec
+from shap_asv.backgrounds.tables.evidence import checked_evidence, checked_uniforms, patterns, rowwise_product
 from shap_asv.errors import ImpossibleEvidenceError, RowsError, TableError, UnknownFeatureError, UnknownMethodError
 
 if TYPE_CHECKING:
     import networkx as nx
 
-    from shap_asv.backgrounds.copula import CopulaModel
+    from shap_asv.backgrounds.gaussian.copula import CopulaModel
 
 
 class GaussianModel:
@@ -95,11 +95,11 @@ class GaussianModel:
             Numbers without gaps; categories and missing values are refused, with the name of what takes them.
         marginals : {"gaussian", "empirical"}
             ``"empirical"``: each feature keeps its own distribution, and only the dependence is Gaussian; a
-            :class:`~shap_asv.backgrounds.copula.CopulaModel`.
+            :class:`~shap_asv.backgrounds.gaussian.copula.CopulaModel`.
         shrinkage : float in [0, 1]
             Covariances between features are multiplied by ``1 - shrinkage``: for tables with few rows.
         """
-        from shap_asv.backgrounds.copula import CopulaModel
+        from shap_asv.backgrounds.gaussian.copula import CopulaModel
 
         if marginals not in ("gaussian", "empirical"):
             raise UnknownMethodError(f"marginals={marginals!r} is not known; use 'gaussian' or 'empirical'")

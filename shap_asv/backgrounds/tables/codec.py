@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shap_asv.backgrounds.table_columns import Column, ColumnKind, NumberColumn, learn_column, listed
+from shap_asv.backgrounds.tables.columns import Column, ColumnKind, NumberColumn, learn_column, listed
 from shap_asv.errors import RowsError, TableError, UnknownFeatureError
 
 if TYPE_CHECKING:

@@ -4,11 +4,11 @@
 their dependence is kept whatever it is. Two things make donors good:
 
 - **adjustment**. A donor is rarely just like x_S. What it lends is therefore not its value but its *residual*: with m
-  the conditional mean of the rest given S (:mod:`~shap_asv.backgrounds.smoothers`), the lent value is
+  the conditional mean of the rest given S (:mod:`~shap_asv.backgrounds.donors.smoothers`), the lent value is
   ``m(x_S) + (X^k - m(X^k_S))``, the residual being that of a fit without row k. For linear Gaussian tables this is all
   there is to it, and every row is as good a donor as any other.
 - **weights**. Spread, shape and shares of categories depend on x_S as well; weights from forests of several leaf sizes
-  (:mod:`~shap_asv.backgrounds.leaf_weights`) prefer donors near x_S, as far as held-out rows ask for it.
+  (:mod:`~shap_asv.backgrounds.donors.leaf_weights`) prefer donors near x_S, as far as held-out rows ask for it.
 
 Categories, numbers with gaps, and numbers with an atom or few values (at most five) are lent as they are. Whole numbers
 are rounded and held inside of the range of the table. One mean and one set of forests per coalition, grown when it is
@@ -24,10 +24,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shap_asv.backgrounds.contract import Conditions
-from shap_asv.backgrounds.leaf_weights import N_TREES, LeafWeights
-from shap_asv.backgrounds.patterns import checked_evidence, checked_uniforms, patterns
-from shap_asv.backgrounds.smoothers import Smoother
-from shap_asv.backgrounds.tables import TableCodec
+from shap_asv.backgrounds.donors.leaf_weights import N_TREES, LeafWeights
+from shap_asv.backgrounds.donors.smoothers import Smoother
+from shap_asv.backgrounds.tables.codec import TableCodec
+from shap_asv.backgrounds.tables.evidence import checked_evidence, checked_uniforms, patterns
 from shap_asv.errors import ArgumentError, TableError
 
 FEW_VALUES = 5

@@ -16,8 +16,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shap_asv.backgrounds.contract import Conditions
-from shap_asv.backgrounds.gaussian import GaussianModel, read_numbers, refuse_missing, shrunk
-from shap_asv.backgrounds.patterns import checked_evidence
+from shap_asv.backgrounds.gaussian.model import GaussianModel, read_numbers, refuse_missing, shrunk
+from shap_asv.backgrounds.tables.evidence import checked_evidence
 
 
 class CopulaModel:

@@ -1,7 +1,7 @@
 """A mixture of backgrounds: with probability ``shares[c]`` a draw comes from component c.
 
 ``X | e_S`` is taken from each component as it is, so that ``nu(S)`` of the mixture is the mean of the components'
-values with the same shares for every coalition: what :mod:`~shap_asv.backgrounds.choosing` weighs against
+values with the same shares for every coalition: what :mod:`~shap_asv.backgrounds.choice.choosing` weighs against
 held-out rows.
 """
 
@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shap_asv.backgrounds.patterns import checked_evidence, checked_uniforms
+from shap_asv.backgrounds.tables.evidence import checked_evidence, checked_uniforms
 from shap_asv.errors import ArgumentError
 
 
@@ -26,7 +26,7 @@ class MixtureModel:
 
     Examples
     --------
-    >>> from shap_asv.backgrounds.gaussian import GaussianModel
+    >>> from shap_asv.backgrounds.gaussian.model import GaussianModel
     >>> low, high = GaussianModel([0.0], [[0.0]]), GaussianModel([1.0], [[0.0]])
     >>> mixture = MixtureModel([low, high], [0.25, 0.75])
     >>> uniforms = np.array([[0.1, 0.5], [0.3, 0.5], [0.9, 0.5]])  # the first one picks the component

@@ -15,7 +15,7 @@ import numpy as np
 
 from shap_asv.backgrounds.contract import Conditions
 from shap_asv.backgrounds.naming import NamedDistribution
-from shap_asv.backgrounds.tables import TableCodec
+from shap_asv.backgrounds.tables.codec import TableCodec
 from shap_asv.errors import ArgumentError
 
 #: Standard deviations past which rows are not told apart: the square of a larger number might not be one.

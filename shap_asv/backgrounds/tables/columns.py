@@ -1,6 +1,6 @@
 """The columns of a user's table, one coding each: numbers as they are, categories by position.
 
-See :mod:`shap_asv.backgrounds.tables` for what the codes mean.
+See :mod:`shap_asv.backgrounds.tables.codec` for what the codes mean.
 """
 
 import datetime

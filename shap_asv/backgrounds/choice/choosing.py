@@ -1,6 +1,6 @@
 """Which background for this table, this model and these coalitions? Fit each on a part, score it on the rest.
 
-The score of :mod:`~shap_asv.backgrounds.scoring` ranks backgrounds, but on a few hundred held-out rows its noise is as
+The score of ``scoring`` ranks backgrounds, but on a few hundred held-out rows its noise is as
 large as the differences between good ones, and the best of several noisy scores flatters itself. Two things help:
 
 - a **mixture** instead of a choice: nu of a mixture is linear in its shares, so the score is a quadratic form in them,
@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.backgrounds.copula import CopulaModel
-from shap_asv.backgrounds.donors import ConditionalTable
-from shap_asv.backgrounds.gaussian import GaussianModel
-from shap_asv.backgrounds.leaf_weights import least_on_simplex
-from shap_asv.backgrounds.mixture import MixtureModel
-from shap_asv.backgrounds.scoring import Predict, ScoreTable, checked_weights, held_out_misses
-from shap_asv.backgrounds.tables import TableCodec
+from shap_asv.backgrounds.choice.mixture import MixtureModel
+from shap_asv.backgrounds.choice.scoring import Predict, ScoreTable, checked_weights, held_out_misses
+from shap_asv.backgrounds.donors.conditional_table import ConditionalTable
+from shap_asv.backgrounds.donors.leaf_weights import least_on_simplex
+from shap_asv.backgrounds.gaussian.copula import CopulaModel
+from shap_asv.backgrounds.gaussian.model import GaussianModel
+from shap_asv.backgrounds.tables.codec import TableCodec
 from shap_asv.errors import ArgumentError
 
 Fit = Callable[[Any, int], Any]

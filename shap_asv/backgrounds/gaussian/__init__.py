@@ -1,0 +1,1 @@
+"""Jointly Gaussian features, conditioned on any coalition in closed form; copulas where margins are not Gaussian."""
