@@ -26,6 +26,7 @@ autodoc_preserve_defaults = True  # link=shap.links.identity, not what it prints
 napoleon_numpy_docstring = True
 napoleon_google_docstring = False
 napoleon_use_rtype = False
+napoleon_custom_sections = [(name, "params_style") for name in ("What is explained", "Distribution", "Order", "Budget")]
 
 html_theme = "furo"
 html_title = f"shap_asv {release}"

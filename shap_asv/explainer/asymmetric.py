@@ -36,71 +36,72 @@ class AsymmetricExplainer(shap.Explainer):
     """Asymmetric Shapley values (ASV): causes come before their effects.
 
     ``phi_i`` is the mean, over the topological orders of a causal graph, of ``nu(before + i) - nu(before)`` with
-    ``nu(S) = E[M(X) | X_S = e_S]`` under a Bayesian network.
+    ``nu(S) = E[M(X) | X_S = e_S]`` under a background distribution.
 
-    Parameters
-    ----------
+    What is explained
+    -----------------
     model : estimator or callable
-        A fitted estimator (``predict_proba`` for classifiers, else ``predict``), a bound method or any function of a
-        table.
-    masker : pgmpy network, StructuralModel, GaussianModel, ConditionalTable, ndarray, DataFrame, shap masker, or None
-        The background distribution. A network gives conditional expectations, and its nodes that are not features are
-        latent: summed out. A table is what ``values`` says; what was fitted to it is kept as ``explainer.masker``. Tree
-        ensembles do without: None takes the cover counts of the trees, as ``shap.TreeExplainer(model)`` does.
-    causal_graph : networkx.DiGraph, pgmpy DAG, list of (cause, effect), CausalOrder, ..., optional
-        By default the network's own; with a matrix, no constraint (ordinary Shapley values). A PDAG is the mean over
-        its DAGs, a list of graphs or of (graph, weight) the mean over those.
-    link : callable
-        Applied to the expected output, from ``shap.links``. With a network, ``nu(S) = link(E[M | e_S])``.
-    algorithm : str
-        ``"auto"`` (the cheapest exact backend within ``budget``, else sampling), ``"exact"``, ``"sampling"``, or the
-        name of a backend as ``print(explainer.plan(X))`` shows it.
-    output_names, feature_names : list of str, optional
-        ``feature_names`` names the players among the network's nodes. By default what the model was fitted on, else the
-        columns of X.
-    linearize_link : bool
-        As in shap; it matters for matrix backgrounds only.
-    seed : int, optional
-        Fixes every sampled result.
-    encoder : fitted transformer or mapping, optional
-        Turns states into what the model eats, when it does not take the states themselves.
+        A fitted estimator, a bound method or any function of a table.
     model_output : "auto", "raw" or "probability"
         ``auto`` explains ``predict_proba`` of a classifier, else ``predict``; for trees over a matrix or without a
-        background it is ``raw``. ``raw`` explains what the ensemble adds up (the margin of a boosted classifier, as
-        ``shap.TreeExplainer`` does), which is exact for every ensemble.
-    orders, weights : optional
-        An explicit set of orders (names, or positions; names win where numbers are names), each with a weight,
-        instead of a causal graph.
-    n_orders : int
-        Topological orders that sampling draws (``max_evals`` of a call overrides it).
-    n_draws : int
-        Draws per coalition where values are Monte Carlo means.
-    tolerance : float, optional
-        Sampled results go on until every standard error is below it, past ``n_orders``, ``n_draws`` and ``max_evals``,
-        as far as ``budget`` reaches.
-    impossible : "raise" or "relax"
-        What to do with rows of probability zero: an error, or condition only on the part of the evidence that is
-        possible.
-    order_method : str
-        Sampler of topological orders, see :meth:`CausalOrder.sample_topological_orders`.
-    budget : float
-        Estimated seconds within which ``auto`` looks for an exact result, else for the best approximation. A black box
-        is timed for the estimate; name an ``algorithm`` where the choice must not depend on the machine.
-    memory_limit : int
-        Bytes that no plan may exceed.
-    ideal_limit : int
-        Coalitions that an exact enumeration may hold.
-    n_jobs : int, optional
-        Processes over blocks of rows; -1 for all cores. By default one, or what ``joblib.parallel_config`` says, which
-        may be a cluster. The result does not depend on it.
+        background it is ``raw``: what the ensemble adds up, such as the margin of a boosted classifier, as in shap.
+    link, linearize_link : callable, bool
+        From ``shap.links``, applied to the expected output; ``linearize_link`` matters for matrix backgrounds only.
+    feature_names : list of str, optional
+        The players among the background's variables. By default what the model was fitted on, else the columns of X.
+    output_names : list of str, optional
+        What the model's outputs are called; by default the classes of a classifier.
+    encoder : fitted transformer or mapping, optional
+        Turns states of a network into what the model eats, when it does not take the states themselves.
+
+    Distribution
+    ------------
+    masker : pgmpy network, StructuralModel, GaussianModel, ConditionalTable, ndarray, DataFrame, shap masker, or None
+        The background. A network gives conditional expectations, and its nodes that are not features are latent:
+        summed out. A table is what ``values`` says; what was fitted to it is kept as ``explainer.masker``. Tree
+        ensembles do without: None takes the cover counts of the trees, as ``shap.TreeExplainer(model)`` does.
     values : "auto", "conditional" or "marginal"
         What a table is for: ``"conditional"`` fits a distribution to all of its rows (a structural model where
         ``causal_graph`` is a DAG over all features, else the best of Gaussian, copula and donors), ``"marginal"`` is
         shap's expectation, and what ``"auto"`` means for a table.
-    silent : bool
-        No progress bar while a distribution is fitted.
+    impossible : "raise" or "relax"
+        Rows of probability zero: an error, or condition only on the part of the evidence that is possible.
     data, feature_perturbation : optional
         ``shap.TreeExplainer``'s words for ``masker`` and for whether there is one.
+
+    Order
+    -----
+    causal_graph : networkx.DiGraph, pgmpy DAG, list of (cause, effect), CausalOrder, ..., optional
+        By default the network's own; with a matrix, no constraint (ordinary Shapley values). A PDAG is the mean over
+        its DAGs, a list of graphs or of (graph, weight) the mean over those.
+    orders, weights : optional
+        Explicit orders (names, or positions; names win where numbers are names) and their weights instead of a graph.
+
+    Budget
+    ------
+    algorithm : str
+        ``"auto"`` (the cheapest exact backend within ``budget``, else sampling), ``"exact"``, ``"sampling"``, or the
+        name of a backend as ``print(explainer.plan(X))`` shows it.
+    budget : float
+        Estimated seconds within which ``auto`` looks for an exact result, else for the best approximation. A black box
+        is timed for the estimate; name an ``algorithm`` where the choice must not depend on the machine.
+    memory_limit, ideal_limit : int
+        Bytes that no plan may exceed, and coalitions that an exact enumeration may hold.
+    seed : int, optional
+        Fixes every sampled result.
+    n_orders, n_draws : int
+        Topological orders that sampling draws (``max_evals`` of a call overrides it), and draws per coalition where
+        values are Monte Carlo means.
+    tolerance : float, optional
+        Sampled results go on until every standard error is below it, past ``n_orders``, ``n_draws`` and ``max_evals``,
+        as far as ``budget`` reaches.
+    order_method : str
+        Sampler of topological orders, see :meth:`CausalOrder.sample_topological_orders`.
+    n_jobs : int, optional
+        Processes over blocks of rows; -1 for all cores. By default one, or what ``joblib.parallel_config`` says, which
+        may be a cluster. The result does not depend on it.
+    silent : bool
+        No progress bar while a distribution is fitted.
 
     Examples
     --------
