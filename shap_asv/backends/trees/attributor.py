@@ -131,8 +131,9 @@ class TreeAttributor:
 
     def _tables(self, order: Ordering, tabulated: int) -> Iterator[Tables]:
         """Tables of the first leaves, some at a time; kept for the next call where they are few."""
-        if self._kept:
-            yield from self._kept
+        ready = tuple(self._kept)  # another thread may be putting its own there
+        if ready:
+            yield from ready
             return
         kept: list[Tables] = []
         keeping = len(self.orderings) == 1
@@ -143,7 +144,7 @@ class TreeAttributor:
                 kept.clear()
             yield tables
         if keeping:
-            self._kept.extend(kept)
+            self._kept[:] = kept
 
 
 def prepare_trees(
