@@ -34,7 +34,7 @@ def run(folder: Path, problem: Problem, options: dict[str, Any]) -> Answer:
     def by_matrix() -> Callable[[np.ndarray], Any]:
         graph = edges or None  # none at all: ordinary Shapley values
         explainer = shap_asv.AsymmetricExplainer(
-            model, problem.background, graph, feature_names=names, seed=0, **chosen
+            model, problem.background, graph, feature_names=names, seed=0, values="marginal", **chosen
         )
         return lambda rows: explainer(rows, silent=True).values
 

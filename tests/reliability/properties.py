@@ -374,7 +374,7 @@ def check_matrix(world: World) -> None:
         arguments["causal_graph"] = shap_free_graph(world.net)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CausalGraphWarning)
-        found = AsymmetricExplainer(model, background, **arguments)(rows, silent=True)
+        found = AsymmetricExplainer(model, background, values="marginal", **arguments)(rows, silent=True)
     for r, row in enumerate(rows):
 
         def nu(members: frozenset, row: np.ndarray = row) -> np.ndarray:

@@ -21,7 +21,8 @@ from tests.declared import (
     BACKEND_PAIRS,
     FEATURES,
     PAIRS,
-    black_box,
+    any_form,
+    backends_under,
     coalitions_of,
     example_background,
     example_problem,
@@ -89,11 +90,12 @@ def test_what_is_declared_runs(pair, problem):
 def test_the_obstacle_names_what_is_missing(pair):
     kind, method = pair
     background = example_background(kind)
-    sentence = method.obstacle(background, example_problem(kind, BLACK_BOX).predictor)
+    sentence = method.obstacle(background, example_problem(kind, any_form(kind)).predictor)
     assert sentence == f"needs a background with {method.needs.what}"
     backends = [backend for backend in BACKENDS if backend.method is method]
     assert backends
-    plan = AsymmetricExplainer(black_box, kind.example(), feature_names=list(FEATURES)).plan()
+    model = model_for(any_form(kind), kind)
+    plan = AsymmetricExplainer(model, kind.example(), feature_names=list(FEATURES)).plan()
     shown = {candidate.name: candidate.obstacle for candidate in plan.candidates}
     assert {shown[backend.name] for backend in backends} == {sentence}
 
@@ -110,7 +112,10 @@ def test_the_obstacle_names_what_the_model_is_not(pair):
 @pytest.mark.parametrize("kind", BACKGROUNDS, ids=lambda kind: kind.name)
 def test_some_method_takes_any_model(kind):
     """A background under which a black box cannot be explained at all is of little use."""
-    assert any(method.reads is BLACK_BOX for method in methods_under(kind))
+    if any_form(kind) is BLACK_BOX:
+        assert any(method.reads is BLACK_BOX for method in methods_under(kind))
+    else:  # the model is the background
+        assert [backend for backend in backends_under(kind) if backend.reads is any_form(kind)]
 
 
 # --- values ----------------------------------------------------------------------------------------------------------

@@ -12,9 +12,8 @@ A leaf with many features has more patterns than rows to meet them. Three ways t
 
 from collections import namedtuple
 
-from numba import njit
-
 from shap_asv.backends.trees.row_kernel import find_patterns
+from shap_asv.kernels import kernel
 
 # Gauss-Legendre points and weights on [0, 1]: row q has q of each.
 Rule = namedtuple("Rule", "points weights")
@@ -24,7 +23,7 @@ Room = namedtuple("Room", "pattern phi side kept is_kept")
 KEPT_BITS = 12
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_ratios(leaves, level, rule, span, codes, room, out):  # type: ignore[no-untyped-def]
     """out (k, n, r) += phi of the leaves ``span`` under levels and cover ratios."""
     for leaf in range(span[0], span[1]):
@@ -51,7 +50,7 @@ def add_ratios(leaves, level, rule, span, codes, room, out):  # type: ignore[no-
                     out[o, leaves.feature[start + j], r] += leaves.values[leaf, o] * room.phi[j]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def phi_of_ratios(pattern, leaves, leaf, level, rule, room):  # type: ignore[no-untyped-def]
     """Level by level, with products from the left and from the right of each place."""
     begin, end = leaves.start[leaf], leaves.start[leaf + 1]
@@ -86,7 +85,7 @@ def phi_of_ratios(pattern, leaves, leaf, level, rule, room):  # type: ignore[no-
         first = last
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_rows(leaves, level, background, others, span, codes, room, out):  # type: ignore[no-untyped-def]
     """out (k, n, r) += phi of the leaves ``span`` under levels and background codes (n, m); others (m,) is room."""
     for leaf in range(span[0], span[1]):
@@ -101,7 +100,7 @@ def add_rows(leaves, level, background, others, span, codes, room, out):  # type
                     out[o, leaves.feature[start + j], r] += leaves.values[leaf, o] * room.phi[j]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def phi_of_rows(pattern, leaves, leaf, level, others, phi):  # type: ignore[no-untyped-def]
     """One background row at a time: ``others`` (m,) holds their bits."""
     start = leaves.start[leaf]
@@ -143,7 +142,7 @@ def phi_of_rows(pattern, leaves, leaf, level, others, phi):  # type: ignore[no-u
         phi[j] /= len(others)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_steps(leaves, leaf, steps, before, after, codes, room, out):  # type: ignore[no-untyped-def]
     """out (k, n, r) += phi of one leaf: w (p_i F(D - B - i) - F(D - B)) over the steps with B inside the pattern."""
     start = leaves.start[leaf]
@@ -163,7 +162,7 @@ def add_steps(leaves, leaf, steps, before, after, codes, room, out):  # type: ig
                 out[o, leaves.feature[start + j], r] += leaves.values[leaf, o] * room.phi[j]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def weigh_outside(leaves, leaf, inside, others, outside):  # type: ignore[no-untyped-def]
     """outside[s] = F(D - B) for B = inside[s]: products of ratios, or shares of ``others`` (m,) where m > 0."""
     start = leaves.start[leaf]

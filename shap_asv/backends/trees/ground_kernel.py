@@ -11,14 +11,15 @@ is found for all 2^d sets Q along a binary counter: one "and" per set, over word
 from collections import namedtuple
 
 import numpy as np
-from numba import njit
+
+from shap_asv.kernels import kernel
 
 # n_rows; words (bitsets, w); row_at (n, codes + 1): the bitset of a code in its column, for codes up to the column's
 # NaN code, where a number means "at most" the code and a category "equal"; -1: nobody.
 Ground = namedtuple("Ground", "n_rows words row_at")
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def fill_ground(codes, nan_code, categorical, ground):  # type: ignore[no-untyped-def]
     """Set the bits of ``codes`` (n, m). ``ground.row_at`` holds 0 for the codes that occur, else -1."""
     used = 0
@@ -42,7 +43,7 @@ def fill_ground(codes, nan_code, categorical, ground):  # type: ignore[no-untype
             below = rows[code]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def popcount(bits):  # type: ignore[no-untyped-def]
     """Bits of a word that are set, by sums over pairs, nibbles and bytes."""
     bits = bits - ((bits >> np.uint64(1)) & np.uint64(0x5555555555555555))
@@ -51,7 +52,7 @@ def popcount(bits):  # type: ignore[no-untyped-def]
     return (bits * np.uint64(0x0101010101010101)) >> np.uint64(56)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def count_reached(leaves, ground, stack, reached):  # type: ignore[no-untyped-def]
     """reached (leaves,) += background rows in each leaf."""
     for leaf in range(len(reached)):
@@ -65,7 +66,7 @@ def count_reached(leaves, ground, stack, reached):  # type: ignore[no-untyped-de
             reached[leaf] += popcount(stack[0, w])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def count_ground(leaves, span, ground, outside_at, outside, stack):  # type: ignore[no-untyped-def]
     """outside[B] += rows that satisfy all conditions outside of B, for the leaves ``span``.
 
@@ -98,7 +99,7 @@ def count_ground(leaves, span, ground, outside_at, outside, stack):  # type: ign
             outside[base + (full ^ wanted)] += count
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def meet_condition(leaves, entry, ground, bits):  # type: ignore[no-untyped-def]
     """bits (w,) = the background rows that satisfy the condition of one path entry."""
     rows = ground.row_at[leaves.feature[entry]]

@@ -6,7 +6,7 @@ costs the compiler as much as a page of plain loops, and somebody has to wait fo
 
 from collections import namedtuple
 
-from numba import njit
+from shap_asv.kernels import kernel
 
 # FloatEnsemble with thresholds as codes; mask holds, from offset on, which codes go left at a categorical node.
 Nodes = namedtuple("Nodes", "left right column split nan_left cover offset mask")
@@ -17,7 +17,7 @@ Paths = namedtuple("Paths", "node start feature low high nan offset ratio allowe
 State = namedtuple("State", "count slot ratio stack")
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def walk_paths(nodes, roots, rank, nan_code, state, paths):  # type: ignore[no-untyped-def]
     """All leaves in depth-first order -> (leaves, entries of ``allowed`` in use).
 

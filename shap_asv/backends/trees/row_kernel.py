@@ -5,10 +5,10 @@ stands for, and one gather and add per feature. A row's sum runs over the leaves
 do not depend on the rows beside it.
 """
 
-from numba import njit
+from shap_asv.kernels import kernel
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def find_patterns(leaves, leaf, codes, pattern):  # type: ignore[no-untyped-def]
     """pattern (r,) = bit j says whether the row satisfies the leaf's condition on its j-th feature; codes (n, r)."""
     for r in range(len(pattern)):
@@ -31,7 +31,7 @@ def find_patterns(leaves, leaf, codes, pattern):  # type: ignore[no-untyped-def]
                 pattern[r] |= ((code >= low) & (code <= high)) << bit
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_tables(leaves, tables, span, codes, pattern, scaled, out):  # type: ignore[no-untyped-def]
     """out (k, n, r) += phi of the leaves ``span`` at rows with ``codes`` (n, r); pattern (r,), scaled: room."""
     n_rows = codes.shape[1]

@@ -9,10 +9,10 @@ summed over subsets (all bits but i) are phi_i for every pattern at once: O(d 2^
 Patterns that hold the same ideal have the same phi and share a row of the table.
 """
 
-from numba import njit
+from shap_asv.kernels import kernel
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def number_patterns(lengths, steps, closed, cell_at, row_of, ideal, n_rows):  # type: ignore[no-untyped-def]
     """Which row of a table each pattern has, for sets with ``lengths`` (sets,) features; n_rows (sets,) rows each.
 
@@ -41,7 +41,7 @@ def number_patterns(lengths, steps, closed, cell_at, row_of, ideal, n_rows):  # 
         n_rows[at] = rows
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def multiply_ratios(start, ratio, span, outside_at, outside):  # type: ignore[no-untyped-def]
     """outside[B] = product of the cover ratios outside of B, for the leaves ``span``, from outside_at (leaves,) on."""
     for leaf in range(span[0], span[1]):
@@ -54,7 +54,7 @@ def multiply_ratios(start, ratio, span, outside_at, outside):  # type: ignore[no
                 outside[base + cell] *= b
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def fill_tables(lengths, tables, n_rows, steps, outside_at, outside, weight, cell):  # type: ignore[no-untyped-def]
     """phi of all leaves of ``tables``. weight (widest, 2^widest), all zero, and cell (2^widest,) are room."""
     known = -1

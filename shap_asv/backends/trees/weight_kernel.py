@@ -8,7 +8,8 @@ large: the sum counts.
 from collections import namedtuple
 
 import numpy as np
-from numba import njit
+
+from shap_asv.kernels import kernel
 
 # Steps of several sets end to end, from start (sets + 1,) on.
 Steps = namedtuple("Steps", "start code place weight")
@@ -18,7 +19,7 @@ Sets = namedtuple("Sets", "start feature which")
 CELL_BITS = 12
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def list_level_steps(level, sets, steps):  # type: ignore[no-untyped-def]
     """Features come sorted by level: a level is a run of places, and what precedes it is all in."""
     count = 0
@@ -56,7 +57,7 @@ def list_level_steps(level, sets, steps):  # type: ignore[no-untyped-def]
 Walk = namedtuple("Walk", "parent size topological place number member ideal shadow chance")
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def list_forest_steps(walk, sets, steps, widest):  # type: ignore[no-untyped-def]
     """The jump chain over the ideals of D and its ancestors: next is v with probability size_v / sum of available.
 
@@ -102,7 +103,7 @@ def list_forest_steps(walk, sets, steps, widest):  # type: ignore[no-untyped-def
     return len(sets.which)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def close_downwards(walk, feature, begin, end):  # type: ignore[no-untyped-def]
     """place: -2 not needed, -1 an ancestor, else the place in D; number and member: the closure, causes first."""
     for v in range(len(walk.place)):
@@ -123,7 +124,7 @@ def close_downwards(walk, feature, begin, end):  # type: ignore[no-untyped-def]
     return size
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def list_ideals(walk, n):  # type: ignore[no-untyped-def]
     """Ideals of the closure as bits, ascending, and their shadows on D; how many, 0 when there is no room."""
     count = 1
@@ -144,7 +145,7 @@ def list_ideals(walk, n):  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def list_lattice_steps(order, sets, steps, shadow, cells):  # type: ignore[no-untyped-def]
     """The shadow of an edge S -> S + i is S & D -> (S & D) + i; edges outside of D do not move."""
     count = 0
@@ -175,7 +176,7 @@ def list_lattice_steps(order, sets, steps, shadow, cells):  # type: ignore[no-un
     return len(sets.which)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def list_order_steps(order, sets, steps, shadow, cells):  # type: ignore[no-untyped-def]
     """Patterns counted in listed orders: ``rank`` (orders, n) and ``share`` (orders,). ``shadow`` is not used."""
     count = 0
@@ -202,7 +203,7 @@ def list_order_steps(order, sets, steps, shadow, cells):  # type: ignore[no-unty
     return len(sets.which)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def empty_cells(d, place, cells, steps, count):  # type: ignore[no-untyped-def]
     """List what was added up in ``cells`` (2^d,), and set it to zero; -1 when there is no room."""
     for code in range(1 << d):
