@@ -38,7 +38,8 @@ demo: $(READY)
 	$(BIN)/python -m shap_asv --network cancer --out demo
 
 test: $(READY) lint types
-	$(BIN)/python -m pytest -n auto
+	# one thread a worker: OpenMP of several workers on the same cores waits for itself
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
 compatibility: $(READY)
 	$(BIN)/python -m tests.reliability.compatibility --oldest-python $(OLDEST_PYTHON) --newest-python $(NEWEST_PYTHON)
