@@ -100,7 +100,7 @@ class GraphMixture:
         return len(self.features)
 
     def index(self, feature: Hashable) -> int:
-        """Where ``feature`` stands in :attr:`features`."""
+        """Where ``feature`` stands in the features."""
         return self.orders[0].index(feature)
 
     @cached_property
