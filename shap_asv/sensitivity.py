@@ -166,7 +166,7 @@ class Sensitivity:
     def edge_effects(self) -> "pd.DataFrame":
         """One line per edge (or per graph, where each is one change): how far it moves the values, largest first.
 
-        Columns: ``effect``, the mean of the absolute difference over rows, features and outputs; ``feature``, which moves most;
+        Columns: ``effect``, the mean absolute difference over rows and features; ``feature``, which moves most;
         ``by``, the mean of its absolute difference. The difference is that between a graph and the reference, or, where
         ``edges`` are known, between the means of the graphs with and without the edge.
         """

@@ -207,7 +207,7 @@ class CausalOrder:
         return {feature: v for v, feature in enumerate(self.features)}
 
     def index(self, feature: Hashable) -> int:
-        """Where ``feature`` stands in :attr:`features`."""
+        """Where ``feature`` stands in ``features``."""
         try:
             return self._positions[feature]
         except (KeyError, TypeError):
