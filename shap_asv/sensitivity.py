@@ -35,13 +35,13 @@ class Sensitivity:
 
     Parameters
     ----------
-    values : array (graphs, rows, features) or (graphs, rows, features, outputs)
+    values : array (graphs, rows, n) or (graphs, rows, n, outputs)
     feature_names : sequence of str
     labels : sequence of str, optional
         What each graph is: ``"flip a -> b"``, ``"graph 3"``.
     weights : array (graphs,), optional
         Positive; scaled to sum to one.
-    reference : array (rows, features[, outputs]), optional
+    reference : array (rows, n[, outputs]), optional
         The values under the graph that was given; by default the weighted mean.
     edges : sequence of iterables of (cause, effect), optional
         The edges of each graph, for graphs that differ in more than one.
