@@ -10,10 +10,12 @@ import numpy as np
 from shap_asv.backends.contract import Problem, Settings
 from shap_asv.backgrounds.contract import Distribution
 from shap_asv.comparison import Comparison
+from shap_asv.errors import ArgumentError
 from shap_asv.explainer import fitting
 from shap_asv.explainer.bootstrapping import Bootstrap, bootstrap_values
 from shap_asv.explainer.causality import edgeless_order
 from shap_asv.explainer.execution import Execution
+from shap_asv.explainer.importances import measure_importance
 from shap_asv.explainer.options import check_whole
 from shap_asv.explainer.rows import Table, read_table
 from shap_asv.explainer.sensitivities import measure_sensitivity
@@ -97,6 +99,47 @@ class Questions:
         execution, encoded = self._execution_for(table), self.encoder is not None
         settings = self._settings(execution.problem)
         return measure_sensitivity(execution, table, settings, graphs, self.causal_graph, encoded, outputs, silent)
+
+    def importance(self, X: Any, y: Any, loss: Any = "auto", n_bootstrap: int = 200, silent: bool = False) -> Any:
+        """How much each feature lowers the loss, over all rows: asymmetric SAGE.
+
+        ``importance_i = mean over rows of sum over S of W[S, i] v(S)`` with ``v(S) = -loss(nu(S), y)``; they add up to
+        the loss of knowing nothing minus the loss of the model. Exact where coalitions and nu are; a loss has to see nu
+        of every coalition, so that it costs what a link costs.
+
+        Parameters
+        ----------
+        X, y : table and targets
+            A target for each row: a number, or the class.
+        loss : "log", "squared", "probability" or callable
+            ``"auto"`` is ``"log"`` (of the true class) where outputs have names, else ``"squared"``. ``"probability"``
+            is Frye's global ASV: what each feature adds to the mean probability of the true class. A callable gets
+            expected outputs (q, k), or (q,), and targets (q,), and returns losses (q,).
+        n_bootstrap : int
+            Resamples of the rows for the standard error, which also has the error of sampled orders and draws.
+
+        Returns
+        -------
+        shap.Explanation
+            One value per player, ``error_std``, and ``base_values``: minus the loss of knowing nothing. For
+            ``shap.plots.bar``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from shap_asv import AsymmetricExplainer
+        >>> rows = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+        >>> explainer = AsymmetricExplainer(lambda X: 2 * X[:, 0] + X[:, 1], rows)
+        >>> explainer.importance(rows, rows @ [2, 1]).values.tolist()
+        [1.0, 0.25]
+        """
+        check_whole(n_bootstrap=n_bootstrap)
+        if n_bootstrap < 2:
+            raise ArgumentError(f"n_bootstrap={n_bootstrap} resamples have no spread; at least 2 are needed")
+        table = read_table(X)
+        execution, encoded = self._execution_for(table), self.encoder is not None
+        settings = self._settings(execution.problem)
+        return measure_importance(execution, table, y, settings, loss, int(n_bootstrap), encoded, silent)
 
     @property
     def causal_order(self) -> Any:
