@@ -93,8 +93,8 @@ MUTANTS = (
     Mutant(
         "off by one at a threshold",
         "models/regions.py",
-        "rounded[column] <= threshold)",
-        "rounded[column] < threshold)",
+        "tables[column] <= threshold)",
+        "tables[column] < threshold)",
     ),
     Mutant(
         "a region that keeps the states it should lose",
