@@ -370,8 +370,8 @@ MUTANTS = (
     ),
     Mutant(
         "symmetric: the causal graph kept",
-        "explainer/asymmetric.py",
-        "causal_graph=edgeless_order(features))",
+        "explainer/questions.py",
+        "causal_graph=edgeless_order(self._known_execution().problem.names))",
         "causal_graph=self.causal_graph)",
         (f"{EXACT}::test_symmetric_is_ordinary_shapley",),
     ),
