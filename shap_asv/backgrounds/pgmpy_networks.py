@@ -159,27 +159,3 @@ def _example_folder() -> Path:
     import pgmpy
 
     return Path(pgmpy.__file__).parent / "utils" / "example_models"
-
-
-def to_pgmpy(network: DiscreteNetwork) -> Any:
-    """The network as a ``DiscreteBayesianNetwork`` with the same names, states and tables."""
-    from pgmpy.factors.discrete import TabularCPD
-    from pgmpy.models import DiscreteBayesianNetwork
-
-    result = DiscreteBayesianNetwork()
-    result.add_nodes_from(network.names)
-    for v, name in enumerate(network.names):
-        result.add_edges_from((network.names[p], name) for p in network.parents[v])
-    for v, name in enumerate(network.names):
-        family = (v, *network.parents[v])
-        result.add_cpds(
-            TabularCPD(
-                name,
-                len(network.states[v]),
-                network.tables[v].reshape(len(network.states[v]), -1),
-                evidence=[network.names[p] for p in network.parents[v]] or None,
-                evidence_card=[len(network.states[p]) for p in network.parents[v]] or None,
-                state_names={network.names[u]: list(network.states[u]) for u in family},
-            )
-        )
-    return result
