@@ -58,7 +58,7 @@ class Questions:
         else:
             table = read_table(X)
             execution, n_rows = self._execution_for(table), len(table)
-        return execution.plan(self._settings(execution.problem, max_evals), n_rows)
+        return execution.settle(self._settings(execution.problem, max_evals), n_rows)[0]
 
     def symmetric(self) -> Any:
         """The same explainer without causal constraints: ordinary Shapley values under the same distribution."""
