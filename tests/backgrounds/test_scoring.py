@@ -251,3 +251,23 @@ def test_levels_must_be_the_columns():
     fit, _ = level_candidates([["x"], ["w"]])["levels"]
     with pytest.raises(errors.ArgumentError, match=r"one only: \['w', 'y', 'z'\]"):
         fit(levels_table(50, False), 0)
+
+
+def test_mixture_with_a_structural_model_conditions_on_what_that_can():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(linear_table(200, rng), columns=["x0", "x1", "x2"])
+    levels = level_candidates([["x0"], ["x1", "x2"]])["levels"][0](table, 0)
+    mixture = MixtureModel([GaussianModel.fit(table), levels], [0.5, 0.5])
+    assert mixture.conditions_on == "ancestral"
+    assert set(mixture.graph.edges) == {("x0", "x1"), ("x0", "x2")}
+    assert mixture.latent == ()
+    uniforms = rng.random((8, mixture.n_uniforms))
+    assert np.all(mixture.draws(np.array([[0.5, nan, nan]]), uniforms)[0, :, 0] == 0.5)
+    with pytest.raises(errors.NotAncestralError, match="'x1' is held while its cause 'x0' is free"):
+        mixture.draws(np.array([[nan, 0.5, nan]]), uniforms)
+    turned = levels.only(["x2", "x0"])
+    assert turned.features == ("x2", "x0")
+    assert turned.latent == ("x1",)
+    plain = MixtureModel([GaussianModel.fit(table), ConditionalTable(table)], [0.5, 0.5])
+    assert plain.graph is None
+    assert plain.conditions_on == "any"

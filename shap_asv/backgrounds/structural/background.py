@@ -1,8 +1,9 @@
 """A structural model as a background distribution: evidence in, draws out."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import networkx as nx
 import numpy as np
@@ -13,9 +14,6 @@ from shap_asv.backgrounds.structural.mechanism import Mechanism
 from shap_asv.backgrounds.structural.simulation import simulate
 from shap_asv.backgrounds.tables.codec import TableCodec
 from shap_asv.errors import NotAncestralError, RowsError
-
-if TYPE_CHECKING:
-    from shap_asv.backgrounds.structural.model import StructuralModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +73,13 @@ class StructuralBackground:
     def describe(self) -> str:
         latent = f", {len(self.latent)} latent" if self.latent else ""
         return f"structural model of {len(self.features)} features{latent}, simulated forwards"
+
+    def only(self, features: Sequence[str], impossible: str = "raise") -> "StructuralBackground":
+        """Some of the features, in another order perhaps; the others are latent. No row is impossible here."""
+        return replace(self, codec=self.codec.only([str(name) for name in features]))
+
+    def __str__(self) -> str:
+        return described(self.dag, self.mechanisms)
 
     # --- rows ---
 
@@ -150,6 +155,10 @@ class StructuralBackground:
         return np.moveaxis(result, 0, -1)
 
 
-def background_of(model: "StructuralModel", codec: TableCodec) -> StructuralBackground:
-    """The model seen through some of its nodes."""
-    return StructuralBackground(model.dag, model.mechanisms, codec)
+def described(dag: Dag, mechanisms: Sequence[Mechanism]) -> str:
+    """One line for each node: its causes and its mechanism."""
+    lines = [f"structural model, {dag.n_nodes} node{'s' if dag.n_nodes != 1 else ''}"]
+    for v, name in enumerate(dag.names):
+        causes = ", ".join(dag.names[p] for p in dag.parents[v])
+        lines.append(f"  {name}{' <- ' + causes if causes else ''}: {mechanisms[v].describe()}")
+    return "\n".join(lines)
