@@ -12,42 +12,11 @@ from shap_asv.backgrounds.donors.conditional_table import ConditionalTable
 from shap_asv.backgrounds.gaussian.copula import CopulaModel
 from shap_asv.backgrounds.gaussian.model import GaussianModel
 from tests.oracles import gaussians
-from tests.oracles.level_models import KINDS, LevelModel, level_coalitions
+from tests.oracles.level_models import KINDS, LevelModel, Marginal, Simulated, level_coalitions
 
 nan = np.nan
 COALITIONS, W = level_coalitions()
 WEIGHTS = np.abs(W).sum(axis=1)
-
-
-class Simulated:
-    """The true mechanisms of a level model as a background, for the coalitions of its levels."""
-
-    conditions_on, free, n_uniforms = "any", nan, 8
-
-    def __init__(self, world):
-        self.world = world
-
-    def describe(self):
-        return "the truth"
-
-    def read(self, frame):
-        return self.world.coded(frame)
-
-    def inputs(self, rows):
-        return self.world.frame(rows)
-
-    def draws(self, evidence, uniforms):
-        return np.stack(
-            [self.world.simulate(uniforms, {int(j): e[j] for j in np.flatnonzero(~np.isnan(e))}) for e in evidence]
-        )
-
-
-class Marginal(Simulated):
-    """Wrong: what is known says nothing about the rest."""
-
-    def draws(self, evidence, uniforms):
-        rows = np.repeat(self.world.simulate(uniforms)[None], len(evidence), axis=0)
-        return np.where(np.isnan(evidence)[:, None], rows, evidence[:, None])
 
 
 @pytest.mark.parametrize("kind", KINDS)
