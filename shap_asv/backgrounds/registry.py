@@ -13,9 +13,13 @@ import numpy as np
 
 from shap_asv.backgrounds import covers, independent, matrix, ready_models
 from shap_asv.backgrounds.contract import Distribution
+from shap_asv.backgrounds.discrete import fitted
 from shap_asv.backgrounds.discrete import reading as discrete
+from shap_asv.backgrounds.discrete.binning import learn_states
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.donors import nearest
+from shap_asv.backgrounds.structural.graph import Dag
+from shap_asv.backgrounds.tables.codec import TableCodec
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,14 @@ def _small_structural() -> ready_models.StructuralModel:
     return ready_models.StructuralModel.fit(_small_table(), graph, "linear", seed=0, silent=True)
 
 
+def _small_fitted_network() -> fitted.FittedNetwork:
+    table = _small_table().assign(x1=lambda t: np.where(t.x1 > 0.2, "high", "low"))
+    codec = TableCodec.learn(table)
+    rows = codec.read(table)
+    columns = [learn_states(column, rows[:, v]) for v, column in enumerate(codec.columns)]
+    return fitted.fit_tables(Dag.read([("x0", "x1"), ("x1", "x2")], codec.names), codec, columns, rows, 1.0)
+
+
 def _small_mixture() -> ready_models.MixtureModel:
     table = _small_table()
     return ready_models.MixtureModel(
@@ -90,6 +102,7 @@ BACKGROUNDS: tuple[BackgroundKind, ...] = (
         lambda: ready_models.CopulaModel(_small_table()),
     ),
     BackgroundKind("mixture", ready_models.is_mixture, ready_models.read_mixture, _small_mixture),
+    BackgroundKind("fitted network", fitted.is_fitted_network, fitted.read_fitted_network, _small_fitted_network),
     BackgroundKind("discrete network", discrete.is_discrete_network, discrete.read_discrete, _small_network),
     BackgroundKind(
         "independent columns",

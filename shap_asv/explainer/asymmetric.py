@@ -248,7 +248,7 @@ class AsymmetricExplainer(shap.Explainer):
         return build_explanation(
             arrays[0],
             arrays[1],
-            *shown_rows(problem, rows),
+            *shown_rows(problem, rows, table),
             display_names(problem, table),
             names,
             arrays[2],
