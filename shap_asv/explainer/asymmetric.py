@@ -249,7 +249,7 @@ class AsymmetricExplainer(Questions, shap.Explainer):
         return build_explanation(
             arrays[0],
             arrays[1],
-            *show_groups(problem, *shown_rows(problem, rows), display_names(problem, table)),
+            *show_groups(problem, *shown_rows(problem, rows, table), display_names(problem, table)),
             names,
             arrays[2],
             arrays[3],

@@ -10,12 +10,12 @@ import numpy as np
 from shap_asv.backgrounds.structural.background import StructuralBackground, described
 from shap_asv.backgrounds.structural.fitting import FittedNode, fit_node
 from shap_asv.backgrounds.structural.given import Given, call_mechanism
-from shap_asv.backgrounds.structural.graph import Dag
+from shap_asv.backgrounds.structural.graph import Dag, check_nodes
 from shap_asv.backgrounds.structural.mechanism import Mechanism
 from shap_asv.backgrounds.structural.report import MechanismReport, NodeReport
 from shap_asv.backgrounds.tables.codec import TableCodec
 from shap_asv.backgrounds.tables.columns import Column, listed
-from shap_asv.errors import CausalGraphWarning, MechanismError, TableError, warn_user
+from shap_asv.errors import MechanismError, TableError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -168,7 +168,7 @@ class StructuralModel:
         """
         codec = TableCodec.learn(data)
         dag = Dag.read(graph, codec.names)
-        _check_nodes(dag, codec, graph)
+        check_nodes(dag, codec.names, graph)
         ways = _ways(mechanisms, dag)
         rows = codec.read(data)
         columns = _columns_of(dag, codec)
@@ -300,25 +300,6 @@ def _columns_of(dag: Dag, codec: TableCodec) -> list[Column]:
     if missing:
         raise TableError(f"the table has no column for the node {missing[0]!r}; it has {listed(codec.names)}")
     return [codec.columns[codec.names.index(name)] for name in dag.names]
-
-
-def _check_nodes(dag: Dag, codec: TableCodec, graph: Any) -> None:
-    drawn = {str(node) for node in graph.nodes} if isinstance(graph, nx.Graph) else {str(x) for e in graph for x in e}
-    for name in dag.names:
-        if name not in codec.names:
-            near = get_close_matches(name, [key for key in codec.names if key not in drawn], n=1)
-            hint = f"is the column {near[0]!r} meant?" if near else f"the columns are {listed(codec.names)}."
-            raise TableError(
-                f"the graph has the node {name!r}, but the table has no column of that name; {hint} A node that was "
-                "not measured cannot be learned: leave it out and join its causes to its effects"
-            )
-    loose = [name for name in codec.names if name not in drawn]
-    if loose:
-        warn_user(
-            f"{listed(loose)} {'is' if len(loose) == 1 else 'are'} not in the graph: taken as independent of all other "
-            "columns (no causes, no effects); add edges, or an isolated node to the graph to say so",
-            CausalGraphWarning,
-        )
 
 
 def _ways(mechanisms: Any, dag: Dag) -> list[Any]:
