@@ -70,12 +70,12 @@ class AloneAttributor:
 
     def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
         trees, ground = _trees_and_ground(self.problem)
-        numbers, n = trees.numbers(rows), self.problem.n_features
+        numbers, n = trees.numbers(rows), self.problem.n_players
         effects = np.empty((len(rows), n, self.problem.n_outputs))
         base = np.zeros(self.problem.n_outputs)
         for i in range(n):
             order = np.array([[i, *(j for j in range(n) if j != i)]])
-            found = prepare_trees(trees.ensemble, background=ground, orders=order)
+            found = prepare_trees(trees.ensemble, background=ground, orders=order, players=self.problem.groups)
             attribution = found.attribute(numbers, part_of(report, i / n, (i + 1) / n))
             effects[:, i], base = attribution.phi[:, i], attribution.base
         return Attribution(effects, base)
@@ -126,7 +126,10 @@ def _estimate(problem: Problem, trees: TreeForm, n_rows: int, kind: int, **count
 
 
 def _kind(problem: Problem, sampled: bool) -> int:
-    return ORDERS if sampled or not isinstance(problem.order, CausalOrder) else kind_of(problem.order)
+    """Which kind of order the kernels will be given. Groups go through their lattice."""
+    if sampled or not isinstance(problem.order, CausalOrder):
+        return ORDERS
+    return LATTICE if problem.groups is not None else kind_of(problem.order)
 
 
 def paths_backend(sampled: bool) -> Backend:
@@ -140,7 +143,7 @@ def paths_backend(sampled: bool) -> Backend:
             return orders_obstacle(problem, settings)
         if isinstance(problem.order, GraphMixture):
             return "a mixture of graphs is not one order"
-        if problem.order is None or kind_of(problem.order) != LATTICE:
+        if _kind(problem, sampled) != LATTICE:
             return None
         return ideals_obstacle(problem, settings)
 
@@ -182,6 +185,7 @@ def paths_backend(sampled: bool) -> Backend:
                 orders=problem.given_orders,
                 order_weights=problem.given_weights,
                 ideal_limit=settings.ideal_limit,
+                players=problem.groups,
             )
             return PathsAttributor(trees, inner)
         assert problem.order is not None
@@ -191,7 +195,9 @@ def paths_backend(sampled: bool) -> Backend:
             method=settings.order_method,
             n_groups=min(N_GROUPS, settings.n_orders),
         )
-        return PathsAttributor(trees, prepare_trees(trees.ensemble, None, ground, orders=orders, sampled=True))
+        return PathsAttributor(
+            trees, prepare_trees(trees.ensemble, None, ground, orders=orders, sampled=True, players=problem.groups)
+        )
 
     def alone(problem: Problem, settings: Settings) -> Attributor:
         return AloneAttributor(problem)
