@@ -11,6 +11,7 @@ from shap_asv.backends.pace import Report, keep_silent
 from shap_asv.backends.weight_columns import N_GROUPS, Columns, contract
 from shap_asv.backends.workload import (
     BYTES_PER_ORDER,
+    background_kernels,
     count_ideals,
     count_sampled,
     ideal_columns,
@@ -172,4 +173,5 @@ def coalitionwise_backend(method: ValueMethod, sampled: bool) -> Backend:
         ROW_BLOCK,
         method.needs,
         method.reads,
+        kernels=background_kernels,
     )

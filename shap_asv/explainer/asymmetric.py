@@ -286,7 +286,7 @@ class AsymmetricExplainer(Questions, shap.Explainer):
         if self._expected_value is None:
             execution = self._known_execution()
             problem = execution.problem
-            base = execution.base(self._settings(problem), any_row(problem))
+            base = execution.base(self._settings(problem), any_row(problem), self.silent)
             self._expected_value = float(base[0]) if problem.predictor.output_names is None and len(base) == 1 else base
         return self._expected_value
 

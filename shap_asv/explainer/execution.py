@@ -17,7 +17,7 @@ from shap_asv.backends.weight_columns import Columns, empty_columns, of_players,
 from shap_asv.backgrounds.grouping import number_rows
 from shap_asv.errors import ApproximationWarning, BudgetExceededError, LongCallWarning, warn_user
 from shap_asv.explainer.blocks import SMALLEST_BLOCK, count_jobs, count_local_jobs, cut_rows, run_blocks
-from shap_asv.explainer.progress import ProgressBar
+from shap_asv.explainer.progress import ProgressBar, saying_that_it_compiles
 from shap_asv.orders.uncertain import GraphMixture
 from shap_asv.planning import Budget, Plan, make_plan
 from shap_asv.values.registry import VALUE_METHODS
@@ -97,8 +97,11 @@ class Execution:
         announce(plan, asked, settings, self.budget.seconds, silent)
         settings = asked
         while True:
-            attributor = self._attributor(plan, settings)
-            attribution = self._run(attributor, alike, plan.backend.row_block, silent)
+            with saying_that_it_compiles(silent, lambda plan=plan: plan.compile_seconds) as say:  # type: ignore[misc]
+                if count_jobs(self.n_jobs) > 1:  # the others will, and are not heard here
+                    say()
+                attributor = self._attributor(plan, settings)
+                attribution = self._run(attributor, alike, plan.backend.row_block, silent)
             if tolerance is None or attribution.error is None:
                 break
             worst = float(attribution.error.max())
@@ -108,12 +111,13 @@ class Execution:
             plan = self.plan(settings, len(alike.distinct), len(rows))
         return attribution
 
-    def base(self, settings: Settings, row: np.ndarray) -> np.ndarray:
+    def base(self, settings: Settings, row: np.ndarray, silent: bool) -> np.ndarray:
         """The value of the empty coalition (k,); ``row`` (1, n) is any row, of which nothing is looked at."""
         plan = self.plan(settings, 1)
-        if plan.backend.alone is not None:
-            return self._attributor(plan, settings).attribute(row).base
-        return self._by_coalitions(plan, settings, empty_columns(self.problem.n_features)).attribute(row).base
+        with saying_that_it_compiles(silent, lambda: plan.compile_seconds):
+            if plan.backend.alone is not None:
+                return self._attributor(plan, settings).attribute(row).base
+            return self._by_coalitions(plan, settings, empty_columns(self.problem.n_features)).attribute(row).base
 
     def main_effects(self, rows: np.ndarray, settings: Settings) -> np.ndarray:
         """``nu({i}) - nu({})`` (r, n, k) by the value method of the plan."""

@@ -17,7 +17,7 @@ import numpy as np
 from shap_asv.backgrounds.contract import Conditions, StateValues
 from shap_asv.backgrounds.discrete.border import Border, LabelBorder
 from shap_asv.backgrounds.discrete.impossible import minimal_contradiction, relax_evidence, relaxed_expectations
-from shap_asv.backgrounds.discrete.inference.engine import Inference
+from shap_asv.backgrounds.discrete.inference.engine import KERNELS, Inference
 from shap_asv.backgrounds.discrete.joint import feature_factors, feature_joint, joint_given, largest_product, rough
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.discrete.questions import checked_evidence, checked_terms
@@ -126,6 +126,7 @@ class DiscreteBackground:
     # --- the border --------------------------------------------------------------------------------------------
 
     conditions_on: ClassVar[Conditions] = "any"
+    kernels: ClassVar[tuple[str, ...]] = KERNELS
 
     @property
     def n_uniforms(self) -> int:
