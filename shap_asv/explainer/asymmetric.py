@@ -320,11 +320,13 @@ class AsymmetricExplainer(shap.Explainer):
         Where the background cannot condition on the sets that SHAP asks for, one that can is fitted to draws from it.
         """
         asv, problem = self(X, **call), self._known_execution().problem
-        silent = bool(call.get("silent"))
-        other = fitting.any_set_background(problem, self.model, self.model_output, self._entropy, silent)
+        quiet = bool(call.get("silent"))
+        other = fitting.any_set_background(problem, self.model, self.model_output, self._entropy, quiet)
         side = self.symmetric() if other is None else self._symmetric_over(other)
         words = {"SHAP": (other or problem.background).describe(), "ASV": problem.background.describe()}
-        return Comparison({"SHAP": side(X, **call), "ASV": asv}, self.causal_order, words)
+        both = {"SHAP": side(X, **call), "ASV": asv}
+        plans = {"SHAP": side._known_execution().last_plan, "ASV": self._known_execution().last_plan}
+        return Comparison(both, self.causal_order, words, {name: str(plan) for name, plan in plans.items()})
 
     def bootstrap(self, X: Any, n: int = 20, data: Any = None, **call: Any) -> Bootstrap:
         """Standard errors that include the fit: n times, resample the table, fit it again, explain X again.

@@ -32,6 +32,7 @@ class Execution:
     budget: Budget
     n_jobs: int | None
     own_graph: bool
+    last_plan: Plan | None = None
     _ready: tuple[tuple[str, Settings], Attributor] | None = field(default=None, repr=False)
     _lock: Any = field(default_factory=Lock, repr=False)
 
@@ -53,7 +54,7 @@ class Execution:
         settings = replace(settings, silent=silent)
         alike = find_equal_rows(rows)
         while True:
-            plan = self.plan(settings, len(alike.distinct), len(rows))
+            plan = self.last_plan = self.plan(settings, len(alike.distinct), len(rows))
             attributor = self._attributor(plan, settings)
             attribution = self._run(attributor, alike, plan.backend.row_block, silent)
             if tolerance is None or attribution.error is None:
