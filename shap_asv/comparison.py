@@ -185,9 +185,10 @@ class Comparison:
         >>> names = ["Pollution", "Smoker", "Xray", "Dyspnoea"]
         >>> score = lambda X: 1.0 * (X["Xray"] == "positive")
         >>> result = compare(score, load_network("cancer"), rows, feature_names=names)
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> result.to_html(f"{folder.name}/report.html", explained="a positive X-ray").name
-        'report.html'
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     page = result.to_html(f"{folder}/report.html", explained="a positive X-ray").read_text("utf-8")
+        >>> page.startswith("<!doctype html>")
+        True
         """
         from shap_asv.report import write_report
 

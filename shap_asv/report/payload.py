@@ -139,6 +139,6 @@ def _pack_sensitivity(sensitivity: Any, block: Block, rows: np.ndarray) -> dict[
 def _versions() -> str:
     from importlib.metadata import version
 
-    from shap_asv import __version__
+    import shap_asv
 
-    return f"shap_asv {__version__}, shap {version('shap')}, numpy {version('numpy')}"
+    return f"shap_asv {shap_asv.__version__}, shap {version('shap')}, numpy {version('numpy')}"

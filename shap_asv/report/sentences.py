@@ -26,7 +26,7 @@ MOST_NAMED = 2
 def share_moved(one: np.ndarray, other: np.ndarray) -> float:
     """``sum |a - b| / sum (a + b)`` of two importances: 0 where they are equal, 1 where no feature is in both.
 
-    >>> share_moved(np.array([0.3, 0.1]), np.array([0.1, 0.3]))
+    >>> share_moved(np.array([3.0, 1.0]), np.array([1.0, 3.0]))
     0.5
     """
     total = float(one.sum() + other.sum())
