@@ -37,7 +37,7 @@ class Execution:
     _lock: Any = field(default_factory=Lock, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_ready": None, "_lock": None}
+        return {**self.__dict__, "_ready": None, "_lock": None, "last_plan": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _lock=Lock())

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from shap_asv.backends.contract import Problem
-from shap_asv.backgrounds.contract import some_rows
+from shap_asv.backgrounds.contract import OrderedStates, some_rows
 from shap_asv.errors import RowsError, UnknownStateError
 
 
@@ -142,10 +142,11 @@ def display_names(problem: Problem, table: Table) -> list[str]:
 
 def shown_rows(problem: Problem, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
     """The ``data`` and the ``display_data`` of an explanation: numbers, and labels where they say more."""
-    labels = problem.background.labels(rows)
+    background = problem.background
+    labels = background.labels(rows)
     if labels is None:
         return rows, None
-    numbers = rows.astype(float)
+    numbers = background.positions(rows) if isinstance(background, OrderedStates) else rows.astype(float)
     return np.where(np.isinf(numbers), np.nan, numbers), labels
 
 

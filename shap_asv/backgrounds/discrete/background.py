@@ -22,6 +22,7 @@ from shap_asv.backgrounds.discrete.joint import feature_factors, feature_joint, 
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.discrete.questions import checked_evidence, checked_terms
 from shap_asv.backgrounds.discrete.validation import checked_network
+from shap_asv.backgrounds.state_order import ranks
 from shap_asv.errors import ImpossibleEvidenceError, ShapAsvError, UnknownFeatureError, UnknownMethodError
 
 JOINT_LIMIT = 1 << 25
@@ -166,6 +167,10 @@ class DiscreteBackground:
     def labels(self, rows: np.ndarray) -> np.ndarray:
         """Labels of codes (..., n), as an object array of the same shape."""
         return decode_codes(rows, self.states)
+
+    def positions(self, rows: np.ndarray) -> np.ndarray:
+        """Where each code (..., n) stands among the states of its feature, low to high, as floats."""
+        return np.stack([ranks(states)[rows[..., v]] for v, states in enumerate(self.states)], axis=-1)
 
     def probe(self) -> np.ndarray:
         """Every state of every feature once; such rows need not be possible."""
