@@ -66,6 +66,7 @@ def test_explainer_arguments():
         "silent",
         "data",
         "feature_perturbation",
+        "groups",
     ]
     call = list(inspect.signature(shap_asv.AsymmetricExplainer.__call__).parameters)
     assert call == [

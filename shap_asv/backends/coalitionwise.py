@@ -139,7 +139,7 @@ def coalitionwise_backend(method: ValueMethod, sampled: bool) -> Backend:
         # nu is never held for more pairs of row and coalition than this
         pairs = min(min(n_rows, ROW_BLOCK) * coalitions, DENSE_LIMIT // problem.n_outputs)
         held = method.cost(problem.background, problem.predictor, replace(work, n_rows=1, n_coalitions=pairs)).memory
-        columns = n * (min(orders, N_GROUPS) if sampled else 1)
+        columns = problem.n_players * (min(orders, N_GROUPS) if sampled else 1)
         return Estimate(
             coalitions,
             orders,

@@ -19,6 +19,7 @@ from shap_asv.backends.pace import Report, keep_silent
 from shap_asv.backgrounds.contract import TERMS, Background, Capability
 from shap_asv.models.contract import PRODUCTS, Form, Predictor
 from shap_asv.orders import CausalOrder
+from shap_asv.orders.players import Players
 from shap_asv.orders.uncertain import GraphMixture
 from shap_asv.values.contract import ValueMethod, ValueOptions
 
@@ -37,6 +38,8 @@ class Problem:
         The user's own orders, and a weight for each.
     link : callable or None
         None stands for the identity.
+    players : Players or None
+        Groups of features that move together; the order, and explicit orders, are then of groups.
     """
 
     background: Background
@@ -46,6 +49,7 @@ class Problem:
     given_weights: np.ndarray | None = None
     link: Callable[[np.ndarray], np.ndarray] | None = None
     linearize_link: bool = True
+    players: Players | None = None
 
     @property
     def n_outputs(self) -> int:
@@ -54,6 +58,20 @@ class Problem:
     @property
     def n_features(self) -> int:
         return len(self.background.features)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The players: groups where there are any, else the features."""
+        return tuple(self.background.features) if self.players is None else self.players.names
+
+    @property
+    def n_players(self) -> int:
+        return len(self.names)
+
+    @property
+    def groups(self) -> Players | None:
+        """The players where a group has several members; None where players are features, whatever their names."""
+        return None if self.players is None or self.players.all_single else self.players
 
 
 @dataclass(frozen=True)

@@ -78,12 +78,12 @@ class AloneAttributor:
 
     def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
         trees, ground = _trees_and_ground(self.problem)
-        numbers, n = trees.numbers(rows), self.problem.n_features
+        numbers, n = trees.numbers(rows), self.problem.n_players
         effects = np.empty((len(rows), n, self.problem.n_outputs))
         base = np.zeros(self.problem.n_outputs)
         for i in range(n):
             order = np.array([[i, *(j for j in range(n) if j != i)]])
-            found = prepare_trees(trees.ensemble, background=ground, orders=order)
+            found = prepare_trees(trees.ensemble, background=ground, orders=order, players=self.problem.groups)
             attribution = found.attribute(numbers, part_of(report, i / n, (i + 1) / n))
             effects[:, i], base = attribution.phi[:, i], attribution.base
         return Attribution(effects, base)
@@ -117,6 +117,13 @@ def path_lengths(ensemble: FloatEnsemble) -> np.ndarray:
         nodes = np.concatenate([ensemble.left[nodes], ensemble.right[nodes]])
     bits = np.unpackbits(np.concatenate(leaves), axis=1).sum(axis=1)
     return np.bincount(bits.astype(np.int64))
+
+
+def _kind(problem: Problem) -> int | None:
+    """Which kind of order the kernels will be given; None for a list of orders. Groups go through their lattice."""
+    if not isinstance(problem.order, CausalOrder):
+        return None
+    return LATTICE if problem.groups is not None else kind_of(problem.order)
 
 
 def _obstacle(problem: Problem) -> str | None:
@@ -153,7 +160,7 @@ def _work(problem: Problem, trees: TreeForm, n_rows: int, n_orders: int) -> tupl
     n_ground = 0 if rows is None else len(rows)
     counts = path_lengths(trees.ensemble)
     lengths = np.arange(len(counts))
-    kind = kind_of(problem.order) if isinstance(problem.order, CausalOrder) else None
+    kind = _kind(problem)
     bits = TABLE_BITS if kind == LEVELS and not n_ground else WIDE_TABLE_BITS
     short, k = lengths <= bits, problem.n_outputs
     entries = float((counts * lengths * 2.0 ** np.minimum(lengths, bits))[short].sum())
@@ -182,7 +189,7 @@ def paths_backend(sampled: bool) -> Backend:
             return orders_obstacle(problem, settings)
         if isinstance(problem.order, GraphMixture):
             return "a mixture of graphs is not one order"
-        if problem.order is None or kind_of(problem.order) != LATTICE:
+        if _kind(problem) != LATTICE:
             return None
         return ideals_obstacle(problem, settings)
 
@@ -202,7 +209,7 @@ def paths_backend(sampled: bool) -> Backend:
         if problem.order is None:
             assert problem.given_orders is not None
             coalitions = len(problem.given_orders)
-        elif isinstance(problem.order, CausalOrder) and kind_of(problem.order) == LATTICE:
+        elif _kind(problem) == LATTICE:
             coalitions = problem.order.count_ideals(limit=settings.ideal_limit)
         seconds, memory, looks = _work(problem, trees, n_rows, max(1, coalitions))
         return Estimate(coalitions, 0, 0, looks, seconds, memory + coalitions * (problem.n_features * 13 + 100))
@@ -218,6 +225,7 @@ def paths_backend(sampled: bool) -> Backend:
                 orders=problem.given_orders,
                 order_weights=problem.given_weights,
                 ideal_limit=settings.ideal_limit,
+                players=problem.groups,
             )
             return PathsAttributor(trees, inner)
         assert problem.order is not None
@@ -227,7 +235,9 @@ def paths_backend(sampled: bool) -> Backend:
             method=settings.order_method,
             n_groups=min(N_GROUPS, settings.n_orders),
         )
-        return PathsAttributor(trees, prepare_trees(trees.ensemble, None, ground, orders=orders, sampled=True))
+        return PathsAttributor(
+            trees, prepare_trees(trees.ensemble, None, ground, orders=orders, sampled=True, players=problem.groups)
+        )
 
     def alone(problem: Problem, settings: Settings) -> Attributor:
         return AloneAttributor(problem)

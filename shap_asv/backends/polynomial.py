@@ -15,7 +15,7 @@ from shap_asv.backends.polytree.layout import polytree_applicable
 from shap_asv.backends.polytree.prepared import prepare_polytree
 from shap_asv.backends.relaxed import RelaxingAttributor
 from shap_asv.backends.termwise import TERM_ROW_BLOCK, terms_obstacle
-from shap_asv.backends.workload import ideal_columns, network_and_terms, patterns
+from shap_asv.backends.workload import groups_obstacle, ideal_columns, network_and_terms, patterns
 from shap_asv.backgrounds.contract import Terms
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.uncertain import GraphMixture
@@ -92,7 +92,7 @@ def polynomial_backend(
     """An algorithm that needs no lattice, as a row of the table."""
 
     def obstacle(problem: Problem, settings: Settings) -> str | None:
-        found = terms_obstacle(problem)
+        found = terms_obstacle(problem) or groups_obstacle(problem)
         if found is not None:
             return found
         if problem.order is None:

@@ -188,7 +188,7 @@ def termwise_backend(sampled: bool) -> Backend:
         touched = np.unique(products.terms != 0, axis=0)
         # closed under network ancestors, coalitions fall into as many classes as a closure has ideals; else into more
         clamped = problem.order is not None and is_ancestral(problem)
-        if clamped:
+        if clamped and problem.groups is None:
             assert problem.order is not None
             classes = int(estimate_entries(background, problem.order, products, coalitions)[1])
         else:

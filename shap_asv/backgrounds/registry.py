@@ -11,11 +11,15 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from shap_asv.backgrounds import covers, independent, matrix, ready_models
+from shap_asv.backgrounds import covers, matrix, ready_models
 from shap_asv.backgrounds.contract import Distribution
 from shap_asv.backgrounds.discrete import reading as discrete
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
-from shap_asv.backgrounds.donors import nearest
+from shap_asv.backgrounds.donors.conditional_table import ConditionalTable
+from shap_asv.backgrounds.donors.nearest import NearestRows
+from shap_asv.backgrounds.gaussian.copula import CopulaModel
+from shap_asv.backgrounds.independent import IndependentColumns
+from shap_asv.backgrounds.tables.border import read_table_background
 
 
 @dataclass(frozen=True)
@@ -64,8 +68,13 @@ def _small_structural() -> ready_models.StructuralModel:
 
 def _small_mixture() -> ready_models.MixtureModel:
     table = _small_table()
-    return ready_models.MixtureModel(
-        [ready_models.CopulaModel(table), ready_models.ConditionalTable(table)], [0.25, 0.75]
+    return ready_models.MixtureModel([CopulaModel(table), ConditionalTable(table)], [0.25, 0.75])
+
+
+def _of_table(name: str, kind: Any) -> BackgroundKind:
+    """A class with the border of a table, whose objects are made from a table and handed in as they are."""
+    return BackgroundKind(
+        name, lambda thing: isinstance(thing, kind), read_table_background, lambda: kind(_small_table())
     )
 
 
@@ -77,32 +86,12 @@ BACKGROUNDS: tuple[BackgroundKind, ...] = (
         lambda: ready_models.GaussianModel.fit(_small_table()[["x0", "x1"]].assign(x2=lambda t: t.x0 - t.x1**2)),
     ),
     BackgroundKind("structural model", ready_models.is_structural, ready_models.read_structural, _small_structural),
-    BackgroundKind(
-        "donors",
-        ready_models.is_donors,
-        ready_models.read_fitted_table,
-        lambda: ready_models.ConditionalTable(_small_table()),
-    ),
-    BackgroundKind(
-        "Gaussian copula",
-        ready_models.is_copula,
-        ready_models.read_fitted_table,
-        lambda: ready_models.CopulaModel(_small_table()),
-    ),
+    _of_table("donors", ConditionalTable),
+    _of_table("Gaussian copula", CopulaModel),
     BackgroundKind("mixture", ready_models.is_mixture, ready_models.read_mixture, _small_mixture),
     BackgroundKind("discrete network", discrete.is_discrete_network, discrete.read_discrete, _small_network),
-    BackgroundKind(
-        "independent columns",
-        independent.is_independent_columns,
-        independent.read_independent_columns,
-        lambda: independent.IndependentColumns(_small_table()),
-    ),
-    BackgroundKind(
-        "nearest rows",
-        nearest.is_nearest_rows,
-        nearest.read_nearest_rows,
-        lambda: nearest.NearestRows(_small_table()),
-    ),
+    _of_table("independent columns", IndependentColumns),
+    _of_table("nearest rows", NearestRows),
     BackgroundKind("no background", covers.is_nothing, covers.read_covers, lambda: None),
     BackgroundKind("background rows", lambda thing: True, matrix.read_matrix, _small_table),
 )

@@ -1,8 +1,9 @@
 """Which states are low and which are high, so that "True", "yes" and "high" are what a plot paints red.
 
 States have an order that a reader expects: numbers by value, ``False`` before ``True``, intervals by their ends
-(``<5``, ``5-12``, ``12+``, ``(0, 30]``), and a few scales of words (``no``/``yes``, ``low``/``medium``/``high``). Where none of
-these fits all states of a feature, there is nothing to know, and whoever asks keeps the order that was given.
+(``<5``, ``5-12``, ``12+``, ``(0, 30]``), and a few scales of words (``no``/``yes``, ``low``/``medium``/``high``).
+Where none of these fits all states of a feature, there is nothing to know, and whoever asks keeps the order that was
+given.
 """
 
 import math

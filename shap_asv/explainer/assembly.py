@@ -17,6 +17,7 @@ from shap_asv.backgrounds.contract import Background, CodedByModel, Distribution
 from shap_asv.errors import NetworkError, UnknownMethodError
 from shap_asv.explainer.callables import CheckedLink, check_repeatable, is_identity, with_own_labels
 from shap_asv.explainer.causality import name_positions, own_order, read_causal_graph, read_orders, uses_positions
+from shap_asv.explainer.players import order_of_players, read_groups
 from shap_asv.explainer.rows import Table
 from shap_asv.models.contract import Predictor
 from shap_asv.models.ensemble_reading import read_ensemble
@@ -70,6 +71,7 @@ class Arguments:
     link: Link | None = None
     linearize_link: bool = True
     seed: int | None = None
+    groups: Any = None
 
     @property
     def graph_of_positions(self) -> bool:
@@ -105,6 +107,7 @@ def arguments_of(explainer: Any, distribution: Distribution) -> Arguments:
         None if is_identity(explainer.link) else explainer.link,
         explainer.linearize_link,
         explainer._entropy,
+        explainer.groups,
     )
 
 
@@ -142,16 +145,21 @@ def assemble(arguments: Arguments, features: Sequence[str], table: Table | None 
             check_repeatable(predictor.predict, np.array(probe), np.array(probe[::-1]))
     if arguments.graph_of_positions:
         arguments = replace(arguments, causal_graph=name_positions(arguments.causal_graph, features))
+    players = read_groups(arguments.groups, background.features)
     order: CausalOrder | GraphMixture | None = None
     given = given_weights = None
     if arguments.orders is not None:
-        given, given_weights = read_orders(arguments.orders, arguments.weights, background.features)
+        given, given_weights = read_orders(
+            arguments.orders, arguments.weights, background.features if players is None else players.names
+        )
+    elif players is not None:
+        order = order_of_players(arguments.causal_graph, players, background, arguments.seed)
     elif arguments.causal_graph is not None:
         order = read_causal_graph(arguments.causal_graph, background.features, background.latent, arguments.seed)
     else:
         order = own_order(background)
     link = None if arguments.link is None else CheckedLink(arguments.link)
-    return Problem(background, predictor, order, given, given_weights, link, arguments.linearize_link)
+    return Problem(background, predictor, order, given, given_weights, link, arguments.linearize_link, players)
 
 
 def _trees_alone(arguments: Arguments, background: Background) -> tuple[Background, Predictor]:

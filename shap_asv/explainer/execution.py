@@ -13,7 +13,7 @@ import numpy as np
 
 from shap_asv.backends.coalitionwise import CoalitionwiseAttributor
 from shap_asv.backends.contract import Attribution, Attributor, Problem, Settings
-from shap_asv.backends.weight_columns import Columns, empty_columns, singleton_columns
+from shap_asv.backends.weight_columns import Columns, empty_columns, of_players, singleton_columns
 from shap_asv.backgrounds.grouping import number_rows
 from shap_asv.errors import BudgetExceededError
 from shap_asv.explainer.blocks import SMALLEST_BLOCK, count_jobs, count_local_jobs, cut_rows, run_blocks
@@ -80,7 +80,9 @@ class Execution:
         if plan.backend.alone is not None:
             attributor = plan.backend.alone(self.problem, settings)
         else:
-            attributor = self._by_coalitions(plan, settings, singleton_columns(self.problem.n_features))
+            attributor = self._by_coalitions(
+                plan, settings, of_players(singleton_columns(self.problem.n_players), self.problem.groups)
+            )
         return self._run(attributor, alike, plan.backend.row_block, silent=True).phi
 
     def contract(self, rows: np.ndarray, settings: Settings, plan: Plan, columns: Columns, silent: bool) -> np.ndarray:
@@ -115,7 +117,7 @@ class Execution:
         self, attributor: Attributor, alike: "EqualRows", row_block: int, silent: bool, width: int | None = None
     ) -> Attribution:
         """Blocks of distinct rows, each written to its rows as soon as it is there; ``width`` columns for each row."""
-        n, k = width or self.problem.n_features, self.problem.n_outputs
+        n, k = width or self.problem.n_players, self.problem.n_outputs
         n_rows = len(alike.order)
         jobs = count_jobs(self.n_jobs)
         cuts = cut_rows(len(alike.distinct), row_block, n * k, getattr(attributor, "rowwise", False), jobs)
@@ -166,7 +168,10 @@ def describe(problem: Problem, own_graph: bool) -> tuple[tuple[str, str], ...]:
             f"{'the network' if own_graph else 'given'}, {len(problem.order.edges)} edges after transitive reduction"
         )
     model = f"{problem.predictor.kind}, {problem.predictor.n_outputs} output(s)"
-    return (("distribution", problem.background.describe()), ("causal graph", graph), ("model", model))
+    facts = (("distribution", problem.background.describe()), ("causal graph", graph), ("model", model))
+    if problem.players is None:
+        return facts
+    return (*facts, ("players", f"{problem.n_players} groups of {problem.n_features} features"))
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,6 +42,7 @@ from shap_asv.explainer.causality import (
     uses_positions,
     weighted_graphs,
 )
+from shap_asv.explainer.players import knowledge_of_features
 from shap_asv.explainer.progress import DELAY
 from shap_asv.models.plain import read_plain_model
 from shap_asv.orders import CausalOrder
@@ -69,6 +70,7 @@ class Purpose:
     seed: int = 0
     n_jobs: int | None = None
     silent: bool = False
+    groups: Any = None
 
 
 def read_masker(masker: Any, values: Any, data: Any, feature_perturbation: Any) -> tuple[Any, Any]:
@@ -168,12 +170,13 @@ def fit_background(table: Any, purpose: Purpose) -> Settled:
     All rows are used. O(rows) per candidate and mechanism; a progress bar appears after a few seconds.
     """
     table, features, graph = _named(table, purpose)
-    dag = _dag_over(features, graph)
+    knowledge, orders, weights = knowledge_of_features(purpose.groups, features, graph, purpose.orders, purpose.weights)
+    dag = _dag_over(features, knowledge)
     if dag is not None:
         model = StructuralModel.fit(table, dag, seed=purpose.seed, n_jobs=purpose.n_jobs, silent=purpose.silent)
         return Settled(model, graph, features)
-    coalitions, weights = asked_coalitions(features, graph, purpose.orders, purpose.weights, purpose.seed)
-    chosen = choose_for(table, purpose.model, purpose.model_output, coalitions, weights, purpose.seed, purpose.silent)
+    coalitions, shares = asked_coalitions(features, knowledge, orders, weights, purpose.seed)
+    chosen = choose_for(table, purpose.model, purpose.model_output, coalitions, shares, purpose.seed, purpose.silent)
     return Settled(chosen, graph, features)
 
 

@@ -19,13 +19,20 @@ from shap_asv.backends.termwise import (
     seconds_to_classify,
     terms_obstacle,
 )
-from shap_asv.backends.workload import count_ideals, ideal_columns, ideals_obstacle, network_and_terms, patterns
+from shap_asv.backends.workload import (
+    count_ideals,
+    groups_obstacle,
+    ideal_columns,
+    ideals_obstacle,
+    network_and_terms,
+    patterns,
+)
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.uncertain import GraphMixture
 
 
 def _obstacle(problem: Problem, settings: Settings) -> str | None:
-    obstacle = terms_obstacle(problem) or ideals_obstacle(problem, settings)
+    obstacle = terms_obstacle(problem) or groups_obstacle(problem) or ideals_obstacle(problem, settings)
     if obstacle is not None:
         return obstacle
     if problem.order is None:
