@@ -223,7 +223,7 @@ class AsymmetricExplainer(Questions, shap.Explainer):
         Returns
         -------
         shap.Explanation
-            Under a network ``data`` holds codes in the network's order of states and ``display_data`` the labels.
+            Under a network ``data`` holds positions of states, low to high, and ``display_data`` their labels.
         """
         start = time.time()
         table = read_table(X)

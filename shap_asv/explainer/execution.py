@@ -37,12 +37,13 @@ class Execution:
     budget: Budget
     n_jobs: int | None
     own_graph: bool
+    last_plan: Plan | None = None
     _ready: tuple[tuple[str, Settings], Attributor] | None = field(default=None, repr=False)
     _plans: dict[Any, Plan] = field(default_factory=dict, init=False, repr=False)
     _lock: Any = field(default_factory=Lock, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_ready": None, "_plans": {}, "_lock": None}
+        return {**self.__dict__, "_ready": None, "_plans": {}, "_lock": None, "last_plan": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _lock=Lock())
@@ -97,6 +98,7 @@ class Execution:
         announce(plan, asked, settings, self.budget.seconds, silent)
         settings = asked
         while True:
+            self.last_plan = plan
             with saying_that_it_compiles(silent, lambda plan=plan: plan.compile_seconds) as say:  # type: ignore[misc]
                 if count_jobs(self.n_jobs) > 1:  # the others will, and are not heard here
                     say()
