@@ -122,6 +122,11 @@ class Estimate:
     memory: int = 0
 
 
+def no_kernels(problem: Problem, settings: Settings, estimate: Estimate) -> tuple[str, ...]:
+    """Nothing is compiled."""
+    return ()
+
+
 @dataclass(frozen=True)
 class Backend:
     """A row of the table of backends.
@@ -131,7 +136,8 @@ class Backend:
     None where they are never written down. ``row_block`` is how many distinct rows are explained at a time: it bounds
     the memory, and is fixed so that results do not depend on how many processes share the work. ``needs`` and
     ``reads`` say what the backend asks of a background and of a model. ``alone`` gives, where the values are never
-    written down, the attributor of ``nu({i}) - nu({})`` in place of a value method's.
+    written down, the attributor of ``nu({i}) - nu({})`` in place of a value method's. ``kernels`` names the compiled
+    functions, ``"module:function"``, that are called from Python: the plan looks whether they are on disk.
     """
 
     name: str
@@ -145,6 +151,7 @@ class Backend:
     needs: Capability = TERMS
     reads: Form = PRODUCTS
     alone: Callable[[Problem, Settings], Attributor] | None = field(default=None, repr=False)
+    kernels: Callable[[Problem, Settings, Estimate], tuple[str, ...]] = field(default=no_kernels, repr=False)
 
     @property
     def samples_values(self) -> bool:

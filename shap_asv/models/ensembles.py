@@ -109,11 +109,11 @@ class FloatEnsemble:
 
     def rounded_column(self, numbers: np.ndarray, column: int) -> np.ndarray:
         """One column of :meth:`rounded`."""
-        with np.errstate(over="ignore"):
-            rounded = np.asarray(numbers, dtype=np.float64).astype(self.dtype).astype(np.float64)
-        if self.tiny or self.zero_missing[column]:
-            rounded[np.abs(rounded) <= self.tiny] = np.nan if self.zero_missing[column] else 0.0
-        return rounded
+        return self.rounding(column)(numbers)
+
+    def rounding(self, column: int) -> "Rounding":
+        """How the nodes see one column, without the trees."""
+        return Rounding(self.dtype, self.tiny, bool(self.zero_missing[column]))
 
     def rows(self, table: Any) -> np.ndarray:
         """A DataFrame or matrix as the model takes it -> float64 (r, n_columns) as the nodes take it.
@@ -162,6 +162,23 @@ class FloatEnsemble:
                 member = is_member(number[here], self.sets[s])
                 left[here] = np.where(self.member_left[node[here]], member, ~member)
         return np.where(np.isnan(number), self.nan_left[node], left)
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """Numbers as the nodes of a library compare them; see :class:`FloatEnsemble` for the attributes."""
+
+    dtype: Any
+    tiny: float
+    zero_missing: bool
+
+    def __call__(self, numbers: np.ndarray) -> np.ndarray:
+        """Numbers of any shape -> float64, a copy; NaN where zero means missing."""
+        with np.errstate(over="ignore"):
+            rounded = np.asarray(numbers, dtype=np.float64).astype(self.dtype).astype(np.float64)
+        if self.tiny or self.zero_missing:
+            rounded[np.abs(rounded) <= self.tiny] = np.nan if self.zero_missing else 0.0
+        return rounded
 
 
 def is_member(numbers: np.ndarray, categories: np.ndarray) -> np.ndarray:

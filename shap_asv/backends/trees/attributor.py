@@ -126,11 +126,8 @@ class TreeAttributor:
     @property
     def table_bits(self) -> int:
         """Features of a path up to which there are tables: a matter of the ensemble and the order, never of rows."""
-        if self.orderings[0].kind != LEVELS or self.grounds.n_rows:
-            return WIDE_TABLE_BITS
-        # with a closed form at hand, tables pay only while they can be kept
-        cells = np.cumsum([d * 2**d * count for d, count in enumerate(np.bincount(np.diff(self.leaves.start)))])
-        return max(0, min(TABLE_BITS, int(np.searchsorted(8 * cells, KEPT_BYTES, side="right")) - 1))
+        closed = self.orderings[0].kind == LEVELS and not self.grounds.n_rows
+        return table_bits(np.bincount(np.diff(self.leaves.start)), closed)
 
     def _tables(self, order: Ordering, tabulated: int) -> Iterator[Tables]:
         """Tables of the first leaves, some at a time; kept for the next call where they are few."""
@@ -148,6 +145,17 @@ class TreeAttributor:
             yield tables
         if keeping:
             self._kept[:] = kept
+
+
+def table_bits(n_leaves: np.ndarray, closed: bool) -> int:
+    """Features up to which paths have tables; ``n_leaves[d]`` leaves look at d features.
+
+    With a closed form at hand (``closed``), tables pay only while they can be kept.
+    """
+    if not closed:
+        return WIDE_TABLE_BITS
+    cells = np.cumsum([d * 2**d * count for d, count in enumerate(n_leaves.tolist())])
+    return max(0, min(TABLE_BITS, int(np.searchsorted(8 * cells, KEPT_BYTES, side="right")) - 1))
 
 
 def prepare_trees(

@@ -19,6 +19,7 @@ from shap_asv.orders.players import Players
 from shap_asv.orders.weights import check_order_weights, check_orders
 
 LEVELS, FOREST, LATTICE, ORDERS = range(4)
+NAMES = ("levels", "forest", "lattice", "orders")
 
 # kind; level (n,); parent, size (n,) and topological (n,) of a forest; member (n, ideals), and the edges of the lattice
 # by feature: edge_start (n + 1,), edge_source, edge_weight; rank (orders, n) = positions, share (orders,).

@@ -13,6 +13,9 @@ import numpy as np
 from shap_asv.backgrounds.tables.columns import places_by_name
 from shap_asv.errors import RowsError, UnknownStateError
 
+#: Rows up to which cells are looked up one by one; pandas is for more.
+FEW_ROWS = 16
+
 
 def encode_rows(
     rows: Any, features: Sequence[str], states: Sequence[Sequence[Hashable]], latent: Sequence[str]
@@ -42,7 +45,11 @@ def decode_codes(codes: np.ndarray, states: Sequence[Sequence[Hashable]]) -> np.
 def _columns(rows: Any, features: Sequence[str], latent: Sequence[str]) -> list[Any]:
     """One column per feature, in feature order."""
     if hasattr(rows, "columns") and hasattr(rows, "iloc"):
-        return [rows.iloc[:, k] for k in places_by_name(rows.columns, features, latent)]
+        places = places_by_name(rows.columns, features, latent)
+        if len(rows) > FEW_ROWS:
+            return [rows.iloc[:, k] for k in places]
+        cells = rows.to_numpy(dtype=object)
+        return [cells[:, k] for k in places]
     if hasattr(rows, "index") and hasattr(rows, "iloc") and set(map(str, rows.index)) >= set(features):
         return _columns(rows.to_frame().T, features, latent)
     array = rows if isinstance(rows, np.ndarray) else _object_array(rows)
@@ -72,6 +79,10 @@ def _object_array(rows: Any) -> np.ndarray:
 
 
 def _encode_column(column: Any, feature: str, states: Sequence[Hashable]) -> np.ndarray:
+    if len(column) <= FEW_ROWS:
+        codes = _codes_of_labels(column, states)
+        if codes is not None:
+            return codes
     import pandas as pd  # here, because the package must be quick to import
 
     try:
@@ -95,6 +106,15 @@ def _encode_column(column: Any, feature: str, states: Sequence[Hashable]) -> np.
             )
         table[i] = code
     return table[inverse]
+
+
+def _codes_of_labels(column: Any, states: Sequence[Hashable]) -> np.ndarray | None:
+    """Codes of a few labels that are states letter by letter; None where any is not, which takes a closer look."""
+    values = column.tolist()
+    if not all(type(value) is str for value in values):
+        return None
+    codes = [states.index(value) if value in states else -1 for value in values]
+    return None if -1 in codes else np.array(codes, dtype=np.int32)
 
 
 def match_state(value: Any, states: Sequence[Hashable]) -> int | None:
