@@ -60,13 +60,7 @@ def read_network(network: Any) -> DiscreteNetwork:
         )
     if not hasattr(network, "get_cpds"):
         raise NetworkError(f"{kind} has no CPTs; give a DiscreteBayesianNetwork with one CPT per node")
-    if len(network) == 0:
-        raise NetworkError("the network has no nodes; give it at least one")
-    place = {node: i for i, node in enumerate(network.nodes())}
-    try:
-        nodes = list(nx.lexicographical_topological_sort(network, key=place.__getitem__))
-    except nx.NetworkXUnfeasible:
-        raise NetworkError("the network has a cycle; it must be a directed acyclic graph") from None
+    nodes = nodes_in_order(network)
     index = {node: v for v, node in enumerate(nodes)}
     cpds = {node: _table_of(network, node) for node in nodes}
     states = {node: tuple(cpds[node].state_names[node]) for node in nodes}
@@ -80,6 +74,17 @@ def read_network(network: Any) -> DiscreteNetwork:
     return checked_network(
         DiscreteNetwork(tuple(map(str, nodes)), tuple(states[node] for node in nodes), tuple(parents), tuple(tables))
     )
+
+
+def nodes_in_order(network: Any) -> list[Any]:
+    """Causes before effects; of the nodes that may come next, the one that was named first."""
+    if len(network) == 0:
+        raise NetworkError("the network has no nodes; give it at least one")
+    place = {node: i for i, node in enumerate(network.nodes())}
+    try:
+        return list(nx.lexicographical_topological_sort(network, key=place.__getitem__))
+    except nx.NetworkXUnfeasible:
+        raise NetworkError("the network has a cycle; it must be a directed acyclic graph") from None
 
 
 def _table_of(network: Any, node: Any) -> Any:
