@@ -242,6 +242,15 @@ class MaskedInputs(Protocol):
 
 
 @runtime_checkable
+class ShownAsNumbers(Protocol):
+    """Rows that need not be numbers, with numbers to show a plot in their place."""
+
+    def shown_numbers(self, rows: np.ndarray) -> np.ndarray:
+        """Rows (r, n) of anything -> float64 (r, n): numbers as they are, categories by position, gaps as NaN."""
+        ...
+
+
+@runtime_checkable
 class TreeGround(Protocol):
     """What stands behind the nodes of trees that ask for a hidden feature."""
 

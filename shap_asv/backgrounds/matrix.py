@@ -141,8 +141,31 @@ class MatrixBackground:
     def probe(self) -> np.ndarray | None:
         return None if self.data is None else np.array(self.data[:5])
 
-    def labels(self, rows: np.ndarray) -> None:
-        """Rows are what the model takes."""
+    def labels(self, rows: np.ndarray) -> np.ndarray | None:
+        """Rows are what the model takes; where that is not all numbers, they are shown beside numbers."""
+        return rows if rows.dtype == object else None
+
+    def shown_numbers(self, rows: np.ndarray) -> np.ndarray:
+        """Columns of numbers as they are; others by position among their categories, or their sorted values."""
+        numbers = np.empty(rows.shape)
+        for v in range(rows.shape[1]):
+            numbers[:, v] = self._column_numbers(rows[:, v], v)
+        return numbers
+
+    def _column_numbers(self, column: np.ndarray, v: int) -> np.ndarray:
+        import pandas as pd
+
+        known = getattr(self.dtypes[v], "categories", None) if self.dtypes is not None else None
+        if known is None:
+            try:
+                return pd.Series(column).to_numpy(dtype=float, na_value=np.nan)
+            except (TypeError, ValueError):
+                own = np.empty(0, dtype=object) if self.data is None else self.data[:, v]
+                seen = pd.Series(np.concatenate([own, column]), dtype=object).dropna()
+                # by type and name: labels need not have an order of their own
+                known = sorted(seen.unique(), key=lambda label: (type(label).__name__, str(label)))
+        codes = pd.Categorical(column, categories=known).codes.astype(float)
+        return np.where(codes < 0, np.nan, codes)
 
     def read(self, table: Any) -> np.ndarray:
         """Columns in the order of the features; those of a matrix without names in the order they come in."""

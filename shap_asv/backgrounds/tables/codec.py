@@ -29,6 +29,30 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
+class NamedArray:
+    """A matrix of numbers (r, n) whose columns somebody has named; models still take a matrix."""
+
+    array: np.ndarray
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if np.ndim(self.array) == 2 and len(self.names) != np.shape(self.array)[1]:
+            raise TableError(
+                f"{np.shape(self.array)[1]} columns need as many names, not {len(self.names)}: {listed(self.names)}"
+            )
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.array, dtype=dtype) if copy else np.asarray(self.array, dtype=dtype)
+
+    def __getitem__(self, places: Any) -> "NamedArray":
+        """Some of the rows."""
+        return NamedArray(self.array[places], self.names)
+
+
+@dataclass(frozen=True, eq=False)
 class TableCodec:
     """How the rows of one table are coded; learn one with :meth:`learn`.
 
@@ -62,6 +86,8 @@ class TableCodec:
         """From a DataFrame, or from an array of numbers with ``names`` ("Feature 0", ... by default)."""
         import pandas as pd
 
+        if isinstance(data, NamedArray):
+            data, names = data.array, data.names
         if isinstance(data, pd.DataFrame):
             if names is not None:
                 raise TableError("names= belongs to an array; a DataFrame has its own column names")
