@@ -8,6 +8,7 @@ from benchmarks.beyond import BEYOND
 from benchmarks.classes import CLASSES
 from benchmarks.experiment import Experiment
 from benchmarks.first_call import FIRST_CALL
+from benchmarks.levels import LEVELS
 from benchmarks.mean_prediction import MEAN_PREDICTION
 from benchmarks.orders import ORDERS
 from benchmarks.peers.comparison import PEERS
@@ -26,6 +27,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ORDERS,
     MONTE_CARLO,
     TABLES,
+    LEVELS,
     BEYOND,
     TREES_ALONE,
     FIRST_CALL,

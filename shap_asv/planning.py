@@ -85,6 +85,11 @@ class Plan:
     def exact(self) -> bool:
         return self.backend.exact
 
+    @property
+    def seconds(self) -> float:
+        """What the chosen backend is expected to take."""
+        return _seconds(self.chosen)
+
     def __str__(self) -> str:
         lines = [
             f"Plan for {self.n_rows:,} rows, {self.n_features} features, {self.n_outputs} output"

@@ -1,7 +1,7 @@
 """phi from any value method: write nu down for a block of coalitions, multiply by their rows of W, go on."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -36,6 +36,7 @@ class CoalitionwiseAttributor:
     values: Values
     columns: Columns
     link: Callable[[np.ndarray], np.ndarray] | None = None
+    _known_base: list[np.ndarray] = field(default_factory=list, repr=False)
 
     def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
         groups = getattr(self.values, "groups", None)
@@ -64,8 +65,10 @@ class CoalitionwiseAttributor:
         return Attribution(phi, done[0].base, np.concatenate(errors) if errors else None)
 
     def _base(self, rows: np.ndarray) -> np.ndarray:
-        empty = np.zeros((1, self.columns.n_features), dtype=bool)
-        return self._linked(self.values.values(empty, rows[:1]))[0, 0]
+        if not self._known_base:  # the same for every row
+            empty = np.zeros((1, self.columns.n_features), dtype=bool)
+            self._known_base.append(self._linked(self.values.values(empty, rows[:1]))[0, 0])
+        return self._known_base[0]
 
     def _attribute_sampled_values(
         self, rows: np.ndarray, groups: Callable[[np.ndarray, np.ndarray], np.ndarray], report: Report

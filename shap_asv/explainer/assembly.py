@@ -13,7 +13,15 @@ from typing import Any
 import numpy as np
 
 from shap_asv.backends.contract import Problem
-from shap_asv.backgrounds.contract import Background, CodedByModel, Distribution, FiniteStates, TreeGround, some_rows
+from shap_asv.backgrounds.contract import (
+    Background,
+    CodedByModel,
+    Distribution,
+    FiniteStates,
+    StandsForValues,
+    TreeGround,
+    some_rows,
+)
 from shap_asv.errors import NetworkError, UnknownMethodError
 from shap_asv.explainer.callables import CheckedLink, check_repeatable, is_identity, with_own_labels
 from shap_asv.explainer.causality import name_positions, own_order, read_causal_graph, read_orders, uses_positions
@@ -172,15 +180,26 @@ def _trees_alone(arguments: Arguments, background: Background) -> tuple[Backgrou
 
 def _check_no_encoder(arguments: Arguments) -> None:
     if arguments.encoder is not None:
-        raise UnknownMethodError("encoder= goes with a Bayesian network; other backgrounds hold the model's own inputs")
+        raise UnknownMethodError(
+            "encoder= goes with a Bayesian network of named states; other backgrounds hold the model's own inputs"
+        )
 
 
 def _read_predictor(arguments: Arguments, background: Background, probe: np.ndarray) -> Predictor:
     """The model over the background's rows: of states where there are states, else of a table."""
     model, features = with_own_labels(arguments.model, arguments.distribution.own_names), background.features
     if isinstance(background, FiniteStates):
+        shown = background.values if isinstance(background, StandsForValues) else None
+        if shown is not None:
+            _check_no_encoder(arguments)
         return read_model(
-            model, features, background.states, arguments.encoder, arguments.model_output, arguments.output_names
+            model,
+            features,
+            background.states,
+            arguments.encoder,
+            arguments.model_output,
+            arguments.output_names,
+            values=None if shown is None else (shown.arrays, shown.keys),
         )
     _check_no_encoder(arguments)
     known = names_known_to_model(model) or []
