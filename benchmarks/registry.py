@@ -7,6 +7,7 @@ from benchmarks.accuracy import ACCURACY
 from benchmarks.beyond import BEYOND
 from benchmarks.classes import CLASSES
 from benchmarks.experiment import Experiment
+from benchmarks.first_call import FIRST_CALL
 from benchmarks.levels import LEVELS
 from benchmarks.mean_prediction import MEAN_PREDICTION
 from benchmarks.orders import ORDERS
@@ -29,6 +30,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     LEVELS,
     BEYOND,
     TREES_ALONE,
+    FIRST_CALL,
     PEERS,
 )
 
