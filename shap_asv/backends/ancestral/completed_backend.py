@@ -41,6 +41,15 @@ from shap_asv.orders.uncertain import GraphMixture
 from shap_asv.values.contract import blocks
 from shap_asv.values.expected_terms import ExactProducts
 
+KERNELS = (
+    "shap_asv.backends.ancestral.completion_kernel:find_groups",
+    "shap_asv.backends.ancestral.completion_kernel:classify",
+    "shap_asv.backends.ancestral.completion_kernel:weigh_groups",
+    "shap_asv.backends.ancestral.completion_kernel:fill_margins",
+    "shap_asv.backends.ancestral.value_kernel:lay_out_states",
+    "shap_asv.backends.ancestral.value_kernel:add_values",
+    "shap_asv.backends.ancestral.value_kernel:add_classes",
+)
 #: Numbers of nu that are held at one time.
 NU_LIMIT = 2**24
 # Measured on child with 100 graphs: a term, a row and a class of coalitions; laying out one closure.
@@ -180,4 +189,15 @@ def completed_backend(sampled: bool) -> Backend:
         return attribute_columns(problem, columns)
 
     kind = "orders" if sampled else "ideals"
-    return Backend(f"{kind} x closures", not sampled, sampled, None, obstacle, estimate, prepare, ROW_BLOCK, over=over)
+    return Backend(
+        f"{kind} x closures",
+        not sampled,
+        sampled,
+        None,
+        obstacle,
+        estimate,
+        prepare,
+        ROW_BLOCK,
+        kernels=lambda problem, settings, estimate: KERNELS,
+        over=over,
+    )

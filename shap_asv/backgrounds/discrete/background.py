@@ -1,27 +1,28 @@
 """The background distribution of discrete features: a Bayesian network, conditioned on anything.
 
-:class:`DiscreteBackground` is what the rest of the house sees of probability. It joins the parts of this room: labels
-to codes (``encoding``), the elimination plan of the network (``elimination``), evidence compiled into conditionals
+:class:`DiscreteBackground` is what the rest of the house sees of probability. It joins the parts of this room: tables
+to codes (``border``), the elimination plan of the network (``elimination``), evidence compiled into conditionals
 (``circuit``), terms run through them (``terms``), draws (``sampling``) and what to do with impossible evidence
 (``impossible``).
 """
 
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
 import networkx as nx
 import numpy as np
 
-from shap_asv.backgrounds.contract import Conditions
-from shap_asv.backgrounds.discrete.encoding import decode_codes, encode_rows
+from shap_asv.backgrounds.contract import Conditions, StateValues
+from shap_asv.backgrounds.discrete.border import Border, LabelBorder
 from shap_asv.backgrounds.discrete.impossible import minimal_contradiction, relax_evidence, relaxed_expectations
-from shap_asv.backgrounds.discrete.inference.engine import Inference
+from shap_asv.backgrounds.discrete.inference.engine import KERNELS, Inference
 from shap_asv.backgrounds.discrete.joint import feature_factors, feature_joint, joint_given, largest_product, rough
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.discrete.questions import checked_evidence, checked_terms
 from shap_asv.backgrounds.discrete.validation import checked_network
+from shap_asv.backgrounds.state_order import ranks
 from shap_asv.errors import ImpossibleEvidenceError, ShapAsvError, UnknownFeatureError, UnknownMethodError
 
 JOINT_LIMIT = 1 << 25
@@ -42,6 +43,8 @@ class DiscreteBackground:
         that names a minimal set of contradictory values. ``"relax"``: values that contradict those before them (in the
         topological order of the network) are not conditioned on; the model still sees them, so that ``nu(all features)
         = M(row)`` and efficiency stay exact.
+    border : callable (features) -> Border, optional
+        How tables become codes; by default they hold the labels of the states.
 
     Examples
     --------
@@ -64,7 +67,11 @@ class DiscreteBackground:
     """
 
     def __init__(
-        self, network: DiscreteNetwork, features: Sequence[str] | None = None, impossible: str = "raise"
+        self,
+        network: DiscreteNetwork,
+        features: Sequence[str] | None = None,
+        impossible: str = "raise",
+        border: Callable[[Sequence[str]], Border] | None = None,
     ) -> None:
         if impossible not in ("raise", "relax"):
             raise UnknownMethodError(f"impossible={impossible!r} is not known; use 'raise' or 'relax'")
@@ -84,6 +91,7 @@ class DiscreteBackground:
             raise UnknownFeatureError("no features are left; name at least one node of the network")
         self.nodes: np.ndarray = np.array([position[name] for name in self.features], dtype=np.intp)
         self.latent: tuple[str, ...] = tuple(name for name in self.network.names if name not in set(self.features))
+        self._border = LabelBorder(self.features, self.states, self.latent) if border is None else border(self.features)
 
     # --- what there is ----------------------------------------------------------------------------------------
 
@@ -119,6 +127,7 @@ class DiscreteBackground:
     # --- the border --------------------------------------------------------------------------------------------
 
     conditions_on: ClassVar[Conditions] = "any"
+    kernels: ClassVar[tuple[str, ...]] = KERNELS
 
     @property
     def n_uniforms(self) -> int:
@@ -135,8 +144,7 @@ class DiscreteBackground:
         return (np.int16 if max(self.cardinalities) < 1 << 15 else np.int32)(-1)
 
     def describe(self) -> str:
-        latent = f", latent: {', '.join(self.latent)}" if self.latent else ""
-        return f"conditional on a Bayesian network of {self.n_nodes} nodes{latent}"
+        return self._border.describe(self.network.names, self.latent)
 
     def read(self, table: Any) -> np.ndarray:
         """State codes int32 (r, n) of rows of labels: a DataFrame (columns by name, any order), a Series, or an array
@@ -144,7 +152,7 @@ class DiscreteBackground:
 
         A column too many, too few or without a value is a RowsError, a value that is not a state an UnknownStateError.
         """
-        return encode_rows(table, self.features, self.states, self.latent)
+        return self._border.read(table)
 
     def check(self, rows: np.ndarray) -> None:
         """Raise if a row (r, n) has probability 0, naming the row and a minimal set of contradictory values.
@@ -159,13 +167,26 @@ class DiscreteBackground:
             first = int(failing[0])
             raise ImpossibleEvidenceError(self._contradiction(rows[first], f"row {first}", len(failing)))
 
-    def inputs(self, rows: np.ndarray) -> np.ndarray:
-        """Codes: a model of states is read together with its states."""
-        return rows
+    def inputs(self, rows: np.ndarray) -> Any:
+        """Codes, as a model of states is read together with its states; or the values that states stand for."""
+        return self._border.inputs(rows)
 
     def labels(self, rows: np.ndarray) -> np.ndarray:
-        """Labels of codes (..., n), as an object array of the same shape."""
-        return decode_codes(rows, self.states)
+        """Labels of codes (..., n), as an object array of the same shape; or the values that states stand for."""
+        return self._border.labels(rows)
+
+    @property
+    def values(self) -> StateValues | None:
+        """The values that states stand for; None where they are labels."""
+        return self._border.values
+
+    def as_given(self, table: Any) -> tuple[Any, np.ndarray, np.ndarray | None] | None:
+        """Rows of a table before they became states; None where they are labels of states."""
+        return self._border.as_given(table)
+
+    def positions(self, rows: np.ndarray) -> np.ndarray:
+        """Where each code (..., n) stands among the states of its feature, low to high, as floats."""
+        return np.stack([ranks(states)[rows[..., v]] for v, states in enumerate(self.states)], axis=-1)
 
     def probe(self) -> np.ndarray:
         """Every state of every feature once; such rows need not be possible."""
