@@ -2,8 +2,8 @@
 
 The network is Child, the model a random forest of 100 trees that predicts XrayReport from the other 19 nodes. The
 graphs differ from Child's by one to three edges, flipped, dropped or added. One graph, which is Child's own, is
-explained by the backend that the plan takes for it. Times are CPU seconds of one thread, from the graph to the attributions, the
-explainer built anew; what is compared takes turns.
+explained by the backend that the plan takes for it. Times are CPU seconds of one thread, from the graph to the
+attributions, the explainer built anew; what is compared takes turns.
 """
 
 from typing import Any

@@ -27,6 +27,7 @@ from shap_asv.backends.workload import (
     BYTES_PER_ORDER,
     count_ideals,
     count_sampled,
+    groups_obstacle,
     ideal_columns,
     ideals_obstacle,
     network_and_terms,
@@ -158,7 +159,7 @@ def completed_backend(sampled: bool) -> Backend:
     order_obstacle = orders_obstacle if sampled else ideals_obstacle
 
     def obstacle(problem: Problem, settings: Settings) -> str | None:
-        found = terms_obstacle(problem) or order_obstacle(problem, settings)
+        found = terms_obstacle(problem) or groups_obstacle(problem) or order_obstacle(problem, settings)
         if found is not None:
             return found
         n_nodes = network_and_terms(problem)[0].network.n_nodes
