@@ -16,6 +16,7 @@ from benchmarks.runtime import RUNTIME
 from benchmarks.sampling import SAMPLING
 from benchmarks.tables import TABLES
 from benchmarks.trees_alone import TREES_ALONE
+from benchmarks.uncertain import UNCERTAIN
 from benchmarks.values import MONTE_CARLO
 
 EXPERIMENTS: tuple[Experiment, ...] = (
@@ -31,6 +32,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     BEYOND,
     TREES_ALONE,
     FIRST_CALL,
+    UNCERTAIN,
     PEERS,
 )
 
