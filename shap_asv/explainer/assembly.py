@@ -17,6 +17,7 @@ from shap_asv.backgrounds.contract import Background, CodedByModel, Distribution
 from shap_asv.errors import NetworkError, UnknownMethodError
 from shap_asv.explainer.callables import CheckedLink, check_repeatable, is_identity, with_own_labels
 from shap_asv.explainer.causality import name_positions, own_order, read_causal_graph, read_orders, uses_positions
+from shap_asv.explainer.meaning import with_meaning
 from shap_asv.explainer.rows import Table
 from shap_asv.models.contract import Predictor
 from shap_asv.models.ensemble_reading import read_ensemble
@@ -70,6 +71,7 @@ class Arguments:
     link: Link | None = None
     linearize_link: bool = True
     seed: int | None = None
+    values: str = "auto"
 
     @property
     def graph_of_positions(self) -> bool:
@@ -105,6 +107,7 @@ def arguments_of(explainer: Any, distribution: Distribution) -> Arguments:
         None if is_identity(explainer.link) else explainer.link,
         explainer.linearize_link,
         explainer._entropy,
+        explainer.values,
     )
 
 
@@ -151,7 +154,8 @@ def assemble(arguments: Arguments, features: Sequence[str], table: Table | None 
     else:
         order = own_order(background)
     link = None if arguments.link is None else CheckedLink(arguments.link)
-    return Problem(background, predictor, order, given, given_weights, link, arguments.linearize_link)
+    problem = Problem(background, predictor, order, given, given_weights, link, arguments.linearize_link)
+    return with_meaning(problem, arguments.values, arguments.causal_graph)
 
 
 def _trees_alone(arguments: Arguments, background: Background) -> tuple[Background, Predictor]:

@@ -22,6 +22,7 @@ from shap_asv.explainer.assembly import Arguments, arguments_of, assemble, assem
 from shap_asv.explainer.bootstrapping import Bootstrap, bootstrap_values
 from shap_asv.explainer.causality import edgeless_order
 from shap_asv.explainer.execution import Execution, describe
+from shap_asv.explainer.meaning import check_values, levels_of
 from shap_asv.explainer.options import check_options, check_positive, check_whole, read_names, settings_of_call
 from shap_asv.explainer.persistence import load_explainer, save_explainer
 from shap_asv.explainer.rows import Table, any_row, display_names, fit_rows, read_table, shown_rows
@@ -60,10 +61,10 @@ class AsymmetricExplainer(shap.Explainer):
         The background. A network gives conditional expectations, and its nodes that are not features are latent:
         summed out. A table is what ``values`` says; what was fitted to it is kept as ``explainer.masker``. Tree
         ensembles do without: None takes the cover counts of the trees, as ``shap.TreeExplainer(model)`` does.
-    values : "auto", "conditional" or "marginal"
-        What a table is for: ``"conditional"`` fits a distribution to all of its rows (a structural model where
-        ``causal_graph`` is a DAG over all features, else the best of Gaussian, copula and donors), ``"marginal"`` is
-        shap's expectation, and what ``"auto"`` means for a table.
+    values : "auto", "conditional", "causal" or "marginal"
+        What nu(S) is: given ``X_S = e_S``, given ``do(X_S = e_S)``, or with the rest untouched by S. To a table the
+        first two fit a distribution (a structural model for a DAG over all features, else the best of Gaussian, copula
+        and donors); "auto" is ``"marginal"`` for a table, shap's expectation, else ``"conditional"``.
     impossible : "raise" or "relax"
         Rows of probability zero: an error, or condition only on the part of the evidence that is possible.
     data, feature_perturbation : optional
@@ -151,7 +152,7 @@ class AsymmetricExplainer(shap.Explainer):
         )
         check_positive(budget=budget, memory_limit=memory_limit)
         check_whole(n_orders=n_orders, n_draws=n_draws, ideal_limit=ideal_limit)
-        fitting.check_values(values)
+        check_values(values)
         self._entropy = seed if seed is not None else int(np.random.SeedSequence().generate_state(1)[0])
         output_names, names = read_names(output_names, "output_names"), read_names(feature_names, "feature_names")
         purpose = fitting.Purpose(
@@ -309,7 +310,7 @@ class AsymmetricExplainer(shap.Explainer):
     def _symmetric_over(self, masker: Any) -> "AsymmetricExplainer":
         arguments = {**self._constructor_arguments(), "masker": masker}
         features = list(self._known_execution().problem.background.features)
-        arguments.update(orders=None, weights=None, causal_graph=edgeless_order(features))
+        arguments.update(orders=None, weights=None, causal_graph=edgeless_order(features, levels_of(self.causal_graph)))
         if self._distribution.named or self._distribution.of_model:
             arguments["feature_names"] = features
         return type(self)(**arguments)

@@ -15,7 +15,7 @@ from shap_asv.backends.coalitionwise import CoalitionwiseAttributor
 from shap_asv.backends.contract import Attribution, Attributor, Problem, Settings
 from shap_asv.backends.weight_columns import Columns, empty_columns, singleton_columns
 from shap_asv.backgrounds.grouping import number_rows
-from shap_asv.errors import BudgetExceededError
+from shap_asv.errors import BudgetExceededError, ImpossibleEvidenceError
 from shap_asv.explainer.blocks import SMALLEST_BLOCK, count_jobs, count_local_jobs, cut_rows, run_blocks
 from shap_asv.explainer.progress import ProgressBar
 from shap_asv.orders.uncertain import GraphMixture
@@ -50,6 +50,8 @@ class Execution:
 
     def explain(self, rows: np.ndarray, settings: Settings, tolerance: float | None, silent: bool) -> Attribution:
         """Rows (r, n) -> Attribution; with a tolerance, samples grow until every standard error is below it."""
+        if self._must_intervene(rows):
+            return self._intervening().explain(rows, settings, tolerance, silent)
         settings = replace(settings, silent=silent)
         alike = find_equal_rows(rows)
         while True:
@@ -73,6 +75,8 @@ class Execution:
 
     def main_effects(self, rows: np.ndarray, settings: Settings) -> np.ndarray:
         """``nu({i}) - nu({})`` (r, n, k) by the value method of the plan."""
+        if self.problem.apart is not None:  # a feature alone is without its causes
+            return self._intervening().main_effects(rows, settings)
         alike = find_equal_rows(rows)
         plan = self.plan(settings, len(alike.distinct), len(rows))
         attributor: Attributor
@@ -81,6 +85,20 @@ class Execution:
         else:
             attributor = self._by_coalitions(plan, settings, singleton_columns(self.problem.n_features))
         return self._run(attributor, alike, plan.backend.row_block, silent=True).phi
+
+    def _must_intervene(self, rows: np.ndarray) -> bool:
+        """Whether values are causal, computed as conditional, and some row cannot be conditioned on."""
+        if self.problem.apart is None:
+            return False
+        try:
+            self.problem.background.check(rows)
+        except ImpossibleEvidenceError:
+            return True
+        return False
+
+    def _intervening(self) -> "Execution":
+        """The same without the shortcut of computing causal values as conditional ones."""
+        return replace(self, problem=self.problem.for_any_coalition(), _ready=None, _lock=Lock())
 
     def contract(self, rows: np.ndarray, settings: Settings, plan: Plan, columns: Columns, silent: bool) -> np.ndarray:
         """``nu @ matrix`` (r, c, k) for the c columns of a matrix of weights, by the value method of the plan."""
@@ -159,13 +177,30 @@ def describe(problem: Problem, own_graph: bool) -> tuple[tuple[str, str], ...]:
     elif isinstance(problem.order, GraphMixture):
         graph = f"given, mean over {problem.order.n_graphs:,} graphs"
     elif not problem.order.edges:
-        graph = "no edges: ordinary Shapley values"
+        graph = f"no edges: {_SYMMETRIC.get(problem.values, 'ordinary Shapley values')}"
     else:
         graph = (
             f"{'the network' if own_graph else 'given'}, {len(problem.order.edges)} edges after transitive reduction"
         )
     model = f"{problem.predictor.kind}, {problem.predictor.n_outputs} output(s)"
-    return (("distribution", problem.background.describe()), ("causal graph", graph), ("model", model))
+    meaning = _MEANINGS.get(problem.values)
+    if problem.apart is not None:
+        meaning = f"{meaning}; computed as conditional: the same, as each coalition holds the causes of its members"
+    return (
+        *((("values", meaning),) if meaning is not None else ()),
+        ("distribution", problem.background.describe()),
+        ("causal graph", graph),
+        ("model", model),
+    )
+
+
+#: What nu(S) is, and what its mean over all orders is called, in the words of the plan.
+_MEANINGS = {
+    "conditional": "conditional, E[M(X) | X_S = e_S]",
+    "causal": "causal, E[M(X) | do(X_S = e_S)]",
+    "marginal": "marginal, E[M(e_S, X_rest)]",
+}
+_SYMMETRIC = {"causal": "causal Shapley values", "marginal": "marginal Shapley values"}
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,12 +11,15 @@ leave the range of the table. A conditional mean has no closed form here, and no
 
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from shap_asv.backgrounds.contract import Conditions
+from shap_asv.backgrounds.gaussian.interventions import GaussianInterventions
 from shap_asv.backgrounds.gaussian.model import GaussianModel, read_numbers, refuse_missing, shrunk
+from shap_asv.backgrounds.intervening import Intervening
 from shap_asv.backgrounds.tables.evidence import checked_evidence
 
 
@@ -64,6 +67,16 @@ class CopulaModel:
         model._gaussian = self._gaussian.only([self._gaussian.features[i] for i in kept], "relax")
         return model
 
+    def intervened_by_levels(self, levels: Sequence[Sequence[int]], confounded: Sequence[int]) -> "CopulaInterventions":
+        """The features under ``do(X_S = e_S)``, level by level, causes first."""
+        return CopulaInterventions(self, self._gaussian.intervened_by_levels(levels, confounded))
+
+    def cut_loose(self) -> "CopulaModel":
+        """The features with their own distributions, independent of one another."""
+        model = copy(self)
+        model._gaussian = self._gaussian.cut_loose()
+        return model
+
     @property
     def n_features(self) -> int:
         return len(self.features)
@@ -78,7 +91,8 @@ class CopulaModel:
         return self._gaussian.covariance
 
     def describe(self) -> str:
-        return f"Gaussian copula, {self.n_features} features, {len(self._ordered)} rows"
+        loose = ", cut loose from one another" if self._gaussian.loose else ""
+        return f"Gaussian copula, {self.n_features} features, {len(self._ordered)} rows{loose}"
 
     def __repr__(self) -> str:
         return f"CopulaModel({self.describe()})"
@@ -100,11 +114,15 @@ class CopulaModel:
 
     def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """Rows (E, D, n) from ``X | e_S``; uniforms (D, n). O(E D n log r) and one factorisation per coalition."""
+        return self.drawn_through(self._gaussian, evidence, uniforms)
+
+    def drawn_through(self, scores: Any, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+        """Rows (E, D, n) whose normal scores are draws of the background ``scores``."""
         from scipy.special import ndtr
 
         evidence = checked_evidence(evidence, self.n_features)
         refuse_missing(evidence, self.features)
-        drawn = self._gaussian.draws(self._scores(evidence), uniforms)
+        drawn = scores.draws(self._scores(evidence), uniforms)
         result = np.empty_like(drawn)
         for k, column in enumerate(evidence.T):
             free = np.isnan(column)
@@ -127,6 +145,21 @@ class CopulaModel:
         high = np.minimum(low + 1, len(ordered) - 1)
         values = ordered[low] + (place - low) * (ordered[high] - ordered[low])
         return np.rint(values) if self._codec.kinds[feature].whole else values
+
+
+@dataclass(frozen=True, eq=False)
+class CopulaInterventions(Intervening):
+    """A Gaussian copula under interventions: what setting does to the normal scores, it does to the features."""
+
+    scores: GaussianInterventions
+
+    def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+        """Rows (E, D, n) from ``X | do(X_S = e_S)``; uniforms (D, n)."""
+        return np.asarray(self.natural.drawn_through(self.scores, evidence, uniforms))
+
+    def showing(self, feature: int) -> "CopulaInterventions":
+        """The same where evidence about ``feature`` is shown to the model and reaches no other feature."""
+        return CopulaInterventions(self.natural, self.scores.showing(feature))
 
 
 def normal_scores(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

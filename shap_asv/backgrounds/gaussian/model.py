@@ -16,7 +16,7 @@ import numpy as np
 
 from shap_asv.backgrounds.contract import Conditions
 from shap_asv.backgrounds.gaussian.algebra import SLACK, Conditioned, checked_moments, condition
-from shap_asv.backgrounds.gaussian.networks import is_linear_gaussian, read_linear_gaussian
+from shap_asv.backgrounds.gaussian.networks import LinearGaussianNetwork, is_linear_gaussian, read_linear_gaussian
 from shap_asv.backgrounds.tables.codec import TableCodec
 from shap_asv.backgrounds.tables.evidence import checked_evidence, checked_uniforms, patterns, rowwise_product
 from shap_asv.errors import ImpossibleEvidenceError, RowsError, TableError, UnknownFeatureError, UnknownMethodError
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from shap_asv.backgrounds.gaussian.copula import CopulaModel
+    from shap_asv.backgrounds.gaussian.interventions import GaussianInterventions
 
 
 class GaussianModel:
@@ -54,6 +55,8 @@ class GaussianModel:
     """
 
     conditions_on: ClassVar[Conditions] = "any"
+    #: Whether the features were cut loose from one another.
+    loose: bool = False
     free: ClassVar[np.float64] = np.float64("nan")
 
     def __init__(
@@ -78,6 +81,7 @@ class GaussianModel:
         self._correlation = self.covariance / np.outer(self._scale, self._scale)
         self._conditioned: dict[bytes, Conditioned] = {}
         self.graph: nx.DiGraph | None = None
+        self.network: LinearGaussianNetwork | None = None
         self.impossible = impossible
         self._codec = _plain_codec(self.features, named=known is not None)
 
@@ -123,6 +127,7 @@ class GaussianModel:
             features = [name for name in plain.names if name not in plain.latent]
         mean, covariance = plain.moments()
         model = cls(mean, covariance, plain.names, features, impossible)
+        model.network = plain
         import networkx as nx
 
         model.graph = nx.DiGraph()
@@ -169,16 +174,20 @@ class GaussianModel:
 
     def describe(self) -> str:
         hidden = f", {len(self.latent)} latent" if self.latent else ""
-        return f"Gaussian, {self.n_features} features{hidden}"
+        return f"Gaussian, {self.n_features} features{hidden}{', cut loose from one another' if self.loose else ''}"
 
     def __repr__(self) -> str:
         return f"GaussianModel({self.describe()})"
 
     def read(self, data: Any) -> np.ndarray:
         """Rows float (r, n) of a DataFrame (columns by name) or an array (columns by position)."""
-        rows = self._codec.read(data)
+        rows = self.read_numbers(data)
         self.check(rows)
         return rows
+
+    def read_numbers(self, data: Any) -> np.ndarray:
+        """:meth:`read` of rows that need not be possible."""
+        return self._codec.read(data)
 
     def inputs(self, rows: np.ndarray) -> Any:
         """What a model is called with; integer columns are rounded here."""
@@ -189,11 +198,42 @@ class GaussianModel:
 
     def check(self, rows: np.ndarray) -> None:
         """Raise where a row is not a row of finite numbers, or contradicts a singular covariance."""
-        self._codec.check(rows)
-        refuse_missing(rows, self.features)
+        self.check_numbers(rows)
         if self.impossible == "raise" and len(rows):
             everything = self._condition(np.ones(self.n_features, dtype=bool))
             self._refuse(np.asarray(rows, dtype=float), np.arange(len(rows)), everything)
+
+    def check_numbers(self, rows: np.ndarray) -> None:
+        """Raise where a row is not a row of finite numbers."""
+        self._codec.check(rows)
+        self.check_finite(rows)
+
+    def check_finite(self, rows: np.ndarray) -> None:
+        """Raise where a value is missing; NaN is free."""
+        refuse_missing(rows, self.features)
+
+    # --- interventions --------------------------------------------------------------------------------------
+
+    def intervened(self) -> "GaussianInterventions | None":
+        """The features under ``do(X_S = e_S)``, where a network says what that does; else None."""
+        from shap_asv.backgrounds.gaussian.interventions import GaussianInterventions, NetworkRule
+
+        return None if self.network is None else GaussianInterventions(self, NetworkRule(self.network, self.features))
+
+    def intervened_by_levels(
+        self, levels: Sequence[Sequence[int]], confounded: Sequence[int]
+    ) -> "GaussianInterventions":
+        """The features under ``do(X_S = e_S)``, level by level, causes first."""
+        from shap_asv.backgrounds.gaussian.interventions import by_levels
+
+        return by_levels(self, levels, confounded)
+
+    def cut_loose(self) -> "GaussianModel":
+        """The features with their own means and variances, independent of one another."""
+        model = copy(self)
+        model.covariance, model._correlation = np.diag(np.diag(self.covariance)), np.eye(self.n_features)
+        model._conditioned, model.network, model.loose = {}, None, True
+        return model
 
     # --- conditioning ---------------------------------------------------------------------------------------
 

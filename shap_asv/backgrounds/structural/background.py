@@ -15,6 +15,7 @@ from shap_asv.backgrounds.tables.codec import TableCodec
 from shap_asv.errors import NotAncestralError, RowsError
 
 if TYPE_CHECKING:
+    from shap_asv.backgrounds.structural.interventions import StructuralInterventions
     from shap_asv.backgrounds.structural.model import StructuralModel
 
 
@@ -110,6 +111,12 @@ class StructuralBackground:
     def intervene(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """``X | do(X_S = e_S)`` for any set S: edges into S are cut, S is clamped, the rest follows its mechanisms."""
         return self._simulated(self._checked(evidence, uniforms), uniforms)
+
+    def intervened(self) -> "StructuralInterventions":
+        """The features under ``do(X_S = e_S)`` instead of ``X_S = e_S``."""
+        from shap_asv.backgrounds.structural.interventions import StructuralInterventions
+
+        return StructuralInterventions(self)
 
     def check_ancestral(self, coalitions: np.ndarray) -> None:
         """Raise for the first of the coalitions (q, n) on which conditioning is not clamping."""
