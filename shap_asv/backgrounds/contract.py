@@ -325,6 +325,20 @@ def is_free(evidence: np.ndarray, free: Any) -> np.ndarray:
     return np.isnan(evidence) if free != free else evidence == free
 
 
+def paired_draws(background: DrawsGivenEvidence, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+    """One draw for each evidence row, by its own uniform numbers: (Q, n) and (Q, n_uniforms) -> rows (Q, n).
+
+    A background may have a faster way of its own, ``paired_draws``; the draws are the same.
+    """
+    own = getattr(background, "paired_draws", None)
+    if own is not None:
+        return np.asarray(own(evidence, uniforms))
+    rows = np.empty_like(evidence)
+    for q in range(len(evidence)):
+        rows[q] = background.draws(evidence[q : q + 1], uniforms[q : q + 1])[0, 0]
+    return rows
+
+
 def some_rows(background: Background) -> np.ndarray | None:
     """A few rows to try a model on: the background's own, else drawn; None where only the user has some."""
     if isinstance(background, Probed):

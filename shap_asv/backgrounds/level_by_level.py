@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shap_asv.backgrounds.contract import paired_draws
 from shap_asv.backgrounds.intervening import Intervening, with_shown, without
 from shap_asv.backgrounds.tables.evidence import checked_evidence, checked_uniforms
 
@@ -73,10 +74,9 @@ class LevelByLevel(Intervening):
                 self._fill(result, rows, columns, self.natural.draws(_only(reaching[rows], given), numbers))
             rows = np.flatnonzero(open_ & told_apart)
             if len(rows):
-                drawn = np.empty((len(rows), len(uniforms), len(self.features)))
-                for d in range(len(uniforms)):
-                    question = _only(result[rows, d], given)
-                    drawn[:, d] = self.natural.draws(question, numbers[d : d + 1])[:, 0]
+                question = _only(result[rows].reshape(-1, len(self.features)), given)
+                drawn = paired_draws(self.natural, question, np.tile(numbers, (len(rows), 1)))
+                drawn = drawn.reshape(len(rows), len(uniforms), -1)
                 self._fill(result, rows, columns, drawn)
             earlier = [*earlier, *columns]
         return with_shown(result, evidence, self.shown)

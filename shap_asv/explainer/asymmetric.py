@@ -21,6 +21,8 @@ from shap_asv.explainer import fitting
 from shap_asv.explainer.assembly import Arguments, arguments_of, assemble, assemble_for_rows, known_features
 from shap_asv.explainer.bootstrapping import Bootstrap, bootstrap_values
 from shap_asv.explainer.causality import edgeless_order
+from shap_asv.explainer.comparing import compare_methods
+from shap_asv.explainer.effects import Effects, measure_effects
 from shap_asv.explainer.execution import Execution, describe
 from shap_asv.explainer.meaning import check_values, levels_of
 from shap_asv.explainer.options import check_options, check_positive, check_whole, read_names, settings_of_call
@@ -163,6 +165,7 @@ class AsymmetricExplainer(shap.Explainer):
         super().__init__(model, settled.masker, link=link, linearize_link=linearize_link, **names_of)
         self._distribution: Distribution = kind_of(settled.masker).read(settled.masker, self.masker)
         self.values, self.silent = fitting.settled_values(values, self._distribution), silent
+        self._given = masker
         self._table = masker if settled.masker is not masker else None  # what was fitted; files do not keep it
         self.causal_graph = settled.causal_graph
         self.algorithm, self.seed, self.impossible, self.order_method = algorithm, seed, impossible, order_method
@@ -304,28 +307,20 @@ class AsymmetricExplainer(shap.Explainer):
         return execution.plan(self._settings(execution.problem, max_evals), n_rows)
 
     def symmetric(self) -> "AsymmetricExplainer":
-        """The same explainer without causal constraints: ordinary Shapley values under the same distribution."""
+        """The same explainer without causal constraints: ordinary Shapley values (or causal ones, with do)."""
         return self._symmetric_over(self.masker)
 
     def _symmetric_over(self, masker: Any) -> "AsymmetricExplainer":
-        arguments = {**self._constructor_arguments(), "masker": masker}
         features = list(self._known_execution().problem.background.features)
-        arguments.update(orders=None, weights=None, causal_graph=edgeless_order(features, levels_of(self.causal_graph)))
+        arguments = {**self._constructor_arguments(), "masker": masker, "orders": None, "weights": None}
+        arguments["causal_graph"] = edgeless_order(features, levels_of(self.causal_graph))
         if self._distribution.named or self._distribution.of_model:
             arguments["feature_names"] = features
         return type(self)(**arguments)
 
-    def compare(self, X: Any, **call: Any) -> Comparison:
-        """SHAP and ASV of X side by side: this explainer's values beside those of :meth:`symmetric`.
-
-        Where the background cannot condition on the sets that SHAP asks for, one that can is fitted to draws from it.
-        """
-        asv, problem = self(X, **call), self._known_execution().problem
-        silent = bool(call.get("silent"))
-        other = fitting.any_set_background(problem, self.model, self.model_output, self._entropy, silent)
-        side = self.symmetric() if other is None else self._symmetric_over(other)
-        words = {"SHAP": (other or problem.background).describe(), "ASV": problem.background.describe()}
-        return Comparison({"SHAP": side(X, **call), "ASV": asv}, self.causal_order, words)
+    def compare(self, X: Any, methods: Sequence[str] | None = None, **call: Any) -> Comparison:
+        """SHAP and ASV of X side by side, or other methods by name: see :func:`shap_asv.compare`."""
+        return compare_methods(self, X, methods, call)
 
     def bootstrap(self, X: Any, n: int = 20, data: Any = None, **call: Any) -> Bootstrap:
         """Standard errors that include the fit: n times, resample the table, fit it again, explain X again.
@@ -342,6 +337,10 @@ class AsymmetricExplainer(shap.Explainer):
         execution, encoded = self._execution_for(table), self.encoder is not None
         settings = self._settings(execution.problem)
         return measure_sensitivity(execution, table, settings, graphs, self.causal_graph, encoded, outputs, silent)
+
+    def effects(self, X: Any, outputs: Any = None, silent: bool = False) -> Effects:
+        """Direct and indirect parts of causal values: two Explanations (:mod:`shap_asv.explainer.effects`)."""
+        return measure_effects(self._execution_for(read_table(X)), self._settings, X, self.encoder, outputs, silent)
 
     @property
     def causal_order(self) -> Any:

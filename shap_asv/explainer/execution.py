@@ -57,7 +57,7 @@ class Execution:
         while True:
             plan = self.plan(settings, len(alike.distinct), len(rows))
             attributor = self._attributor(plan, settings)
-            attribution = self._run(attributor, alike, plan.backend.row_block, silent)
+            attribution = self.run(attributor, alike, plan.backend.row_block, silent)
             if tolerance is None or attribution.error is None:
                 break
             worst = float(attribution.error.max())
@@ -84,7 +84,7 @@ class Execution:
             attributor = plan.backend.alone(self.problem, settings)
         else:
             attributor = self._by_coalitions(plan, settings, singleton_columns(self.problem.n_features))
-        return self._run(attributor, alike, plan.backend.row_block, silent=True).phi
+        return self.run(attributor, alike, plan.backend.row_block, silent=True).phi
 
     def _must_intervene(self, rows: np.ndarray) -> bool:
         """Whether values are causal, computed as conditional, and some row cannot be conditioned on."""
@@ -104,7 +104,7 @@ class Execution:
         """``nu @ matrix`` (r, c, k) for the c columns of a matrix of weights, by the value method of the plan."""
         attributor = self._by_coalitions(plan, settings, columns)
         width = int(columns.matrix.shape[1])
-        return self._run(attributor, find_equal_rows(rows), plan.backend.row_block, silent, width).phi
+        return self.run(attributor, find_equal_rows(rows), plan.backend.row_block, silent, width).phi
 
     def _by_coalitions(self, plan: Plan, settings: Settings, columns: Columns) -> CoalitionwiseAttributor:
         """Single coalitions with the value method of the plan, which is ready already if rows were explained."""
@@ -128,7 +128,7 @@ class Execution:
                 self._ready = ((plan.backend.name, settings), plan.backend.prepare(self.problem, settings))
             return self._ready[1]
 
-    def _run(
+    def run(
         self, attributor: Attributor, alike: "EqualRows", row_block: int, silent: bool, width: int | None = None
     ) -> Attribution:
         """Blocks of distinct rows, each written to its rows as soon as it is there; ``width`` columns for each row."""

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from shap_asv.backgrounds.contract import paired_draws
 from shap_asv.backgrounds.tables.evidence import checked_evidence, checked_uniforms
 from shap_asv.errors import ArgumentError
 
@@ -102,3 +103,15 @@ class MixtureModel:
             if chosen.any():
                 result[:, chosen] = component.draws(evidence, uniforms[chosen, 1 : 1 + component.n_uniforms])
         return result
+
+    def paired_draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+        """One draw for each evidence row, by its own numbers: (Q, n) and (Q, n_uniforms) -> rows (Q, n)."""
+        evidence = checked_evidence(evidence, self.n_features)
+        uniforms = checked_uniforms(uniforms, self.n_uniforms)
+        picked = np.searchsorted(np.cumsum(self.shares)[:-1], uniforms[:, 0], side="right")
+        rows = np.empty_like(evidence)
+        for c, component in enumerate(self.components):
+            chosen = picked == c
+            if chosen.any():
+                rows[chosen] = paired_draws(component, evidence[chosen], uniforms[chosen, 1 : 1 + component.n_uniforms])
+        return rows
