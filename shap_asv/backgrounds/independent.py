@@ -70,10 +70,6 @@ class IndependentColumns:
     def labels(self, rows: np.ndarray) -> np.ndarray | None:
         return self.codec.labels(rows)
 
-    def cut_loose(self) -> "IndependentColumns":
-        """As it is: nothing ties the columns to one another."""
-        return self
-
     def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """Each free entry is the quantile of its column at its uniform number."""
         places = (uniforms * len(self._sorted)).astype(np.intp)

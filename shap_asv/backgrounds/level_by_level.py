@@ -10,11 +10,13 @@ All that is needed are draws given any set. What a later level is given differs 
 a question of its own: E D of them instead of E. (Gaussians have a closed form instead, ``gaussian/interventions.py``.)
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from shap_asv.backgrounds.contract import paired_draws
+from shap_asv.backgrounds.contract import LeveledInterventions, paired_draws
 from shap_asv.backgrounds.intervening import Intervening, with_shown, without
 from shap_asv.backgrounds.tables.evidence import checked_evidence, checked_uniforms
 
@@ -98,3 +100,10 @@ def _only(rows: np.ndarray, columns: list[int]) -> np.ndarray:
     kept = np.full_like(rows, np.nan)
     kept[:, columns] = rows[:, columns]
     return kept
+
+
+def by_levels(background: Any, levels: Sequence[Sequence[int]], confounded: Sequence[int]) -> Any:
+    """A background under interventions by levels: in its own closed form where it has one, else level by level."""
+    if isinstance(background, LeveledInterventions):
+        return background.intervened_by_levels(levels, confounded)
+    return LevelByLevel(background, tuple(map(tuple, levels)), tuple(confounded))

@@ -21,10 +21,9 @@ from shap_asv.backgrounds.contract import (
     CutLoose,
     DrawsGivenEvidence,
     KnowsInterventions,
-    LeveledInterventions,
     MaskedInputs,
 )
-from shap_asv.backgrounds.level_by_level import LevelByLevel
+from shap_asv.backgrounds.level_by_level import by_levels
 from shap_asv.errors import CausalGraphError, MethodNotApplicableError, UnknownMethodError
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.levels import Levels
@@ -83,20 +82,14 @@ def _causal(problem: Problem, causal_graph: Any) -> Problem:
             "confounded=[...]), or a background that knows causes: a Bayesian network, a linear Gaussian network or a "
             "StructuralModel (a table with a DAG over all of its columns makes one)"
         )
+    if not isinstance(background, DrawsGivenEvidence) or background.conditions_on != "any":
+        raise MethodNotApplicableError(
+            f"values='causal' by levels needs draws given any set of features, and the background "
+            f"({background.describe()}) has none; use a GaussianModel, CopulaModel or ConditionalTable, or pass the "
+            "table itself"
+        )
     positions, confounded = _named(levels, background.features).among(background.features)
-    return replace(problem, values="causal", background=_by_levels(background, positions, confounded))
-
-
-def _by_levels(background: Background, levels: tuple[tuple[int, ...], ...], confounded: tuple[int, ...]) -> Background:
-    if isinstance(background, LeveledInterventions):
-        return background.intervened_by_levels(levels, confounded)
-    if isinstance(background, DrawsGivenEvidence) and background.conditions_on == "any":
-        return LevelByLevel(background, levels, confounded)
-    raise MethodNotApplicableError(
-        f"values='causal' by levels needs draws given any set of features, and the background "
-        f"({background.describe()}) has none; use a GaussianModel, CopulaModel or ConditionalTable, or pass the table "
-        "itself"
-    )
+    return replace(problem, values="causal", background=by_levels(background, positions, confounded))
 
 
 def levels_of(causal_graph: Any) -> Levels | None:

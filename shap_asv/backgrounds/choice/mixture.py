@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shap_asv.backgrounds.contract import paired_draws
+from shap_asv.backgrounds.level_by_level import by_levels
 from shap_asv.backgrounds.tables.evidence import checked_evidence, checked_uniforms
 from shap_asv.errors import ArgumentError
 
@@ -104,14 +104,10 @@ class MixtureModel:
                 result[:, chosen] = component.draws(evidence, uniforms[chosen, 1 : 1 + component.n_uniforms])
         return result
 
-    def paired_draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-        """One draw for each evidence row, by its own numbers: (Q, n) and (Q, n_uniforms) -> rows (Q, n)."""
-        evidence = checked_evidence(evidence, self.n_features)
-        uniforms = checked_uniforms(uniforms, self.n_uniforms)
-        picked = np.searchsorted(np.cumsum(self.shares)[:-1], uniforms[:, 0], side="right")
-        rows = np.empty_like(evidence)
-        for c, component in enumerate(self.components):
-            chosen = picked == c
-            if chosen.any():
-                rows[chosen] = paired_draws(component, evidence[chosen], uniforms[chosen, 1 : 1 + component.n_uniforms])
-        return rows
+    def intervened_by_levels(self, levels: Sequence[Sequence[int]], confounded: Sequence[int]) -> "MixtureModel":
+        """Each component under ``do(X_S = e_S)`` by levels, with the same shares."""
+        return MixtureModel([by_levels(part, levels, confounded) for part in self.components], list(self.shares))
+
+    def showing(self, feature: int) -> "MixtureModel":
+        """Components under interventions where evidence about ``feature`` is shown to the model alone."""
+        return MixtureModel([part.showing(feature) for part in self.components], list(self.shares))
