@@ -7,6 +7,7 @@ from benchmarks.accuracy import ACCURACY
 from benchmarks.beyond import BEYOND
 from benchmarks.classes import CLASSES
 from benchmarks.experiment import Experiment
+from benchmarks.levels import LEVELS
 from benchmarks.mean_prediction import MEAN_PREDICTION
 from benchmarks.orders import ORDERS
 from benchmarks.peers.comparison import PEERS
@@ -25,6 +26,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ORDERS,
     MONTE_CARLO,
     TABLES,
+    LEVELS,
     BEYOND,
     TREES_ALONE,
     PEERS,

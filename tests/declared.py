@@ -108,8 +108,7 @@ def possible_rows(background, n, seed=0):
 def as_table(background, rows):
     """The rows as a user would hand them in: a DataFrame of labels where there are states, else of model inputs."""
     if isinstance(background, FiniteStates):
-        labels = [np.array(states, dtype=object)[rows[:, v]] for v, states in enumerate(background.states)]
-        return pd.DataFrame(dict(zip(background.features, labels, strict=True))).infer_objects()
+        return pd.DataFrame(background.labels(rows), columns=list(background.features)).infer_objects()
     table = background.inputs(rows)
     return table if hasattr(table, "columns") else pd.DataFrame(table, columns=list(background.features))
 

@@ -10,6 +10,7 @@ from functools import lru_cache
 from shap_asv.backends.contract import Problem
 from shap_asv.backgrounds.contract import Background
 from shap_asv.orders import CausalOrder
+from shap_asv.orders.players import Players
 from shap_asv.orders.uncertain import GraphMixture
 
 
@@ -24,7 +25,7 @@ def ancestral_obstacle(problem: Problem) -> str | None:
         return "the background has no graph"
     if problem.order is None:
         return _given_obstacle(problem)
-    return _order_obstacle(problem.background, problem.order)
+    return _order_obstacle(problem.background, problem.order, problem.players)
 
 
 def conditioning_obstacle(problem: Problem) -> str | None:
@@ -41,10 +42,10 @@ def conditioning_obstacle(problem: Problem) -> str | None:
 
 
 @lru_cache(maxsize=2)
-def _order_obstacle(background: Background, order: CausalOrder | GraphMixture) -> str | None:
+def _order_obstacle(background: Background, order: CausalOrder | GraphMixture, players: Players | None) -> str | None:
     assert background.graph is not None
     place = {name: i for i, name in enumerate(background.features)}
-    before = order.ancestor_matrix
+    before = order.ancestor_matrix if players is None else players.precedence(order)
     # parents are enough: precedence is transitive
     for name, i in place.items():
         for cause in background.graph.predecessors(name):
@@ -61,6 +62,8 @@ def _given_obstacle(problem: Problem) -> str | None:
     assert graph is not None
     assert orders is not None
     position = orders.argsort(axis=1)
+    if problem.players is not None:
+        position = position[:, problem.players.of_feature]  # members of a group come at once
     place = {name: i for i, name in enumerate(features)}
     for name, i in place.items():
         for cause in graph.predecessors(name):

@@ -19,6 +19,7 @@ from shap_asv.backends.pace import Report, keep_silent
 from shap_asv.backgrounds.contract import TERMS, Background, Capability
 from shap_asv.models.contract import PRODUCTS, Form, Predictor
 from shap_asv.orders import CausalOrder
+from shap_asv.orders.players import Players
 from shap_asv.orders.uncertain import GraphMixture
 from shap_asv.values.contract import ValueMethod, ValueOptions
 
@@ -42,6 +43,8 @@ class Problem:
     apart : Background or None
         Causal values that are computed as conditional ones, because they are the same on every coalition that the order
         asks for: the background under interventions, for whoever asks for other coalitions.
+    players : Players or None
+        Groups of features that move together; the order, and explicit orders, are then of groups.
     """
 
     background: Background
@@ -51,6 +54,7 @@ class Problem:
     given_weights: np.ndarray | None = None
     link: Callable[[np.ndarray], np.ndarray] | None = None
     linearize_link: bool = True
+    players: Players | None = None
     values: str = "conditional"
     apart: Background | None = None
 
@@ -65,6 +69,20 @@ class Problem:
     @property
     def n_features(self) -> int:
         return len(self.background.features)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The players: groups where there are any, else the features."""
+        return tuple(self.background.features) if self.players is None else self.players.names
+
+    @property
+    def n_players(self) -> int:
+        return len(self.names)
+
+    @property
+    def groups(self) -> Players | None:
+        """The players where a group has several members; None where players are features, whatever their names."""
+        return None if self.players is None or self.players.all_single else self.players
 
 
 @dataclass(frozen=True)
@@ -115,6 +133,11 @@ class Estimate:
     memory: int = 0
 
 
+def no_kernels(problem: Problem, settings: Settings, estimate: Estimate) -> tuple[str, ...]:
+    """Nothing is compiled."""
+    return ()
+
+
 @dataclass(frozen=True)
 class Backend:
     """A row of the table of backends.
@@ -124,7 +147,8 @@ class Backend:
     None where they are never written down. ``row_block`` is how many distinct rows are explained at a time: it bounds
     the memory, and is fixed so that results do not depend on how many processes share the work. ``needs`` and
     ``reads`` say what the backend asks of a background and of a model. ``alone`` gives, where the values are never
-    written down, the attributor of ``nu({i}) - nu({})`` in place of a value method's.
+    written down, the attributor of ``nu({i}) - nu({})`` in place of a value method's. ``kernels`` names the compiled
+    functions, ``"module:function"``, that are called from Python: the plan looks whether they are on disk.
     """
 
     name: str
@@ -138,6 +162,7 @@ class Backend:
     needs: Capability = TERMS
     reads: Form = PRODUCTS
     alone: Callable[[Problem, Settings], Attributor] | None = field(default=None, repr=False)
+    kernels: Callable[[Problem, Settings, Estimate], tuple[str, ...]] = field(default=no_kernels, repr=False)
 
     @property
     def samples_values(self) -> bool:

@@ -25,6 +25,7 @@ from shap_asv.backends.relaxed import RelaxingAttributor
 from shap_asv.backends.weight_columns import Columns, contract
 from shap_asv.backends.workload import (
     BYTES_PER_ORDER,
+    background_kernels,
     count_ideals,
     count_sampled,
     ideal_columns,
@@ -187,7 +188,7 @@ def termwise_backend(sampled: bool) -> Backend:
         touched = np.unique(products.terms != 0, axis=0)
         # closed under network ancestors, coalitions fall into as many classes as a closure has ideals; else into more
         clamped = problem.order is not None and is_ancestral(problem)
-        if clamped:
+        if clamped and problem.groups is None:
             assert problem.order is not None
             classes = int(estimate_entries(background, problem.order, products, coalitions)[1])
         else:
@@ -226,4 +227,5 @@ def termwise_backend(sampled: bool) -> Backend:
         estimate,
         prepare,
         ROW_BLOCK if sampled else TERM_ROW_BLOCK,
+        kernels=background_kernels,
     )

@@ -159,6 +159,36 @@ class FiniteStates(Protocol):
     def size(self) -> int: ...
 
 
+@dataclass(frozen=True, eq=False)
+class StateValues:
+    """What a model is shown for each state of each feature.
+
+    Attributes
+    ----------
+    arrays : tuple of 1-D arrays (card(v),)
+        Numpy or pandas arrays of the types that the model was fitted with.
+    keys : tuple or None
+        Labels of the columns of a DataFrame; None where models take plain arrays.
+    """
+
+    arrays: tuple[Any, ...]
+    keys: tuple[Hashable, ...] | None
+
+
+@runtime_checkable
+class StandsForValues(FiniteStates, Protocol):
+    """States that stand for values of a table, some for several: rows are handed over as they are in the table."""
+
+    @property
+    def values(self) -> StateValues | None:
+        """None where states are only names."""
+        ...
+
+    def as_given(self, table: Any) -> tuple[Any, np.ndarray, np.ndarray | None] | None:
+        """Rows of a table before they became states: model inputs, numbers (r, n) and labels to be shown."""
+        ...
+
+
 @runtime_checkable
 class Terms(Background, FiniteStates, Protocol):
     """Expectations of sums of products of one-feature functions; a network stands behind them."""
@@ -285,6 +315,15 @@ class Coding(Protocol):
     def code(self, table: Any) -> np.ndarray: ...
 
     def decode(self, numbers: np.ndarray) -> Any: ...
+
+
+@runtime_checkable
+class OrderedStates(Background, Protocol):
+    """A background whose codes are not in the order that a plot should show them in."""
+
+    def positions(self, rows: np.ndarray) -> np.ndarray:
+        """Rows (r, n) -> where each entry stands among the states of its feature, low to high, float (r, n)."""
+        ...
 
 
 @runtime_checkable

@@ -1,4 +1,4 @@
-"""Backgrounds that users make themselves, and hand in: Gaussians, copulas, donors, structural models.
+"""Backgrounds that users make themselves, and hand in: Gaussians, mixtures, structural models.
 
 Each knows its variables by name, and can be narrowed to the features that a model looks at.
 """
@@ -8,8 +8,6 @@ from functools import partial
 from typing import Any
 
 from shap_asv.backgrounds.choice.mixture import MixtureModel
-from shap_asv.backgrounds.donors.conditional_table import ConditionalTable
-from shap_asv.backgrounds.gaussian.copula import CopulaModel
 from shap_asv.backgrounds.gaussian.model import GaussianModel
 from shap_asv.backgrounds.gaussian.networks import is_linear_gaussian
 from shap_asv.backgrounds.matrix import numbered_features
@@ -43,19 +41,6 @@ def _renamed(model: GaussianModel, features: Sequence[str], impossible: str) -> 
     return GaussianModel(model.mean, model.covariance, tuple(features), impossible=impossible)
 
 
-def is_copula(thing: Any) -> bool:
-    return isinstance(thing, CopulaModel)
-
-
-def is_donors(thing: Any) -> bool:
-    return isinstance(thing, ConditionalTable)
-
-
-def read_fitted_table(given: CopulaModel | ConditionalTable, masker: Any) -> NamedDistribution:
-    words = ("a column of the table", "its columns are")
-    return NamedDistribution(given.features, given.only, words, given, features_by_default=given.features)
-
-
 def is_mixture(thing: Any) -> bool:
     return isinstance(thing, MixtureModel)
 
@@ -73,11 +58,15 @@ def _narrowed(model: MixtureModel, features: Sequence[str], impossible: str) -> 
 
 
 def is_structural(thing: Any) -> bool:
-    return isinstance(thing, StructuralModel)
+    """A model, or one that is seen through some of its nodes already."""
+    return isinstance(thing, (StructuralModel, StructuralBackground))
 
 
-def read_structural(given: StructuralModel, masker: Any) -> NamedDistribution:
+def read_structural(given: StructuralModel | StructuralBackground, masker: Any) -> NamedDistribution:
     """Nodes that are not features are latent: which ones are, the model or X says."""
+    if isinstance(given, StructuralBackground):
+        words = ("a feature of the structural model", "its features are")
+        return NamedDistribution(given.features, given.only, words, given, features_by_default=given.features)
     words = ("a node of the structural model", "its nodes are")
     return NamedDistribution(given.nodes, partial(_structural, given), words, given)
 

@@ -14,7 +14,7 @@ from shap_asv.explainer import fitting
 from shap_asv.explainer.rows import read_table
 
 if TYPE_CHECKING:
-    from shap_asv.explainer.asymmetric import AsymmetricExplainer
+    from shap_asv.explainer.questions import Questions
 
 _CALL = ("max_evals", "main_effects", "error_bounds", "batch_size", "outputs", "silent")
 #: Name -> (whether all orders count, what nu(S) means; None for what the explainer is for).
@@ -78,13 +78,11 @@ def compare(
     return AsymmetricExplainer(model, masker, causal_graph, **options).compare(X, methods=methods, **call)
 
 
-def compare_methods(
-    explainer: "AsymmetricExplainer", X: Any, methods: Sequence[str] | None, call: dict[str, Any]
-) -> Comparison:
+def compare_methods(explainer: "Questions", X: Any, methods: Sequence[str] | None, call: dict[str, Any]) -> Comparison:
     """X by each of the methods; the explainer itself is used for those that it is."""
     own = explainer(X, **call)  # the features are known afterwards, and what is wrong with X is said once
     asked = _read_methods(methods, explainer)
-    explanations, words = {}, {}
+    explanations, words, plans = {}, {}, {}
     by_values = {explainer.values: explainer}
     for name in asked:
         symmetric, values = METHODS[name]
@@ -96,10 +94,11 @@ def compare_methods(
         other = _symmetric(base, X, call) if symmetric else base
         explanations[name] = own if other is explainer else other(X, **call)
         words[name] = other._known_execution().problem.background.describe()
-    return Comparison(explanations, explainer.causal_order, words)
+        plans[name] = str(other._known_execution().last_plan)
+    return Comparison(explanations, explainer.causal_order, words, plans)
 
 
-def _read_methods(methods: Any, explainer: "AsymmetricExplainer") -> list[str]:
+def _read_methods(methods: Any, explainer: "Questions") -> list[str]:
     if methods is None:
         word = "" if _is_natural(explainer) else f"{explainer.values} "
         return [f"{word}SHAP", f"{word}ASV"]
@@ -123,13 +122,13 @@ def _listed() -> str:
     return ", ".join(map(repr, METHODS))
 
 
-def _is_natural(explainer: "AsymmetricExplainer") -> bool:
+def _is_natural(explainer: "Questions") -> bool:
     """Whether nu(S) means what the background is for: conditional, or marginal over background rows."""
     background = explainer._known_execution().problem.background
     return explainer.values in ("auto", "conditional") or isinstance(background, MaskedInputs)
 
 
-def _with_values(explainer: "AsymmetricExplainer", values: str) -> "AsymmetricExplainer":
+def _with_values(explainer: "Questions", values: str) -> "Questions":
     """The same model, graph and background where nu(S) means something else."""
     arguments = {**explainer._constructor_arguments(), "values": values, "seed": explainer._entropy}
     known = explainer._known_execution().problem.background
@@ -141,7 +140,7 @@ def _with_values(explainer: "AsymmetricExplainer", values: str) -> "AsymmetricEx
     return type(explainer)(**arguments)
 
 
-def _symmetric(explainer: "AsymmetricExplainer", X: Any, call: dict[str, Any]) -> "AsymmetricExplainer":
+def _symmetric(explainer: "Questions", X: Any, call: dict[str, Any]) -> "Questions":
     """All orders; over a background of its own where that of the explainer cannot condition on what they ask for."""
     if explainer.values == "causal":
         return explainer.symmetric()

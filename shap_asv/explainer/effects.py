@@ -22,9 +22,10 @@ from shap_asv.backends.coalitionwise import CoalitionwiseAttributor
 from shap_asv.backends.contract import Attribution, Problem, Settings
 from shap_asv.backends.weight_columns import Columns
 from shap_asv.backends.workload import ideal_columns, order_columns
-from shap_asv.backgrounds.contract import Showing
+from shap_asv.backgrounds.contract import Background, Showing
 from shap_asv.errors import MethodNotApplicableError
 from shap_asv.explainer.execution import Execution, find_equal_rows
+from shap_asv.explainer.players import show_groups
 from shap_asv.explainer.rows import display_names, fit_rows, read_table, shown_rows
 from shap_asv.explainer.selection import select_outputs
 from shap_asv.explanation import build_explanation
@@ -44,11 +45,13 @@ class Effects(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class EffectColumns(Columns):
-    """Weights over (set, shown feature): ``coalitions`` bool (m, 2n), a set and which of its members is only shown."""
+    """Weights over (set, shown player): ``coalitions`` bool (m, n + p), a set of features and who of its p players is
+    only shown.
+    """
 
     @property
     def n_features(self) -> int:
-        return int(self.coalitions.shape[1]) // 2
+        return int(self.coalitions.shape[1]) - self.n_players
 
 
 class ShownValues:
@@ -59,7 +62,7 @@ class ShownValues:
     plain : Values
         Nobody is only shown.
     shown : list of Values
-        Feature i is.
+        Player i is.
     """
 
     def __init__(self, plain: Values, shown: list[Values]) -> None:
@@ -71,7 +74,7 @@ class ShownValues:
             self.widening = getattr(plain, "widening", 1.0)
 
     def values(self, coalitions: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """bool (m, 2n), or (m, n) where nobody is only shown, and rows (r, n) -> float64 (r, m, k)."""
+        """bool (m, n + p), or (m, n) where nobody is only shown, and rows (r, n) -> float64 (r, m, k)."""
         result = np.empty((len(rows), len(coalitions), self.n_outputs))
         for values, which in self._parts(coalitions, rows.shape[1]):
             result[:, which] = values.values(coalitions[which, : rows.shape[1]], rows)
@@ -91,17 +94,17 @@ class ShownValues:
         return [(values, which) for values, which in parts if len(which)]
 
 
-def effect_columns(columns: Columns) -> EffectColumns:
-    """Weights of direct effects from those of the values. O(entries)."""
-    n = columns.n_features
+def effect_columns(columns: Columns, first_member: np.ndarray) -> EffectColumns:
+    """Weights of direct effects from those of the values; ``first_member`` (p,) is a feature of each player."""
+    n, p = columns.n_features, columns.n_players
     entries = columns.matrix.tocoo()
-    feature = entries.col % n
-    inside = columns.coalitions[entries.row, feature]
-    keys = entries.row * np.int64(n + 1) + np.where(inside, feature + 1, 0)
+    player = entries.col % p
+    inside = columns.coalitions[entries.row, first_member[player]]
+    keys = entries.row * np.int64(p + 1) + np.where(inside, player + 1, 0)
     distinct, row = np.unique(keys, return_inverse=True)
-    coalitions = np.zeros((len(distinct), 2 * n), dtype=bool)
-    coalitions[:, :n] = columns.coalitions[distinct // (n + 1)]
-    shown = distinct % (n + 1)
+    coalitions = np.zeros((len(distinct), n + p), dtype=bool)
+    coalitions[:, :n] = columns.coalitions[distinct // (p + 1)]
+    shown = distinct % (p + 1)
     with_one = np.flatnonzero(shown)
     coalitions[with_one, n + shown[with_one] - 1] = True
     matrix = sp.csr_array(
@@ -144,10 +147,8 @@ def measure_effects(
     )
 
     def explanation(phi: Any, own_error: Any) -> Any:
-        shown = shown_rows(problem, rows)
-        return build_explanation(
-            phi, arrays[2], *shown, display_names(problem, table), names, own_error, None, single, 0.0
-        )
+        shown = show_groups(problem, *shown_rows(problem, rows, table), display_names(problem, table))
+        return build_explanation(phi, arrays[2], *shown, names, own_error, None, single, 0.0)
 
     return Effects(explanation(arrays[0], arrays[3]), explanation(arrays[1], arrays[4]))
 
@@ -164,8 +165,18 @@ def _direct(execution: Execution, problem: Problem, rows: np.ndarray, settings: 
         m for m in VALUE_METHODS if m.obstacle(problem.background, problem.predictor) is None
     )
     options = settings.value_options(problem)
-    assert isinstance(problem.background, Showing)
-    shown = [method.build(problem.background.showing(i), problem.predictor, options) for i in range(problem.n_features)]
+    of_feature = np.arange(problem.n_features) if problem.players is None else problem.players.of_feature
+    members = [np.flatnonzero(of_feature == i) for i in range(problem.n_players)]
+    shown = [method.build(_showing(problem.background, them), problem.predictor, options) for them in members]
+    weights = effect_columns(columns, np.array([them[0] for them in members]))
     values = ShownValues(method.build(problem.background, problem.predictor, options), shown)
-    attributor = CoalitionwiseAttributor(values, effect_columns(columns), problem.link)
+    attributor = CoalitionwiseAttributor(values, weights, problem.link)
     return own.run(attributor, alike, plan.backend.row_block, silent)
+
+
+def _showing(background: Background, members: np.ndarray) -> Background:
+    """The background where evidence about these features is shown to the model alone."""
+    for feature in members.tolist():
+        assert isinstance(background, Showing)
+        background = background.showing(feature)
+    return background

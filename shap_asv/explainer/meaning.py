@@ -10,9 +10,10 @@ On a coalition that holds, with each member, all of its causes, and none of them
 the same. Where an order asks for such coalitions only, they are computed as conditional, and the plan says so.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from shap_asv.backends.conditioning import is_ancestral
 from shap_asv.backends.contract import Problem
@@ -88,7 +89,7 @@ def _causal(problem: Problem, causal_graph: Any) -> Problem:
             f"({background.describe()}) has none; use a GaussianModel, CopulaModel or ConditionalTable, or pass the "
             "table itself"
         )
-    positions, confounded = _named(levels, background.features).among(background.features)
+    positions, confounded = _of_features(levels, problem).among(background.features)
     return replace(problem, values="causal", background=by_levels(background, positions, confounded))
 
 
@@ -97,11 +98,22 @@ def levels_of(causal_graph: Any) -> Levels | None:
     return causal_graph.levels if isinstance(causal_graph, CausalOrder) else None
 
 
-def _named(levels: Levels, features: Sequence[str]) -> Levels:
-    """Levels in the names of the features; numbers are positions where no feature is called so."""
-    if {str(name) for level in levels.names for name in level} >= set(features):
-        return levels.renamed(str)
-    return levels.renamed(lambda name: features[name] if isinstance(name, int) and name < len(features) else str(name))
+def _of_features(levels: Levels, problem: Problem) -> Levels:
+    """Levels in the names of the features: groups by their members, numbers as positions where nothing is called so."""
+    features, players = problem.background.features, problem.players
+    members: dict[str, tuple[str, ...]] = {name: (name,) for name in features}
+    if players is not None:
+        for i, name in enumerate(players.names):
+            members[name] = tuple(features[v] for v in np.flatnonzero(players.of_feature == i))
+
+    def named(name: Any) -> tuple[str, ...]:
+        if str(name) not in members and isinstance(name, int) and 0 <= name < len(features):
+            return (features[name],)
+        return members.get(str(name), (str(name),))
+
+    return Levels(
+        tuple(tuple(one for name in level for one in named(name)) for level in levels.names), levels.confounded
+    )
 
 
 def _cut_loose(background: Background) -> Background:

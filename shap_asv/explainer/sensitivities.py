@@ -95,6 +95,10 @@ def measure_sensitivity(
         The graphs have more ideals together than ``ideal_limit``, or than fit into ``budget``.
     """
     problem = execution.problem.for_any_coalition()
+    if problem.groups is not None:
+        raise MethodNotApplicableError(
+            "sensitivity compares graphs between features, and this explainer has groups=; make one without groups"
+        )
     rows = fit_rows(problem, table, encoded)
     if isinstance(graphs, str):
         candidates = _one_change(problem, graphs, given_graph)

@@ -15,6 +15,7 @@ import numpy as np
 
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.lattice import build_lattice
+from shap_asv.orders.players import Players
 from shap_asv.orders.weights import check_order_weights, check_orders
 
 LEVELS, FOREST, LATTICE, ORDERS = range(4)
@@ -104,6 +105,41 @@ def order_by_precedence(order: CausalOrder, ideal_limit: int | None = None, kind
         edge_start=starts.astype(np.int64),
         edge_source=lattice.edge_source[by_feature],
         edge_weight=lattice.edge_weights[by_feature],
+    )
+
+
+def order_by_groups(order: CausalOrder, players: Players, ideal_limit: int | None = None) -> Ordering:
+    """The kernels' form of an order of groups: a lattice in which the members of a group follow one another.
+
+    A step ``S -> S + group`` of the groups' lattice becomes as many steps as the group has members, each with the
+    step's weight; what they add up to is the value of the group (:meth:`Players.add_up`).
+    """
+    lattice = build_lattice(order, ideal_limit)
+    ideals = players.expand(lattice.members())
+    sets, source, feature, weight = [ideals], [], [], []
+    count = len(ideals)
+    for player in range(len(players)):
+        edges = np.flatnonzero(lattice.edge_feature == player)
+        here = lattice.edge_source[edges].astype(np.int64)
+        for place, member in enumerate(players.members(player)):
+            if place:
+                inside = ideals[lattice.edge_source[edges]]
+                inside[:, players.members(player)[:place]] = True
+                sets.append(inside)
+                here = count + np.arange(len(edges))
+                count += len(edges)
+            source.append(here)
+            feature.append(np.full(len(edges), member))
+            weight.append(lattice.edge_weights[edges])
+    by_feature = np.argsort(np.concatenate(feature), kind="stable")
+    n = len(players.of_feature)
+    return _ordering(
+        LATTICE,
+        n,
+        member=np.ascontiguousarray(np.concatenate(sets).T).astype(np.uint8),
+        edge_start=np.searchsorted(np.concatenate(feature)[by_feature], np.arange(n + 1)).astype(np.int64),
+        edge_source=np.concatenate(source)[by_feature].astype(np.int32),
+        edge_weight=np.concatenate(weight)[by_feature],
     )
 
 

@@ -1,28 +1,29 @@
 """The background distribution of discrete features: a Bayesian network, conditioned on anything.
 
-:class:`DiscreteBackground` is what the rest of the house sees of probability. It joins the parts of this room: labels
-to codes (``encoding``), the elimination plan of the network (``elimination``), evidence compiled into conditionals
+:class:`DiscreteBackground` is what the rest of the house sees of probability. It joins the parts of this room: tables
+to codes (``border``), the elimination plan of the network (``elimination``), evidence compiled into conditionals
 (``circuit``), terms run through them (``terms``), draws (``sampling``) and what to do with impossible evidence
 (``impossible``).
 """
 
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import networkx as nx
 import numpy as np
 
-from shap_asv.backgrounds.contract import Conditions
+from shap_asv.backgrounds.contract import Conditions, StateValues
 from shap_asv.backgrounds.discrete import questions
-from shap_asv.backgrounds.discrete.encoding import decode_codes, encode_rows
+from shap_asv.backgrounds.discrete.border import Border, LabelBorder
 from shap_asv.backgrounds.discrete.impossible import minimal_contradiction, relax_evidence, relaxed_expectations
-from shap_asv.backgrounds.discrete.inference.engine import Inference
+from shap_asv.backgrounds.discrete.inference.engine import KERNELS, Inference
 from shap_asv.backgrounds.discrete.inference.requisite import RequisiteEvidence
 from shap_asv.backgrounds.discrete.joint import feature_factors, feature_joint, joint_given, largest_product, rough
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.discrete.validation import checked_network
+from shap_asv.backgrounds.state_order import ranks
 from shap_asv.errors import ImpossibleEvidenceError, ShapAsvError, UnknownFeatureError, UnknownMethodError
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class DiscreteBackground:
         that names a minimal set of contradictory values. ``"relax"``: values that contradict those before them (in the
         topological order of the network) are not conditioned on; the model still sees them, so that ``nu(all features)
         = M(row)`` and efficiency stay exact.
+    border : callable (features) -> Border, optional
+        How tables become codes; by default they hold the labels of the states.
 
     Examples
     --------
@@ -68,7 +71,11 @@ class DiscreteBackground:
     """
 
     def __init__(
-        self, network: DiscreteNetwork, features: Sequence[str] | None = None, impossible: str = "raise"
+        self,
+        network: DiscreteNetwork,
+        features: Sequence[str] | None = None,
+        impossible: str = "raise",
+        border: Callable[[Sequence[str]], Border] | None = None,
     ) -> None:
         if impossible not in ("raise", "relax"):
             raise UnknownMethodError(f"impossible={impossible!r} is not known; use 'raise' or 'relax'")
@@ -88,6 +95,7 @@ class DiscreteBackground:
             raise UnknownFeatureError("no features are left; name at least one node of the network")
         self.nodes: np.ndarray = np.array([position[name] for name in self.features], dtype=np.intp)
         self.latent: tuple[str, ...] = tuple(name for name in self.network.names if name not in set(self.features))
+        self.border = LabelBorder(self.features, self.states, self.latent) if border is None else border(self.features)
 
     # --- what there is ----------------------------------------------------------------------------------------
 
@@ -97,7 +105,6 @@ class DiscreteBackground:
 
     @property
     def n_nodes(self) -> int:
-        """Nodes of the network, latent ones included."""
         return self.network.n_nodes
 
     @cached_property
@@ -111,7 +118,6 @@ class DiscreteBackground:
 
     @property
     def size(self) -> int:
-        """Number of joint states of the features, exactly."""
         return math.prod(self.cardinalities)
 
     @cached_property
@@ -123,6 +129,7 @@ class DiscreteBackground:
     # --- the border --------------------------------------------------------------------------------------------
 
     conditions_on: ClassVar[Conditions] = "any"
+    kernels: ClassVar[tuple[str, ...]] = KERNELS
 
     @property
     def n_uniforms(self) -> int:
@@ -138,14 +145,8 @@ class DiscreteBackground:
         """-1, in the smallest type that holds the codes: there are millions of them."""
         return (np.int16 if max(self.cardinalities) < 1 << 15 else np.int32)(-1)
 
-    #: What :meth:`describe` says where it is not a network that is conditioned on.
-    words: str | None = None
-
     def describe(self) -> str:
-        if self.words is not None:
-            return self.words
-        latent = f", latent: {', '.join(self.latent)}" if self.latent else ""
-        return f"conditional on a Bayesian network of {self.n_nodes} nodes{latent}"
+        return self.border.describe(self.network.names, self.latent)
 
     def read(self, table: Any) -> np.ndarray:
         """State codes int32 (r, n) of rows of labels: a DataFrame (columns by name, any order), a Series, or an array
@@ -153,7 +154,7 @@ class DiscreteBackground:
 
         A column too many, too few or without a value is a RowsError, a value that is not a state an UnknownStateError.
         """
-        return encode_rows(table, self.features, self.states, self.latent)
+        return self.border.read(table)
 
     def check(self, rows: np.ndarray) -> None:
         """Raise if a row (r, n) has probability 0, naming the row and a minimal set of contradictory values.
@@ -168,13 +169,26 @@ class DiscreteBackground:
             first = int(failing[0])
             raise ImpossibleEvidenceError(self._contradiction(rows[first], f"row {first}", len(failing)))
 
-    def inputs(self, rows: np.ndarray) -> np.ndarray:
-        """Codes: a model of states is read together with its states."""
-        return rows
+    def inputs(self, rows: np.ndarray) -> Any:
+        """Codes, as a model of states is read together with its states; or the values that states stand for."""
+        return self.border.inputs(rows)
 
     def labels(self, rows: np.ndarray) -> np.ndarray:
-        """Labels of codes (..., n), as an object array of the same shape."""
-        return decode_codes(rows, self.states)
+        """Labels of codes (..., n), as an object array of the same shape; or the values that states stand for."""
+        return self.border.labels(rows)
+
+    @property
+    def values(self) -> StateValues | None:
+        """The values that states stand for; None where they are labels."""
+        return self.border.values
+
+    def as_given(self, table: Any) -> tuple[Any, np.ndarray, np.ndarray | None] | None:
+        """Rows of a table before they became states; None where they are labels of states."""
+        return self.border.as_given(table)
+
+    def positions(self, rows: np.ndarray) -> np.ndarray:
+        """Where each code (..., n) stands among the states of its feature, low to high, as floats."""
+        return np.stack([ranks(states)[rows[..., v]] for v, states in enumerate(self.states)], axis=-1)
 
     def probe(self) -> np.ndarray:
         """Every state of every feature once; such rows need not be possible."""
@@ -331,10 +345,8 @@ class DiscreteBackground:
         return DiscreteInterventions(self)
 
     def cut_loose(self) -> "DiscreteBackground":
-        """The features with their own distributions, independent of one another."""
-        from shap_asv.backgrounds.discrete.interventions import cut_loose
-
-        return cut_loose(self)
+        """The features, independent of one another."""
+        return self.intervened().cut_loose()
 
     # --- impossible evidence ----------------------------------------------------------------------------------
 
@@ -378,22 +390,11 @@ class DiscreteBackground:
     def checked_terms(
         self, vectors: Sequence[np.ndarray], terms: np.ndarray
     ) -> tuple[list[np.ndarray | None], np.ndarray]:
-        """Vectors per node (None where no term looks) and terms (T, nodes)."""
-        tables, used = questions.checked_terms(vectors, terms, self.features, self.cardinalities)
-        by_node: list[np.ndarray | None] = [None] * self.n_nodes
-        node_terms = np.zeros((len(used), self.n_nodes), dtype=np.int64)
-        for node, table, column in zip(self.nodes, tables, used.T, strict=True):
-            by_node[node] = table
-            node_terms[:, node] = column
-        return by_node, node_terms
+        checked = questions.checked_terms(vectors, terms, self.features, self.cardinalities)
+        return questions.terms_on_nodes(*checked, self.nodes, self.n_nodes)
 
     def on_nodes(self, evidence: np.ndarray) -> np.ndarray:
-        """Evidence (E, n) per node: (nodes, E), -1 on latent nodes."""
-        codes = np.full((self.n_nodes, len(evidence)), -1, dtype=self.free.dtype)
-        if len(evidence):
-            for v in np.flatnonzero(evidence.max(axis=0) >= 0):
-                codes[self.nodes[v]] = evidence[:, v]
-        return codes
+        return questions.evidence_on_nodes(evidence, self.nodes, self.n_nodes, self.free)
 
     def _log_probability(self, evidence: np.ndarray) -> np.ndarray:
         return self._inference.log_probability(self.on_nodes(evidence))

@@ -13,6 +13,9 @@ import numpy as np
 
 from shap_asv.errors import RowsError, UnknownStateError
 
+#: Rows up to which cells are looked up one by one; pandas is for more.
+FEW_ROWS = 16
+
 
 def encode_rows(
     rows: Any, features: Sequence[str], states: Sequence[Sequence[Hashable]], latent: Sequence[str]
@@ -90,10 +93,17 @@ def _frame_columns(frame: Any, features: Sequence[str], latent: Sequence[str]) -
         raise RowsError(
             f"surplus column(s): {', '.join(surplus)}{hint}; the features are {', '.join(features)}. Drop them"
         )
+    if len(frame) <= FEW_ROWS:
+        cells = frame.to_numpy(dtype=object)
+        return [cells[:, position[name]] for name in features]
     return [frame.iloc[:, position[name]] for name in features]
 
 
 def _encode_column(column: Any, feature: str, states: Sequence[Hashable]) -> np.ndarray:
+    if len(column) <= FEW_ROWS:
+        codes = _codes_of_labels(column, states)
+        if codes is not None:
+            return codes
     import pandas as pd  # here, because the package must be quick to import
 
     try:
@@ -117,6 +127,15 @@ def _encode_column(column: Any, feature: str, states: Sequence[Hashable]) -> np.
             )
         table[i] = code
     return table[inverse]
+
+
+def _codes_of_labels(column: Any, states: Sequence[Hashable]) -> np.ndarray | None:
+    """Codes of a few labels that are states letter by letter; None where any is not, which takes a closer look."""
+    values = column.tolist()
+    if not all(type(value) is str for value in values):
+        return None
+    codes = [states.index(value) if value in states else -1 for value in values]
+    return None if -1 in codes else np.array(codes, dtype=np.int32)
 
 
 def match_state(value: Any, states: Sequence[Hashable]) -> int | None:

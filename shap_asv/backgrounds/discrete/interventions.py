@@ -14,11 +14,13 @@ Where S holds, with each member, all causes of it, and none of them is latent, t
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from shap_asv.backgrounds.contract import StateValues
 from shap_asv.backgrounds.discrete.background import JOINT_LIMIT, DiscreteBackground
+from shap_asv.backgrounds.discrete.border import Border
 from shap_asv.backgrounds.discrete.inference.engine import Inference
 from shap_asv.backgrounds.discrete.inference.requisite import RequisiteEvidence
 from shap_asv.backgrounds.discrete.joint import intervened_joint
@@ -57,6 +59,7 @@ class DiscreteInterventions(Intervening):
     natural: DiscreteBackground
 
     impossible: ClassVar[str] = "raise"
+    kernels: ClassVar[tuple[str, ...]] = DiscreteBackground.kernels
 
     # --- what there is ----------------------------------------------------------------------------------------
 
@@ -98,6 +101,16 @@ class DiscreteInterventions(Intervening):
 
     def probe(self) -> np.ndarray:
         return self.natural.probe()
+
+    def positions(self, rows: np.ndarray) -> np.ndarray:
+        return self.natural.positions(rows)
+
+    def as_given(self, table: Any) -> tuple[Any, np.ndarray, np.ndarray | None] | None:
+        return self.natural.as_given(table)
+
+    @property
+    def values(self) -> StateValues | None:
+        return self.natural.values
 
     # --- under do ---------------------------------------------------------------------------------------------
 
@@ -172,20 +185,44 @@ class DiscreteInterventions(Intervening):
             parents=(*network.parents, ()),
             tables=(*network.tables, np.full(card, 1.0 / card)),
         )
-        return DiscreteInterventions(DiscreteBackground(split, self.features))
+        return DiscreteInterventions(DiscreteBackground(split, self.features, border=lambda _: self.natural.border))
+
+    def cut_loose(self) -> DiscreteBackground:
+        """The features, each with the distribution that it has in the network, independent of one another."""
+        natural, n = self.natural, len(self.features)
+        tables = []
+        for v, card in enumerate(self.cardinalities):
+            evidence = np.full((card, n), -1)
+            evidence[:, v] = np.arange(card)
+            tables.append(np.exp(natural.log_probability(evidence)))
+        alone = DiscreteNetwork(self.features, self.states, ((),) * n, tuple(tables))
+        loose = DiscreteBackground(alone, self.features, natural.impossible, lambda _: LooseBorder(natural.border))
+        # what causes what is still known, and who is not a feature
+        vars(loose).update(graph=self.graph, latent=self.latent)
+        return loose
 
 
-def cut_loose(background: DiscreteBackground) -> DiscreteBackground:
-    """The features, each with the distribution that it has in the network and independent of all others. O(nodes)."""
-    n = len(background.features)
-    tables = []
-    for v, card in enumerate(background.cardinalities):
-        evidence = np.full((card, n), -1)
-        evidence[:, v] = np.arange(card)
-        tables.append(np.exp(background.log_probability(evidence)))
-    alone = DiscreteNetwork(background.features, background.states, ((),) * n, tuple(tables))
-    loose = DiscreteBackground(alone, background.features, background.impossible)
-    # what causes what is still known, and who is not a feature
-    vars(loose).update(graph=background.graph, latent=background.latent)
-    loose.words = f"{n} features, each with its own distribution in a Bayesian network, cut loose from all others"
-    return loose
+@dataclass(frozen=True, eq=False)
+class LooseBorder:
+    """The border of features that were cut loose from one another: only their description differs."""
+
+    inner: Border
+
+    @property
+    def values(self) -> StateValues | None:
+        return self.inner.values
+
+    def describe(self, nodes: Sequence[str], latent: Sequence[str]) -> str:
+        return f"{len(nodes)} features, each with its own distribution in a Bayesian network, cut loose from all others"
+
+    def read(self, table: Any) -> np.ndarray:
+        return self.inner.read(table)
+
+    def inputs(self, codes: np.ndarray) -> Any:
+        return self.inner.inputs(codes)
+
+    def labels(self, codes: np.ndarray) -> np.ndarray:
+        return self.inner.labels(codes)
+
+    def as_given(self, table: Any) -> tuple[Any, np.ndarray, np.ndarray | None] | None:
+        return self.inner.as_given(table)

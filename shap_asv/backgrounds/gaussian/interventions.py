@@ -12,17 +12,15 @@ with numbers that depend on S alone. They come from one of two *rules*:
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from shap_asv.backgrounds.gaussian.algebra import condition, semidefinite_cholesky
+from shap_asv.backgrounds.gaussian.model import GaussianBorder, GaussianModel
 from shap_asv.backgrounds.gaussian.networks import LinearGaussianNetwork
 from shap_asv.backgrounds.intervening import Intervening, with_shown, without
-from shap_asv.backgrounds.tables.evidence import checked_evidence, checked_uniforms, patterns, rowwise_product
-
-if TYPE_CHECKING:
-    from shap_asv.backgrounds.gaussian.model import GaussianModel
+from shap_asv.backgrounds.tables.evidence import checked_uniforms, patterns, rowwise_product
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,16 +136,16 @@ class GaussianInterventions(Intervening):
 
     def check(self, rows: np.ndarray) -> None:
         """Any row of finite numbers can be set, whether it contradicts the covariance or not."""
-        self.natural.check_numbers(rows)
+        GaussianBorder.check(self.natural, rows)
 
     def read(self, table: Any) -> np.ndarray:
-        rows = self.natural.read_numbers(table)
+        rows = self.natural.codec.read(table)
         self.check(rows)
         return np.asarray(rows)
 
     def means(self, evidence: np.ndarray) -> np.ndarray:
         """``E[X | do(X_S = e_S)]`` float (E, n); the entries of S are the evidence."""
-        evidence = self._evidence(evidence)
+        evidence = self.natural.numbers(evidence)
         reaching = without(evidence, self.shown)
         result = reaching.copy()
         for rows, setting, _ in self._groups(reaching):
@@ -158,7 +156,7 @@ class GaussianInterventions(Intervening):
         """Rows (E, D, n) from ``X | do(X_S = e_S)``; column k of the uniforms (D, n) moves feature k."""
         from scipy.special import ndtri
 
-        evidence = self._evidence(evidence)
+        evidence = self.natural.numbers(evidence)
         uniforms = checked_uniforms(uniforms, self.n_uniforms)
         normals = ndtri(np.clip(uniforms, np.finfo(float).tiny, 1 - 2**-53))
         reaching = without(evidence, self.shown)
@@ -175,11 +173,6 @@ class GaussianInterventions(Intervening):
         """The same where evidence about ``feature`` is shown to the model and reaches no other feature."""
         return GaussianInterventions(self.natural, self.rule, (*self.shown, feature))
 
-    def _evidence(self, evidence: np.ndarray) -> np.ndarray:
-        evidence = checked_evidence(evidence, len(self.features))
-        self.natural.check_finite(evidence)
-        return evidence
-
     def _groups(self, evidence: np.ndarray) -> Iterator[tuple[np.ndarray, Setting, np.ndarray]]:
         for members, rows in patterns(evidence):
             key = np.packbits(members).tobytes()
@@ -194,7 +187,7 @@ class GaussianInterventions(Intervening):
 
 
 def by_levels(
-    model: "GaussianModel", levels: Sequence[Sequence[int]], confounded: Sequence[int]
+    model: GaussianModel, levels: Sequence[Sequence[int]], confounded: Sequence[int]
 ) -> GaussianInterventions:
     """Interventions on a Gaussian that knows nothing of causes, by levels."""
     scale = np.sqrt(np.maximum(np.diag(model.covariance), 0.0))

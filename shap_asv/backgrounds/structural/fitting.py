@@ -169,13 +169,11 @@ def _fit_category(
 def _fit_classifier(
     estimator: Any, codes: np.ndarray, parents: np.ndarray, column: Column, causes: Sequence[Column], seed: int
 ) -> tuple[EstimatedClasses, np.ndarray]:
-    from sklearn.base import clone
-
     inputs = RawInputs(tuple(causes))
     n_codes = column.kind.n_codes
 
     def fitted(rows: np.ndarray) -> EstimatedClasses:
-        model = fit_checked(clone(estimator), inputs(parents[rows]), codes[rows], column.name)
+        model = fit_checked(estimator, inputs(parents[rows]), codes[rows], column.name)
         return EstimatedClasses(
             inputs, model, np.asarray(model.classes_, dtype=np.intp), n_codes, estimator_name(estimator)
         )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from shap_asv.backgrounds.state_order import low_to_high
 from shap_asv.errors import RowsError, TableError, UnknownStateError
 
 if TYPE_CHECKING:
@@ -240,7 +241,7 @@ def learn_column(name: str, values: "pd.Series") -> Column:
 
 
 def _learn_labels(name: str, values: "pd.Series", missing: bool) -> CategoryColumn:
-    """Strings and other objects: the sorted distinct ones."""
+    """Strings and other objects: the distinct ones, from low to high where that is known, else sorted."""
     import pandas as pd
 
     try:
@@ -254,6 +255,7 @@ def _learn_labels(name: str, values: "pd.Series", missing: bool) -> CategoryColu
         distinct = sorted(distinct)
     except TypeError:  # labels of several types have no order of their own
         distinct = sorted(distinct, key=lambda label: (type(label).__name__, repr(label)))
+    distinct = [distinct[k] for k in low_to_high(distinct) or range(len(distinct))]
     palette: Any
     if values.dtype == object:
         palette = np.empty(len(distinct) + 1, dtype=object)
