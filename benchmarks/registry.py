@@ -5,6 +5,7 @@ Modules of experiments import what is heavy inside their functions, so that ``py
 
 from benchmarks.accuracy import ACCURACY
 from benchmarks.beyond import BEYOND
+from benchmarks.causal import CAUSAL
 from benchmarks.classes import CLASSES
 from benchmarks.experiment import Experiment
 from benchmarks.levels import LEVELS
@@ -29,6 +30,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     LEVELS,
     BEYOND,
     TREES_ALONE,
+    CAUSAL,
     PEERS,
 )
 

@@ -1,7 +1,7 @@
 """Stacked bars: how much of each causal value a feature does by itself, and how much goes through its effects.
 
-A bar is the causal value; its solid part is direct, its hatched part indirect. Parts of opposite signs go to either side
-of zero, and a mark shows what they add up to.
+A bar is the causal value; its solid part is direct, its hatched part indirect. Parts of opposite signs go to either
+side of zero, and a mark shows what they add up to.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -84,7 +84,7 @@ def test_neat_at_any_size(features, scale):
 
 def test_up_to_six_methods():
     pair = two_explanations(nodes(CANCER))
-    more = {**pair, **{name: pair["SHAP"] for name in ("third", "fourth", "fifth", "sixth")}}
+    more = {**pair, **dict.fromkeys(("third", "fourth", "fifth", "sixth"), pair["SHAP"])}
     assert_neat(plots.comparison(more, show=False).figure)
     with pytest.raises(ExplanationError, match="at most 6"):
         plots.comparison({**more, "seventh": pair["ASV"]}, show=False)
