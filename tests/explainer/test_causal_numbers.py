@@ -279,3 +279,23 @@ def test_a_table_and_a_graph_are_enough():
         lambda X: np.asarray(X, dtype=float)[:, 0], table.to_numpy(), CausalOrder.from_levels([[0], [1]]), **options
     )
     assert np.abs(unnamed.symmetric()(rows.to_numpy(), silent=True).values[0, 1]) < 0.1
+
+
+def test_levels_of_groups():
+    """A group in a level stands for its members, which are set together."""
+    mean, covariance = gaussian(11)
+    rng = np.random.default_rng(2)
+    model, weights, offset = linear_model(rng)
+    row = rng.normal(size=N)
+    order = CausalOrder.from_levels([["front"], ["c", "d"]], confounded=[1])
+    explainer = AsymmetricExplainer(
+        model, GaussianModel(mean, covariance, NAMES), order, values="causal", groups={"front": ["a", "b"]}
+    )
+    found = explainer(pd.DataFrame([row], columns=NAMES), silent=True)
+    members = [(0, 1), (2,), (3,)]
+
+    def value(players):
+        fixed = {i: row[i] for p in players for i in members[p]}
+        return [offset + oracle.level_means(mean, covariance, [[0, 1], [2, 3]], [1], fixed) @ weights]
+
+    np.testing.assert_allclose(found.values[0], over_orders(value, [(0, 1, 2), (0, 2, 1)])[:, 0], rtol=0, atol=1e-9)
