@@ -33,18 +33,9 @@ def main(arguments: list[str] | None = None) -> int:
     from shap_asv import demo
     from shap_asv.errors import ShapAsvError
 
-    request = demo.Request(
-        options.network,
-        options.target,
-        options.state,
-        options.data,
-        options.rows,
-        options.depth,
-        options.algorithm,
-        options.seed,
-    )
+    asked = {name: value for name, value in vars(options).items() if name != "out"}
     try:
-        outcome = demo.run(request)
+        outcome = demo.run(demo.Request(**asked))
         print(demo.report(outcome))
         written = demo.write_page(outcome, options.out)
     except (ShapAsvError, OSError) as error:

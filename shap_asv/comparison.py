@@ -1,7 +1,8 @@
 """Explanations of the same rows side by side: where does credit move when causes come first?"""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ class Comparison:
         Features are listed causes first.
     backgrounds : dict of str to str
         What the distribution behind an explanation is, where it is known.
+    plans : dict of str to str
+        How an explanation was computed, as ``print(explainer.plan(X))`` tells it, where it is known.
 
     Examples
     --------
@@ -45,6 +48,7 @@ class Comparison:
     explanations: Mapping[str, Any]
     order: CausalOrder | GraphMixture | None = None
     backgrounds: Mapping[str, str] = field(default_factory=dict)
+    plans: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         missing = [name for name in ("SHAP", "ASV") if name not in self.explanations]
@@ -134,6 +138,70 @@ class Comparison:
             shown = self.asv.display_data if self.asv.display_data is not None else self.asv.data
             frame.insert(0, "value", [str(value) for value in np.asarray(shown, dtype=object)[row]])
         return frame.loc[self.features]
+
+    def to_html(
+        self,
+        path: str | Path,
+        title: str | None = None,
+        explained: str | None = None,
+        graph: Any = None,
+        sensitivity: Any = None,
+        notes: Sequence[str] = (),
+        max_rows: int = 500,
+    ) -> Path:
+        """Write an interactive report: one HTML file that needs neither a server nor the network.
+
+        It opens with a conclusion in words, shows the causal graph with the values of all methods, and lets the reader
+        pick rows, outputs and methods. About 11 bytes for each row, feature, output and method (twice that for sampled
+        ones).
+
+        Parameters
+        ----------
+        path : str or Path
+            Ends in ``.html``; folders are made.
+        title : str, optional
+            The heading.
+        explained : str, optional
+            What the output is, such as ``"P(disease = yes)"``; of several outputs what they are states of.
+        graph : optional
+            What to draw instead of ``order``, for example a network with its latent nodes; anything that
+            ``plots.causal_graph`` takes.
+        sensitivity : Sensitivity, optional
+            Of the same rows and outputs: bars then show the range over its graphs.
+        notes : list of str
+            Sentences for the end of the page: where the data come from, which model it is.
+        max_rows : int
+            Rows that the page holds; more are thinned out evenly, while means stay those over all rows.
+
+        Returns
+        -------
+        Path
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from shap_asv import compare, load_network
+        >>> rows = [["low", "True", "positive", "True"], ["high", "False", "negative", "False"]]
+        >>> names = ["Pollution", "Smoker", "Xray", "Dyspnoea"]
+        >>> score = lambda X: 1.0 * (X["Xray"] == "positive")
+        >>> result = compare(score, load_network("cancer"), rows, feature_names=names)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     page = result.to_html(f"{folder}/report.html", explained="a positive X-ray").read_text("utf-8")
+        >>> page.startswith("<!doctype html>")
+        True
+        """
+        from shap_asv.report import write_report
+
+        return write_report(
+            self,
+            path,
+            title=title,
+            explained=explained,
+            graph=graph,
+            sensitivity=sensitivity,
+            notes=notes,
+            max_rows=max_rows,
+        )
 
     def _column(self, explanation: Any, row: int | None) -> np.ndarray:
         values = np.asarray(explanation.values)

@@ -25,6 +25,7 @@ from shap_asv.backends.relaxed import RelaxingAttributor
 from shap_asv.backends.weight_columns import Columns, contract
 from shap_asv.backends.workload import (
     BYTES_PER_ORDER,
+    background_kernels,
     count_ideals,
     count_sampled,
     ideal_columns,
@@ -227,4 +228,5 @@ def termwise_backend(sampled: bool) -> Backend:
         estimate,
         prepare,
         ROW_BLOCK if sampled else TERM_ROW_BLOCK,
+        kernels=background_kernels,
     )

@@ -271,6 +271,15 @@ class Coding(Protocol):
 
 
 @runtime_checkable
+class OrderedStates(Background, Protocol):
+    """A background whose codes are not in the order that a plot should show them in."""
+
+    def positions(self, rows: np.ndarray) -> np.ndarray:
+        """Rows (r, n) -> where each entry stands among the states of its feature, low to high, float (r, n)."""
+        ...
+
+
+@runtime_checkable
 class CodedByModel(Background, Protocol):
     """A background without rows of its own: what a row is, the model knows."""
 

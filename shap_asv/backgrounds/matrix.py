@@ -8,12 +8,12 @@ without names, and then its columns are called ``Feature 0, Feature 1, ...`` unl
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any, ClassVar
 
 import numpy as np
 
 from shap_asv.backgrounds.contract import Conditions
+from shap_asv.backgrounds.tables.columns import places_by_name
 from shap_asv.errors import NetworkError, RowsError, ShapAsvWarning, UnknownFeatureError, warn_user
 
 
@@ -235,8 +235,7 @@ def columns_in_order(table: Any, features: Sequence[str], owner: str) -> Any:
     if hasattr(table, "columns"):
         columns = [str(column) for column in table.columns]
         if set(columns) & set(names) or names != numbered_features(len(names)):
-            _check_columns(columns, names)
-            table = table.iloc[:, [columns.index(name) for name in names]]
+            table = table.iloc[:, places_by_name(columns, names)]
     else:
         table = np.asarray(table)
     if table.shape[1] != len(names):
@@ -263,14 +262,3 @@ def _as_type(values: np.ndarray, dtype: Any) -> Any:
     except (TypeError, ValueError):
         pass
     return pd.Series(values).infer_objects()
-
-
-def _check_columns(columns: Sequence[str], names: Sequence[str]) -> None:
-    missing = [name for name in names if name not in columns]
-    surplus = [column for column in columns if column not in names]
-    if missing:
-        close = get_close_matches(missing[0], surplus, n=1)
-        hint = f"; is its column {close[0]!r} meant?" if close else ""
-        raise RowsError(f"X has no column {missing[0]!r}{hint}; the features are {list(names)}")
-    if surplus:
-        raise RowsError(f"X has the column {surplus[0]!r}, which is not a feature; the features are {list(names)}")

@@ -59,8 +59,8 @@ class AsymmetricExplainer(Questions, shap.Explainer):
         ensembles do without: None takes the cover counts of the trees, as ``shap.TreeExplainer(model)`` does.
     values : "auto", "conditional" or "marginal"
         What a table is for: ``"conditional"`` fits a distribution to all of its rows (a structural model where
-        ``causal_graph`` is a DAG over all features, else the best of Gaussian, copula and donors), ``"marginal"`` is
-        shap's expectation, and what ``"auto"`` means for a table.
+        ``causal_graph`` is a DAG over all features, else the best of Gaussian, copula, donors and, with levels, their
+        mechanisms), ``"marginal"`` is shap's expectation, and what ``"auto"`` means for a table.
     impossible : "raise" or "relax"
         Rows of probability zero: an error, or condition only on the part of the evidence that is possible.
     data, feature_perturbation : optional
@@ -223,7 +223,7 @@ class AsymmetricExplainer(Questions, shap.Explainer):
         Returns
         -------
         shap.Explanation
-            Under a network ``data`` holds codes in the network's order of states and ``display_data`` the labels.
+            Under a network ``data`` holds positions of states, low to high, and ``display_data`` their labels.
         """
         start = time.time()
         table = read_table(X)
@@ -286,7 +286,7 @@ class AsymmetricExplainer(Questions, shap.Explainer):
         if self._expected_value is None:
             execution = self._known_execution()
             problem = execution.problem
-            base = execution.base(self._settings(problem), any_row(problem))
+            base = execution.base(self._settings(problem), any_row(problem), self.silent)
             self._expected_value = float(base[0]) if problem.predictor.output_names is None and len(base) == 1 else base
         return self._expected_value
 

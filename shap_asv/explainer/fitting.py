@@ -4,15 +4,16 @@
 
 - a DAG over all features: a structural model, one mechanism per feature;
 - levels, a few edges, explicit orders or no causal knowledge: a Gaussian, a copula, donors or a mixture of them, by a
-  score on held-out rows (``backgrounds/choice``), which is weighted as the orders weigh coalitions.
+  score on held-out rows (``backgrounds/choice``), which is weighted as the orders weigh coalitions;
+- with two levels or more, a structural model is one of the candidates, too: every feature given all earlier levels.
 
 ``values="marginal"`` is shap's expectation: what a coalition does not hold comes from background rows, whatever the
 coalition says. With a causal graph the two may well disagree about the sign of a value, so a table with a graph and
 without ``values=`` is told which one it gets.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
@@ -20,7 +21,8 @@ import networkx as nx
 import numpy as np
 
 from shap_asv.backends.contract import Problem
-from shap_asv.backgrounds.choice.choosing import CANDIDATES, choose_background
+from shap_asv.backends.trees.orderings import level_numbers
+from shap_asv.backgrounds.choice.choosing import CANDIDATES, Fit, choose_background, level_candidates
 from shap_asv.backgrounds.contract import DRAWS, Distribution, DrawsGivenEvidence
 from shap_asv.backgrounds.matrix import MatrixDistribution, numbered_features
 from shap_asv.backgrounds.ready_models import StructuralModel
@@ -175,25 +177,23 @@ def fit_background(table: Any, purpose: Purpose) -> Settled:
     if dag is not None:
         model = StructuralModel.fit(table, dag, seed=purpose.seed, n_jobs=purpose.n_jobs, silent=purpose.silent)
         return Settled(model, graph, features)
-    coalitions, shares = asked_coalitions(features, knowledge, orders, weights, purpose.seed)
-    chosen = choose_for(table, purpose.model, purpose.model_output, coalitions, shares, purpose.seed, purpose.silent)
-    return Settled(chosen, graph, features)
+    informed = replace(purpose, orders=orders, weights=weights)
+    return Settled(choose_for(table, features, knowledge, informed), graph, features)
 
 
-def choose_for(
-    table: Any,
-    model: Any,
-    model_output: str,
-    coalitions: np.ndarray,
-    weights: np.ndarray,
-    seed: int,
-    silent: bool = False,
-) -> Any:
-    """Gaussian, copula, donors or a mixture: whichever predicts the model best on held-out rows of the table."""
+def choose_for(table: Any, features: Sequence[str], graph: Any, purpose: Purpose) -> Any:
+    """Gaussian, copula, donors, a structural model of levels, or a mixture: whichever predicts the model best on
+    held-out rows of the table.
+    """
     from tqdm.auto import tqdm
 
-    predict = read_plain_model(model, model_output).predict
-    with tqdm(desc="Background", unit="fit", delay=DELAY, disable=silent) as bar:
+    coalitions, weights = asked_coalitions(features, graph, purpose.orders, purpose.weights, purpose.seed)
+    predict = read_plain_model(purpose.model, purpose.model_output).predict
+    candidates: Mapping[str, tuple[Fit, bool]] = CANDIDATES
+    levels = None if purpose.orders is not None else _levels_of(features, graph, purpose.seed)
+    if levels is not None:
+        candidates = level_candidates(levels, purpose.n_jobs)
+    with tqdm(desc="Background", unit="fit", delay=DELAY, disable=purpose.silent) as bar:
 
         def counted(fit: Callable[[Any, int], Any]) -> Callable[[Any, int], Any]:
             def fit_and_count(data: Any, own_seed: int) -> Any:
@@ -203,8 +203,8 @@ def choose_for(
 
             return fit_and_count
 
-        candidates = {name: (counted(fit), numbers) for name, (fit, numbers) in CANDIDATES.items()}
-        return choose_background(table, predict, coalitions, weights, seed, candidates).background
+        counting = {name: (counted(fit), numbers) for name, (fit, numbers) in candidates.items()}
+        return choose_background(table, predict, coalitions, weights, purpose.seed, counting).background
 
 
 def any_set_background(problem: Problem, model: Any, model_output: str, seed: int, silent: bool) -> Any | None:
@@ -223,8 +223,8 @@ def any_set_background(problem: Problem, model: Any, model_output: str, seed: in
     table = background.inputs(background.draws(nothing, uniforms)[0])
     if isinstance(table, np.ndarray) and list(background.features) != numbered_features(table.shape[1]):
         table = NamedArray(table, background.features)
-    coalitions, weights = asked_coalitions(background.features, None, seed=seed)
-    return choose_for(table, model, model_output, coalitions, weights, seed, silent)
+    purpose = Purpose(model, model_output=model_output, seed=seed, silent=silent)
+    return choose_for(table, background.features, None, purpose)
 
 
 def asked_coalitions(
@@ -235,11 +235,7 @@ def asked_coalitions(
         drawn, shares = read_orders(orders, weights, features)
         shares = np.ones(len(drawn)) if shares is None else shares
     else:
-        order: CausalOrder | GraphMixture = edgeless_order(features)
-        if causal_graph is not None:
-            with catch_warnings():  # said where the problem is put together
-                simplefilter("ignore", ShapAsvWarning)
-                order = read_causal_graph(causal_graph, features, seed=seed)
+        order = _order_of(features, causal_graph, seed)
         drawn = order.sample_topological_orders(N_ORDERS, seed=seed)
         shares = np.ones(len(drawn))
     n = len(features)
@@ -248,6 +244,23 @@ def asked_coalitions(
     coalitions, back = np.unique(prefixes.reshape(-1, n), axis=0, return_inverse=True)
     counts = np.bincount(back.reshape(-1), weights=np.repeat(shares, n + 1), minlength=len(coalitions))
     return coalitions, counts / counts.sum()
+
+
+def _order_of(features: Sequence[str], causal_graph: Any, seed: int) -> CausalOrder | GraphMixture:
+    if causal_graph is None:
+        return edgeless_order(features)
+    with catch_warnings():  # said where the problem is put together
+        simplefilter("ignore", ShapAsvWarning)
+        return read_causal_graph(causal_graph, features, seed=seed)
+
+
+def _levels_of(features: Sequence[str], causal_graph: Any, seed: int) -> list[list[str]] | None:
+    """The features level by level, if the causal graph is two levels or more, one after the other; else None."""
+    order = _order_of(features, causal_graph, seed)
+    numbers = level_numbers(order) if isinstance(order, CausalOrder) else None
+    if numbers is None or not numbers.any():
+        return None
+    return [[features[int(v)] for v in np.flatnonzero(numbers == k)] for k in range(int(numbers.max()) + 1)]
 
 
 def _named(table: Any, purpose: Purpose) -> tuple[Any, list[str], Any]:

@@ -58,7 +58,7 @@ class Questions:
         else:
             table = read_table(X)
             execution, n_rows = self._execution_for(table), len(table)
-        return execution.plan(self._settings(execution.problem, max_evals), n_rows)
+        return execution.settle(self._settings(execution.problem, max_evals), n_rows)[0]
 
     def symmetric(self) -> Any:
         """The same explainer without causal constraints: ordinary Shapley values under the same distribution."""
@@ -82,7 +82,9 @@ class Questions:
         other = fitting.any_set_background(problem, self.model, self.model_output, self._entropy, silent)
         side = self.symmetric() if other is None else self._symmetric_over(other)
         words = {"SHAP": (other or problem.background).describe(), "ASV": problem.background.describe()}
-        return Comparison({"SHAP": side(X, **call), "ASV": asv}, self.causal_order, words)
+        both = {"SHAP": side(X, **call), "ASV": asv}
+        plans = {"SHAP": side._known_execution().last_plan, "ASV": self._known_execution().last_plan}
+        return Comparison(both, self.causal_order, words, {name: str(plan) for name, plan in plans.items()})
 
     def bootstrap(self, X: Any, n: int = 20, data: Any = None, **call: Any) -> Bootstrap:
         """Standard errors that include the fit: n times, resample the table, fit it again, explain X again.

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from shap_asv.backends.contract import Problem
-from shap_asv.backgrounds.contract import ShownAsNumbers, StandsForValues, some_rows
+from shap_asv.backgrounds.contract import OrderedStates, ShownAsNumbers, StandsForValues, some_rows
 from shap_asv.errors import RowsError, ShapAsvWarning, UnknownStateError, warn_user
 from shap_asv.models.predictor import CodedPredictor
 
@@ -174,7 +174,12 @@ def shown_rows(problem: Problem, rows: np.ndarray, table: Table | None = None) -
     rows, labels = (rows, background.labels(rows)) if given is None else given[1:]
     if labels is None:
         return rows, None
-    numbers = background.shown_numbers(rows) if isinstance(background, ShownAsNumbers) else rows.astype(float)
+    if given is None and isinstance(background, OrderedStates):
+        numbers = background.positions(rows)
+    elif isinstance(background, ShownAsNumbers):
+        numbers = background.shown_numbers(rows)
+    else:
+        numbers = rows.astype(float)
     return np.where(np.isinf(numbers), np.nan, numbers), labels
 
 

@@ -214,13 +214,35 @@ def joined(parts: Sequence[np.ndarray], dtype: Any) -> np.ndarray:
     return np.concatenate([np.asarray(part, dtype=dtype) for part in parts]) if parts else np.zeros(0, dtype=dtype)
 
 
-def children(parts: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Children numbered within each tree (negative at leaves) -> numbered over all trees, and the roots.
+def children(*sides: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """Children numbered within each tree (negative at leaves) -> numbered over all trees; last, the roots.
 
-    >>> children([np.array([1, -1, -1]), np.array([-1])])
-    (array([ 1, -1, -1, -1]), array([0, 3]))
+    >>> children([np.array([1, -1, -1]), np.array([-1])], [np.array([2, -1, -1]), np.array([-1])])
+    (array([ 1, -1, -1, -1]), array([ 2, -1, -1, -1]), array([0, 3]))
     """
-    sizes = [len(part) for part in parts]
-    starts = np.cumsum([0, *sizes])[:-1]
-    numbers = joined(parts, np.int64)
-    return np.where(numbers >= 0, numbers + np.repeat(starts, sizes), -1), starts.astype(np.int64)
+    sizes = [len(part) for part in sides[0]]
+    starts = np.cumsum([0, *sizes])[:-1].astype(np.int64)
+    numbers = [joined(parts, np.int64) for parts in sides]
+    return *(np.where(own >= 0, own + np.repeat(starts, sizes), -1) for own in numbers), starts
+
+
+class NodeList:
+    """Nodes of all trees, appended one by one by parsers of nested formats."""
+
+    def __init__(self, n_outputs: int) -> None:
+        self.left: list[int] = []
+        self.right: list[int] = []
+        self.column: list[int] = []
+        self.threshold: list[float] = []
+        self.cover: list[float] = []
+        self.values: list[np.ndarray] = []
+        self._nothing = np.zeros(n_outputs)
+
+    def add(self) -> int:
+        """A leaf that adds nothing yet, by its number."""
+        for numbers in (self.left, self.right, self.column):
+            numbers.append(-1)
+        self.threshold.append(0.0)
+        self.cover.append(0.0)
+        self.values.append(self._nothing.copy())
+        return len(self.left) - 1

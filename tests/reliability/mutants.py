@@ -93,8 +93,8 @@ MUTANTS = (
     Mutant(
         "off by one at a threshold",
         "models/regions.py",
-        "rounded[column] <= threshold)",
-        "rounded[column] < threshold)",
+        "tables[column] <= threshold)",
+        "tables[column] < threshold)",
     ),
     Mutant(
         "a region that keeps the states it should lose",
@@ -370,8 +370,8 @@ MUTANTS = (
     ),
     Mutant(
         "symmetric: the causal graph kept",
-        "explainer/asymmetric.py",
-        "causal_graph=edgeless_order(features))",
+        "explainer/questions.py",
+        "causal_graph=edgeless_order(self._known_execution().problem.names))",
         "causal_graph=self.causal_graph)",
         (f"{EXACT}::test_symmetric_is_ordinary_shapley",),
     ),

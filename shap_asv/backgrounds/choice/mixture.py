@@ -8,8 +8,10 @@ held-out rows.
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+import networkx as nx
 import numpy as np
 
+from shap_asv.backgrounds.contract import Conditions
 from shap_asv.backgrounds.tables.evidence import checked_evidence, checked_uniforms
 from shap_asv.errors import ArgumentError
 
@@ -20,7 +22,8 @@ class MixtureModel:
     Parameters
     ----------
     components : sequence of backgrounds
-        All with the same features and the same coding of rows (fitted to the same table), and all with ``draws``.
+        All with the same features and the same coding of rows (fitted to the same table), and all with ``draws``. If
+        one of them conditions on ancestral sets only, so does the mixture.
     shares : sequence of float
         Positive; scaled to sum to one.
 
@@ -35,8 +38,6 @@ class MixtureModel:
     """
 
     free: ClassVar[np.float64] = np.float64("nan")
-    graph = None
-    latent: tuple[str, ...] = ()
 
     def __init__(self, components: Sequence[Any], shares: Sequence[float]) -> None:
         self.components: tuple[Any, ...] = tuple(components)
@@ -59,7 +60,21 @@ class MixtureModel:
         return len(self.features)
 
     @property
-    def conditions_on(self) -> str:
+    def latent(self) -> tuple[str, ...]:
+        """Latent variables of any component, each once."""
+        return tuple(dict.fromkeys(name for component in self.components for name in component.latent))
+
+    @property
+    def graph(self) -> nx.DiGraph | None:
+        """The graphs of the components that condition on ancestral sets only, laid over one another; None without any.
+
+        A set that holds all causes in it can be conditioned on by every component.
+        """
+        graphs = [component.graph for component in self.components if component.conditions_on == "ancestral"]
+        return nx.compose_all(graphs) if graphs else None
+
+    @property
+    def conditions_on(self) -> Conditions:
         """What all components can condition on: "any" coalition, or "ancestral" ones."""
         return "any" if all(component.conditions_on == "any" for component in self.components) else "ancestral"
 

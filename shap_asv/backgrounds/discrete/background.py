@@ -17,11 +17,12 @@ import numpy as np
 from shap_asv.backgrounds.contract import Conditions, StateValues
 from shap_asv.backgrounds.discrete.border import Border, LabelBorder
 from shap_asv.backgrounds.discrete.impossible import minimal_contradiction, relax_evidence, relaxed_expectations
-from shap_asv.backgrounds.discrete.inference.engine import Inference
+from shap_asv.backgrounds.discrete.inference.engine import KERNELS, Inference
 from shap_asv.backgrounds.discrete.joint import feature_factors, feature_joint, joint_given, largest_product, rough
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.discrete.questions import checked_evidence, checked_terms
 from shap_asv.backgrounds.discrete.validation import checked_network
+from shap_asv.backgrounds.state_order import ranks
 from shap_asv.errors import ImpossibleEvidenceError, ShapAsvError, UnknownFeatureError, UnknownMethodError
 
 JOINT_LIMIT = 1 << 25
@@ -126,6 +127,7 @@ class DiscreteBackground:
     # --- the border --------------------------------------------------------------------------------------------
 
     conditions_on: ClassVar[Conditions] = "any"
+    kernels: ClassVar[tuple[str, ...]] = KERNELS
 
     @property
     def n_uniforms(self) -> int:
@@ -181,6 +183,10 @@ class DiscreteBackground:
     def as_given(self, table: Any) -> tuple[Any, np.ndarray, np.ndarray | None] | None:
         """Rows of a table before they became states; None where they are labels of states."""
         return self._border.as_given(table)
+
+    def positions(self, rows: np.ndarray) -> np.ndarray:
+        """Where each code (..., n) stands among the states of its feature, low to high, as floats."""
+        return np.stack([ranks(states)[rows[..., v]] for v, states in enumerate(self.states)], axis=-1)
 
     def probe(self) -> np.ndarray:
         """Every state of every feature once; such rows need not be possible."""

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from shap_asv.backgrounds.gaussian.model import GaussianBorder, GaussianModel, read_numbers, shrunk
+from shap_asv.backgrounds.tables.quantiles import quantile_between
 
 
 class CopulaModel(GaussianBorder):
@@ -78,11 +79,7 @@ class CopulaModel(GaussianBorder):
 
     def _quantiles(self, feature: int, levels: np.ndarray) -> np.ndarray:
         """Quantiles of the table, linear between neighbouring values; whole numbers are rounded."""
-        ordered = self._ordered[:, feature]
-        place = np.clip(levels * len(ordered) - 0.5, 0, len(ordered) - 1)
-        low = place.astype(np.intp)
-        high = np.minimum(low + 1, len(ordered) - 1)
-        values = ordered[low] + (place - low) * (ordered[high] - ordered[low])
+        values = quantile_between(self._ordered[:, feature], levels)
         return np.rint(values) if self.codec.kinds[feature].whole else values
 
 

@@ -1,5 +1,6 @@
 """A structural model as a background distribution: evidence in, draws out."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import networkx as nx
@@ -61,6 +62,9 @@ class StructuralBackground(TableBorder):
         latent = f", {len(self.latent)} latent" if self.latent else ""
         return f"structural model of {len(self.features)} features{latent}, simulated forwards"
 
+    def __str__(self) -> str:
+        return described(self.dag, self.mechanisms)
+
     def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """``X | e_S`` for ancestral sets S: evidence (E, n), nan where free; uniforms (D, n_uniforms) -> (E, D, n).
 
@@ -110,3 +114,12 @@ class StructuralBackground(TableBorder):
             assert drawn is not None
             np.take(drawn.values, drawn.group, axis=0, out=result[j])
         return np.moveaxis(result, 0, -1)
+
+
+def described(dag: Dag, mechanisms: Sequence[Mechanism]) -> str:
+    """One line for each node: its causes and its mechanism."""
+    lines = [f"structural model, {dag.n_nodes} node{'s' if dag.n_nodes != 1 else ''}"]
+    for v, name in enumerate(dag.names):
+        causes = ", ".join(dag.names[p] for p in dag.parents[v])
+        lines.append(f"  {name}{' <- ' + causes if causes else ''}: {mechanisms[v].describe()}")
+    return "\n".join(lines)

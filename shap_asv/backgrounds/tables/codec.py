@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shap_asv.backgrounds.tables.columns import Column, ColumnKind, NumberColumn, learn_column, listed
+from shap_asv.backgrounds.tables.columns import Column, ColumnKind, NumberColumn, learn_column, listed, places_by_name
 from shap_asv.errors import RowsError, TableError, UnknownFeatureError
 
 if TYPE_CHECKING:
@@ -146,20 +146,7 @@ class TableCodec:
         given = [str(key) for key in frame.columns]
         if self._numbered and len(given) == self.n_columns and not set(given) & set(self.names):
             return [frame.iloc[:, k] for k in range(len(given))]  # nobody named the columns that were learned
-        for name in self.names:
-            if given.count(name) > 1:
-                raise RowsError(f"the rows have {given.count(name)} columns called {name!r}; keep one")
-            if name not in given:
-                near = get_close_matches(name, [key for key in given if key not in self.names], n=1)
-                hint = f"; is its column {near[0]!r} meant?" if near else ""
-                raise RowsError(f"the rows have no column {name!r}{hint}; the features are {listed(self.names)}")
-        surplus = [key for key in given if key not in self.names]
-        if surplus:
-            raise RowsError(
-                f"the rows have the column {surplus[0]!r}, which is not a feature; the features are "
-                f"{listed(self.names)}"
-            )
-        return [frame.iloc[:, given.index(name)] for name in self.names]
+        return [frame.iloc[:, k] for k in places_by_name(given, self.names)]
 
     def inputs(self, rows: np.ndarray) -> Any:
         """What a model is called with: a DataFrame of the learned dtypes (r, n), or an array of the learned one."""

@@ -39,7 +39,13 @@ PATIENCE = 1e9
 """Nanoseconds of work in numpy before the compiled kernels are loaded."""
 PLAN_ENTRIES_KEPT = 1 << 22
 """Table entries of all plans that are kept."""
-_KERNELS = "shap_asv.backgrounds.discrete.inference.evidence_kernel"
+_ROOM = "shap_asv.backgrounds.discrete"
+KERNELS = (
+    *(f"{_ROOM}.inference.evidence_kernel:{name}" for name in ("number_evidence", "lay_out", "demand_rows")),
+    *(f"{_ROOM}.inference.term_kernel:{name}" for name in ("evaluate_rows", "sum_rows")),
+)
+"""What is compiled for large work, ``"module:function"``."""
+_EVIDENCE_KERNELS = f"{_ROOM}.inference.evidence_kernel"
 _SAMPLED_EVIDENCE = 64
 _NANOSECONDS_PER_CODE = 30.0
 _NANOSECONDS_PER_PRODUCT = 2.0
@@ -78,7 +84,7 @@ class Inference:
         small problems never wait for a compiler. Which way it goes changes no bit of a result.
         """
         self._spent += work
-        return self._spent > PATIENCE or _KERNELS in sys.modules
+        return self._spent > PATIENCE or _EVIDENCE_KERNELS in sys.modules
 
     def with_ancestors(self, nodes: np.ndarray) -> np.ndarray:
         """bool (nodes,) -> the smallest ancestral set that contains them."""
