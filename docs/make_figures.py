@@ -1,8 +1,8 @@
 """Make every picture and every table of the documentation: ``python docs/make_figures.py``.
 
-Runs the scripts in ``examples/`` and the code of ``README.md`` and of how-to pages with pictures. What they print and some of their pictures (with few
-colours, so that the files stay small) are kept in ``docs/figures/``. The tests compare what the examples print with
-what is kept.
+Runs the scripts in ``examples/`` and the code of ``README.md`` and of how-to pages with pictures. What they print and
+some of their pictures (with few colours, so that the files stay small) are kept in ``docs/figures/``. The tests compare
+what the examples print with what is kept.
 """
 
 import contextlib
