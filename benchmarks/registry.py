@@ -5,6 +5,7 @@ Modules of experiments import what is heavy inside their functions, so that ``py
 
 from benchmarks.accuracy import ACCURACY
 from benchmarks.beyond import BEYOND
+from benchmarks.causal import CAUSAL
 from benchmarks.classes import CLASSES
 from benchmarks.experiment import Experiment
 from benchmarks.first_call import FIRST_CALL
@@ -33,6 +34,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     TREES_ALONE,
     FIRST_CALL,
     UNCERTAIN,
+    CAUSAL,
     PEERS,
 )
 

@@ -12,6 +12,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from shap_asv.backgrounds.bif_text import hide_intervals
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.discrete.validation import checked_network
 from shap_asv.errors import NetworkError
@@ -150,13 +151,36 @@ def load_network(name_or_path: str | Path) -> Any:
     try:
         raw = path.read_bytes()
         text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8")
+        text, hidden = hide_intervals(text)  # the reader splits at every comma
         network = BIFReader(string=text).get_model()
+    except NetworkError:
+        raise
     except Exception as error:  # pgmpy's parser lets anything through, from KeyError to IndexError
         raise NetworkError(
             f"{str(path)!r} cannot be read as a network in BIF: {type(error).__name__}: {error}"
         ) from error
     if len(network) == 0:  # what the parser makes of any text that is no BIF
         raise NetworkError(f"{str(path)!r} cannot be read as a network in BIF: it declares no variables")
+    return _with_states(network, hidden) if hidden else network
+
+
+def _with_states(network: Any, names: dict[str, dict[str, str]]) -> Any:
+    """The network with its states renamed, ``names[node][old] = new``."""
+    from pgmpy.factors.discrete import TabularCPD
+
+    for cpd in list(network.get_cpds()):
+        own = {node: [names.get(node, {}).get(s, s) for s in cpd.state_names[node]] for node in cpd.variables}
+        causes = cpd.variables[1:]
+        renamed = TabularCPD(
+            cpd.variable,
+            cpd.variable_card,
+            cpd.get_values(),
+            evidence=causes or None,
+            evidence_card=[len(own[cause]) for cause in causes] or None,
+            state_names=own,
+        )
+        network.remove_cpds(cpd)
+        network.add_cpds(renamed)
     return network
 
 

@@ -131,7 +131,7 @@ def fit_rows(problem: Problem, table: Table, encoded: bool) -> np.ndarray:
         if not encoded:
             raise
         raise UnknownStateError(f"{error}; X holds states, encoder= is applied behind the explainer") from None
-    problem.background.check(rows)
+    problem.for_any_coalition().background.check(rows)
     _report_moved(problem, rows, table.content)
     return rows
 

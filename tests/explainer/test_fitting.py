@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from shap_asv import AsymmetricExplainer, CausalOrder, GaussianModel, StructuralModel, load_network
+from shap_asv import AsymmetricExplainer, CausalOrder, GaussianModel, StructuralModel
 from shap_asv.backgrounds.choice.mixture import MixtureModel
 from shap_asv.backgrounds.donors.conditional_table import ConditionalTable
 from shap_asv.backgrounds.gaussian.copula import CopulaModel
@@ -256,19 +256,26 @@ def test_a_table_with_a_graph_is_told_which_values_it_gets():
         AsymmetricExplainer.load(stream)
 
 
-@pytest.mark.parametrize("word", ["interventional", "observational", None, 3])
+@pytest.mark.parametrize("word", ["observational", None, 3])
 def test_unknown_words(word):
-    with pytest.raises(UnknownMethodError, match=r"values='conditional'.*values='marginal'"):
+    with pytest.raises(UnknownMethodError, match=r"values='conditional'.*values='causal'.*values='marginal'"):
         AsymmetricExplainer(model, table(30), CHAIN, values=word)
+
+
+def test_interventional_means_two_things():
+    with pytest.raises(UnknownMethodError, match=r"in shap .* values='marginal' here.*do\(X_S\).*values='causal'"):
+        AsymmetricExplainer(model, table(30), CHAIN, values="interventional")
 
 
 def test_words_that_contradict_the_background():
     import shap
 
-    with pytest.raises(UnknownMethodError, match="values='marginal' needs background rows"):
-        AsymmetricExplainer(lambda X: X["Smoker"] == "True", load_network("cancer"), values="marginal")
-    with pytest.raises(UnknownMethodError, match="the table itself"):
-        AsymmetricExplainer(model, shap.maskers.Independent(table(30)), values="conditional")
+    structural = StructuralModel([("a", "b")], {"a": lambda causes, u: u, "b": lambda causes, u: causes["a"] + u})
+    with pytest.raises(MethodNotApplicableError, match="values='marginal' needs background rows"):
+        AsymmetricExplainer(lambda X: X["a"], structural, feature_names=["a", "b"], values="marginal")
+    for values in ("conditional", "causal"):
+        with pytest.raises(UnknownMethodError, match=f"values='{values}' needs the table itself"):
+            AsymmetricExplainer(model, shap.maskers.Independent(table(30)), values=values)
     with pytest.raises(UnknownFeatureError, match="'d' is not a column"):
         AsymmetricExplainer(model, table(30), feature_names=["a", "d"], values="conditional")
 

@@ -230,7 +230,7 @@ def test_positions_of_columns():
     np.testing.assert_allclose(around.values[at], middle, atol=1e-12)
 
 
-def test_trees_without_a_network():
+def test_trees_over_background_rows_and_over_none():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
     model = RandomForestRegressor(4, max_depth=3, random_state=0).fit(X, X[:, 0] * X[:, 1])
@@ -242,7 +242,7 @@ def test_trees_without_a_network():
     each = [explainer(graph)(X[:3], silent=True).values for graph in graphs]
     np.testing.assert_allclose(explainer(graphs)(X[:3], silent=True).values, np.mean(each, axis=0), atol=1e-12)
     alone = AsymmetricExplainer(model, causal_graph=graphs, seed=0)
-    assert alone.plan(2).backend.samples_orders  # cover counts: one order at a time
+    assert alone.plan(2).backend.name == "paths"
     with pytest.raises(errors.MethodNotApplicableError, match="values of single coalitions"):
         AsymmetricExplainer(model, causal_graph=graphs[0]).sensitivity(X[:2])
 
