@@ -6,6 +6,7 @@ Modules of experiments import what is heavy inside their functions, so that ``py
 from benchmarks.accuracy import ACCURACY
 from benchmarks.beyond import BEYOND
 from benchmarks.classes import CLASSES
+from benchmarks.draws import DRAWS
 from benchmarks.experiment import Experiment
 from benchmarks.levels import LEVELS
 from benchmarks.mean_prediction import MEAN_PREDICTION
@@ -27,6 +28,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     MONTE_CARLO,
     TABLES,
     LEVELS,
+    DRAWS,
     BEYOND,
     TREES_ALONE,
     PEERS,
