@@ -23,6 +23,7 @@ PUBLIC = {
     "check_graph",
     "compare",
     "errors",
+    "fit_network",
     "load_network",
     "plots",
     "sample_rows",
@@ -66,6 +67,7 @@ def test_explainer_arguments():
         "silent",
         "data",
         "feature_perturbation",
+        "groups",
     ]
     call = list(inspect.signature(shap_asv.AsymmetricExplainer.__call__).parameters)
     assert call == [

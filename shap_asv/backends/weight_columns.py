@@ -6,11 +6,12 @@ stacked side by side they are one sparse matrix of ``groups * n`` columns over t
 error. This works for every backend that can compute ``nu @ W`` at all.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
 
+from shap_asv.orders.players import Players
 from shap_asv.orders.weights import CoalitionWeights, weigh_orders
 from shap_asv.strata import group_of_draws
 
@@ -20,8 +21,8 @@ N_GROUPS = 100
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Sparse ``matrix`` (m, groups * n) over ``coalitions`` bool (m, n); ``group_sizes`` (groups,) orders in each
-    group.
+    """Sparse ``matrix`` (m, groups * p) over ``coalitions`` bool (m, n) of features, for p players; ``group_sizes``
+    (groups,) orders in each group. Players are features, or sets of features that move together.
 
     ``sampled`` is False for an exact average: there is one group, and no error.
     """
@@ -35,14 +36,18 @@ class Columns:
     def n_features(self) -> int:
         return int(self.coalitions.shape[1])
 
+    @property
+    def n_players(self) -> int:
+        return int(self.matrix.shape[1]) // len(self.group_sizes)
+
     def combine(self, contracted: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """``nu @ matrix`` of shape (r, groups * n, k) -> phi (r, n, k) and its standard error (None when exact).
+        """``nu @ matrix`` of shape (r, groups * p, k) -> phi (r, p, k) and its standard error (None when exact).
 
         With group means phi_g of s_g orders each: ``sigma^2 = sum_g s_g (phi_g - phi)^2 / (G - 1)`` and
         ``error = sigma / sqrt(sum_g s_g)``.
         """
         n_groups = len(self.group_sizes)
-        grouped = contracted.reshape(len(contracted), n_groups, self.n_features, -1)
+        grouped = contracted.reshape(len(contracted), n_groups, self.n_players, -1)
         if not self.sampled:
             return grouped[:, 0], None
         sizes = self.group_sizes / self.group_sizes.sum()
@@ -51,8 +56,8 @@ class Columns:
         return phi, np.sqrt(spread / (n_groups - 1))
 
     def mean_matrix(self) -> sp.csr_array:
-        """The groups averaged: sparse (m, n) with phi = nu @ mean_matrix."""
-        n, n_groups = self.n_features, len(self.group_sizes)
+        """The groups averaged: sparse (m, p) with phi = nu @ mean_matrix."""
+        n, n_groups = self.n_players, len(self.group_sizes)
         if n_groups == 1:
             return self.matrix
         sizes = self.group_sizes / self.group_sizes.sum()
@@ -95,6 +100,11 @@ def singleton_columns(n: int) -> Columns:
     coalitions = np.vstack([np.zeros((1, n), dtype=bool), np.eye(n, dtype=bool)])
     matrix = sp.vstack([sp.csr_array(-np.ones((1, n))), sp.eye_array(n)])
     return Columns(coalitions, sp.csr_array(matrix), np.ones(1), sampled=False)
+
+
+def of_players(columns: Columns, players: Players | None) -> Columns:
+    """Columns over coalitions of groups, as coalitions of their members; unchanged where there are no groups."""
+    return columns if players is None else replace(columns, coalitions=players.expand(columns.coalitions))
 
 
 def contract(nu: np.ndarray, matrix: sp.csr_array) -> np.ndarray:

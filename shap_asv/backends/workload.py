@@ -1,7 +1,7 @@
 """Which coalitions a problem needs, with which weight, and how many there are: what most backends ask first."""
 
-from shap_asv.backends.contract import Problem, Settings
-from shap_asv.backends.weight_columns import N_GROUPS, Columns, exact_columns, sampled_columns
+from shap_asv.backends.contract import Estimate, Problem, Settings
+from shap_asv.backends.weight_columns import N_GROUPS, Columns, exact_columns, of_players, sampled_columns
 from shap_asv.backgrounds.contract import Terms
 from shap_asv.errors import BudgetExceededError
 from shap_asv.models.products import SumOfProducts
@@ -22,11 +22,23 @@ def network_and_terms(problem: Problem) -> tuple[Terms, SumOfProducts]:
     return background, products
 
 
+#: Seconds of work before a background is worth its kernels.
+_WORTH_KERNELS = 1.0
+
+
+def background_kernels(problem: Problem, settings: Settings, estimate: Estimate) -> tuple[str, ...]:
+    """The kernels that the background itself has for large work; none below a second of it."""
+    found: tuple[str, ...] = getattr(problem.background, "kernels", ())
+    return found if estimate.seconds > _WORTH_KERNELS else ()
+
+
 def ideal_columns(problem: Problem, settings: Settings) -> Columns:
     if problem.order is None:
         assert problem.given_orders is not None
-        return exact_columns(weigh_orders(problem.given_orders, problem.given_weights))
-    return exact_columns(weigh_ideals(problem.order, settings.ideal_limit))
+        columns = exact_columns(weigh_orders(problem.given_orders, problem.given_weights))
+    else:
+        columns = exact_columns(weigh_ideals(problem.order, settings.ideal_limit))
+    return of_players(columns, problem.groups)
 
 
 def order_columns(problem: Problem, settings: Settings) -> Columns:
@@ -37,7 +49,7 @@ def order_columns(problem: Problem, settings: Settings) -> Columns:
         method=settings.order_method,
         n_groups=min(N_GROUPS, settings.n_orders),
     )
-    return sampled_columns(orders)
+    return of_players(sampled_columns(orders), problem.groups)
 
 
 def count_ideals(problem: Problem, settings: Settings) -> int | None:
@@ -53,7 +65,7 @@ def count_ideals(problem: Problem, settings: Settings) -> int | None:
 
 
 def count_sampled(problem: Problem, settings: Settings) -> int:
-    bound = settings.n_orders * (problem.n_features - 1) + 2
+    bound = settings.n_orders * (problem.n_players - 1) + 2
     ideals = count_ideals(problem, settings)
     return bound if ideals is None else min(bound, ideals)
 
@@ -69,14 +81,19 @@ def seconds_per_order(problem: Problem, settings: Settings, sampled: bool) -> fl
         return 0.0
     methods = methods_used(problem.order) if settings.order_method == "auto" else (settings.order_method,)
     if not {"perfect", "mcmc"} & set(methods):
-        return _SECONDS_PER_ORDER * problem.n_features
-    return 8e-3 * (problem.n_features / 56) ** 3.4
+        return _SECONDS_PER_ORDER * problem.n_players
+    return 8e-3 * (problem.n_players / 56) ** 3.4
 
 
 def ideals_obstacle(problem: Problem, settings: Settings) -> str | None:
     if count_ideals(problem, settings) is None:
         return f"more than {settings.ideal_limit:,} ideals (ideal_limit=)"
     return None
+
+
+def groups_obstacle(problem: Problem) -> str | None:
+    """For algorithms that walk through the features one by one."""
+    return None if problem.groups is None else "features that move in groups are not added one by one"
 
 
 def orders_obstacle(problem: Problem, settings: Settings) -> str | None:

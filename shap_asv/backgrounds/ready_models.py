@@ -1,4 +1,4 @@
-"""Backgrounds that users make themselves, and hand in: Gaussians, copulas, donors, structural models.
+"""Backgrounds that users make themselves, and hand in: Gaussians, mixtures, structural models.
 
 Each knows its variables by name, and can be narrowed to the features that a model looks at.
 """
@@ -8,8 +8,6 @@ from functools import partial
 from typing import Any
 
 from shap_asv.backgrounds.choice.mixture import MixtureModel
-from shap_asv.backgrounds.donors.conditional_table import ConditionalTable
-from shap_asv.backgrounds.gaussian.copula import CopulaModel
 from shap_asv.backgrounds.gaussian.model import GaussianModel
 from shap_asv.backgrounds.gaussian.networks import is_linear_gaussian
 from shap_asv.backgrounds.matrix import numbered_features
@@ -41,19 +39,6 @@ def _renamed(model: GaussianModel, features: Sequence[str], impossible: str) -> 
     if set(features) <= set(model.features):
         return model.only(features, impossible)
     return GaussianModel(model.mean, model.covariance, tuple(features), impossible=impossible)
-
-
-def is_copula(thing: Any) -> bool:
-    return isinstance(thing, CopulaModel)
-
-
-def is_donors(thing: Any) -> bool:
-    return isinstance(thing, ConditionalTable)
-
-
-def read_fitted_table(given: CopulaModel | ConditionalTable, masker: Any) -> NamedDistribution:
-    words = ("a column of the table", "its columns are")
-    return NamedDistribution(given.features, given.only, words, given, features_by_default=given.features)
 
 
 def is_mixture(thing: Any) -> bool:

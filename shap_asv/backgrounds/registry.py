@@ -11,11 +11,19 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from shap_asv.backgrounds import covers, independent, matrix, ready_models
+from shap_asv.backgrounds import covers, matrix, ready_models
 from shap_asv.backgrounds.contract import Distribution
+from shap_asv.backgrounds.discrete import fitted
 from shap_asv.backgrounds.discrete import reading as discrete
+from shap_asv.backgrounds.discrete.binning import learn_states
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
-from shap_asv.backgrounds.donors import nearest
+from shap_asv.backgrounds.donors.conditional_table import ConditionalTable
+from shap_asv.backgrounds.donors.nearest import NearestRows
+from shap_asv.backgrounds.gaussian.copula import CopulaModel
+from shap_asv.backgrounds.independent import IndependentColumns
+from shap_asv.backgrounds.structural.graph import Dag
+from shap_asv.backgrounds.tables.border import read_table_background
+from shap_asv.backgrounds.tables.codec import TableCodec
 
 
 @dataclass(frozen=True)
@@ -62,10 +70,23 @@ def _small_structural() -> ready_models.StructuralModel:
     return ready_models.StructuralModel.fit(_small_table(), graph, "linear", seed=0, silent=True)
 
 
+def _small_fitted_network() -> fitted.FittedNetwork:
+    table = _small_table().assign(x1=lambda t: np.where(t.x1 > 0.2, "high", "low"))
+    codec = TableCodec.learn(table)
+    rows = codec.read(table)
+    columns = [learn_states(column, rows[:, v]) for v, column in enumerate(codec.columns)]
+    return fitted.fit_tables(Dag.read([("x0", "x1"), ("x1", "x2")], codec.names), codec, columns, rows, 1.0)
+
+
 def _small_mixture() -> ready_models.MixtureModel:
     table = _small_table()
-    return ready_models.MixtureModel(
-        [ready_models.CopulaModel(table), ready_models.ConditionalTable(table)], [0.25, 0.75]
+    return ready_models.MixtureModel([CopulaModel(table), ConditionalTable(table)], [0.25, 0.75])
+
+
+def _of_table(name: str, kind: Any) -> BackgroundKind:
+    """A class with the border of a table, whose objects are made from a table and handed in as they are."""
+    return BackgroundKind(
+        name, lambda thing: isinstance(thing, kind), read_table_background, lambda: kind(_small_table())
     )
 
 
@@ -77,32 +98,13 @@ BACKGROUNDS: tuple[BackgroundKind, ...] = (
         lambda: ready_models.GaussianModel.fit(_small_table()[["x0", "x1"]].assign(x2=lambda t: t.x0 - t.x1**2)),
     ),
     BackgroundKind("structural model", ready_models.is_structural, ready_models.read_structural, _small_structural),
-    BackgroundKind(
-        "donors",
-        ready_models.is_donors,
-        ready_models.read_fitted_table,
-        lambda: ready_models.ConditionalTable(_small_table()),
-    ),
-    BackgroundKind(
-        "Gaussian copula",
-        ready_models.is_copula,
-        ready_models.read_fitted_table,
-        lambda: ready_models.CopulaModel(_small_table()),
-    ),
+    _of_table("donors", ConditionalTable),
+    _of_table("Gaussian copula", CopulaModel),
     BackgroundKind("mixture", ready_models.is_mixture, ready_models.read_mixture, _small_mixture),
+    BackgroundKind("fitted network", fitted.is_fitted_network, fitted.read_fitted_network, _small_fitted_network),
     BackgroundKind("discrete network", discrete.is_discrete_network, discrete.read_discrete, _small_network),
-    BackgroundKind(
-        "independent columns",
-        independent.is_independent_columns,
-        independent.read_independent_columns,
-        lambda: independent.IndependentColumns(_small_table()),
-    ),
-    BackgroundKind(
-        "nearest rows",
-        nearest.is_nearest_rows,
-        nearest.read_nearest_rows,
-        lambda: nearest.NearestRows(_small_table()),
-    ),
+    _of_table("independent columns", IndependentColumns),
+    _of_table("nearest rows", NearestRows),
     BackgroundKind("no background", covers.is_nothing, covers.read_covers, lambda: None),
     BackgroundKind("background rows", lambda thing: True, matrix.read_matrix, _small_table),
 )

@@ -13,10 +13,20 @@ from typing import Any
 import numpy as np
 
 from shap_asv.backends.contract import Problem
-from shap_asv.backgrounds.contract import Background, CodedByModel, Distribution, FiniteStates, TreeGround, some_rows
+from shap_asv.backgrounds.contract import (
+    Background,
+    CodedByModel,
+    Distribution,
+    FiniteStates,
+    StandsForValues,
+    TreeGround,
+    some_rows,
+)
 from shap_asv.errors import NetworkError, UnknownMethodError
 from shap_asv.explainer.callables import CheckedLink, check_repeatable, is_identity, with_own_labels
 from shap_asv.explainer.causality import name_positions, own_order, read_causal_graph, read_orders, uses_positions
+from shap_asv.explainer.meaning import with_meaning
+from shap_asv.explainer.players import order_of_players, read_groups
 from shap_asv.explainer.rows import Table
 from shap_asv.models.contract import Predictor
 from shap_asv.models.ensemble_reading import read_ensemble
@@ -70,6 +80,8 @@ class Arguments:
     link: Link | None = None
     linearize_link: bool = True
     seed: int | None = None
+    groups: Any = None
+    values: str = "auto"
 
     @property
     def graph_of_positions(self) -> bool:
@@ -105,6 +117,8 @@ def arguments_of(explainer: Any, distribution: Distribution) -> Arguments:
         None if is_identity(explainer.link) else explainer.link,
         explainer.linearize_link,
         explainer._entropy,
+        explainer.groups,
+        explainer.values,
     )
 
 
@@ -142,16 +156,22 @@ def assemble(arguments: Arguments, features: Sequence[str], table: Table | None 
             check_repeatable(predictor.predict, np.array(probe), np.array(probe[::-1]))
     if arguments.graph_of_positions:
         arguments = replace(arguments, causal_graph=name_positions(arguments.causal_graph, features))
+    players = read_groups(arguments.groups, background.features)
     order: CausalOrder | GraphMixture | None = None
     given = given_weights = None
     if arguments.orders is not None:
-        given, given_weights = read_orders(arguments.orders, arguments.weights, background.features)
+        given, given_weights = read_orders(
+            arguments.orders, arguments.weights, background.features if players is None else players.names
+        )
+    elif players is not None:
+        order = order_of_players(arguments.causal_graph, players, background, arguments.seed)
     elif arguments.causal_graph is not None:
         order = read_causal_graph(arguments.causal_graph, background.features, background.latent, arguments.seed)
     else:
         order = own_order(background)
     link = None if arguments.link is None else CheckedLink(arguments.link)
-    return Problem(background, predictor, order, given, given_weights, link, arguments.linearize_link)
+    problem = Problem(background, predictor, order, given, given_weights, link, arguments.linearize_link, players)
+    return with_meaning(problem, arguments.values, arguments.causal_graph)
 
 
 def _trees_alone(arguments: Arguments, background: Background) -> tuple[Background, Predictor]:
@@ -164,15 +184,26 @@ def _trees_alone(arguments: Arguments, background: Background) -> tuple[Backgrou
 
 def _check_no_encoder(arguments: Arguments) -> None:
     if arguments.encoder is not None:
-        raise UnknownMethodError("encoder= goes with a Bayesian network; other backgrounds hold the model's own inputs")
+        raise UnknownMethodError(
+            "encoder= goes with a Bayesian network of named states; other backgrounds hold the model's own inputs"
+        )
 
 
 def _read_predictor(arguments: Arguments, background: Background, probe: np.ndarray) -> Predictor:
     """The model over the background's rows: of states where there are states, else of a table."""
     model, features = with_own_labels(arguments.model, arguments.distribution.own_names), background.features
     if isinstance(background, FiniteStates):
+        shown = background.values if isinstance(background, StandsForValues) else None
+        if shown is not None:
+            _check_no_encoder(arguments)
         return read_model(
-            model, features, background.states, arguments.encoder, arguments.model_output, arguments.output_names
+            model,
+            features,
+            background.states,
+            arguments.encoder,
+            arguments.model_output,
+            arguments.output_names,
+            values=None if shown is None else (shown.arrays, shown.keys),
         )
     _check_no_encoder(arguments)
     known = names_known_to_model(model) or []

@@ -15,24 +15,22 @@ import shap
 from shap_asv.backends.contract import Problem, Settings
 from shap_asv.backgrounds.contract import Distribution
 from shap_asv.backgrounds.registry import kind_of
-from shap_asv.comparison import Comparison
 from shap_asv.errors import RowsError
 from shap_asv.explainer import fitting
 from shap_asv.explainer.assembly import Arguments, arguments_of, assemble, assemble_for_rows, known_features
-from shap_asv.explainer.bootstrapping import Bootstrap, bootstrap_values
-from shap_asv.explainer.causality import edgeless_order
 from shap_asv.explainer.execution import Execution, describe
+from shap_asv.explainer.meaning import check_values
 from shap_asv.explainer.options import check_options, check_positive, check_whole, read_names, settings_of_call
 from shap_asv.explainer.persistence import load_explainer, save_explainer
+from shap_asv.explainer.players import show_groups
+from shap_asv.explainer.questions import Questions
 from shap_asv.explainer.rows import Table, any_row, display_names, fit_rows, read_table, shown_rows
 from shap_asv.explainer.selection import select_outputs
-from shap_asv.explainer.sensitivities import measure_sensitivity
 from shap_asv.explanation import build_explanation
-from shap_asv.planning import Budget, Plan, check_room
-from shap_asv.sensitivity import Sensitivity
+from shap_asv.planning import Budget, check_room
 
 
-class AsymmetricExplainer(shap.Explainer):
+class AsymmetricExplainer(Questions, shap.Explainer):
     """Asymmetric Shapley values (ASV): causes come before their effects.
 
     ``phi_i`` is the mean, over the topological orders of a causal graph, of ``nu(before + i) - nu(before)`` with
@@ -60,10 +58,10 @@ class AsymmetricExplainer(shap.Explainer):
         The background. A network gives conditional expectations, and its nodes that are not features are latent:
         summed out. A table is what ``values`` says; what was fitted to it is kept as ``explainer.masker``. Tree
         ensembles do without: None takes the cover counts of the trees, as ``shap.TreeExplainer(model)`` does.
-    values : "auto", "conditional" or "marginal"
-        What a table is for: ``"conditional"`` fits a distribution to all of its rows (a structural model where
-        ``causal_graph`` is a DAG over all features, else the best of Gaussian, copula, donors and, with levels, their
-        mechanisms), ``"marginal"`` is shap's expectation, and what ``"auto"`` means for a table.
+    values : "auto", "conditional", "causal" or "marginal"
+        What nu(S) is: given ``X_S = e_S``, given ``do(X_S = e_S)``, or with the rest untouched by S. To a table the
+        first two fit a distribution (a structural model for a DAG over all features, else the best of Gaussian, copula
+        and donors); "auto" is ``"marginal"`` for a table, shap's expectation, else ``"conditional"``.
     impossible : "raise" or "relax"
         Rows of probability zero: an error, or condition only on the part of the evidence that is possible.
     data, feature_perturbation : optional
@@ -74,6 +72,9 @@ class AsymmetricExplainer(shap.Explainer):
     causal_graph : networkx.DiGraph, pgmpy DAG, list of (cause, effect), CausalOrder, ..., optional
         By default the network's own; with a matrix, no constraint (ordinary Shapley values). A PDAG is the mean over
         its DAGs, a list of graphs or of (graph, weight) the mean over those.
+    groups : dict of str to list of str, optional
+        Features that move together, ``{"weather": ["temp", "hum"]}``: each group is one player, and features that no
+        group names are players of their own. The causal graph is between groups, or between features: its quotient.
     orders, weights : optional
         Explicit orders (names, or positions; names win where numbers are names) and their weights instead of a graph.
 
@@ -143,6 +144,7 @@ class AsymmetricExplainer(shap.Explainer):
         silent: bool = False,
         data: Any = None,
         feature_perturbation: str = "auto",
+        groups: Any = None,
     ) -> None:
         masker, values = fitting.read_masker(masker, values, data, feature_perturbation)
         self.data, self.feature_perturbation = None, "auto"  # the masker says it now
@@ -151,19 +153,20 @@ class AsymmetricExplainer(shap.Explainer):
         )
         check_positive(budget=budget, memory_limit=memory_limit)
         check_whole(n_orders=n_orders, n_draws=n_draws, ideal_limit=ideal_limit)
-        fitting.check_values(values)
+        check_values(values)
         self._entropy = seed if seed is not None else int(np.random.SeedSequence().generate_state(1)[0])
         output_names, names = read_names(output_names, "output_names"), read_names(feature_names, "feature_names")
         purpose = fitting.Purpose(
-            model, causal_graph, orders, weights, names, model_output, self._entropy, n_jobs, silent
+            model, causal_graph, orders, weights, names, model_output, self._entropy, n_jobs, silent, groups, values
         )
         settled = fitting.settle_table(masker, values, purpose)
         names_of = {"output_names": output_names, "feature_names": settled.feature_names}
         super().__init__(model, settled.masker, link=link, linearize_link=linearize_link, **names_of)
         self._distribution: Distribution = kind_of(settled.masker).read(settled.masker, self.masker)
         self.values, self.silent = fitting.settled_values(values, self._distribution), silent
+        self._given = masker
         self._table = masker if settled.masker is not masker else None  # what was fitted; files do not keep it
-        self.causal_graph = settled.causal_graph
+        self.causal_graph, self.groups = settled.causal_graph, groups
         self.algorithm, self.seed, self.impossible, self.order_method = algorithm, seed, impossible, order_method
         self.encoder, self.model_output, self.orders, self.weights = encoder, model_output, orders, weights
         self.n_orders, self.n_draws, self.tolerance = n_orders, n_draws, tolerance
@@ -222,7 +225,7 @@ class AsymmetricExplainer(shap.Explainer):
         Returns
         -------
         shap.Explanation
-            Under a network ``data`` holds codes in the network's order of states and ``display_data`` the labels.
+            Under a network ``data`` holds positions of states, low to high, and ``display_data`` their labels.
         """
         start = time.time()
         table = read_table(X)
@@ -248,8 +251,7 @@ class AsymmetricExplainer(shap.Explainer):
         return build_explanation(
             arrays[0],
             arrays[1],
-            *shown_rows(problem, rows),
-            display_names(problem, table),
+            *show_groups(problem, *shown_rows(problem, rows, table), display_names(problem, table)),
             names,
             arrays[2],
             arrays[3],
@@ -286,66 +288,9 @@ class AsymmetricExplainer(shap.Explainer):
         if self._expected_value is None:
             execution = self._known_execution()
             problem = execution.problem
-            base = execution.base(self._settings(problem), any_row(problem))
+            base = execution.base(self._settings(problem), any_row(problem), self.silent)
             self._expected_value = float(base[0]) if problem.predictor.output_names is None and len(base) == 1 else base
         return self._expected_value
-
-    # --- what is ours -----------------------------------------------------------------------------------------
-
-    def plan(self, X: Any = None, max_evals: int | str = "auto") -> Plan:
-        """Which backend would explain X, why, and at what cost; ``print`` it. X may also be a number of rows."""
-        if X is None or isinstance(X, (int, np.integer)):
-            check_whole(X=1 if X is None else X)
-            execution, n_rows = self._known_execution(), 1 if X is None else int(X)
-        else:
-            table = read_table(X)
-            execution, n_rows = self._execution_for(table), len(table)
-        return execution.plan(self._settings(execution.problem, max_evals), n_rows)
-
-    def symmetric(self) -> "AsymmetricExplainer":
-        """The same explainer without causal constraints: ordinary Shapley values under the same distribution."""
-        return self._symmetric_over(self.masker)
-
-    def _symmetric_over(self, masker: Any) -> "AsymmetricExplainer":
-        arguments = {**self._constructor_arguments(), "masker": masker}
-        features = list(self._known_execution().problem.background.features)
-        arguments.update(orders=None, weights=None, causal_graph=edgeless_order(features))
-        if self._distribution.named or self._distribution.of_model:
-            arguments["feature_names"] = features
-        return type(self)(**arguments)
-
-    def compare(self, X: Any, **call: Any) -> Comparison:
-        """SHAP and ASV of X side by side: this explainer's values beside those of :meth:`symmetric`.
-
-        Where the background cannot condition on the sets that SHAP asks for, one that can is fitted to draws from it.
-        """
-        asv, problem = self(X, **call), self._known_execution().problem
-        silent = bool(call.get("silent"))
-        other = fitting.any_set_background(problem, self.model, self.model_output, self._entropy, silent)
-        side = self.symmetric() if other is None else self._symmetric_over(other)
-        words = {"SHAP": (other or problem.background).describe(), "ASV": problem.background.describe()}
-        return Comparison({"SHAP": side(X, **call), "ASV": asv}, self.causal_order, words)
-
-    def bootstrap(self, X: Any, n: int = 20, data: Any = None, **call: Any) -> Bootstrap:
-        """Standard errors that include the fit: n times, resample the table, fit it again, explain X again.
-
-        ``data`` is the table where the explainer does not have it (loaded from a file). Costs n fits.
-        """
-        arguments = {**self._constructor_arguments(), "seed": self._entropy}
-        table = self._table if data is None else data
-        return bootstrap_values(type(self), arguments, self(X, **call), table, n, X, call)
-
-    def sensitivity(self, X: Any, graphs: Any = "edges", outputs: Any = None, silent: bool = False) -> Sensitivity:
-        """X under other graphs: all that differ in one edge, or any that ``causal_graph=`` takes; nu computed once."""
-        table = read_table(X)
-        execution, encoded = self._execution_for(table), self.encoder is not None
-        settings = self._settings(execution.problem)
-        return measure_sensitivity(execution, table, settings, graphs, self.causal_graph, encoded, outputs, silent)
-
-    @property
-    def causal_order(self) -> Any:
-        """The :class:`CausalOrder` or :class:`GraphMixture` of the features (None when explicit orders are given)."""
-        return self._known_execution().problem.order
 
     # --- saving -----------------------------------------------------------------------------------------------
 
@@ -397,4 +342,4 @@ class AsymmetricExplainer(shap.Explainer):
 
     def _settings(self, problem: Problem, max_evals: int | str = "auto", batch_size: int | str = "auto") -> Settings:
         settings = Settings(self.n_orders, self.n_draws, self._entropy, 65_536, self.ideal_limit, self.order_method)
-        return settings_of_call(settings, problem.n_features, max_evals, batch_size)
+        return settings_of_call(settings, problem.n_players, max_evals, batch_size)

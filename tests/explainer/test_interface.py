@@ -30,12 +30,12 @@ def test_explanation_has_the_shape_that_plots_need(explainer, asia):
     np.testing.assert_allclose(total, model.predict_proba(X[:7]), atol=1e-9)
 
 
-def test_codes_follow_the_networks_state_order(explainer, asia):
+def test_data_go_from_low_to_high(explainer, asia):
     network, _, X = asia
     explanation = explainer(X[:5])
     for v, name in enumerate(explanation.feature_names):
-        states = network.get_cpds(name).state_names[name]
-        assert [states[int(c)] for c in explanation.data[:, v]] == list(explanation.display_data[:, v])
+        assert network.get_cpds(name).state_names[name] == ["yes", "no"]  # yes would be 0, and blue
+        assert [["no", "yes"][int(c)] for c in explanation.data[:, v]] == list(explanation.display_data[:, v])
 
 
 def test_single_output_has_no_output_axis(score_explainer, asia):

@@ -19,13 +19,20 @@ from shap_asv.backends.termwise import (
     seconds_to_classify,
     terms_obstacle,
 )
-from shap_asv.backends.workload import count_ideals, ideal_columns, ideals_obstacle, network_and_terms, patterns
+from shap_asv.backends.workload import (
+    count_ideals,
+    groups_obstacle,
+    ideal_columns,
+    ideals_obstacle,
+    network_and_terms,
+    patterns,
+)
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.uncertain import GraphMixture
 
 
 def _obstacle(problem: Problem, settings: Settings) -> str | None:
-    obstacle = terms_obstacle(problem) or ideals_obstacle(problem, settings)
+    obstacle = terms_obstacle(problem) or groups_obstacle(problem) or ideals_obstacle(problem, settings)
     if obstacle is not None:
         return obstacle
     if problem.order is None:
@@ -67,4 +74,9 @@ def _prepare(problem: Problem, settings: Settings) -> Attributor:
     return RelaxingAttributor(background, fast, CoalitionByCoalition(problem, settings))
 
 
-ANCESTRAL = Backend("ancestral", True, False, None, _obstacle, _estimate, _prepare, TERM_ROW_BLOCK)
+def _kernels(problem: Problem, settings: Settings, estimate: Estimate) -> tuple[str, ...]:
+    room = "shap_asv.backends.ancestral.kernel"
+    return (f"{room}:_link", f"{room}:explain_closure")
+
+
+ANCESTRAL = Backend("ancestral", True, False, None, _obstacle, _estimate, _prepare, TERM_ROW_BLOCK, kernels=_kernels)

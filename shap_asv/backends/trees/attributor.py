@@ -16,11 +16,13 @@ from shap_asv.backends.trees.coding import Coding, code_ensemble
 from shap_asv.backends.trees.ground import Grounds
 from shap_asv.backends.trees.leaves import Leaves, find_leaves
 from shap_asv.backends.trees.long_paths import add_long_paths
-from shap_asv.backends.trees.orderings import LEVELS, Ordering, order_by_list, order_by_precedence
+from shap_asv.backends.trees.orderings import LEVELS, Ordering, order_by_groups, order_by_list, order_by_precedence
 from shap_asv.backends.trees.tables import Tables, build_tables
 from shap_asv.errors import BudgetExceededError, ModelError, OrdersError, RowsError
 from shap_asv.models.ensembles import FloatEnsemble
 from shap_asv.orders import CausalOrder
+from shap_asv.orders.players import Players
+from shap_asv.orders.uncertain import GraphMixture
 from shap_asv.strata import group_of_draws
 
 #: Features of a path up to which phi is tabulated: where a closed form is at hand, and where none is.
@@ -58,6 +60,7 @@ class TreeAttributor:
     group_sizes: np.ndarray | None
     grounds: Grounds
     base: np.ndarray
+    players: Players | None = None
     _kept: list[Tables] = field(default_factory=list, repr=False)
 
     rowwise = True
@@ -72,7 +75,8 @@ class TreeAttributor:
     def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
         """Float rows (r, n) -> phi (r, n, k), base (k,), and the standard error where orders were sampled."""
         rows = check_rows(self.coding.ensemble, rows, "rows")
-        phi = np.empty((len(rows), self.n_features, self.leaves.values.shape[1]))
+        width = self.n_features if self.players is None else len(self.players)
+        phi = np.empty((len(rows), width, self.leaves.values.shape[1]))
         error = None if self.group_sizes is None else np.empty_like(phi)
         n_blocks = max(1, -(-len(rows) // ROW_BLOCK))
         for b in range(n_blocks):
@@ -101,7 +105,7 @@ class TreeAttributor:
         return (first + mean).transpose(2, 1, 0), np.sqrt(spread).transpose(2, 1, 0)
 
     def _add_up(self, order: Ordering, codes: np.ndarray, report: Report) -> np.ndarray:
-        """phi of all leaves, (k, n, r), under one order: first those with tables, then those with long paths."""
+        """phi of all leaves, (k, players, r), under one order: first those with tables, then those with long paths."""
         from shap_asv.backends.trees.row_kernel import add_tables
 
         leaves = self.leaves
@@ -118,16 +122,13 @@ class TreeAttributor:
                 report((tables.first + piece.stop) / len(lengths))
         if tabulated < len(lengths):
             add_long_paths(leaves, order, self.grounds.codes, tabulated, codes, out, report)
-        return out
+        return out if self.players is None else self.players.add_up(out, axis=1)
 
     @property
     def table_bits(self) -> int:
         """Features of a path up to which there are tables: a matter of the ensemble and the order, never of rows."""
-        if self.orderings[0].kind != LEVELS or self.grounds.n_rows:
-            return WIDE_TABLE_BITS
-        # with a closed form at hand, tables pay only while they can be kept
-        cells = np.cumsum([d * 2**d * count for d, count in enumerate(np.bincount(np.diff(self.leaves.start)))])
-        return max(0, min(TABLE_BITS, int(np.searchsorted(8 * cells, KEPT_BYTES, side="right")) - 1))
+        closed = self.orderings[0].kind == LEVELS and not self.grounds.n_rows
+        return table_bits(np.bincount(np.diff(self.leaves.start)), closed)
 
     def _tables(self, order: Ordering, tabulated: int) -> Iterator[Tables]:
         """Tables of the first leaves, some at a time; kept for the next call where they are few."""
@@ -147,15 +148,27 @@ class TreeAttributor:
             self._kept[:] = kept
 
 
+def table_bits(n_leaves: np.ndarray, closed: bool) -> int:
+    """Features up to which paths have tables; ``n_leaves[d]`` leaves look at d features.
+
+    With a closed form at hand (``closed``), tables pay only while they can be kept.
+    """
+    if not closed:
+        return WIDE_TABLE_BITS
+    cells = np.cumsum([d * 2**d * count for d, count in enumerate(n_leaves.tolist())])
+    return max(0, min(TABLE_BITS, int(np.searchsorted(8 * cells, KEPT_BYTES, side="right")) - 1))
+
+
 def prepare_trees(
     ensemble: FloatEnsemble,
-    order: CausalOrder | None = None,
+    order: CausalOrder | GraphMixture | None = None,
     background: np.ndarray | None = None,
     *,
     orders: np.ndarray | None = None,
     order_weights: np.ndarray | None = None,
     sampled: bool = False,
     ideal_limit: int | None = None,
+    players: Players | None = None,
 ) -> TreeAttributor:
     """An ensemble made ready for attributions under a causal order.
 
@@ -163,7 +176,7 @@ def prepare_trees(
     ----------
     ensemble : FloatEnsemble
         Its columns are the features, in the order of the causal order's.
-    order : CausalOrder, optional
+    order : CausalOrder or GraphMixture, optional
         None, without ``orders`` either, means no edges.
     background : float array (m, n), optional
         Background rows; None uses the cover counts of the trees.
@@ -172,6 +185,8 @@ def prepare_trees(
         split into groups for a standard error.
     ideal_limit : int, optional
         Largest lattice, for orders that are neither levels nor forests.
+    players : Players, optional
+        Groups of features; ``order`` or ``orders`` are then of groups, and so are the attributions.
 
     Returns
     -------
@@ -191,7 +206,7 @@ def prepare_trees(
     n = ensemble.n_columns
     if background is None:
         check_covers(ensemble)
-    orderings, sizes = make_orderings(n, order, orders, order_weights, sampled, ideal_limit)
+    orderings, sizes = make_orderings(n, order, orders, order_weights, sampled, ideal_limit, players)
     # levels have to be runs of places on a path
     rank = np.argsort(np.argsort(orderings[0].level * n + np.arange(n))).astype(np.int64)
     leaves, constant = find_leaves(coding, rank)
@@ -214,7 +229,7 @@ def prepare_trees(
     else:
         reached = grounds.shares(leaves)
     base = ensemble.offset + constant + reached @ leaves.values
-    return TreeAttributor(coding, leaves, orderings, sizes, grounds, base)
+    return TreeAttributor(coding, leaves, orderings, sizes, grounds, base, players)
 
 
 def check_rows(ensemble: FloatEnsemble, rows: np.ndarray, what: str) -> np.ndarray:
@@ -243,19 +258,25 @@ def check_covers(ensemble: FloatEnsemble) -> None:
 
 def make_orderings(
     n: int,
-    order: CausalOrder | None,
+    order: CausalOrder | GraphMixture | None,
     orders: np.ndarray | None,
     order_weights: np.ndarray | None,
     sampled: bool,
     ideal_limit: int | None,
+    players: Players | None = None,
 ) -> tuple[tuple[Ordering, ...], np.ndarray | None]:
     """The kernels' orders, one per group; and the group sizes of a sample, None where the average is exact."""
     if orders is None:
         if order is None:
             order = CausalOrder(tuple(range(n)), ((),) * n)
+        if players is not None:
+            assert isinstance(order, CausalOrder)
+            return (order_by_groups(order, players, ideal_limit),), None
         if order.n_features != n:
             raise OrdersError(f"the causal order has {order.n_features} features, the model has {n} columns")
         return (order_by_precedence(order, ideal_limit),), None
+    if players is not None:
+        orders = players.expand_orders(orders)
     if np.shape(orders)[1:] != (n,):
         raise OrdersError(f"orders must be an integer array (orders, {n}), not of shape {np.shape(orders)}")
     if not sampled:

@@ -16,21 +16,22 @@ first asked for, from a seed that belongs to the coalition: results do not depen
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
-from copy import copy
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from shap_asv.backgrounds.contract import Conditions
 from shap_asv.backgrounds.donors.leaf_weights import N_TREES, LeafWeights
 from shap_asv.backgrounds.donors.smoothers import Smoother
+from shap_asv.backgrounds.tables.border import TableBorder
 from shap_asv.backgrounds.tables.codec import TableCodec
 from shap_asv.backgrounds.tables.evidence import checked_evidence, checked_uniforms, patterns
 from shap_asv.errors import ArgumentError, TableError
 
 FEW_VALUES = 5
+#: Evidence rows whose weights of all donors are held together.
+PAIRS_AT_A_TIME = 512
 ATOM = 0.1
 N_EVENTS = 16  # quantiles per number that the weights are judged by
 KEPT_COALITIONS = 512
@@ -46,7 +47,7 @@ class Lending:
     order: np.ndarray
 
 
-class ConditionalTable:
+class ConditionalTable(TableBorder):
     """The rows of a table as donors; any coalition, numbers and categories, no graph.
 
     Parameters
@@ -80,20 +81,15 @@ class ConditionalTable:
     178
     """
 
-    conditions_on: ClassVar[Conditions] = "any"
-    free: ClassVar[np.float64] = np.float64("nan")
-    graph: ClassVar[None] = None
-    latent: tuple[str, ...] = ()
-    n_uniforms = 1
+    n_uniforms: ClassVar[int] = 1
 
     def __init__(
         self, data: Any, adjust: bool = True, n_trees: int = N_TREES, n_donors: int = 4000, seed: int = 0
     ) -> None:
         if n_trees < 1 or n_donors < 1:
             raise ArgumentError(f"n_trees={n_trees} and n_donors={n_donors}: both must be at least 1")
-        self._codec = TableCodec.learn(data)
-        self.features: tuple[str, ...] = self._codec.names
-        rows = self._codec.read(data)
+        self.codec = TableCodec.learn(data)
+        rows = self.codec.read(data)
         if len(rows) < 2:
             raise TableError(f"donors are needed: the table has {len(rows)} row(s), at least 2 make sense")
         if len(rows) > n_donors:
@@ -105,42 +101,13 @@ class ConditionalTable:
         self._filling = _column_means(rows)
         self._movable = np.array([self._can_move(k) for k in range(self.n_features)]) & adjust
 
-    def only(self, features: Sequence[str], impossible: str) -> "ConditionalTable":
-        """The table with some of the columns, in this order."""
-        kept = [self.features.index(str(name)) for name in features]
-        model = copy(self)
-        model.features = tuple(self.features[i] for i in kept)
-        model._codec = self._codec.only(model.features)
-        model.rows, model._lendings = self.rows[:, kept], OrderedDict()
-        model._filling, model._movable = self._filling[kept], self._movable[kept]
-        return model
-
-    @property
-    def n_features(self) -> int:
-        return len(self.features)
+    def _keep(self, kept: list[int], impossible: str) -> None:
+        self.rows, self._lendings = self.rows[:, kept], OrderedDict()
+        self._filling, self._movable = self._filling[kept], self._movable[kept]
 
     def describe(self) -> str:
         what = "adjusted donors" if self.adjust else "donors"
         return f"{what}, {self.n_features} features, {len(self.rows)} rows"
-
-    def __repr__(self) -> str:
-        return f"ConditionalTable({self.describe()})"
-
-    # --- rows -----------------------------------------------------------------------------------------------
-
-    def read(self, data: Any) -> np.ndarray:
-        """Rows float (r, n): numbers as they are (+inf where missing), categories as codes."""
-        return self._codec.read(data)
-
-    def inputs(self, rows: np.ndarray) -> Any:
-        """What a model is called with, in the dtypes of the table."""
-        return self._codec.inputs(rows)
-
-    def labels(self, rows: np.ndarray) -> np.ndarray | None:
-        return self._codec.labels(rows)
-
-    def check(self, rows: np.ndarray) -> None:
-        self._codec.check(rows)
 
     # --- conditioning ---------------------------------------------------------------------------------------
 
@@ -166,15 +133,30 @@ class ConditionalTable:
         """
         evidence = checked_evidence(evidence, self.n_features)
         levels = checked_uniforms(uniforms, self.n_uniforms)[:, 0]
-        result = np.empty((len(evidence), len(levels), self.n_features))
+        return self._drawn(evidence, np.broadcast_to(levels, (len(evidence), len(levels))))
+
+    def paired_draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+        """One draw for each evidence row, by its own uniform number: (Q, n) and (Q, 1) -> rows (Q, n)."""
+        evidence = checked_evidence(evidence, self.n_features)
+        levels = checked_uniforms(uniforms, self.n_uniforms)
+        rows = np.empty_like(evidence)
+        for first in range(0, len(rows), PAIRS_AT_A_TIME):
+            block = slice(first, first + PAIRS_AT_A_TIME)
+            rows[block] = self._drawn(evidence[block], levels[block])[:, 0]
+        return rows
+
+    def _drawn(self, evidence: np.ndarray, levels: np.ndarray) -> np.ndarray:
+        """Evidence (E, n) and numbers (E, D) that pick donors for it -> rows (E, D, n)."""
+        result = np.empty((*levels.shape, self.n_features))
         for members, chosen in patterns(evidence):
             lending = self._lending(members)
             weights = lending.weights.weights(self._design(evidence[chosen], members))
             bounds = np.cumsum(weights[:, lending.order], axis=1)
-            picked = np.empty((len(chosen), len(levels)), dtype=np.intp)
+            picked = np.empty((len(chosen), levels.shape[1]), dtype=np.intp)
             for e, edges in enumerate(bounds):
                 # the last edge may miss one by rounding, and a donor without weight is never picked
-                picked[e] = lending.order[np.searchsorted(edges, levels * edges[-1], side="right")]
+                places = np.searchsorted(edges, levels[chosen[e]] * edges[-1], side="right")
+                picked[e] = lending.order[places]
             for e, lent in self._lent(evidence, members, chosen, lending, picked):
                 result[e] = lent
         return result
@@ -187,7 +169,7 @@ class ConditionalTable:
         """(evidence row, rows (K, n)) that the picked donors make for it."""
         moved = lending.adjusted
         means = lending.smoother.predict(self._design(evidence[chosen], members)) if lending.smoother else None
-        whole = np.array([self._codec.kinds[k].whole for k in moved], dtype=bool)
+        whole = np.array([self.codec.kinds[k].whole for k in moved], dtype=bool)
         low, high = self.rows[:, moved].min(axis=0), self.rows[:, moved].max(axis=0)
         for place, e in enumerate(chosen):
             rows = self.rows[picked[place]]
@@ -228,7 +210,7 @@ class ConditionalTable:
 
     def _can_move(self, feature: int) -> bool:
         """Whether a residual may be added to the feature: a number without gaps, without atoms, with many values."""
-        kind = self._codec.kinds[feature]
+        kind = self.codec.kinds[feature]
         if kind.category or kind.missing:
             return False
         values, counts = np.unique(self.rows[:, feature], return_counts=True)
@@ -242,7 +224,7 @@ class ConditionalTable:
         """Numbers (gaps filled, and a column that says where they were), categories as one column per code."""
         columns = []
         for k in features:
-            kind, values = self._codec.kinds[k], rows[:, k]
+            kind, values = self.codec.kinds[k], rows[:, k]
             if kind.category:
                 columns += [(values == code).astype(float) for code in range(kind.n_codes)]
                 continue

@@ -7,14 +7,11 @@ is where one of two numbers is missing. A column whose numbers are all the same 
 rather than the sum, keeps the meaning of the bandwidth h whatever the size of S (Aas, Jullum and Løland, 2021).
 """
 
-from collections.abc import Sequence
-from copy import copy
 from typing import Any, ClassVar
 
 import numpy as np
 
-from shap_asv.backgrounds.contract import Conditions
-from shap_asv.backgrounds.naming import NamedDistribution
+from shap_asv.backgrounds.tables.border import TableBorder
 from shap_asv.backgrounds.tables.codec import TableCodec
 from shap_asv.errors import ArgumentError
 
@@ -22,7 +19,7 @@ from shap_asv.errors import ArgumentError
 _FAR = 1e100
 
 
-class NearestRows:
+class NearestRows(TableBorder):
     """The rows of a table, weighted by how near they are to what is known.
 
     Parameters
@@ -50,52 +47,28 @@ class NearestRows:
     1  0.9  high
     """
 
-    latent: ClassVar[tuple[str, ...]] = ()
-    graph: ClassVar[None] = None
-    conditions_on: ClassVar[Conditions] = "any"
-    free: ClassVar[np.float64] = np.float64("nan")
     n_uniforms: ClassVar[int] = 1
 
     def __init__(self, data: Any, bandwidth: float = 0.25) -> None:
         self.bandwidth = _checked_bandwidth(bandwidth)
         self.data = data
-        codec = TableCodec.learn(data)
-        self._hold(codec, codec.read(data))
+        self.codec = TableCodec.learn(data)
+        self._hold(self.codec.read(data))
 
-    def _hold(self, codec: TableCodec, rows: np.ndarray) -> None:
-        self.codec = codec
-        self.features = codec.names
+    def _hold(self, rows: np.ndarray) -> None:
         # sorted: near uniform numbers draw rows that are alike, and the order of the table does not matter
         self.rows = rows[np.lexsort(rows.T[::-1])]
         self._columns = np.ascontiguousarray(self.rows.T)
+        kinds = self.codec.kinds
         self._scales = [
-            0.0 if kind.category else _spread(column) for kind, column in zip(codec.kinds, self._columns, strict=True)
+            0.0 if kind.category else _spread(column) for kind, column in zip(kinds, self._columns, strict=True)
         ]
 
-    def only(self, features: Sequence[str], impossible: str = "raise") -> "NearestRows":
-        """Some of the columns, in this order."""
-        if tuple(features) == self.features:
-            return self
-        codec = self.codec.only(features)
-        smaller = copy(self)
-        smaller._hold(codec, self.rows[:, [self.features.index(name) for name in features]])
-        return smaller
+    def _keep(self, kept: list[int], impossible: str) -> None:
+        self._hold(self.rows[:, kept])
 
     def describe(self) -> str:
         return f"nearest rows of a table of {len(self.rows)} rows (bandwidth {self.bandwidth:g})"
-
-    def read(self, table: Any) -> np.ndarray:
-        return self.codec.read(table)
-
-    def check(self, rows: np.ndarray) -> None:
-        """Every row of codes is possible: some training row is always the nearest."""
-        self.codec.check(rows)
-
-    def inputs(self, rows: np.ndarray) -> Any:
-        return self.codec.inputs(rows)
-
-    def labels(self, rows: np.ndarray) -> np.ndarray | None:
-        return self.codec.labels(rows)
 
     def weights(self, evidence: np.ndarray) -> np.ndarray:
         """One line of evidence (n,) -> the probability (N,) of each row of :attr:`rows`. O(N n)."""
@@ -157,12 +130,3 @@ def _squared_distance(column: np.ndarray, entry: float, scale: float) -> np.ndar
     with np.errstate(over="ignore"):
         apart = np.minimum(np.abs(column - entry) / scale, _FAR) ** 2
     return np.where(np.isinf(column), differs, apart)
-
-
-def is_nearest_rows(thing: Any) -> bool:
-    return isinstance(thing, NearestRows)
-
-
-def read_nearest_rows(given: NearestRows, masker: Any) -> NamedDistribution:
-    words = ("a column of the table", "its columns are")
-    return NamedDistribution(given.features, given.only, words, given, features_by_default=given.features)

@@ -11,16 +11,18 @@ leave the range of the table. A conditional mean has no closed form here, and no
 
 from collections.abc import Sequence
 from copy import copy
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from shap_asv.backgrounds.contract import Conditions
-from shap_asv.backgrounds.gaussian.model import GaussianModel, read_numbers, refuse_missing, shrunk
-from shap_asv.backgrounds.tables.evidence import checked_evidence
+from shap_asv.backgrounds.gaussian.interventions import GaussianInterventions
+from shap_asv.backgrounds.gaussian.model import GaussianBorder, GaussianModel, read_numbers, shrunk
+from shap_asv.backgrounds.intervening import Intervening
+from shap_asv.backgrounds.tables.quantiles import quantile_between
 
 
-class CopulaModel:
+class CopulaModel(GaussianBorder):
     """Features of a table with their own marginal distributions and a Gaussian dependence.
 
     ``GaussianModel.fit(data, marginals="empirical")`` makes one.
@@ -41,36 +43,26 @@ class CopulaModel:
     [[[1.0, 1.0], [1.0, 1.0]]]
     """
 
-    conditions_on: ClassVar[Conditions] = "any"
-    free: ClassVar[np.float64] = np.float64("nan")
-    graph: ClassVar[None] = None
-    latent: tuple[str, ...] = ()
-
     def __init__(self, data: Any, shrinkage: float = 0.0) -> None:
-        self._codec, rows = read_numbers(data)
-        self.features: tuple[str, ...] = self._codec.names
+        self.codec, rows = read_numbers(data)
         self._ordered = np.sort(rows, axis=0)
         self._knots = [normal_scores(column) for column in self._ordered.T]
         correlation = shrunk(latent_correlation(self._scores(rows)), shrinkage)
-        self._gaussian = GaussianModel(np.zeros(len(self.features)), correlation, impossible="relax")
+        self._gaussian = GaussianModel(np.zeros(self.n_features), correlation, impossible="relax")
 
-    def only(self, features: Sequence[str], impossible: str) -> "CopulaModel":
-        """The copula of some of the features, in this order."""
-        kept = [self.features.index(str(name)) for name in features]
+    def _keep(self, kept: list[int], impossible: str) -> None:
+        self._ordered, self._knots = self._ordered[:, kept], [self._knots[i] for i in kept]
+        self._gaussian = self._gaussian.only([self._gaussian.features[i] for i in kept], "relax")
+
+    def intervened_by_levels(self, levels: Sequence[Sequence[int]], confounded: Sequence[int]) -> "CopulaInterventions":
+        """The features under ``do(X_S = e_S)``, level by level, causes first."""
+        return CopulaInterventions(self, self._gaussian.intervened_by_levels(levels, confounded))
+
+    def cut_loose(self) -> "CopulaModel":
+        """The features with their own distributions, independent of one another."""
         model = copy(self)
-        model.features = tuple(self.features[i] for i in kept)
-        model._codec = self._codec.only(model.features)
-        model._ordered, model._knots = self._ordered[:, kept], [self._knots[i] for i in kept]
-        model._gaussian = self._gaussian.only([self._gaussian.features[i] for i in kept], "relax")
+        model._gaussian = self._gaussian.cut_loose()
         return model
-
-    @property
-    def n_features(self) -> int:
-        return len(self.features)
-
-    @property
-    def n_uniforms(self) -> int:
-        return len(self.features)
 
     @property
     def correlation(self) -> np.ndarray:
@@ -78,33 +70,19 @@ class CopulaModel:
         return self._gaussian.covariance
 
     def describe(self) -> str:
-        return f"Gaussian copula, {self.n_features} features, {len(self._ordered)} rows"
-
-    def __repr__(self) -> str:
-        return f"CopulaModel({self.describe()})"
-
-    def read(self, data: Any) -> np.ndarray:
-        rows = self._codec.read(data)
-        self.check(rows)
-        return rows
-
-    def inputs(self, rows: np.ndarray) -> Any:
-        return self._codec.inputs(rows)
-
-    def labels(self, rows: np.ndarray) -> np.ndarray | None:
-        return self._codec.labels(rows)
-
-    def check(self, rows: np.ndarray) -> None:
-        self._codec.check(rows)
-        refuse_missing(rows, self.features)
+        loose = ", cut loose from one another" if self._gaussian.loose else ""
+        return f"Gaussian copula, {self.n_features} features, {len(self._ordered)} rows{loose}"
 
     def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """Rows (E, D, n) from ``X | e_S``; uniforms (D, n). O(E D n log r) and one factorisation per coalition."""
+        return self.drawn_through(self._gaussian, evidence, uniforms)
+
+    def drawn_through(self, scores: Any, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+        """Rows (E, D, n) whose normal scores are draws of the background ``scores``."""
         from scipy.special import ndtr
 
-        evidence = checked_evidence(evidence, self.n_features)
-        refuse_missing(evidence, self.features)
-        drawn = self._gaussian.draws(self._scores(evidence), uniforms)
+        evidence = self.numbers(evidence)
+        drawn = scores.draws(self._scores(evidence), uniforms)
         result = np.empty_like(drawn)
         for k, column in enumerate(evidence.T):
             free = np.isnan(column)
@@ -121,12 +99,23 @@ class CopulaModel:
 
     def _quantiles(self, feature: int, levels: np.ndarray) -> np.ndarray:
         """Quantiles of the table, linear between neighbouring values; whole numbers are rounded."""
-        ordered = self._ordered[:, feature]
-        place = np.clip(levels * len(ordered) - 0.5, 0, len(ordered) - 1)
-        low = place.astype(np.intp)
-        high = np.minimum(low + 1, len(ordered) - 1)
-        values = ordered[low] + (place - low) * (ordered[high] - ordered[low])
-        return np.rint(values) if self._codec.kinds[feature].whole else values
+        values = quantile_between(self._ordered[:, feature], levels)
+        return np.rint(values) if self.codec.kinds[feature].whole else values
+
+
+@dataclass(frozen=True, eq=False)
+class CopulaInterventions(Intervening):
+    """A Gaussian copula under interventions: what setting does to the normal scores, it does to the features."""
+
+    scores: GaussianInterventions
+
+    def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+        """Rows (E, D, n) from ``X | do(X_S = e_S)``; uniforms (D, n)."""
+        return np.asarray(self.natural.drawn_through(self.scores, evidence, uniforms))
+
+    def showing(self, feature: int) -> "CopulaInterventions":
+        """The same where evidence about ``feature`` is shown to the model and reaches no other feature."""
+        return CopulaInterventions(self.natural, self.scores.showing(feature))
 
 
 def normal_scores(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -10,13 +10,13 @@ Latent nodes need no treatment: dropping the rows and columns of a covariance *i
 
 from collections.abc import Iterator, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shap_asv.backgrounds.contract import Conditions
 from shap_asv.backgrounds.gaussian.algebra import SLACK, Conditioned, checked_moments, condition
-from shap_asv.backgrounds.gaussian.networks import is_linear_gaussian, read_linear_gaussian
+from shap_asv.backgrounds.gaussian.networks import LinearGaussianNetwork, is_linear_gaussian, read_linear_gaussian
+from shap_asv.backgrounds.tables.border import TableBorder
 from shap_asv.backgrounds.tables.codec import TableCodec
 from shap_asv.backgrounds.tables.evidence import checked_evidence, checked_uniforms, patterns, rowwise_product
 from shap_asv.errors import ImpossibleEvidenceError, RowsError, TableError, UnknownFeatureError, UnknownMethodError
@@ -25,9 +25,31 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from shap_asv.backgrounds.gaussian.copula import CopulaModel
+    from shap_asv.backgrounds.gaussian.interventions import GaussianInterventions
 
 
-class GaussianModel:
+class GaussianBorder(TableBorder):
+    """Rows of numbers, all of which are known."""
+
+    def check(self, rows: np.ndarray) -> None:
+        """Raise where a row is not a row of finite numbers."""
+        super().check(rows)
+        self._refuse_missing(rows)
+
+    def numbers(self, evidence: np.ndarray) -> np.ndarray:
+        """Evidence (E, n) of finite numbers, NaN where free."""
+        evidence = checked_evidence(evidence, self.n_features)
+        self._refuse_missing(evidence)
+        return evidence
+
+    def _refuse_missing(self, rows: np.ndarray) -> None:
+        bad = np.argwhere(np.isinf(rows))
+        if len(bad):
+            r, k = bad[0]
+            raise RowsError(f"row {r} has no value for {self.features[k]!r}, and a Gaussian needs one; impute it")
+
+
+class GaussianModel(GaussianBorder):
     """Features with a joint Gaussian distribution.
 
     Parameters
@@ -53,8 +75,8 @@ class GaussianModel:
     [[[2.0, 2.0], [2.0, 3.697]]]
     """
 
-    conditions_on: ClassVar[Conditions] = "any"
-    free: ClassVar[np.float64] = np.float64("nan")
+    #: Whether the features were cut loose from one another.
+    loose: bool = False
 
     def __init__(
         self,
@@ -69,17 +91,16 @@ class GaussianModel:
         known = _names_of(mean, covariance, names)
         self.names: tuple[str, ...] = known or tuple(f"Feature {k}" for k in range(np.size(mean)))
         all_means, all_covariances, _ = checked_moments(mean, covariance, self.names)
-        self.features: tuple[str, ...] = _chosen(features, self.names)
-        self.latent: tuple[str, ...] = tuple(name for name in self.names if name not in set(self.features))
+        self.codec = _plain_codec(_chosen(features, self.names), named=known is not None)
         kept = [self.names.index(name) for name in self.features]
         self.mean: np.ndarray = all_means[kept]
         self.covariance: np.ndarray = all_covariances[np.ix_(kept, kept)]
         self._scale = np.where(np.diag(self.covariance) > 0, np.sqrt(np.diag(self.covariance)), 1.0)
         self._correlation = self.covariance / np.outer(self._scale, self._scale)
         self._conditioned: dict[bytes, Conditioned] = {}
-        self.graph: nx.DiGraph | None = None
+        self._graph: nx.DiGraph | None = None
+        self.network: LinearGaussianNetwork | None = None
         self.impossible = impossible
-        self._codec = _plain_codec(self.features, named=known is not None)
 
     # --- ways to make one -----------------------------------------------------------------------------------
 
@@ -108,7 +129,7 @@ class GaussianModel:
         codec, rows = read_numbers(data)
         covariance = shrunk(np.cov(rows.T, ddof=1).reshape(rows.shape[1], -1), shrinkage)
         model = cls(rows.mean(axis=0), covariance, codec.names, impossible=impossible)
-        model._codec = codec
+        model.codec = codec
         return model
 
     @classmethod
@@ -123,11 +144,12 @@ class GaussianModel:
             features = [name for name in plain.names if name not in plain.latent]
         mean, covariance = plain.moments()
         model = cls(mean, covariance, plain.names, features, impossible)
+        model.network = plain
         import networkx as nx
 
-        model.graph = nx.DiGraph()
-        model.graph.add_nodes_from(plain.names)
-        model.graph.add_edges_from((str(cause), str(effect)) for cause, effect in network.edges())
+        model._graph = nx.DiGraph()
+        model._graph.add_nodes_from(plain.names)
+        model._graph.add_edges_from((str(cause), str(effect)) for cause, effect in network.edges())
         return model
 
     @classmethod
@@ -144,62 +166,60 @@ class GaussianModel:
             return cls(thing[0], thing[1], names)
         return None
 
-    def only(self, features: Sequence[str], impossible: str) -> "GaussianModel":
-        """The same distribution with these features, in this order; the other variables are latent."""
-        model = copy(self)
-        kept = [self.features.index(str(name)) for name in features]
-        model.features = tuple(self.features[i] for i in kept)
-        model.latent = tuple(name for name in self.names if name not in set(model.features))
-        model.mean, model.covariance = self.mean[kept], self.covariance[np.ix_(kept, kept)]
-        model._scale, model._correlation = self._scale[kept], self._correlation[np.ix_(kept, kept)]
-        model._codec = self._codec.only(model.features)
-        model._conditioned, model.impossible = {}, impossible
-        return model
+    def _keep(self, kept: list[int], impossible: str) -> None:
+        self.mean, self.covariance = self.mean[kept], self.covariance[np.ix_(kept, kept)]
+        self._scale, self._correlation = self._scale[kept], self._correlation[np.ix_(kept, kept)]
+        self._conditioned, self.impossible = {}, impossible
 
-    # --- rows -----------------------------------------------------------------------------------------------
+    # --- what it is -----------------------------------------------------------------------------------------
 
     @property
-    def n_features(self) -> int:
-        return len(self.features)
+    def latent(self) -> tuple[str, ...]:
+        return tuple(name for name in self.names if name not in set(self.features))
 
     @property
-    def n_uniforms(self) -> int:
-        """Uniform numbers that a draw takes: one per feature."""
-        return len(self.features)
+    def graph(self) -> "nx.DiGraph | None":
+        return self._graph
 
     def describe(self) -> str:
         hidden = f", {len(self.latent)} latent" if self.latent else ""
-        return f"Gaussian, {self.n_features} features{hidden}"
-
-    def __repr__(self) -> str:
-        return f"GaussianModel({self.describe()})"
-
-    def read(self, data: Any) -> np.ndarray:
-        """Rows float (r, n) of a DataFrame (columns by name) or an array (columns by position)."""
-        rows = self._codec.read(data)
-        self.check(rows)
-        return rows
-
-    def inputs(self, rows: np.ndarray) -> Any:
-        """What a model is called with; integer columns are rounded here."""
-        return self._codec.inputs(rows)
-
-    def labels(self, rows: np.ndarray) -> np.ndarray | None:
-        return self._codec.labels(rows)
+        return f"Gaussian, {self.n_features} features{hidden}{', cut loose from one another' if self.loose else ''}"
 
     def check(self, rows: np.ndarray) -> None:
         """Raise where a row is not a row of finite numbers, or contradicts a singular covariance."""
-        self._codec.check(rows)
-        refuse_missing(rows, self.features)
+        super().check(rows)
         if self.impossible == "raise" and len(rows):
             everything = self._condition(np.ones(self.n_features, dtype=bool))
             self._refuse(np.asarray(rows, dtype=float), np.arange(len(rows)), everything)
+
+    # --- interventions --------------------------------------------------------------------------------------
+
+    def intervened(self) -> "GaussianInterventions | None":
+        """The features under ``do(X_S = e_S)``, where a network says what that does; else None."""
+        from shap_asv.backgrounds.gaussian.interventions import GaussianInterventions, NetworkRule
+
+        return None if self.network is None else GaussianInterventions(self, NetworkRule(self.network, self.features))
+
+    def intervened_by_levels(
+        self, levels: Sequence[Sequence[int]], confounded: Sequence[int]
+    ) -> "GaussianInterventions":
+        """The features under ``do(X_S = e_S)``, level by level, causes first."""
+        from shap_asv.backgrounds.gaussian.interventions import by_levels
+
+        return by_levels(self, levels, confounded)
+
+    def cut_loose(self) -> "GaussianModel":
+        """The features with their own means and variances, independent of one another."""
+        model = copy(self)
+        model.covariance, model._correlation = np.diag(np.diag(self.covariance)), np.eye(self.n_features)
+        model._conditioned, model.network, model.loose = {}, None, True
+        return model
 
     # --- conditioning ---------------------------------------------------------------------------------------
 
     def means(self, evidence: np.ndarray) -> np.ndarray:
         """``E[X | e_S]`` float (E, n); the entries of S are the evidence. O(n^3) per coalition, O(n^2) per row."""
-        evidence = self._evidence(evidence)
+        evidence = self.numbers(evidence)
         result = evidence.copy()
         for rows, given in self._groups(evidence):
             result[np.ix_(rows, given.rest)] = self._rest_means(evidence[rows], given)
@@ -225,7 +245,7 @@ class GaussianModel:
         """
         from scipy.special import ndtri
 
-        evidence = self._evidence(evidence)
+        evidence = self.numbers(evidence)
         uniforms = checked_uniforms(uniforms, self.n_uniforms)
         tiny = np.finfo(float).tiny
         normals = ndtri(np.clip(uniforms, tiny, 1 - 2**-53))
@@ -239,11 +259,6 @@ class GaussianModel:
         return result
 
     # --- the machinery --------------------------------------------------------------------------------------
-
-    def _evidence(self, evidence: np.ndarray) -> np.ndarray:
-        evidence = checked_evidence(evidence, self.n_features)
-        refuse_missing(evidence, self.features)
-        return evidence
 
     def _groups(self, evidence: np.ndarray) -> Iterator[tuple[np.ndarray, Conditioned]]:
         for members, rows in patterns(evidence):
@@ -309,13 +324,6 @@ def shrunk(covariance: np.ndarray, shrinkage: float) -> np.ndarray:
     return (1 - shrinkage) * covariance + shrinkage * np.diag(np.diag(covariance))
 
 
-def refuse_missing(rows: np.ndarray, features: tuple[str, ...]) -> None:
-    bad = np.argwhere(np.isinf(rows))
-    if len(bad):
-        r, k = bad[0]
-        raise RowsError(f"row {r} has no value for {features[k]!r}, and a Gaussian needs one; impute it")
-
-
 def _names_of(mean: Any, covariance: Any, names: Sequence[str] | None) -> tuple[str, ...] | None:
     if names is not None:
         known = tuple(map(str, names))
@@ -351,7 +359,8 @@ def _plain_codec(features: tuple[str, ...], named: bool) -> TableCodec:
     """Floats: a DataFrame where the variables have names, an array where nobody named them."""
     row = np.zeros((1, len(features)))
     if not named:
-        return TableCodec.learn(row)
+        codec = TableCodec.learn(row)
+        return codec if codec.names == features else TableCodec.learn(row, features)
     import pandas as pd
 
     return TableCodec.learn(pd.DataFrame(row, columns=list(features)))

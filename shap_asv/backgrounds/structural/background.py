@@ -1,9 +1,7 @@
 """A structural model as a background distribution: evidence in, draws out."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import networkx as nx
 import numpy as np
@@ -12,35 +10,44 @@ from shap_asv.backgrounds.contract import Conditions
 from shap_asv.backgrounds.structural.graph import Dag
 from shap_asv.backgrounds.structural.mechanism import Mechanism
 from shap_asv.backgrounds.structural.simulation import simulate
+from shap_asv.backgrounds.tables.border import TableBorder
 from shap_asv.backgrounds.tables.codec import TableCodec
-from shap_asv.errors import NotAncestralError, RowsError
+from shap_asv.backgrounds.tables.evidence import checked_evidence, checked_uniforms
+from shap_asv.errors import NotAncestralError
+
+if TYPE_CHECKING:
+    from shap_asv.backgrounds.structural.interventions import StructuralInterventions
 
 
-@dataclass(frozen=True, eq=False)
-class StructuralBackground:
+class StructuralBackground(TableBorder):
     """Draws of the features given those of an ancestral set: forward simulation with the set clamped.
 
-    Attributes
+    Parameters
     ----------
     dag : Dag
     mechanisms : tuple of Mechanism
         One per node of the dag.
     codec : TableCodec
         Of the features, in their order.
-    free : float
-        What a free entry of evidence looks like: nan.
     """
 
-    dag: Dag
-    mechanisms: tuple[Mechanism, ...]
-    codec: TableCodec
-
     conditions_on: ClassVar[Conditions] = "ancestral"
-    free: ClassVar[np.float64] = np.float64("nan")
 
-    @property
-    def features(self) -> tuple[str, ...]:
-        return self.codec.names
+    def __init__(self, dag: Dag, mechanisms: tuple[Mechanism, ...], codec: TableCodec) -> None:
+        self.dag, self.mechanisms, self.codec = dag, mechanisms, codec
+        self._look()
+
+    def _keep(self, kept: list[int], impossible: str) -> None:
+        self._look()
+
+    def _look(self) -> None:
+        """Nodes of the features, nodes that some feature depends on (the others are never simulated), and the first
+        column of the uniform numbers of each node, with their number at the end.
+        """
+        self._nodes = np.array([self.dag.names.index(name) for name in self.features])
+        self._wanted = self.dag.with_ancestors(self._nodes)
+        sizes = [m.n_uniforms if wanted else 0 for m, wanted in zip(self.mechanisms, self._wanted, strict=True)]
+        self._starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
 
     @property
     def latent(self) -> tuple[str, ...]:
@@ -50,22 +57,6 @@ class StructuralBackground:
     def graph(self) -> nx.DiGraph:
         return self.dag.to_networkx()
 
-    @cached_property
-    def _nodes(self) -> np.ndarray:
-        """Node of each feature."""
-        return np.array([self.dag.names.index(name) for name in self.features])
-
-    @cached_property
-    def _wanted(self) -> np.ndarray:
-        """Nodes that some feature depends on; the others are never simulated."""
-        return self.dag.with_ancestors(self._nodes)
-
-    @cached_property
-    def _starts(self) -> np.ndarray:
-        """First column of the uniform numbers of each node, and their number at the end."""
-        sizes = [m.n_uniforms if wanted else 0 for m, wanted in zip(self.mechanisms, self._wanted, strict=True)]
-        return np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
-
     @property
     def n_uniforms(self) -> int:
         return int(self._starts[-1])
@@ -74,28 +65,8 @@ class StructuralBackground:
         latent = f", {len(self.latent)} latent" if self.latent else ""
         return f"structural model of {len(self.features)} features{latent}, simulated forwards"
 
-    def only(self, features: Sequence[str], impossible: str = "raise") -> "StructuralBackground":
-        """Some of the features, in another order perhaps; the others are latent. No row is impossible here."""
-        return replace(self, codec=self.codec.only([str(name) for name in features]))
-
     def __str__(self) -> str:
         return described(self.dag, self.mechanisms)
-
-    # --- rows ---
-
-    def read(self, data: Any) -> np.ndarray:
-        return self.codec.read(data)
-
-    def inputs(self, rows: np.ndarray) -> Any:
-        return self.codec.inputs(rows)
-
-    def labels(self, rows: np.ndarray) -> np.ndarray | None:
-        return self.codec.labels(rows)
-
-    def check(self, rows: np.ndarray) -> None:
-        self.codec.check(rows)
-
-    # --- draws ---
 
     def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """``X | e_S`` for ancestral sets S: evidence (E, n), nan where free; uniforms (D, n_uniforms) -> (E, D, n).
@@ -108,13 +79,19 @@ class StructuralBackground:
         NotAncestralError
             A feature is held while one of its causes is free: that cannot be conditioned on by simulation.
         """
-        evidence = self._checked(evidence, uniforms)
+        evidence = checked_evidence(evidence, self.n_features)
         self.check_ancestral(~np.isnan(evidence))
         return self._simulated(evidence, uniforms)
 
     def intervene(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """``X | do(X_S = e_S)`` for any set S: edges into S are cut, S is clamped, the rest follows its mechanisms."""
-        return self._simulated(self._checked(evidence, uniforms), uniforms)
+        return self._simulated(checked_evidence(evidence, self.n_features), uniforms)
+
+    def intervened(self) -> "StructuralInterventions":
+        """The features under ``do(X_S = e_S)`` instead of ``X_S = e_S``."""
+        from shap_asv.backgrounds.structural.interventions import StructuralInterventions
+
+        return StructuralInterventions(self)
 
     def check_ancestral(self, coalitions: np.ndarray) -> None:
         """Raise for the first of the coalitions (q, n) on which conditioning is not clamping."""
@@ -135,18 +112,11 @@ class StructuralBackground:
                 "(Gaussian, donors)"
             )
 
-    def _checked(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-        evidence = np.asarray(evidence, dtype=float)
-        if evidence.ndim != 2 or evidence.shape[1] != len(self.features):
-            raise RowsError(f"evidence of shape {evidence.shape} does not fit {len(self.features)} features")
-        if np.ndim(uniforms) != 2 or np.shape(uniforms)[1] != self.n_uniforms:
-            raise RowsError(f"uniforms of shape {np.shape(uniforms)} do not fit {self.n_uniforms} per draw")
-        return evidence
-
     def _simulated(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+        uniforms = checked_uniforms(uniforms, self.n_uniforms)
         held = np.full((len(evidence), self.dag.n_nodes), np.nan)
         held[:, self._nodes] = evidence
-        draws = simulate(self.dag, self.mechanisms, held, np.asarray(uniforms, dtype=float), self._starts, self._wanted)
+        draws = simulate(self.dag, self.mechanisms, held, uniforms, self._starts, self._wanted)
         result = np.empty((len(self.features), len(evidence), len(uniforms)))
         for j, v in enumerate(self._nodes):
             drawn = draws[v]

@@ -4,12 +4,15 @@ See :mod:`shap_asv.backgrounds.tables.codec` for what the codes mean.
 """
 
 import datetime
-from collections.abc import Hashable, Iterable
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from shap_asv.backgrounds.state_order import low_to_high
 from shap_asv.errors import RowsError, TableError, UnknownStateError
 
 if TYPE_CHECKING:
@@ -240,7 +243,7 @@ def learn_column(name: str, values: "pd.Series") -> Column:
 
 
 def _learn_labels(name: str, values: "pd.Series", missing: bool) -> CategoryColumn:
-    """Strings and other objects: the sorted distinct ones."""
+    """Strings and other objects: the distinct ones, from low to high where that is known, else sorted."""
     import pandas as pd
 
     try:
@@ -254,6 +257,7 @@ def _learn_labels(name: str, values: "pd.Series", missing: bool) -> CategoryColu
         distinct = sorted(distinct)
     except TypeError:  # labels of several types have no order of their own
         distinct = sorted(distinct, key=lambda label: (type(label).__name__, repr(label)))
+    distinct = [distinct[k] for k in low_to_high(distinct) or range(len(distinct))]
     palette: Any
     if values.dtype == object:
         palette = np.empty(len(distinct) + 1, dtype=object)
@@ -280,6 +284,33 @@ def _is_missing(value: object) -> bool:
 def _plain(value: object) -> object:
     """A numpy scalar as the Python value that prints without its type."""
     return value.item() if isinstance(value, np.generic) else value
+
+
+def places_by_name(columns: Iterable[Any], features: Sequence[str], latent: Sequence[str] = ()) -> list[int]:
+    """Where each feature stands among the columns of some rows; a RowsError for one too many, too few, or twice.
+
+    Examples
+    --------
+    >>> places_by_name(["b", "a"], ["a", "b"])
+    [1, 0]
+    """
+    given = [str(column) for column in columns]
+    counts, known = Counter(given), set(features)
+    surplus = [name for name in given if name not in known]
+    for name in features:
+        if counts[name] > 1:
+            raise RowsError(f"the rows have {counts[name]} columns called {name!r}; keep one")
+        if not counts[name]:
+            near = get_close_matches(name, surplus, n=1)
+            hint = f"; is its column {near[0]!r} meant?" if near else ""
+            raise RowsError(f"the rows have no column {name!r}{hint}; the features are {listed(features)}")
+    if surplus:
+        what = "latent, not a feature" if surplus[0] in latent else "not a feature"
+        raise RowsError(
+            f"the rows have the column {surplus[0]!r}, which is {what}; the features are {listed(features)}"
+        )
+    place = {name: k for k, name in enumerate(given)}
+    return [place[name] for name in features]
 
 
 def listed(names: Iterable[object], most: int = 8) -> str:

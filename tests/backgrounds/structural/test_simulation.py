@@ -8,7 +8,7 @@ from scipy.special import ndtri
 
 from shap_asv.backgrounds.structural import StructuralModel
 from shap_asv.backgrounds.structural import simulation as simulation_module
-from shap_asv.errors import NotAncestralError, RowsError
+from shap_asv.errors import ArgumentError, NotAncestralError, RowsError
 from tests.oracles.structural_models import KINDS, linear_gaussian
 
 CHAIN = [("a", "b"), ("b", "c"), ("a", "c")]
@@ -138,8 +138,19 @@ def test_a_set_that_is_not_ancestral_is_refused_by_name():
         background.draws(np.array([[np.nan, 1.0, np.nan]]), uniforms)
     with pytest.raises(RowsError, match="evidence of shape"):
         background.draws(np.full((1, 2), np.nan), uniforms)
-    with pytest.raises(RowsError, match="uniforms of shape"):
+    with pytest.raises(ArgumentError, match="uniforms of shape"):
         background.draws(np.full((1, 3), np.nan), uniforms[:, :2])
+
+
+def test_a_background_narrowed_is_the_model_seen_through_fewer_nodes():
+    model = StructuralModel(CHAIN, FUNCTIONS)
+    whole = model.background()
+    narrowed, asked = whole.only(["b", "a"]), model.background(["b", "a"])
+    assert (narrowed.features, narrowed.latent) == (("b", "a"), ("c",))
+    uniforms = np.random.default_rng(0).random((5, asked.n_uniforms))
+    free = np.full((1, 2), np.nan)
+    np.testing.assert_array_equal(narrowed.draws(free, uniforms), asked.draws(free, uniforms))
+    assert whole.n_uniforms == 3 > narrowed.n_uniforms
 
 
 def test_latent_nodes():

@@ -1,0 +1,220 @@
+"""A comparison -> one block of arrays, features causes first, states as labels with a place between low and high.
+
+Any number of named methods will do. SHAP and ASV, where both are there, are the pair whose difference is told in
+words; otherwise it is the first two methods.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shap_asv.errors import ExplanationError
+
+PAIR = ("SHAP", "ASV")
+EXACTLY_ZERO = 1e-12  # relative to the largest value: rounding of an exact 0
+
+
+@dataclass(frozen=True, eq=False)
+class Method:
+    """What one method says: ``values`` (r, n, k), ``base`` (r, k), ``error`` (r, n, k) or None where it is exact."""
+
+    name: str
+    values: np.ndarray
+    base: np.ndarray
+    error: np.ndarray | None
+    background: str | None
+    plan: str | None
+
+    @property
+    def importance(self) -> np.ndarray:
+        """Mean of |value| over all rows, (n, k)."""
+        return np.abs(self.values).mean(axis=0)
+
+    @property
+    def noise(self) -> np.ndarray:
+        """A bound of the standard error of :attr:`importance`, (n, k): errors of rows may all go the same way."""
+        return np.zeros(self.values.shape[1:]) if self.error is None else self.error.mean(axis=0)
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Everything that is on the page, as arrays.
+
+    Attributes
+    ----------
+    methods : tuple of Method
+    features : tuple of str
+        Causes first.
+    outputs : tuple of str
+        One name for each output; the name of a single output may be empty.
+    labels : object array (r, n) of str, or None
+        What the rows hold, as a reader should see it.
+    tones : float array (r, n), or None
+        Where a value stands between the low (0) and the high (1) of its feature; NaN where it is missing.
+    above : float array (n, n)
+        ``[i, j]``: the share of the graphs in which i is a cause of j, direct or not.
+    n_graphs : int
+        Of a mixture; 1 for one graph, 0 without.
+    """
+
+    methods: tuple[Method, ...]
+    features: tuple[str, ...]
+    outputs: tuple[str, ...]
+    labels: np.ndarray | None
+    tones: np.ndarray | None
+    above: np.ndarray
+    n_graphs: int
+
+    @property
+    def n_rows(self) -> int:
+        return self.methods[0].values.shape[0]
+
+    @property
+    def pair(self) -> tuple[Method, Method] | None:
+        """The two methods whose difference is told in words; None where there is one method only."""
+        named = {method.name: method for method in self.methods}
+        if all(name in named for name in PAIR):
+            return named[PAIR[0]], named[PAIR[1]]
+        return (self.methods[0], self.methods[1]) if len(self.methods) > 1 else None
+
+    def spread(self, output: int) -> np.ndarray:
+        """How far the methods are apart in each row: the sum over features of (largest - smallest value), (r,)."""
+        stacked = np.stack([method.values[:, :, output] for method in self.methods])
+        return (stacked.max(axis=0) - stacked.min(axis=0)).sum(axis=1)
+
+    def decimals(self, output: int) -> int:
+        """Digits after the point that give the largest importance three significant ones."""
+        largest = max(float(method.importance[:, output].max()) for method in self.methods)
+        return 3 if largest <= 0 else max(0, 2 - math.floor(math.log10(largest)))
+
+
+def read_block(comparison: Any, explained: str | None = None) -> Block:
+    """The explanations of a comparison, checked against one another, features causes first.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Or anything with ``explanations``, ``features``, ``order``, ``backgrounds`` and ``plans``.
+    explained : str, optional
+        What a single output is called, such as ``P(disease = yes)``.
+    """
+    explanations: Mapping[str, Any] = comparison.explanations
+    features = tuple(str(name) for name in comparison.features)
+    methods, shape = [], None
+    for name, explanation in explanations.items():
+        method = _read_method(str(name), explanation, features, comparison)
+        if shape is not None and method.values.shape != shape:
+            raise ExplanationError(
+                f"{name!r} has values for (rows, features, outputs) = {method.values.shape}, the others for {shape}; "
+                "explain the same rows and outputs with every method"
+            )
+        shape = method.values.shape
+        methods.append(method)
+    outputs = _output_names(list(explanations.values()), methods[0].values.shape[2], explained)
+    labels, tones = _read_rows(list(explanations.values()), features)
+    above, n_graphs = _read_order(comparison.order, features)
+    return Block(tuple(methods), features, outputs, labels, tones, above, n_graphs)
+
+
+def _read_method(name: str, explanation: Any, features: Sequence[str], comparison: Any) -> Method:
+    values = np.asarray(explanation.values, dtype=float)
+    if values.ndim not in (2, 3) or 0 in values.shape:
+        raise ExplanationError(f"{name!r} has values of shape {values.shape}; (rows, features[, outputs]) are needed")
+    if not np.isfinite(values).all():
+        row, place = np.argwhere(~np.isfinite(values))[0][:2].tolist()
+        raise ExplanationError(f"{name!r} holds a value that is not finite, in row {row}, feature {place}")
+    places = _places(explanation, features)
+    r, n = values.shape[:2]
+    base = np.asarray(0.0 if explanation.base_values is None else explanation.base_values, dtype=float)
+    error = getattr(explanation, "error_std", None)
+    error = None if error is None or not np.any(error) else np.asarray(error, dtype=float).reshape(r, n, -1)[:, places]
+    k = values.reshape(r, n, -1).shape[2]
+    if base.size == r and k == 1:
+        base = base.reshape(r, 1)
+    return Method(
+        name,
+        values.reshape(r, n, k)[:, places],
+        np.broadcast_to(base, (r, k)),
+        error,
+        comparison.backgrounds.get(name),
+        comparison.plans.get(name),
+    )
+
+
+def _places(explanation: Any, features: Sequence[str]) -> list[int]:
+    names = [str(name) for name in explanation.feature_names]
+    return [names.index(feature) for feature in features]
+
+
+def _output_names(explanations: list[Any], k: int, explained: str | None) -> tuple[str, ...]:
+    if k == 1:
+        return (explained or "",)
+    names = next((e.output_names for e in explanations if e.output_names is not None), None)
+    names = range(k) if names is None else names
+    return tuple(f"{explained} = {name}" if explained else str(name) for name in names)
+
+
+# --- what the rows hold -------------------------------------------------------------------------------------------
+
+
+def _read_rows(explanations: list[Any], features: Sequence[str]) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Labels and tones of the rows, from the explanation that has labels, else from the first that has data."""
+    held = [e for e in explanations if e.display_data is not None] + [e for e in explanations if e.data is not None]
+    if not held:
+        return None, None
+    source = held[0]
+    places = _places(source, features)
+    data = None if source.data is None else np.asarray(source.data)[:, places]
+    shown = source.display_data if source.display_data is not None else source.data
+    labels = np.array([[_as_label(value) for value in row] for row in np.asarray(shown, dtype=object)[:, places]])
+    return labels, None if data is None else np.column_stack([_tones(data[:, j]) for j in range(len(places))])
+
+
+def _as_label(value: Any) -> str:
+    """A state as text: 30.0 reads 30, and nothing has more than four significant digits after the point."""
+    if isinstance(value, str | bool | np.bool_):
+        return str(value)
+    if value is None:
+        return "missing"
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return str(value)
+    if math.isnan(number):
+        return "missing"
+    if number == round(number) and abs(number) < 1e15:
+        return str(round(number))
+    return f"{number:.3f}".rstrip("0") if number == round(number, 3) else f"{number:.4g}"
+
+
+def _tones(column: np.ndarray) -> np.ndarray:
+    """Numbers between their 5th and 95th percentile, as in shap's beeswarm; the middle where all are equal."""
+    try:
+        numbers = column.astype(float)
+    except (TypeError, ValueError):
+        return np.full(len(column), np.nan)
+    known = numbers[np.isfinite(numbers)]
+    if not len(known):
+        return np.full(len(column), np.nan)
+    low, high = np.percentile(known, (5, 95))
+    if low == high:
+        low, high = known.min(), known.max()
+    if low == high:
+        return np.where(np.isfinite(numbers), 0.5, np.nan)
+    return np.clip((numbers - low) / (high - low), 0.0, 1.0)
+
+
+# --- causes ---------------------------------------------------------------------------------------------------------
+
+
+def _read_order(order: Any, features: Sequence[str]) -> tuple[np.ndarray, int]:
+    """(``above``, number of graphs) in the sequence of ``features``."""
+    if order is None:
+        return np.zeros((len(features), len(features))), 0
+    names = [str(name) for name in order.features]
+    places = [names.index(feature) for feature in features]
+    shares = np.asarray(getattr(order, "precedence", order.ancestor_matrix), dtype=float)
+    return shares[np.ix_(places, places)], int(getattr(order, "n_graphs", 1))

@@ -1,0 +1,93 @@
+"""The conclusion says what the numbers say: who loses, to whom, how much, and nothing that noise could have done."""
+
+import numpy as np
+import pytest
+import shap
+
+from shap_asv import CausalOrder, Comparison, GraphMixture
+from shap_asv.report.reading import read_block
+from shap_asv.report.sentences import conclude, in_words, share_moved
+from tests.report.problems import FEATURES, random_comparison, told_comparison
+
+
+def words(comparison, output=0):
+    block = read_block(comparison)
+    return [in_words(sentence, block.features) for sentence in conclude(block, output)]
+
+
+def test_credit_that_moves_to_causes():
+    told = words(told_comparison([0.10, 0.20, 0.30, 0.40, 0.0], [0.10, 0.36, 0.45, 0.0, 0.0]))
+    assert told == [
+        "37% of the credit moves between SHAP and ASV. SHAP gives the most to cough (0.400), ASV to tar (0.450).",
+        "cough loses its credit (0.400 → 0): what it tells is known from smoker and tar, which come before it.",
+        "smoker gains credit (0.200 → 0.360): it comes before cough, and what that says of it is counted as its own.",
+        "tar gains credit (0.300 → 0.450): it comes before cough, and what that says of it is counted as its own.",
+        "ASV gives 0 in every row to cough; SHAP does not.",
+        "The two differ most in row 0, by 0.710 over its features.",
+    ]
+
+
+def test_part_of_the_credit():
+    told = words(told_comparison([0, 0, 0.2, 0.4, 0], [0, 0, 0.3, 0.3, 0]))
+    assert told[1] == (
+        "cough loses part of its credit (0.400 → 0.300): "
+        "part of what it tells is known from tar, which comes before it."
+    )
+    assert not any("in every row" in line for line in told)
+
+
+def test_a_loss_without_causes_has_no_reason():
+    told = words(told_comparison([0.5, 0.1, 0, 0, 0], [0.2, 0.4, 0, 0, 0]))
+    assert "age loses part of its credit (0.500 → 0.200)." in told
+    assert "smoker gains credit (0.100 → 0.400)." in told
+
+
+def test_the_same_story():
+    told = words(told_comparison([0, 0, 0.2, 0.4, 0], [0, 0, 0.201, 0.4, 0]))
+    assert told[0].startswith(
+        "SHAP and ASV tell the same story here: less than 1% of the credit moves. cough has the most"
+    )
+    assert not any("loses" in line or "gains" in line for line in told)
+
+
+def test_nothing_is_told_below_two_standard_errors():
+    comparison = told_comparison([0, 0, 0.2, 0.4, 0], [0, 0, 0.3, 0.3, 0])
+    noisy = shap.Explanation(
+        comparison.shap.values, comparison.shap.base_values, feature_names=FEATURES, error_std=np.full((2, 5), 0.06)
+    )
+    told = words(Comparison({"SHAP": noisy, "ASV": comparison.asv}, comparison.order))
+    assert told[0].startswith("SHAP and ASV tell the same story here")
+    assert told[-1] == "SHAP is sampled; what is below two standard errors is not told here."
+    assert not any("loses" in line for line in told)
+
+
+def test_another_method_and_another_distribution():
+    comparison = told_comparison(
+        [0, 0, 0.2, 0.4, 0], [0, 0, 0.4, 0.2, 0], backgrounds={"SHAP": "rows", "ASV": "a network"}
+    )
+    told = words(comparison.add("mine", comparison.asv))
+    assert "mine is closer to ASV than to SHAP: 0% of the credit differs, against 33%." in told
+    assert any("different distributions" in line for line in told)
+
+
+def test_causes_of_a_mixture_are_those_of_most_graphs():
+    comparison = told_comparison([0.2, 0.5, 0, 0, 0], [0.5, 0.2, 0, 0, 0])
+    both = [CausalOrder.from_edges([edge], features=FEATURES) for edge in (("age", "smoker"), ("smoker", "age"))]
+    for weights, known in (((0.7, 0.3), True), ((0.3, 0.7), False)):
+        mixture = GraphMixture(tuple(both), weights)
+        told = words(Comparison(comparison.explanations, mixture))
+        assert any("is known from age" in line for line in told) == known
+
+
+def test_share_moved_by_hand():
+    assert share_moved(np.array([1.0, 3.0]), np.array([3.0, 1.0])) == pytest.approx(4 / 8)
+    assert share_moved(np.zeros(2), np.zeros(2)) == 0.0
+
+
+def test_every_sentence_of_random_numbers_names_what_exists():
+    comparison = random_comparison()
+    block = read_block(comparison)
+    for output in range(2):
+        for sentence in conclude(block, output):
+            for part in sentence:
+                assert isinstance(part, str) or set(part) <= {"feature", "row"}
