@@ -484,25 +484,3 @@ def test_background_that_conditions_on_ancestral_sets_only():
         explainer.sensitivity(table[:2])
     result = explainer.sensitivity(table[:2], [[("a", "b"), ("b", "c")]], silent=True)
     np.testing.assert_allclose(result.values[0], result.reference, atol=1e-12, rtol=0)
-
-
-@pytest.mark.parametrize("ground", ["cover counts", "background rows"])
-def test_trees_without_a_network(ground):
-    """The paths of trees, under a mixture: the weighted mean of the values of each graph."""
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(300, 5))
-    model = RandomForestRegressor(6, max_depth=5, random_state=0).fit(
-        rows, rows[:, 0] * rows[:, 1] + rows[:, 2:].sum(1)
-    )
-    background = rows[:40] if ground == "background rows" else None
-    graphs = [[(0, 1), (1, 2), (0, 3), (3, 2), (0, 4)], [(2, 1), (1, 0), (3, 4)], [(4, 0), (3, 0), (3, 1), (0, 2)]]
-
-    def over_trees(graph):
-        return AsymmetricExplainer(model, background, graph, algorithm="paths")
-
-    weights = [3.0, 1.0, 2.0]
-    each = [over_trees(graph)(rows[:7], silent=True).values for graph in graphs]
-    assert np.abs(each[0] - each[1]).max() > 0.01
-    found = over_trees(list(zip(graphs, weights, strict=True)))(rows[:7], silent=True)
-    np.testing.assert_allclose(found.values, np.average(each, axis=0, weights=weights), atol=1e-12, rtol=0)
-    np.testing.assert_allclose(found.base_values + found.values.sum(axis=1), model.predict(rows[:7]), atol=1e-10)
