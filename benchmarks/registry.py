@@ -5,8 +5,10 @@ Modules of experiments import what is heavy inside their functions, so that ``py
 
 from benchmarks.accuracy import ACCURACY
 from benchmarks.beyond import BEYOND
+from benchmarks.causal import CAUSAL
 from benchmarks.classes import CLASSES
 from benchmarks.experiment import Experiment
+from benchmarks.first_call import FIRST_CALL
 from benchmarks.levels import LEVELS
 from benchmarks.mean_prediction import MEAN_PREDICTION
 from benchmarks.orders import ORDERS
@@ -30,7 +32,9 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     LEVELS,
     BEYOND,
     TREES_ALONE,
+    FIRST_CALL,
     UNCERTAIN,
+    CAUSAL,
     PEERS,
 )
 

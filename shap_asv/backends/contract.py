@@ -10,7 +10,7 @@ ever written down.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -39,6 +39,11 @@ class Problem:
         The user's own orders, and a weight for each.
     link : callable or None
         None stands for the identity.
+    values : str
+        The word for what nu(S) means under the background; "auto" where only the model knows.
+    apart : Background or None
+        Causal values that are computed as conditional ones, because they are the same on every coalition that the order
+        asks for: the background under interventions, for whoever asks for other coalitions.
     players : Players or None
         Groups of features that move together; the order, and explicit orders, are then of groups.
     """
@@ -51,6 +56,12 @@ class Problem:
     link: Callable[[np.ndarray], np.ndarray] | None = None
     linearize_link: bool = True
     players: Players | None = None
+    values: str = "conditional"
+    apart: Background | None = None
+
+    def for_any_coalition(self) -> "Problem":
+        """The problem without a shortcut that holds of the order's own coalitions alone."""
+        return self if self.apart is None else replace(self, background=self.apart, apart=None)
 
     @property
     def n_outputs(self) -> int:

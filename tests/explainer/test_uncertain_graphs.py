@@ -230,7 +230,7 @@ def test_positions_of_columns():
     np.testing.assert_allclose(around.values[at], middle, atol=1e-12)
 
 
-def test_trees_without_a_network():
+def test_trees_over_background_rows_and_over_none():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
     model = RandomForestRegressor(4, max_depth=3, random_state=0).fit(X, X[:, 0] * X[:, 1])
