@@ -5,8 +5,11 @@ Modules of experiments import what is heavy inside their functions, so that ``py
 
 from benchmarks.accuracy import ACCURACY
 from benchmarks.beyond import BEYOND
+from benchmarks.causal import CAUSAL
 from benchmarks.classes import CLASSES
 from benchmarks.experiment import Experiment
+from benchmarks.first_call import FIRST_CALL
+from benchmarks.levels import LEVELS
 from benchmarks.mean_prediction import MEAN_PREDICTION
 from benchmarks.orders import ORDERS
 from benchmarks.peers.comparison import PEERS
@@ -14,6 +17,7 @@ from benchmarks.runtime import RUNTIME
 from benchmarks.sampling import SAMPLING
 from benchmarks.tables import TABLES
 from benchmarks.trees_alone import TREES_ALONE
+from benchmarks.uncertain import UNCERTAIN
 from benchmarks.values import MONTE_CARLO
 
 EXPERIMENTS: tuple[Experiment, ...] = (
@@ -25,8 +29,12 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ORDERS,
     MONTE_CARLO,
     TABLES,
+    LEVELS,
     BEYOND,
     TREES_ALONE,
+    FIRST_CALL,
+    UNCERTAIN,
+    CAUSAL,
     PEERS,
 )
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from shap_asv.discovery import bootstrap_graphs, check_graph
     from shap_asv.explainer.asymmetric import AsymmetricExplainer
     from shap_asv.explainer.comparing import compare
+    from shap_asv.explainer.network_fitting import fit_network
     from shap_asv.explainer.scoring import score_background
     from shap_asv.maskers import ConditionalMasker
     from shap_asv.orders import CausalOrder
@@ -44,6 +45,7 @@ _HOMES = {
     "bootstrap_graphs": "shap_asv.discovery",
     "check_graph": "shap_asv.discovery",
     "compare": "shap_asv.explainer.comparing",
+    "fit_network": "shap_asv.explainer.network_fitting",
     "load_network": "shap_asv.backgrounds.pgmpy_networks",
     "sample_rows": "shap_asv.datasets",
     "score_background": "shap_asv.explainer.scoring",
@@ -67,6 +69,7 @@ __all__ = [
     "check_graph",
     "compare",
     "errors",
+    "fit_network",
     "load_network",
     "plots",
     "sample_rows",

@@ -117,3 +117,7 @@ class CausalGraphWarning(ShapAsvWarning):
 
 class ApproximationWarning(ShapAsvWarning):
     """A result is an approximation where an exact one was to be expected; the message says which and why."""
+
+
+class LongCallWarning(ShapAsvWarning):
+    """A call is going to take more than a minute; the message says how long, by what, and what to change."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from shap.maskers import Masker
 
-from shap_asv.backgrounds.contract import FiniteStates
+from shap_asv.backgrounds.contract import FiniteStates, StandsForValues
 from shap_asv.errors import ArgumentError, MethodNotApplicableError, RowsError
 
 
@@ -22,7 +22,7 @@ class ConditionalMasker(Masker):
     ----------
     background
         Anything with ``draws(evidence, uniforms)`` that conditions on any coalition: a Gaussian, a copula, donors, a
-        mixture, a discrete network.
+        mixture, a discrete network, the ``background()`` of a fitted one.
     n_draws : int
         Rows per coalition; the same uniform numbers (a scrambled Sobol set) for all coalitions and rows.
     seed : int
@@ -91,6 +91,8 @@ class ConditionalMasker(Masker):
 
     def predictor(self, predict: Callable[[Any], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
         """``predict`` on arrays: rows become again the table, with the dtypes, that the background was fitted to."""
+        if isinstance(self.background, StandsForValues) and self.background.values is not None:
+            return lambda rows: predict(self.background.as_given(np.asarray(rows))[0])
         if isinstance(self.background, FiniteStates):
             return predict
         return lambda rows: predict(self.background.inputs(self._read(np.asarray(rows))))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from shap_asv.backends.contract import Backend, Estimate, Problem, Settings
 from shap_asv.backends.registry import BACKENDS
+from shap_asv.compiling import compiling_text, seconds_to_compile
 from shap_asv.errors import BudgetExceededError, MethodNotApplicableError, UnknownMethodError
 
 #: Words for ``algorithm`` that leave the choice of a backend to the planner.
@@ -58,6 +59,8 @@ class Plan:
     n_rows, n_features, n_outputs : int
     semantics : tuple of (str, str)
         What the numbers will mean: orders, values, distribution, graph.
+    kernels : tuple of str
+        Compiled functions that the chosen backend will use, as ``"module:function"``.
     """
 
     chosen: Candidate
@@ -67,6 +70,12 @@ class Plan:
     n_features: int
     n_outputs: int
     semantics: tuple[tuple[str, str], ...]
+    kernels: tuple[str, ...] = ()
+
+    @property
+    def compile_seconds(self) -> float:
+        """About how long compiling will take before the first row; 0 where all is on disk, or nothing is compiled."""
+        return seconds_to_compile(self.kernels)
 
     @property
     def backend(self) -> Backend:
@@ -76,12 +85,18 @@ class Plan:
     def exact(self) -> bool:
         return self.backend.exact
 
+    @property
+    def seconds(self) -> float:
+        """What the chosen backend is expected to take."""
+        return _seconds(self.chosen)
+
     def __str__(self) -> str:
         lines = [
             f"Plan for {self.n_rows:,} rows, {self.n_features} features, {self.n_outputs} output"
             f"{'s' if self.n_outputs != 1 else ''}: {self.chosen.name}",
             f"  because {self.why}",
             *(f"  {key + ':':<14}{value}" for key, value in self.semantics),
+            *([f"  {'first':<14}{compiling_text(self.compile_seconds)}"] if self.compile_seconds else []),
             "",
             f"  {'backend':<22}{'result':<9}{'coalitions':>12}{'orders':>8}{'model calls':>13}"
             f"{'queries':>11}{'seconds':>11}{'memory':>10}",
@@ -120,7 +135,8 @@ def make_plan(
     n_results = n_rows if n_results is None else n_results
     candidates = tuple(_assess(backend, problem, settings, (n_rows, n_results), (budget, free)) for backend in BACKENDS)
     chosen, why = _CHOICES.get(algorithm, _choose_named(algorithm))(candidates, budget)
-    return Plan(chosen, why, candidates, n_rows, problem.n_features, problem.n_outputs, semantics)
+    kernels = () if chosen.estimate is None else chosen.backend.kernels(problem, settings, chosen.estimate)
+    return Plan(chosen, why, candidates, n_rows, problem.n_features, problem.n_outputs, semantics, kernels)
 
 
 def check_algorithm(algorithm: str) -> None:

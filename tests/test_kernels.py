@@ -1,6 +1,8 @@
-"""Compiled code on disk is taken back only while all of its source is the same."""
+"""Compiled code on disk is taken back only while all of its source is the same, and compiling is never silent."""
 
+import inspect
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -8,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from shap_asv import kernels
+from shap_asv import compiling, kernels
 
 MODULES = {
     "__init__.py": "",
@@ -52,15 +54,16 @@ def package(tmp_path):
     folder.mkdir()
     for name, text in MODULES.items():
         (folder / name).write_text(text)
-    shutil.copy(Path(kernels.__file__), folder / "kernels.py")
+    for module in (kernels, compiling):
+        shutil.copy(Path(module.__file__), folder / Path(module.__file__).name)
     return folder
 
 
-def run(package, cache):
+def run(package, cache, script=SCRIPT):
     """(value, hits in the cache) of the outermost kernel in a fresh process."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(package.parent)}
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT], cwd=package.parent, env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-c", script], cwd=package.parent, env=environment, capture_output=True, text=True, check=True
     )
     value, hits = done.stdout.split()
     return int(value), int(hits)
@@ -78,6 +81,36 @@ def test_a_change_in_an_inner_file_is_noticed_under_warm_caches(package, tmp_pat
     assert run(package, cache) == (38, 0)
 
 
+# A leaf that asks for a code of at most 1, and the one step of its one feature: twice phi of a row that has code 1.
+REAL = """
+import numpy as np
+from shap_asv.backends.trees.deep_kernel import Room, add_steps
+from shap_asv.backends.trees.leaves import Leaves
+from shap_asv.backends.trees.weight_kernel import Steps
+
+one, none = np.array([1]), np.array([0])
+leaves = Leaves(np.array([0, 1]), none, none, one, none > 0, none - 1, one / 2, np.ones((1, 1)), none, none + 9)
+room = Room(np.zeros(1, dtype=np.int64), np.zeros(1), np.zeros((2, 2)), np.zeros((1, 1)), none > 0)
+steps, codes, out = Steps(none, none, none, np.ones(1)), np.ones((1, 1), dtype=np.int32), np.zeros((1, 1, 1))
+add_steps(leaves, 0, steps, one / 2, np.ones(1), codes, room, out)
+print(int(2 * out[0, 0, 0]), sum(add_steps.stats.cache_hits.values()))
+"""
+
+
+def test_a_mutant_of_a_real_inner_kernel_is_noticed_under_warm_caches(tmp_path):
+    """The outer kernel stands in one file, what it calls in another: only the inner one is broken."""
+    package, cache = tmp_path / "shap_asv", tmp_path / "cache"
+    shutil.copytree(Path(kernels.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    assert run(package, cache, REAL) == (1, 0)
+    assert run(package, cache, REAL) == (1, 1)
+    inner = package / "backends" / "trees" / "row_kernel.py"
+    text = inner.read_text()
+    condition = "((code >= low) & (code <= high)) << bit"
+    assert text.count(condition) == 1
+    inner.write_text(text.replace(condition, condition.replace("<= high", "< high")))
+    assert run(package, cache, REAL) == (-1, 0)
+
+
 def test_the_digest_covers_what_is_imported_and_nothing_else():
     from shap_asv.backends.ancestral import kernel as alone
     from shap_asv.backends.forest import kernels as outer
@@ -91,3 +124,135 @@ def test_every_kernel_is_kept_this_way():
     package = Path(kernels.__file__).parent
     users = {path.relative_to(package).as_posix() for path in package.rglob("*.py") if "njit" in path.read_text()}
     assert users == {"kernels.py"}
+
+
+# --- nobody waits for the compiler without a word ---------------------------------------------------------------------
+
+FIRST_CALL = """
+import sys
+from sklearn.tree import DecisionTreeRegressor
+from shap_asv import AsymmetricExplainer
+
+tree = DecisionTreeRegressor().fit([[0, 0], [0, 1], [1, 0], [1, 1]], [0.0, 0.0, 0.0, 4.0])
+explainer = AsymmetricExplainer(tree, causal_graph=[(0, 1)])
+print(explainer.plan(1).compile_seconds)
+print("compiling, once on this machine" in str(explainer.plan(1)))
+print(explainer([[1, 1]], silent="silent" in sys.argv).values.tolist())
+print(explainer.plan(1).compile_seconds)
+"""
+
+
+def first_call(cache, *arguments):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
+    return subprocess.run(
+        [sys.executable, "-c", FIRST_CALL, *arguments], env=environment, capture_output=True, text=True, check=True
+    )
+
+
+def test_a_first_call_says_that_it_compiles_and_the_plan_knows(tmp_path):
+    cold = first_call(tmp_path)
+    before, in_plan, values, after = cold.stdout.splitlines()
+    assert 1 < float(before) < 20
+    assert in_plan == "True"
+    assert float(after) == 0
+    assert re.search(r"shap_asv: compiling, once on this machine, about \d+ s", cold.stderr)
+    assert "AsymmetricExplainer, compiling" in cold.stderr  # the bar
+    warm = first_call(tmp_path)
+    assert warm.stdout.splitlines() == ["0.0", "False", values, "0.0"]
+    assert "compiling" not in warm.stderr
+
+
+def test_silent_is_silent(tmp_path):
+    assert first_call(tmp_path, "silent").stderr == ""
+
+
+def test_what_a_kernel_calls_is_counted_once():
+    from shap_asv.backends.trees import row_kernel
+
+    missing = {}
+    inner = row_kernel.find_patterns
+    if not kernels.is_compiled(inner):
+        kernels._collect_missing(row_kernel.add_tables, missing)
+        assert set(missing) == {f"{row_kernel.__name__}:{name}" for name in ("add_tables", "find_patterns")}
+    lines = len(inspect.getsource(inner.py_func).splitlines())
+    assert lines / 2 < len(set(kernels._lines_of(inner.py_func.__code__))) <= lines
+    assert kernels.compile_time([]) == 0.0
+
+
+def test_listeners_hear_of_nested_compilations():
+    heard = []
+
+    @kernels.kernel(cache=False)
+    def within(a):
+        return a + 1
+
+    @kernels.kernel(cache=False)
+    def around(a):
+        return within(a)
+
+    # a kernel of another package is not ours to speak of
+    with compiling.listening(heard.append):
+        around(1)
+    assert heard == []
+    for function in (within, around):
+        function.py_func.__module__ = "shap_asv.somewhere"
+    with compiling.listening(heard.append):
+        around(1.5)
+    assert [told is None for told in heard] == [False, False, True, True]
+    assert heard[0] > 0
+
+
+DECLARED = """
+import sys
+import numpy as np
+from sklearn.ensemble import RandomForestRegressor
+from numba.core.dispatcher import Dispatcher
+from shap_asv import AsymmetricExplainer, kernels
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(400, 16))
+shallow, deep = (RandomForestRegressor(2, max_depth=d, max_features=2, random_state=0).fit(X, X.sum(axis=1))
+                 for d in (4, 20))
+GRAPHS = {"levels": None, "forest": [(0, 1), (0, 2)], "lattice": [(a, b) for a in (0, 1) for b in range(2, 14)] +
+          [(2, 15), (3, 15), (2, 14)] + [(v, v + 1) for v in range(4, 13)]}
+
+
+def loaded():
+    found = {}
+    for name, module in list(sys.modules.items()):
+        if name.startswith("shap_asv.backends.trees."):
+            found.update({f"{k.py_func.__module__}:{k.__name__}": k for k in vars(module).values()
+                          if isinstance(k, Dispatcher) and k.overloads})
+    return found
+
+
+def called(names):
+    found = set()
+    for name in names:
+        module, function = name.split(":")
+        code = getattr(sys.modules[module], function).py_func
+        inner = [code.__globals__.get(n) for n in code.__code__.co_names]
+        inner = [f"{k.py_func.__module__}:{k.__name__}" for k in inner if isinstance(k, Dispatcher)]
+        found |= {name, *called(inner)}
+    return found
+
+
+declared = set()
+for model in (shallow, deep):
+    for background in (None, X[:20]):
+        for kind, graph in GRAPHS.items():
+            explainer = AsymmetricExplainer(model, background, graph, values="auto" if background is None else
+                                            "marginal", algorithm="paths", ideal_limit=10**6)
+            explainer(X[:2], silent=True)
+            declared |= set(explainer.plan(2).kernels)
+            used = set(loaded())
+            assert declared <= used, (kind, "declared in vain", declared - used)
+            assert used <= called(declared), (kind, "not declared", used - called(declared))
+print(len(declared))
+"""
+
+
+def test_trees_declare_the_kernels_that_they_use():
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", DECLARED], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert int(done.stdout) >= 14

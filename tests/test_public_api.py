@@ -23,6 +23,7 @@ PUBLIC = {
     "check_graph",
     "compare",
     "errors",
+    "fit_network",
     "load_network",
     "plots",
     "sample_rows",

@@ -1,7 +1,7 @@
 """phi from any value method: write nu down for a block of coalitions, multiply by their rows of W, go on."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from shap_asv.backends.pace import Report, keep_silent
 from shap_asv.backends.weight_columns import N_GROUPS, Columns, contract
 from shap_asv.backends.workload import (
     BYTES_PER_ORDER,
+    background_kernels,
     count_ideals,
     count_sampled,
     ideal_columns,
@@ -35,6 +36,7 @@ class CoalitionwiseAttributor:
     values: Values
     columns: Columns
     link: Callable[[np.ndarray], np.ndarray] | None = None
+    _known_base: list[np.ndarray] = field(default_factory=list, repr=False)
 
     def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
         groups = getattr(self.values, "groups", None)
@@ -63,8 +65,10 @@ class CoalitionwiseAttributor:
         return Attribution(phi, done[0].base, np.concatenate(errors) if errors else None)
 
     def _base(self, rows: np.ndarray) -> np.ndarray:
-        empty = np.zeros((1, self.columns.n_features), dtype=bool)
-        return self._linked(self.values.values(empty, rows[:1]))[0, 0]
+        if not self._known_base:  # the same for every row
+            empty = np.zeros((1, self.columns.n_features), dtype=bool)
+            self._known_base.append(self._linked(self.values.values(empty, rows[:1]))[0, 0])
+        return self._known_base[0]
 
     def _attribute_sampled_values(
         self, rows: np.ndarray, groups: Callable[[np.ndarray, np.ndarray], np.ndarray], report: Report
@@ -169,4 +173,5 @@ def coalitionwise_backend(method: ValueMethod, sampled: bool) -> Backend:
         ROW_BLOCK,
         method.needs,
         method.reads,
+        kernels=background_kernels,
     )

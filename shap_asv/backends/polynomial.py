@@ -23,6 +23,8 @@ from shap_asv.values.expected_terms import ExactProducts, seconds_to_plan
 
 # Measured on random forests of 24 to 1,000 features: an operation of the forest algorithm.
 _SECONDS_PER_OPERATION = 6e-9
+# Stands for the compiler, or for loading what it made: small problems do without.
+_LOADING = 2.0
 
 
 def _nodes(background: Terms) -> tuple[int, ...]:
@@ -34,8 +36,7 @@ def forest_estimate(problem: Problem, settings: Settings, n_rows: int) -> Estima
     n = problem.n_features
     depth = int((products.terms != 0).sum(axis=1).max(initial=1))
     pairs = int(products.n_terms * patterns(n_rows) * depth)
-    # No compiler for small problems. On large ones a term costs a pass over its closure for each pattern of rows, and
-    # two seconds stand for the compiler: its work is kept on disk, but somebody has to wait for it once.
+    # No compiler for small problems. On large ones a term costs a pass over its closure for each pattern of rows.
     seconds = 0.01
     if products.n_terms * depth * n > 10_000:
         assert isinstance(problem.order, CausalOrder)
@@ -44,7 +45,7 @@ def forest_estimate(problem: Problem, settings: Settings, n_rows: int) -> Estima
         # rows that look alike to a small closure do not to a large one
         closure = float(ready.groups.closure.sum(axis=1).mean())
         told_apart = patterns(n_rows) if closure < 12 else n_rows
-        seconds = 2.0 + products.n_terms * (2e-4 + told_apart * ready.work / some.n_terms * _SECONDS_PER_OPERATION)
+        seconds = _LOADING + products.n_terms * (2e-4 + told_apart * ready.work / some.n_terms * _SECONDS_PER_OPERATION)
         seconds += seconds_to_plan(background.network)
     memory = 2**26 + products.n_terms * (4 * n + 200) + 32 * min(n_rows, TERM_ROW_BLOCK) * n * products.n_outputs
     return Estimate(0, 0, 0, pairs, seconds, memory)
@@ -88,6 +89,7 @@ def polynomial_backend(
     applicable: Callable[..., str | None],
     estimate: Callable[[Problem, Settings, int], Estimate],
     prepare: Callable[..., Prepared],
+    kernels: tuple[str, ...] = (),
 ) -> Backend:
     """An algorithm that needs no lattice, as a row of the table."""
 
@@ -113,7 +115,17 @@ def polynomial_backend(
             return fast
         return RelaxingAttributor(background, fast, CoalitionByCoalition(problem, settings))
 
-    return Backend(name, True, False, None, obstacle, estimate, make_ready, TERM_ROW_BLOCK)
+    return Backend(
+        name,
+        True,
+        False,
+        None,
+        obstacle,
+        estimate,
+        make_ready,
+        TERM_ROW_BLOCK,
+        kernels=lambda problem, settings, estimate: kernels if estimate.seconds > _LOADING else (),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,5 +140,7 @@ class CoalitionByCoalition:
         return CoalitionwiseAttributor(values, ideal_columns(self.problem, self.settings)).attribute(rows, report)
 
 
-FOREST = polynomial_backend("forest", forest_applicable, forest_estimate, prepare_forest)
+FOREST = polynomial_backend(
+    "forest", forest_applicable, forest_estimate, prepare_forest, ("shap_asv.backends.forest.kernels:explain_groups",)
+)
 POLYTREE = polynomial_backend("polytree", polytree_applicable, polytree_estimate, prepare_polytree)

@@ -25,6 +25,7 @@ from shap_asv.backends.relaxed import RelaxingAttributor
 from shap_asv.backends.weight_columns import Columns, contract
 from shap_asv.backends.workload import (
     BYTES_PER_ORDER,
+    background_kernels,
     count_ideals,
     count_sampled,
     ideal_columns,
@@ -35,7 +36,6 @@ from shap_asv.backends.workload import (
     seconds_per_order,
 )
 from shap_asv.backgrounds.contract import TERMS, Terms
-from shap_asv.backgrounds.discrete.inference.requisite import RequisiteEvidence
 from shap_asv.backgrounds.grouping import number_rows
 from shap_asv.models.contract import PRODUCTS
 from shap_asv.models.products import SumOfProducts
@@ -137,7 +137,7 @@ def group_terms(background: Terms, products: SumOfProducts, columns: Columns) ->
     """Group the terms by the features they look at, and find each group's classes of coalitions."""
     touched, member = np.unique(products.terms != 0, axis=0, return_inverse=True)
     member = member.reshape(-1)
-    evidence = RequisiteEvidence(background.network, background.nodes.tolist(), columns.coalitions)
+    evidence = background.requisite(columns.coalitions)
     groups = []
     for index, features in enumerate(touched):
         if not features.any():
@@ -227,4 +227,5 @@ def termwise_backend(sampled: bool) -> Backend:
         estimate,
         prepare,
         ROW_BLOCK if sampled else TERM_ROW_BLOCK,
+        kernels=background_kernels,
     )

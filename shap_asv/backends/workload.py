@@ -1,6 +1,6 @@
 """Which coalitions a problem needs, with which weight, and how many there are: what most backends ask first."""
 
-from shap_asv.backends.contract import Problem, Settings
+from shap_asv.backends.contract import Estimate, Problem, Settings
 from shap_asv.backends.weight_columns import N_GROUPS, Columns, exact_columns, of_players, sampled_columns
 from shap_asv.backgrounds.contract import Terms
 from shap_asv.errors import BudgetExceededError
@@ -20,6 +20,16 @@ def network_and_terms(problem: Problem) -> tuple[Terms, SumOfProducts]:
     assert isinstance(background, Terms)
     assert products is not None
     return background, products
+
+
+#: Seconds of work before a background is worth its kernels.
+_WORTH_KERNELS = 1.0
+
+
+def background_kernels(problem: Problem, settings: Settings, estimate: Estimate) -> tuple[str, ...]:
+    """The kernels that the background itself has for large work; none below a second of it."""
+    found: tuple[str, ...] = getattr(problem.background, "kernels", ())
+    return found if estimate.seconds > _WORTH_KERNELS else ()
 
 
 def ideal_columns(problem: Problem, settings: Settings) -> Columns:

@@ -159,6 +159,36 @@ class FiniteStates(Protocol):
     def size(self) -> int: ...
 
 
+@dataclass(frozen=True, eq=False)
+class StateValues:
+    """What a model is shown for each state of each feature.
+
+    Attributes
+    ----------
+    arrays : tuple of 1-D arrays (card(v),)
+        Numpy or pandas arrays of the types that the model was fitted with.
+    keys : tuple or None
+        Labels of the columns of a DataFrame; None where models take plain arrays.
+    """
+
+    arrays: tuple[Any, ...]
+    keys: tuple[Hashable, ...] | None
+
+
+@runtime_checkable
+class StandsForValues(FiniteStates, Protocol):
+    """States that stand for values of a table, some for several: rows are handed over as they are in the table."""
+
+    @property
+    def values(self) -> StateValues | None:
+        """None where states are only names."""
+        ...
+
+    def as_given(self, table: Any) -> tuple[Any, np.ndarray, np.ndarray | None] | None:
+        """Rows of a table before they became states: model inputs, numbers (r, n) and labels to be shown."""
+        ...
+
+
 @runtime_checkable
 class Terms(Background, FiniteStates, Protocol):
     """Expectations of sums of products of one-feature functions; a network stands behind them."""
@@ -177,6 +207,12 @@ class Terms(Background, FiniteStates, Protocol):
     def expected_sums(
         self, evidence: np.ndarray, vectors: Sequence[np.ndarray], terms: np.ndarray, coefficients: np.ndarray
     ) -> np.ndarray: ...
+
+    def requisite(self, coalitions: np.ndarray) -> Any:
+        """Coalitions (m, n) -> an object whose ``of(features)`` bool (n,) says which members an answer about these
+        features can depend on, bool (m, n).
+        """
+        ...
 
 
 @runtime_checkable
@@ -200,6 +236,56 @@ class JointTable(Background, FiniteStates, Protocol):
 
 
 @runtime_checkable
+class IntervenedJoint(Background, FiniteStates, Protocol):
+    """The probability of every joint state of the features when some of them are set."""
+
+    def joint_obstacle(self) -> tuple[int, str | None]: ...
+
+    def intervened_joint(self, members: np.ndarray) -> np.ndarray:
+        """``P(x_rest | do(x_S))`` for S bool (n,), one axis per feature, length 1 where nothing depends on it."""
+        ...
+
+
+@runtime_checkable
+class KnowsInterventions(Protocol):
+    """What happens to the other features when some are set, from what the distribution knows of causes."""
+
+    def intervened(self) -> Background | None:
+        """The features under ``do(X_S = e_S)`` for every set S; None where nothing is known of causes."""
+        ...
+
+
+@runtime_checkable
+class LeveledInterventions(Protocol):
+    """The same from the outside: levels of features, causes first."""
+
+    def intervened_by_levels(self, levels: Sequence[Sequence[int]], confounded: Sequence[int]) -> Background:
+        """Features under ``do(X_S = e_S)``, level by level; what is said of a level holds of its features together.
+
+        A level is drawn given all earlier ones, and given its own members in S unless it is ``confounded``.
+        """
+        ...
+
+
+@runtime_checkable
+class CutLoose(Protocol):
+    """Every feature by itself."""
+
+    def cut_loose(self) -> Background:
+        """The features with their own distributions, independent of one another."""
+        ...
+
+
+@runtime_checkable
+class Showing(Protocol):
+    """Evidence that is for the model alone."""
+
+    def showing(self, feature: int) -> Background:
+        """The same where evidence about ``feature`` is shown to the model and reaches no other feature."""
+        ...
+
+
+@runtime_checkable
 class MaskedInputs(Protocol):
     """shap's masking: hidden features are replaced by those of background rows."""
 
@@ -208,6 +294,15 @@ class MaskedInputs(Protocol):
 
     def masked_inputs(self, coalitions: np.ndarray, row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows for each coalition (m, n), stacked, and how many belong to each."""
+        ...
+
+
+@runtime_checkable
+class ShownAsNumbers(Protocol):
+    """Rows that need not be numbers, with numbers to show a plot in their place."""
+
+    def shown_numbers(self, rows: np.ndarray) -> np.ndarray:
+        """Rows (r, n) of anything -> float64 (r, n): numbers as they are, categories by position, gaps as NaN."""
         ...
 
 
@@ -266,6 +361,7 @@ DRAWS = Capability(DrawsGivenEvidence, "draws given evidence")
 MOMENTS = Capability(Moments, "conditional means in closed form")
 TERMS = Capability(Terms, "finitely many states and a network (a discrete Bayesian network)")
 JOINT = Capability(JointTable, "a joint table of its states (a discrete Bayesian network)")
+CUT_JOINT = Capability(IntervenedJoint, "joint tables of its states under interventions (values='causal' on a network)")
 MASKED = Capability(MaskedInputs, "background rows (a matrix, a DataFrame or a shap masker)")
 
 
@@ -275,6 +371,20 @@ GROUND = Capability(TreeGround, "background rows, or no background at all (the c
 def is_free(evidence: np.ndarray, free: Any) -> np.ndarray:
     """bool (E, n): which entries are free. A free entry that is not a number equals nothing, itself included."""
     return np.isnan(evidence) if free != free else evidence == free
+
+
+def paired_draws(background: DrawsGivenEvidence, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+    """One draw for each evidence row, by its own uniform numbers: (Q, n) and (Q, n_uniforms) -> rows (Q, n).
+
+    A background may have a faster way of its own, ``paired_draws``; the draws are the same.
+    """
+    own = getattr(background, "paired_draws", None)
+    if own is not None:
+        return np.asarray(own(evidence, uniforms))
+    rows = np.empty_like(evidence)
+    for q in range(len(evidence)):
+        rows[q] = background.draws(evidence[q : q + 1], uniforms[q : q + 1])[0, 0]
+    return rows
 
 
 def some_rows(background: Background) -> np.ndarray | None:

@@ -58,11 +58,15 @@ def _narrowed(model: MixtureModel, features: Sequence[str], impossible: str) -> 
 
 
 def is_structural(thing: Any) -> bool:
-    return isinstance(thing, StructuralModel)
+    """A model, or one that is seen through some of its nodes already."""
+    return isinstance(thing, (StructuralModel, StructuralBackground))
 
 
-def read_structural(given: StructuralModel, masker: Any) -> NamedDistribution:
+def read_structural(given: StructuralModel | StructuralBackground, masker: Any) -> NamedDistribution:
     """Nodes that are not features are latent: which ones are, the model or X says."""
+    if isinstance(given, StructuralBackground):
+        words = ("a feature of the structural model", "its features are")
+        return NamedDistribution(given.features, given.only, words, given, features_by_default=given.features)
     words = ("a node of the structural model", "its nodes are")
     return NamedDistribution(given.nodes, partial(_structural, given), words, given)
 

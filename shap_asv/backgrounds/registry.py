@@ -13,13 +13,17 @@ import numpy as np
 
 from shap_asv.backgrounds import covers, matrix, ready_models
 from shap_asv.backgrounds.contract import Distribution
+from shap_asv.backgrounds.discrete import fitted
 from shap_asv.backgrounds.discrete import reading as discrete
+from shap_asv.backgrounds.discrete.binning import learn_states
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.donors.conditional_table import ConditionalTable
 from shap_asv.backgrounds.donors.nearest import NearestRows
 from shap_asv.backgrounds.gaussian.copula import CopulaModel
 from shap_asv.backgrounds.independent import IndependentColumns
+from shap_asv.backgrounds.structural.graph import Dag
 from shap_asv.backgrounds.tables.border import read_table_background
+from shap_asv.backgrounds.tables.codec import TableCodec
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,14 @@ def _small_structural() -> ready_models.StructuralModel:
     return ready_models.StructuralModel.fit(_small_table(), graph, "linear", seed=0, silent=True)
 
 
+def _small_fitted_network() -> fitted.FittedNetwork:
+    table = _small_table().assign(x1=lambda t: np.where(t.x1 > 0.2, "high", "low"))
+    codec = TableCodec.learn(table)
+    rows = codec.read(table)
+    columns = [learn_states(column, rows[:, v]) for v, column in enumerate(codec.columns)]
+    return fitted.fit_tables(Dag.read([("x0", "x1"), ("x1", "x2")], codec.names), codec, columns, rows, 1.0)
+
+
 def _small_mixture() -> ready_models.MixtureModel:
     table = _small_table()
     return ready_models.MixtureModel([CopulaModel(table), ConditionalTable(table)], [0.25, 0.75])
@@ -89,6 +101,7 @@ BACKGROUNDS: tuple[BackgroundKind, ...] = (
     _of_table("donors", ConditionalTable),
     _of_table("Gaussian copula", CopulaModel),
     BackgroundKind("mixture", ready_models.is_mixture, ready_models.read_mixture, _small_mixture),
+    BackgroundKind("fitted network", fitted.is_fitted_network, fitted.read_fitted_network, _small_fitted_network),
     BackgroundKind("discrete network", discrete.is_discrete_network, discrete.read_discrete, _small_network),
     _of_table("independent columns", IndependentColumns),
     _of_table("nearest rows", NearestRows),

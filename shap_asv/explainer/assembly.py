@@ -13,10 +13,19 @@ from typing import Any
 import numpy as np
 
 from shap_asv.backends.contract import Problem
-from shap_asv.backgrounds.contract import Background, CodedByModel, Distribution, FiniteStates, TreeGround, some_rows
+from shap_asv.backgrounds.contract import (
+    Background,
+    CodedByModel,
+    Distribution,
+    FiniteStates,
+    StandsForValues,
+    TreeGround,
+    some_rows,
+)
 from shap_asv.errors import NetworkError, UnknownMethodError
 from shap_asv.explainer.callables import CheckedLink, check_repeatable, is_identity, with_own_labels
 from shap_asv.explainer.causality import name_positions, own_order, read_causal_graph, read_orders, uses_positions
+from shap_asv.explainer.meaning import with_meaning
 from shap_asv.explainer.players import order_of_players, read_groups
 from shap_asv.explainer.rows import Table
 from shap_asv.models.contract import Predictor
@@ -72,6 +81,7 @@ class Arguments:
     linearize_link: bool = True
     seed: int | None = None
     groups: Any = None
+    values: str = "auto"
 
     @property
     def graph_of_positions(self) -> bool:
@@ -108,6 +118,7 @@ def arguments_of(explainer: Any, distribution: Distribution) -> Arguments:
         explainer.linearize_link,
         explainer._entropy,
         explainer.groups,
+        explainer.values,
     )
 
 
@@ -159,7 +170,8 @@ def assemble(arguments: Arguments, features: Sequence[str], table: Table | None 
     else:
         order = own_order(background)
     link = None if arguments.link is None else CheckedLink(arguments.link)
-    return Problem(background, predictor, order, given, given_weights, link, arguments.linearize_link, players)
+    problem = Problem(background, predictor, order, given, given_weights, link, arguments.linearize_link, players)
+    return with_meaning(problem, arguments.values, arguments.causal_graph)
 
 
 def _trees_alone(arguments: Arguments, background: Background) -> tuple[Background, Predictor]:
@@ -172,15 +184,26 @@ def _trees_alone(arguments: Arguments, background: Background) -> tuple[Backgrou
 
 def _check_no_encoder(arguments: Arguments) -> None:
     if arguments.encoder is not None:
-        raise UnknownMethodError("encoder= goes with a Bayesian network; other backgrounds hold the model's own inputs")
+        raise UnknownMethodError(
+            "encoder= goes with a Bayesian network of named states; other backgrounds hold the model's own inputs"
+        )
 
 
 def _read_predictor(arguments: Arguments, background: Background, probe: np.ndarray) -> Predictor:
     """The model over the background's rows: of states where there are states, else of a table."""
     model, features = with_own_labels(arguments.model, arguments.distribution.own_names), background.features
     if isinstance(background, FiniteStates):
+        shown = background.values if isinstance(background, StandsForValues) else None
+        if shown is not None:
+            _check_no_encoder(arguments)
         return read_model(
-            model, features, background.states, arguments.encoder, arguments.model_output, arguments.output_names
+            model,
+            features,
+            background.states,
+            arguments.encoder,
+            arguments.model_output,
+            arguments.output_names,
+            values=None if shown is None else (shown.arrays, shown.keys),
         )
     _check_no_encoder(arguments)
     known = names_known_to_model(model) or []

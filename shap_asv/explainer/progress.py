@@ -1,12 +1,17 @@
-"""The progress bar: rows explained out of rows handed in.
+"""What a call says while it runs: a bar over rows, and a line when kernels are being compiled.
 
-It appears when a call has been running for a few seconds, moves while a block of rows is being worked on, and ends at
-its total. ``silent=True`` keeps it away.
+The bar appears when a call has been running for a few seconds, moves while a block of rows is being worked on, and ends
+at its total. Compiling, which happens once on a machine, is said at once, before the first of the seconds that it
+takes. ``silent=True`` keeps both away.
 """
 
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from shap_asv.backends.pace import Report
+from shap_asv.compiling import compiling_text, listening
 
 #: Seconds before a bar appears: short calls show none.
 DELAY = 3.0
@@ -21,12 +26,18 @@ class ProgressBar:
 
         self.total = total
         self.done = 0
+        self._silent = silent
         self._bar = tqdm(total=total, desc=TITLE, unit="row", unit_scale=True, delay=DELAY, disable=silent, leave=True)
+        self._compiling = 0
+        self._listening = ExitStack()
 
     def __enter__(self) -> "ProgressBar":
+        if not self._silent:
+            self._listening.enter_context(listening(self._compile))
         return self
 
     def __exit__(self, *exception: Any) -> None:
+        self._listening.close()
         self._bar.close()
 
     def finish(self, n_rows: int) -> None:
@@ -45,3 +56,36 @@ class ProgressBar:
     def _show(self, done: int) -> None:
         if done > self._bar.n:
             self._bar.update(done - self._bar.n)
+
+    def _compile(self, seconds: float | None) -> None:
+        """The bar says what the rows are waiting for; kernels that are called by others are compiled within them."""
+        before = self._compiling
+        self._compiling += 1 if seconds is not None else -1
+        if bool(before) != bool(self._compiling):
+            self._bar.set_description(f"{TITLE}, compiling" if self._compiling else TITLE)
+
+
+@contextmanager
+def saying_that_it_compiles(silent: bool, expected: Callable[[], float]) -> Iterator[Callable[[], None]]:
+    """One line when the first kernel is compiled; ``expected`` tells about how many seconds all of them will take.
+
+    Yields a function that says it now, for kernels that other processes will compile.
+    """
+    said = False
+
+    def say(seconds: float) -> None:
+        nonlocal said
+        if said or silent or seconds <= 0:
+            return
+        said = True
+        from tqdm import tqdm
+
+        tqdm.write(f"shap_asv: {compiling_text(max(seconds, expected()))}", file=sys.stderr)
+        sys.stderr.flush()
+
+    def hear(seconds: float | None) -> None:
+        if seconds is not None:
+            say(seconds)
+
+    with listening(hear):
+        yield lambda: say(expected())

@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 
 from shap_asv.backends.contract import Problem
-from shap_asv.backgrounds.contract import OrderedStates, some_rows
-from shap_asv.errors import RowsError, UnknownStateError
+from shap_asv.backgrounds.contract import OrderedStates, ShownAsNumbers, StandsForValues, some_rows
+from shap_asv.errors import RowsError, ShapAsvWarning, UnknownStateError, warn_user
+from shap_asv.models.predictor import CodedPredictor
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,8 +131,29 @@ def fit_rows(problem: Problem, table: Table, encoded: bool) -> np.ndarray:
         if not encoded:
             raise
         raise UnknownStateError(f"{error}; X holds states, encoder= is applied behind the explainer") from None
-    problem.background.check(rows)
+    problem.for_any_coalition().background.check(rows)
+    _report_moved(problem, rows, table.content)
     return rows
+
+
+def _report_moved(problem: Problem, rows: np.ndarray, table: Any) -> None:
+    """Warn where the model sees other values than those of the rows (those that stand for bins), and answers otherwise.
+
+    One call of the model on the rows, where columns are binned; none otherwise.
+    """
+    background, predictor = problem.background, problem.predictor
+    given = background.as_given(table) if isinstance(background, StandsForValues) else None
+    if given is None or not isinstance(predictor, CodedPredictor):
+        return
+    outputs = predictor.answers(given[0])
+    moved = np.abs(outputs - predictor.predict(rows)).max(axis=1)
+    if moved.max() > 1e-6 * max(1e-300, np.abs(outputs).max()):
+        warn_user(
+            f"the model answers to bins as it does to the values that stand for them: f(x) of these rows moves by "
+            f"{moved.mean():.3g} on average, at most {moved.max():.3g}, and values add up to the moved f(x). For trees "
+            "fit_network(..., bins=model) leaves f(x) as it is; for others more bins help",
+            ShapAsvWarning,
+        )
 
 
 def display_names(problem: Problem, table: Table) -> list[str]:
@@ -140,13 +162,24 @@ def display_names(problem: Problem, table: Table) -> list[str]:
     return table.columns if table.columns is not None and not set(table.columns) & set(names) else names
 
 
-def shown_rows(problem: Problem, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-    """The ``data`` and the ``display_data`` of an explanation: numbers, and labels where they say more."""
+def shown_rows(problem: Problem, rows: np.ndarray, table: Table | None = None) -> tuple[np.ndarray, np.ndarray | None]:
+    """The ``data`` and the ``display_data`` of an explanation: numbers, and labels where they say more.
+
+    ``table`` is where the rows were read from: values that became states are shown as they were.
+    """
     background = problem.background
-    labels = background.labels(rows)
+    given = (
+        background.as_given(table.content) if table is not None and isinstance(background, StandsForValues) else None
+    )
+    rows, labels = (rows, background.labels(rows)) if given is None else given[1:]
     if labels is None:
         return rows, None
-    numbers = background.positions(rows) if isinstance(background, OrderedStates) else rows.astype(float)
+    if given is None and isinstance(background, OrderedStates):
+        numbers = background.positions(rows)
+    elif isinstance(background, ShownAsNumbers):
+        numbers = background.shown_numbers(rows)
+    else:
+        numbers = rows.astype(float)
     return np.where(np.isinf(numbers), np.nan, numbers), labels
 
 

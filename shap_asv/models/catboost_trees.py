@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.models.ensembles import FloatEnsemble
+from shap_asv.models.ensembles import FloatEnsemble, NodeList
 from shap_asv.models.outputs import ModelCall, describe, is_a
 from shap_asv.models.products import NotSumOfProducts
 
@@ -21,34 +21,31 @@ def is_catboost(estimator: Any) -> bool:
     return is_a(estimator, "catboost", "CatBoost")
 
 
-class NodeList:
-    """Nodes of all trees, appended one by one: border, column, children, training weight, leaf value."""
+class CatBoostNodes(NodeList):
+    """Nodes by their borders; columns are counted among the numeric ones."""
 
-    def __init__(self) -> None:
-        self.left: list[int] = []
-        self.right: list[int] = []
-        self.column: list[int] = []
-        self.border: list[float] = []
-        self.cover: list[float] = []
-        self.value: list[list[float]] = []
+    def add_leaf(self, value: Any, cover: float) -> int:
+        at = self.add()
+        self.values[at][:], self.cover[at] = value, float(cover)
+        return at
 
-    def add(self, split: dict[str, Any] | None, value: list[float], cover: float = 0.0) -> int:
-        if split is not None and split["split_type"] != "FloatFeature":
+    def add_split(self, split: dict[str, Any], cover: float = 0.0) -> int:
+        if split["split_type"] != "FloatFeature":
             raise NotSumOfProducts("CatBoost splits on categories, which it reads through hashes and target statistics")
-        self.left.append(-1)
-        self.right.append(-1)
-        self.column.append(-1 if split is None else split["float_feature_index"])
-        self.border.append(0.0 if split is None else split["border"])
-        self.cover.append(float(cover))
-        self.value.append(value)
-        return len(self.left) - 1
+        at = self.add()
+        self.column[at], self.threshold[at], self.cover[at] = (
+            split["float_feature_index"],
+            split["border"],
+            float(cover),
+        )
+        return at
 
-    def add_oblivious(self, splits: list[dict[str, Any]], leaves: list[list[float]], covers: list[float]) -> int:
+    def add_oblivious(self, splits: list[dict[str, Any]], leaves: np.ndarray, covers: list[float]) -> int:
         """A tree with one split per level; bit i of a leaf's number is the answer of split i."""
         if not splits:
-            return self.add(None, leaves[0], covers[0])
+            return self.add_leaf(leaves[0], covers[0])
         half = len(leaves) // 2
-        at = self.add(splits[-1], [], sum(covers))
+        at = self.add_split(splits[-1], sum(covers))
         self.left[at] = self.add_oblivious(splits[:-1], leaves[:half], covers[:half])
         self.right[at] = self.add_oblivious(splits[:-1], leaves[half:], covers[half:])
         return at
@@ -56,9 +53,8 @@ class NodeList:
     def add_binary(self, node: dict[str, Any]) -> int:
         """An ordinary tree as nested dictionaries."""
         if "split" not in node:
-            value = node["value"]
-            return self.add(None, list(value) if isinstance(value, list) else [value], node.get("weight", 0.0))
-        at = self.add(node["split"], [])
+            return self.add_leaf(node["value"], node.get("weight", 0.0))
+        at = self.add_split(node["split"])
         self.left[at] = self.add_binary(node["left"])
         self.right[at] = self.add_binary(node["right"])
         self.cover[at] = self.cover[self.left[at]] + self.cover[self.right[at]]
@@ -73,12 +69,12 @@ def parse_catboost(estimator: Any, call: ModelCall) -> FloatEnsemble:
     scale, bias = model["scale_and_bias"]
     bias = np.ravel(bias).astype(np.float64)
     k = len(bias)
-    nodes = NodeList()
+    nodes = CatBoostNodes(k)
     if "oblivious_trees" in model:
         roots = [
             nodes.add_oblivious(
                 tree["splits"] or [],
-                np.reshape(tree["leaf_values"], (-1, k)).tolist(),
+                np.reshape(tree["leaf_values"], (-1, k)),
                 # a model that was added up from others has no weights
                 tree.get("leaf_weights") or [0.0] * (len(tree["leaf_values"]) // k),
             )
@@ -91,16 +87,14 @@ def parse_catboost(estimator: Any, call: ModelCall) -> FloatEnsemble:
     nan_left = np.array([floats[i].get("nan_value_treatment") != "AsTrue" for i in sorted(floats)])
     left, column = np.array(nodes.left), np.array(nodes.column)
     inner = left >= 0
-    values = np.zeros((len(left), k))
-    values[~inner] = [value for value, is_inner in zip(nodes.value, inner, strict=True) if not is_inner]
     return FloatEnsemble(
         left,
         np.array(nodes.right),
         np.where(inner, flat_index[column], -1),
-        np.array(nodes.border),
+        np.array(nodes.threshold),
         np.where(inner, nan_left[column], False),
         np.array(nodes.cover),
-        scale * values,
+        scale * np.array(nodes.values),
         np.array(roots),
         bias,
         len(estimator.feature_names_),

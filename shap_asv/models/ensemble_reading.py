@@ -17,7 +17,7 @@ from shap_asv.models.outputs import ModelCall, choose_call, describe, is_a, last
 from shap_asv.models.pipelines import known_columns, split_stages
 from shap_asv.models.probes import SEED
 from shap_asv.models.products import NotSumOfProducts
-from shap_asv.models.readers import READERS
+from shap_asv.models.readers import READERS, Reader, believe, first_that_reads
 
 #: Probe rows of each kind: random ones, rows inside leaves, and both again with missing values.
 _PROBES = 192
@@ -61,26 +61,18 @@ def read_ensemble(model: Any, n_columns: int | None = None, model_output: str = 
             f"explain the last step on transformed rows instead"
         )
     estimator, call = stages.final, call.on(stages.final)
-    name = describe(estimator)
-    reasons = []
-    for reader in READERS:
-        if reader.parse is None or not reader.applies(estimator):
-            continue
-        if call.quantity == "probability" and not reader.probabilities:
-            raise NotSumOfProducts(
-                f"the probabilities of {name} are not a sum over trees; the margin (model_output='raw') is one"
+
+    def read(reader: Reader) -> FloatEnsemble:
+        assert reader.parse is not None
+        ensemble = reader.parse(estimator, call)
+        if n_columns is not None and n_columns != ensemble.n_columns:
+            raise ModelError(
+                f"{describe(estimator)} was fitted on {ensemble.n_columns} columns, but the rows have {n_columns}"
             )
-        try:
-            ensemble = reader.parse(estimator, call)
-            check_width(ensemble, n_columns, name)
-            return verify_ensemble(ensemble, call, reader.tolerance)
-        except NotSumOfProducts as why:
-            reasons.append(str(why))
-        except ModelError:
-            raise
-        except Exception as error:  # another version of a library may store its model otherwise: a reason, not a crash
-            reasons.append(f"{name} could not be read ({type(error).__name__}: {shorten(error, 120)})")
-    raise NotSumOfProducts(reasons[0] if reasons else f"{name} is not a tree ensemble that can be read")
+        return verify_ensemble(ensemble, call, reader.tolerance)
+
+    parsers = [reader for reader in READERS if reader.parse is not None]
+    return first_that_reads(parsers, estimator, call, read, "not a tree ensemble")
 
 
 def explained_call(model: Any, model_output: str) -> ModelCall:
@@ -94,17 +86,8 @@ def explained_call(model: Any, model_output: str) -> ModelCall:
     return choose_call(model, "raw")
 
 
-def check_width(ensemble: FloatEnsemble, n_columns: int | None, name: str) -> None:
-    if n_columns is not None and n_columns != ensemble.n_columns:
-        raise ModelError(f"{name} was fitted on {ensemble.n_columns} columns, but the rows have {n_columns}")
-
-
 def verify_ensemble(ensemble: FloatEnsemble, call: ModelCall, tolerance: float) -> FloatEnsemble:
-    """Compare with the model's own output on probe rows; NotSumOfProducts when they differ.
-
-    A difference that is the same constant on all rows is an initial prediction that the parser could not see: it is
-    read off the model and becomes part of the offset.
-    """
+    """Compare with the model's own output on probe rows; NotSumOfProducts when they differ."""
     rng = np.random.default_rng(SEED)
     name = describe(call.target)
     plain = probe_numbers(ensemble, rng)
@@ -122,21 +105,8 @@ def verify_ensemble(ensemble: FloatEnsemble, call: ModelCall, tolerance: float) 
     except ModelError:
         ensemble = replace(ensemble, takes_missing=False)
     rows, outputs = np.concatenate(batches), np.concatenate(expected)
-    if outputs.shape[1] != ensemble.n_outputs:
-        raise NotSumOfProducts(f"{name} was read with {ensemble.n_outputs} outputs, but it returns {outputs.shape[1]}")
-    residual = outputs - ensemble.predict(rows)
     absolute = replace(ensemble, values=np.abs(ensemble.values), offset=np.abs(ensemble.offset))
-    scale = np.maximum(np.abs(outputs).max(axis=0), absolute.predict(rows).max(axis=0))
-    if (np.abs(residual) <= tolerance * scale).all():
-        return ensemble
-    shift = (residual.max(axis=0) + residual.min(axis=0)) / 2
-    if (np.abs(residual - shift) <= tolerance * scale).all():
-        return replace(ensemble, offset=ensemble.offset + shift)
-    worst = float(np.abs(residual).max())
-    raise NotSumOfProducts(
-        f"what was read of {name} differs from its own output by up to {worst:.2g} on {len(rows)} probe rows, so it is "
-        f"not used (model_output='raw' explains what a model with a link adds up)"
-    )
+    return believe(ensemble, ensemble.predict, absolute.predict, rows, outputs, tolerance, name)
 
 
 def probe_numbers(ensemble: FloatEnsemble, rng: np.random.Generator) -> np.ndarray:

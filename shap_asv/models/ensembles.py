@@ -109,11 +109,11 @@ class FloatEnsemble:
 
     def rounded_column(self, numbers: np.ndarray, column: int) -> np.ndarray:
         """One column of :meth:`rounded`."""
-        with np.errstate(over="ignore"):
-            rounded = np.asarray(numbers, dtype=np.float64).astype(self.dtype).astype(np.float64)
-        if self.tiny or self.zero_missing[column]:
-            rounded[np.abs(rounded) <= self.tiny] = np.nan if self.zero_missing[column] else 0.0
-        return rounded
+        return self.rounding(column)(numbers)
+
+    def rounding(self, column: int) -> "Rounding":
+        """How the nodes see one column, without the trees."""
+        return Rounding(self.dtype, self.tiny, bool(self.zero_missing[column]))
 
     def rows(self, table: Any) -> np.ndarray:
         """A DataFrame or matrix as the model takes it -> float64 (r, n_columns) as the nodes take it.
@@ -164,6 +164,23 @@ class FloatEnsemble:
         return np.where(np.isnan(number), self.nan_left[node], left)
 
 
+@dataclass(frozen=True)
+class Rounding:
+    """Numbers as the nodes of a library compare them; see :class:`FloatEnsemble` for the attributes."""
+
+    dtype: Any
+    tiny: float
+    zero_missing: bool
+
+    def __call__(self, numbers: np.ndarray) -> np.ndarray:
+        """Numbers of any shape -> float64, a copy; NaN where zero means missing."""
+        with np.errstate(over="ignore"):
+            rounded = np.asarray(numbers, dtype=np.float64).astype(self.dtype).astype(np.float64)
+        if self.tiny or self.zero_missing:
+            rounded[np.abs(rounded) <= self.tiny] = np.nan if self.zero_missing else 0.0
+        return rounded
+
+
 def is_member(numbers: np.ndarray, categories: np.ndarray) -> np.ndarray:
     """Is a number one of the categories? What follows the decimal point is cut off, as all libraries do.
 
@@ -197,13 +214,35 @@ def joined(parts: Sequence[np.ndarray], dtype: Any) -> np.ndarray:
     return np.concatenate([np.asarray(part, dtype=dtype) for part in parts]) if parts else np.zeros(0, dtype=dtype)
 
 
-def children(parts: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Children numbered within each tree (negative at leaves) -> numbered over all trees, and the roots.
+def children(*sides: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """Children numbered within each tree (negative at leaves) -> numbered over all trees; last, the roots.
 
-    >>> children([np.array([1, -1, -1]), np.array([-1])])
-    (array([ 1, -1, -1, -1]), array([0, 3]))
+    >>> children([np.array([1, -1, -1]), np.array([-1])], [np.array([2, -1, -1]), np.array([-1])])
+    (array([ 1, -1, -1, -1]), array([ 2, -1, -1, -1]), array([0, 3]))
     """
-    sizes = [len(part) for part in parts]
-    starts = np.cumsum([0, *sizes])[:-1]
-    numbers = joined(parts, np.int64)
-    return np.where(numbers >= 0, numbers + np.repeat(starts, sizes), -1), starts.astype(np.int64)
+    sizes = [len(part) for part in sides[0]]
+    starts = np.cumsum([0, *sizes])[:-1].astype(np.int64)
+    numbers = [joined(parts, np.int64) for parts in sides]
+    return *(np.where(own >= 0, own + np.repeat(starts, sizes), -1) for own in numbers), starts
+
+
+class NodeList:
+    """Nodes of all trees, appended one by one by parsers of nested formats."""
+
+    def __init__(self, n_outputs: int) -> None:
+        self.left: list[int] = []
+        self.right: list[int] = []
+        self.column: list[int] = []
+        self.threshold: list[float] = []
+        self.cover: list[float] = []
+        self.values: list[np.ndarray] = []
+        self._nothing = np.zeros(n_outputs)
+
+    def add(self) -> int:
+        """A leaf that adds nothing yet, by its number."""
+        for numbers in (self.left, self.right, self.column):
+            numbers.append(-1)
+        self.threshold.append(0.0)
+        self.cover.append(0.0)
+        self.values.append(self._nothing.copy())
+        return len(self.left) - 1

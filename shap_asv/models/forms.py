@@ -7,6 +7,7 @@ tried on a few rows that hold every state (see :mod:`~shap_asv.models.probes`), 
   never saw, so that ``handle_unknown="ignore"`` does not let a wrong form through;
 - any other estimator: numbers first, then labels, then pandas categories for libraries that split on categories. State
   names are never turned into their codes behind the user's back: without an encoder that is an error;
+- states that stand for values of a table (a network fitted to it): these values, and nothing else is tried;
 - a callable: labels and numbers are both tried. When both work and disagree, a form to which the model does not
   react at all loses; otherwise the input is ambiguous and the user is asked to say what is meant.
 """
@@ -72,9 +73,21 @@ class Trial:
     warned: bool
 
 
-def find_path(call: ModelCall, features: Sequence[str], states: States, encoder: Any = None) -> Path:
-    """The form and container that the model takes; EncodingError or ModelError, saying why, when there is none."""
+def find_path(
+    call: ModelCall,
+    features: Sequence[str],
+    states: States,
+    encoder: Any = None,
+    values: tuple[Sequence[Any], Sequence[Any] | None] | None = None,
+) -> Path:
+    """The form and container that the model takes; EncodingError or ModelError, saying why, when there is none.
+
+    ``values`` are arrays of what each state of each feature is to the model, and column labels (None: plain arrays).
+    """
     owner = None if call.method is None else call.target
+    if values is not None:
+        trial = try_path(_path_of_values(call, owner, features, *values), features, states)
+        return _first_good([trial]) or _fail([trial], call, owner, features, states, {})
     if isinstance(encoder, Mapping):
         tables = tables_of_mapping(encoder, features, states)
         trials = [try_path(path, features, states) for path in _paths(call, owner, features, [("encoder", tables)])]
@@ -112,6 +125,16 @@ def _forms(owner: Any, states: States) -> list[tuple[str, list[Any]]]:
         if not any(same_tables(tables, other) for _, other in forms):
             forms.append((name, tables))
     return forms
+
+
+def _path_of_values(
+    call: ModelCall, owner: Any, features: Sequence[str], arrays: Sequence[Any], keys: Sequence[Any] | None
+) -> Path:
+    """Values as they are, in the order of the model's columns where it knows their names."""
+    columns = None if owner is None else match_columns(owner, features)
+    source = np.array([list(features).index(name) for name in columns or features], dtype=np.int64)
+    labels = None if keys is None else tuple(keys[v] for v in source)
+    return Path(TableInputs(source, tuple(arrays[v] for v in source), labels, "values of the table"), (), call)
 
 
 def takes_categories(model: Any) -> bool:

@@ -28,11 +28,11 @@ def parse_histogram(estimator: Any, call: ModelCall) -> FloatEnsemble:
     nodes = np.concatenate([tree.nodes for tree in trees])
     sizes = [len(tree.nodes) for tree in trees]
     leaf = [tree.nodes["is_leaf"] != 0 for tree in trees]
-    left, roots = children(
-        [np.where(end, -1, tree.nodes["left"].astype(np.int64)) for tree, end in zip(trees, leaf, strict=True)]
-    )
-    right, _ = children(
-        [np.where(end, -1, tree.nodes["right"].astype(np.int64)) for tree, end in zip(trees, leaf, strict=True)]
+    left, right, roots = children(
+        *(
+            [np.where(end, -1, tree.nodes[side].astype(np.int64)) for tree, end in zip(trees, leaf, strict=True)]
+            for side in ("left", "right")
+        )
     )
     inner = ~joined(leaf, bool)
     column = nodes["feature_idx"].astype(np.int64)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.models.ensembles import FloatEnsemble
+from shap_asv.models.ensembles import FloatEnsemble, NodeList
 from shap_asv.models.outputs import ModelCall, describe, is_a
 from shap_asv.models.products import NotSumOfProducts
 
@@ -32,71 +32,56 @@ def parse_lightgbm(estimator: Any, call: ModelCall) -> FloatEnsemble:
     k = int(dump["num_tree_per_iteration"])
     n_columns = int(dump["max_feature_idx"]) + 1
     scale = k / len(dump["tree_info"]) if dump.get("average_output") and call.quantity != "raw" else 1.0
-    left: list[int] = []
-    right: list[int] = []
-    column: list[int] = []
-    threshold: list[float] = []
-    nan_left: list[bool] = []
-    cover: list[float] = []
-    category_set: list[int] = []
-    values: list[np.ndarray] = []
-    roots: list[int] = []
-    sets: list[np.ndarray] = []
+    nodes, roots = NodeList(k), []
+    goes_left: dict[int, bool] = {}  # where missing values do
+    sets: dict[int, np.ndarray] = {}
     missing_types: dict[int, set[str]] = {}
-
-    def new_node() -> int:
-        for array, empty in ((left, -1), (right, -1), (column, -1), (category_set, -1)):
-            array.append(empty)
-        for numbers in (threshold, cover):
-            numbers.append(0.0)
-        nan_left.append(False)
-        values.append(np.zeros(k))
-        return len(left) - 1
-
     for number, tree in enumerate(dump["tree_info"]):
-        roots.append(new_node())
+        roots.append(nodes.add())
         stack = [(roots[-1], tree["tree_structure"])]
         while stack:
             at, node = stack.pop()
             if "split_feature" not in node:
                 if node.get("leaf_coeff"):
                     raise NotSumOfProducts(f"{describe(estimator)} has linear models in its leaves (linear_tree)")
-                values[at][number % k] = scale * node["leaf_value"]
-                cover[at] = float(node.get("leaf_count", 0))
+                nodes.values[at][number % k] = scale * node["leaf_value"]
+                nodes.cover[at] = float(node.get("leaf_count", 0))
                 continue
-            column[at], cover[at] = int(node["split_feature"]), float(node["internal_count"])
+            nodes.column[at], nodes.cover[at] = int(node["split_feature"]), float(node["internal_count"])
             if node["decision_type"] == "==":
-                category_set[at] = len(sets)
-                sets.append(np.array([int(part) for part in str(node["threshold"]).split("||")], dtype=np.int64))
+                sets[at] = np.array([int(part) for part in str(node["threshold"]).split("||")], dtype=np.int64)
             else:
-                threshold[at] = float(node["threshold"])
-                if abs(threshold[at]) >= HUGE:
-                    threshold[at] = np.copysign(np.inf, threshold[at])
+                threshold = float(node["threshold"])
+                nodes.threshold[at] = threshold if abs(threshold) < HUGE else np.copysign(np.inf, threshold)
                 # without a missing type NaN is read as 0
-                nan_left[at] = threshold[at] >= 0 if node["missing_type"] == "None" else bool(node["default_left"])
-                missing_types.setdefault(column[at], set()).add(node["missing_type"])
-            left[at], right[at] = new_node(), new_node()
-            stack += [(left[at], node["left_child"]), (right[at], node["right_child"])]
+                goes_left[at] = threshold >= 0 if node["missing_type"] == "None" else bool(node["default_left"])
+                missing_types.setdefault(nodes.column[at], set()).add(node["missing_type"])
+            nodes.left[at], nodes.right[at] = nodes.add(), nodes.add()
+            stack += [(nodes.left[at], node["left_child"]), (nodes.right[at], node["right_child"])]
+    n_nodes = len(nodes.left)
+    nan_left, category_set = np.zeros(n_nodes, dtype=bool), np.full(n_nodes, -1)
+    nan_left[list(goes_left)] = list(goes_left.values())
+    category_set[list(sets)] = np.arange(len(sets))
     zero_missing = np.zeros(n_columns, dtype=bool)
     for j, kinds in missing_types.items():
         zero_missing[j] = "Zero" in kinds
         if len(kinds) > 1:
             raise NotSumOfProducts(f"{describe(estimator)} treats missing values of column {j} in two ways")
     return FloatEnsemble(
-        np.array(left),
-        np.array(right),
-        np.array(column),
-        np.array(threshold),
-        np.array(nan_left),
-        np.array(cover),
-        np.array(values),
+        np.array(nodes.left),
+        np.array(nodes.right),
+        np.array(nodes.column),
+        np.array(nodes.threshold),
+        nan_left,
+        np.array(nodes.cover),
+        np.array(nodes.values),
         np.array(roots),
         np.zeros(k),
         n_columns,
         np.float64,
-        np.array(category_set),
-        np.ones(len(left), dtype=bool),
-        tuple(sets),
+        category_set,
+        np.ones(n_nodes, dtype=bool),
+        tuple(sets.values()),
         zero_missing,
         labels_by_column(booster, dump, n_columns, describe(estimator)),
         ZERO,

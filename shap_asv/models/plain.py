@@ -204,6 +204,11 @@ def read_plain_model(
 def _affine_form(predictor: PlainPredictor, probe: Any) -> Affine:
     if not isinstance(probe, np.ndarray) or probe.dtype.kind not in "iuf":
         raise NotSumOfProducts("the rows are not all numbers")
+    if predictor.inputs is not None:
+        # a category is a position in a list, and a row in between is not one
+        for name, dtype in getattr(predictor.inputs(probe), "dtypes", {}).items():
+            if getattr(dtype, "kind", "O") not in "iuf":
+                raise NotSumOfProducts(f"column {name!r} does not hold numbers ({dtype})")
     try:
         return read_affine(predictor.call, predictor.predict, probe)
     except ModelError as error:  # rows beside those of the background may be too much for a step before the last

@@ -42,6 +42,8 @@ class CodedPredictor:
         Rows per call of the model.
     first_call : Timed
         How long the model took for its first few rows.
+    whole : Path or None
+        The way through the whole model, where ``path`` is a shorter one.
     """
 
     features: tuple[str, ...]
@@ -54,6 +56,7 @@ class CodedPredictor:
     batch_size: int
     path: Path = field(repr=False)
     first_call: Timed = field(default=Timed(1, 0.0), repr=False)
+    whole: Path | None = field(default=None, repr=False)
 
     affine: ClassVar[None] = None
     trees: ClassVar[None] = None
@@ -101,6 +104,12 @@ class CodedPredictor:
             outputs[start : start + self.batch_size] = answer
         return outputs
 
+    def answers(self, table: Any) -> np.ndarray:
+        """The model's own outputs (q, k) for a table whose columns are the features: not through states."""
+        path = self.whole or self.path
+        place = path.inputs.source
+        return path.call(table.iloc[:, place] if hasattr(table, "iloc") else table[:, place])
+
     def _show(self, codes: np.ndarray, row: int) -> str:
         return show_row(codes[row], self.features, self.states)
 
@@ -113,6 +122,7 @@ def read_model(
     model_output: str = "auto",
     output_names: Sequence[str] | None = None,
     batch_size: int | None = None,
+    values: tuple[Sequence[Any], Sequence[Any] | None] | None = None,
 ) -> CodedPredictor:
     """Find out how ``model`` is to be called on states, and write it as a sum of products if it is one.
 
@@ -135,6 +145,9 @@ def read_model(
     output_names : sequence of str, optional
     batch_size : int, optional
         Rows per call of the model; by default as many as make 32 MiB of input.
+    values : (arrays, keys), optional
+        What each state is to the model, one array per feature, and the labels of the columns (None for plain arrays);
+        by default it is found out.
 
     Returns
     -------
@@ -155,7 +168,7 @@ def read_model(
     if batch_size is not None and (not isinstance(batch_size, int | np.integer) or batch_size < 1):
         raise ModelError(f"batch_size must be a positive integer or None; got {batch_size!r}")
     call = choose_call(model, model_output)
-    path = find_path(call, names, labels, encoder)
+    path = whole = find_path(call, names, labels, encoder, values)
     cards = tuple(len(s) for s in labels)
     kind, products, reason = "black box", None, ""
     try:
@@ -180,6 +193,7 @@ def read_model(
         int(size),
         path,
         first,
+        whole,
     )
 
 

@@ -9,9 +9,9 @@ for an example model and checks it.
 No reader is believed: what it returns is compared with the model's own output, see :func:`verify`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -34,6 +34,8 @@ from shap_asv.models.regions import state_regions
 
 Predict = Callable[[np.ndarray], np.ndarray]
 Parse = Callable[[Any, ModelCall], FloatEnsemble]
+Read = TypeVar("Read")
+Known = TypeVar("Known", SumOfProducts, FloatEnsemble)
 
 
 @dataclass(frozen=True)
@@ -99,8 +101,24 @@ def read_products(
     NotSumOfProducts, with the reason of the first, when none does.
     """
     name = describe(estimator)
+
+    def read(reader: Reader) -> tuple[str, SumOfProducts]:
+        products = reader.read(estimator, columns, cardinalities, call)
+        return reader.kind, verify(products, cardinalities, predict, reader.tolerance, name)
+
+    return first_that_reads(READERS, estimator, call, read, "neither a tree ensemble nor a linear model")
+
+
+def first_that_reads(
+    readers: Iterable[Reader], estimator: Any, call: ModelCall, read: Callable[[Reader], Read], what: str
+) -> Read:
+    """What ``read`` makes of the first of the readers that apply to ``estimator`` and can read it.
+
+    NotSumOfProducts, with the reason of the first, when none can; it is not ``what`` they read when none applies.
+    """
+    name = describe(estimator)
     reasons = []
-    for reader in READERS:
+    for reader in readers:
         if not reader.applies(estimator):
             continue
         if call.quantity == "probability" and not reader.probabilities:
@@ -110,17 +128,14 @@ def read_products(
             )
             break
         try:
-            products = reader.read(estimator, columns, cardinalities, call)
-            return reader.kind, verify(products, cardinalities, predict, reader.tolerance, name)
+            return read(reader)
         except NotSumOfProducts as why:
             reasons.append(str(why))
         except ModelError:
             raise
         except Exception as error:  # another version of a library may store its model otherwise: a reason, not a crash
             reasons.append(f"{name} could not be read ({type(error).__name__}: {shorten(error, 120)})")
-    if not reasons:
-        raise NotSumOfProducts(f"{name} is neither a tree ensemble nor a linear model that can be read")
-    raise NotSumOfProducts(reasons[0])
+    raise NotSumOfProducts(reasons[0] if reasons else f"{name} is {what} that can be read")
 
 
 def verify(
@@ -129,37 +144,46 @@ def verify(
     """Compare with the model's own output on probe rows; NotSumOfProducts when they differ.
 
     The rows are random states, one-at-a-time variations (every state of every feature occurs) and rows inside the
-    regions that were read (so that small leaves are entered, too). A difference that is the same constant on all
-    rows is an initial prediction that the reader could not see: it is read off the model and becomes part of the
-    offset.
+    regions that were read (so that small leaves are entered, too).
     """
     rows = np.concatenate([probe_rows(cardinalities), rows_inside(products, cardinalities)])
-    expected = predict(rows)
-    if expected.shape[1] != products.n_outputs:
-        raise NotSumOfProducts(f"{name} was read with {products.n_outputs} outputs, but it returns {expected.shape[1]}")
-    residual = expected - products.evaluate(rows)
-    scale = np.maximum(np.abs(expected).max(axis=0), magnitude(products, rows))
-    if (np.abs(residual) <= tolerance * scale).all():
-        return products
-    shift = (residual.max(axis=0) + residual.min(axis=0)) / 2
-    if (np.abs(residual - shift) <= tolerance * scale).all():
-        return replace(products, offset=products.offset + shift)
-    worst = float(np.abs(residual).max())
-    raise NotSumOfProducts(
-        f"what was read of {name} differs from its own output by up to {worst:.2g} on {len(rows)} probe rows, so it is "
-        f"not used (model_output='raw' explains what a model with a link adds up)"
-    )
-
-
-def magnitude(products: SumOfProducts, rows: np.ndarray) -> np.ndarray:
-    """The largest sum of absolute terms over the rows -> (k,): what rounding errors of the sum are relative to."""
     absolute = SumOfProducts(
         tuple(np.abs(vectors) for vectors in products.vectors),
         products.terms,
         np.abs(products.coefficients),
         np.abs(products.offset),
     )
-    return absolute.evaluate(rows).max(axis=0)
+    return believe(products, products.evaluate, absolute.evaluate, rows, predict(rows), tolerance, name)
+
+
+def believe(
+    read: Known,
+    evaluate: Predict,
+    absolute: Predict,
+    rows: np.ndarray,
+    expected: np.ndarray,
+    tolerance: float,
+    name: str,
+) -> Known:
+    """``read`` where ``evaluate(rows)`` is the ``expected`` output of the model (q, k), else NotSumOfProducts.
+
+    Rounding errors are relative to the sums of absolute terms, ``absolute(rows)``. A difference that is the same
+    constant on all rows is an initial prediction that the reader could not see: it becomes part of the offset.
+    """
+    if expected.shape[1] != read.n_outputs:
+        raise NotSumOfProducts(f"{name} was read with {read.n_outputs} outputs, but it returns {expected.shape[1]}")
+    residual = expected - evaluate(rows)
+    scale = np.maximum(np.abs(expected).max(axis=0), absolute(rows).max(axis=0))
+    if (np.abs(residual) <= tolerance * scale).all():
+        return read
+    shift = (residual.max(axis=0) + residual.min(axis=0)) / 2
+    if (np.abs(residual - shift) <= tolerance * scale).all():
+        return replace(read, offset=read.offset + shift)
+    worst = float(np.abs(residual).max())
+    raise NotSumOfProducts(
+        f"what was read of {name} differs from its own output by up to {worst:.2g} on {len(rows)} probe rows, so it is "
+        f"not used (model_output='raw' explains what a model with a link adds up)"
+    )
 
 
 def rows_inside(products: SumOfProducts, cardinalities: tuple[int, ...], n_rows: int = 256) -> np.ndarray:

@@ -11,8 +11,8 @@ intersection is computed once per distinct (set, split) pair. Children whose set
 combination of states reaches them. Leaves with the same region, in whatever trees, are added up.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,66 +29,35 @@ class Splits:
     feature: np.ndarray
     goes_left: tuple[np.ndarray, ...]
 
-    def extend(self, feature: Sequence[int], goes_left: Sequence[np.ndarray]) -> "Splits":
-        """These splits followed by others (sets of categories, which have no threshold)."""
-        return Splits(np.append(self.feature, np.asarray(feature, dtype=np.int64)), (*self.goes_left, *goes_left))
 
-
-@dataclass(frozen=True, eq=False)
-class FlatTrees:
-    """All trees of an ensemble end to end (N nodes).
-
-    Attributes
-    ----------
-    left, right : int64 arrays (N,)
-        Children as positions in these arrays; -1 marks a leaf.
-    split : int64 array (N,)
-        Which of the splits an inner node makes (anything at leaves).
-    values : float64 array (N, k)
-        What a leaf adds to each output.
-    roots : int64 array (trees,)
-    """
-
-    left: np.ndarray
-    right: np.ndarray
-    split: np.ndarray
-    values: np.ndarray
-    roots: np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
-class Thresholds:
-    """Numeric splits of N nodes as libraries store them: ``x[column] <= threshold`` goes left, NaN as ``nan_left``."""
-
-    column: np.ndarray
-    threshold: np.ndarray
-    nan_left: np.ndarray
-
-
-def threshold_splits(
-    nodes: Thresholds, inner: np.ndarray, columns: TableInputs, dtype: type = np.float64
+def node_splits(
+    ensemble: FloatEnsemble, tables: Mapping[int, np.ndarray], source: np.ndarray
 ) -> tuple[Splits, np.ndarray]:
-    """Splits over states from thresholds over columns, and for each node which split it makes.
+    """Distinct splits over states, and for each node which of them it makes, int64 (N,) (anything at leaves).
 
-    Column values are rounded to ``dtype`` first when a library does so (float32 in sklearn's trees): a value that is
-    equal to a threshold only after rounding goes left there, and must go left here.
+    ``tables`` hold the columns that nodes look at, over states, as the nodes compare them
+    (:meth:`FloatEnsemble.rounded_column`); column j is a function of feature ``source[j]``.
     """
-    keys = np.empty(int(inner.sum()), dtype=[("column", np.int64), ("threshold", np.float64), ("nan_left", np.bool_)])
-    for name, values in (("column", nodes.column), ("threshold", nodes.threshold), ("nan_left", nodes.nan_left)):
-        keys[name] = values[inner]
+    categorical = (ensemble.left >= 0) & (ensemble.category_set >= 0)
+    numeric = (ensemble.left >= 0) & ~categorical
+    keys = np.empty(int(numeric.sum()), dtype=[("column", np.int64), ("threshold", np.float64), ("nan_left", np.bool_)])
+    for name in ("column", "threshold", "nan_left"):
+        keys[name] = getattr(ensemble, name)[numeric]
     distinct, which = np.unique(keys, return_inverse=True)
-    split = np.zeros(len(inner), dtype=np.int64)
-    split[inner] = which.ravel()
-    with np.errstate(over="ignore"):
-        rounded = {
-            column: np.asarray(columns.tables[column]).astype(dtype).astype(np.float64)
-            for column in np.unique(distinct["column"]).tolist()
-        }
+    split = np.zeros(len(numeric), dtype=np.int64)
+    split[numeric] = which.ravel()
     goes_left = [
-        np.where(np.isnan(rounded[column]), nan_left, rounded[column] <= threshold)
+        np.where(np.isnan(tables[column]), nan_left, tables[column] <= threshold)
         for column, threshold, nan_left in distinct.tolist()
     ]
-    return Splits(columns.source[distinct["column"]], tuple(goes_left)), split
+    columns = distinct["column"].tolist()
+    for i in np.flatnonzero(categorical).tolist():
+        columns.append(int(ensemble.column[i]))
+        table = tables[columns[-1]]
+        member = is_member(table, ensemble.sets[ensemble.category_set[i]])
+        split[i] = len(goes_left)
+        goes_left.append(np.where(np.isnan(table), ensemble.nan_left[i], member == ensemble.member_left[i]))
+    return Splits(source[np.array(columns, dtype=np.int64)], tuple(goes_left)), split
 
 
 def state_regions(
@@ -98,35 +67,15 @@ def state_regions(
 
     Nodes that make the same split share one state set: O(distinct splits x states + leaves x depth).
     """
-    inner = ensemble.left >= 0
-    if inner.any() and ensemble.column[inner].max() >= columns.n_columns:
+    used = np.unique(ensemble.column[ensemble.left >= 0]).tolist()
+    if used and used[-1] >= columns.n_columns:
         raise NotSumOfProducts(f"{name} splits on a column that its input does not have")
     labels = (*ensemble.labels, *[None] * columns.n_columns)
-    columns = TableInputs(
-        columns.source,
-        tuple(_numbers_of(table, own) for table, own in zip(columns.tables, labels, strict=False)),
-        columns.names,
-        columns.form,
-    )
-    require_numbers(columns, name)
-    tables = tuple(
-        ensemble.rounded_column(table, j) if j < ensemble.n_columns else table for j, table in enumerate(columns.tables)
-    )
-    columns = TableInputs(columns.source, tables, columns.names, columns.form)
-    categorical = inner & (ensemble.category_set >= 0)
-    nodes = Thresholds(ensemble.column, ensemble.threshold, ensemble.nan_left)
-    splits, split = threshold_splits(nodes, inner & ~categorical, columns)
-    masks: list[np.ndarray] = []
-    features: list[int] = []
-    for i in np.flatnonzero(categorical).tolist():
-        table = np.asarray(columns.tables[ensemble.column[i]], dtype=np.float64)
-        member = is_member(table, ensemble.sets[ensemble.category_set[i]])
-        split[i] = len(splits.goes_left) + len(masks)
-        features.append(int(columns.source[ensemble.column[i]]))
-        masks.append(np.where(np.isnan(table), ensemble.nan_left[i], member == ensemble.member_left[i]))
-    splits = splits.extend(features, masks)
-    flat = FlatTrees(ensemble.left, ensemble.right, split, ensemble.values, ensemble.roots)
-    return leaf_regions(flat, splits, cardinalities, ensemble.offset)
+    numbers = tuple(_numbers_of(table, own) for table, own in zip(columns.tables, labels, strict=False))
+    require_numbers(replace(columns, tables=numbers), name)
+    tables = {j: ensemble.rounded_column(numbers[j], j) for j in used}
+    splits, split = node_splits(ensemble, tables, columns.source)
+    return leaf_regions(ensemble, splits, split, cardinalities)
 
 
 def _numbers_of(table: Any, labels: tuple[Any, ...] | None) -> Any:
@@ -161,8 +110,10 @@ class StateSets:
         return bits[:, :card].astype(np.float64)
 
 
-def leaf_regions(trees: FlatTrees, splits: Splits, cardinalities: Sequence[int], offset: np.ndarray) -> SumOfProducts:
-    """The ensemble as a sum of products over states. O(leaves x depth) array work, whatever the number of features.
+def leaf_regions(
+    trees: FloatEnsemble, splits: Splits, split_of: np.ndarray, cardinalities: Sequence[int]
+) -> SumOfProducts:
+    """The ensemble as a sum of products over states, node i making split ``split_of[i]``. O(leaves x depth) array work.
 
     The region of an open node is kept in slots, one per distinct feature on its path: ``slots[i, d]`` is a feature
     (-1 when the slot is empty) and ``ids[i, d]`` its state set.
@@ -180,7 +131,7 @@ def leaf_regions(trees: FlatTrees, splits: Splits, cardinalities: Sequence[int],
             nodes, slots, ids = nodes[~at_leaf], slots[~at_leaf], ids[~at_leaf]
         if not len(nodes):
             break
-        split = trees.split[nodes]
+        split = split_of[nodes]
         feature = splits.feature[split].astype(np.int32)
         slots, ids, slot = _slot_of(slots, ids, feature)
         here = np.arange(len(nodes))
@@ -192,7 +143,7 @@ def leaf_regions(trees: FlatTrees, splits: Splits, cardinalities: Sequence[int],
             below[np.arange(len(open_)), slot[open_]] = new[open_]
             parts.append((child[nodes[open_]], slots[open_], below))
         nodes, slots, ids = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    return _collect(sets, leaves, trees.values.shape[1], np.asarray(offset, dtype=np.float64))
+    return _collect(sets, leaves, trees.n_outputs, trees.offset)
 
 
 def _slot_of(slots: np.ndarray, ids: np.ndarray, feature: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

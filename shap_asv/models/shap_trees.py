@@ -47,9 +47,9 @@ def parse_with_shap(estimator: Any, call: ModelCall) -> FloatEnsemble:
         raise NotSumOfProducts(f"shap does not read the trees of {describe(estimator)}")
     n_trees, n_nodes = ensemble.children_left.shape
     used = n_trees if ensemble.tree_limit is None else min(n_trees, int(ensemble.tree_limit))
-    left, roots = children(list(ensemble.children_left))
-    right, _ = children(list(ensemble.children_right))
-    default, _ = children(list(ensemble.children_default))
+    left, right, default, roots = children(
+        *map(list, (ensemble.children_left, ensemble.children_right, ensemble.children_default))
+    )
     column = ensemble.features.ravel().astype(np.int64)
     return FloatEnsemble(
         left,

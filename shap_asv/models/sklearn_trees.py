@@ -67,8 +67,7 @@ def parse_boosted(estimator: Any, call: ModelCall) -> FloatEnsemble:
 
 def parse_trees(trees: Sequence[Any], values: Sequence[np.ndarray], n_columns: int) -> FloatEnsemble:
     """sklearn ``Tree`` objects with one value matrix (nodes, k) each; the offset is zero."""
-    left, roots = children([tree.children_left for tree in trees])
-    right, _ = children([tree.children_right for tree in trees])
+    left, right, roots = children([tree.children_left for tree in trees], [tree.children_right for tree in trees])
     return FloatEnsemble(
         left,
         right,

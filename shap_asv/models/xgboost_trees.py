@@ -52,8 +52,7 @@ def parse_xgboost(estimator: Any, call: ModelCall) -> FloatEnsemble:
     def gather(field: str, dtype: type) -> np.ndarray:
         return joined([tree[field] for tree in trees], dtype)
 
-    left, roots = children([np.asarray(tree["left_children"], dtype=np.int64) for tree in trees])
-    right, _ = children([np.asarray(tree["right_children"], dtype=np.int64) for tree in trees])
+    left, right, roots = children([tree["left_children"] for tree in trees], [tree["right_children"] for tree in trees])
     inner = left >= 0
     conditions = gather("split_conditions", np.float32)
     category_set = np.full(len(left), -1, dtype=np.int64)

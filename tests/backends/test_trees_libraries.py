@@ -228,8 +228,8 @@ def test_costs_are_of_the_right_size(parsed):
     few = estimate_trees(parsed, LEVELS, 100)
     assert estimate_trees(parsed, LEVELS, 10_000).seconds > few.seconds
     assert estimate_trees(parsed, FOREST_KIND, 100).seconds > few.seconds
-    assert estimate_trees(parsed, LATTICE, 100, n_ideals=10**6, n_edges=10**7).seconds > 2 * few.seconds
-    sampled = estimate_trees(parsed, ORDERS, 10**6, n_orders=1000, sampled=True)
+    assert estimate_trees(parsed, LATTICE, 100, n_ideals=10**6).seconds > 2 * few.seconds
+    sampled = estimate_trees(parsed, ORDERS, 10**6, n_orders=1000, n_groups=25)
     assert sampled.seconds > 5 * estimate_trees(parsed, ORDERS, 10**6, n_orders=1000).seconds
     assert sampled.orders == 1000
     assert estimate_trees(parsed, LEVELS, 100, 10**6).memory > few.memory + 10**7

@@ -12,42 +12,11 @@ from shap_asv.backgrounds.donors.conditional_table import ConditionalTable
 from shap_asv.backgrounds.gaussian.copula import CopulaModel
 from shap_asv.backgrounds.gaussian.model import GaussianModel
 from tests.oracles import gaussians
-from tests.oracles.level_models import KINDS, LevelModel, level_coalitions
+from tests.oracles.level_models import KINDS, LevelModel, Marginal, Simulated, level_coalitions
 
 nan = np.nan
 COALITIONS, W = level_coalitions()
 WEIGHTS = np.abs(W).sum(axis=1)
-
-
-class Simulated:
-    """The true mechanisms of a level model as a background, for the coalitions of its levels."""
-
-    conditions_on, free, n_uniforms = "any", nan, 8
-
-    def __init__(self, world):
-        self.world = world
-
-    def describe(self):
-        return "the truth"
-
-    def read(self, frame):
-        return self.world.coded(frame)
-
-    def inputs(self, rows):
-        return self.world.frame(rows)
-
-    def draws(self, evidence, uniforms):
-        return np.stack(
-            [self.world.simulate(uniforms, {int(j): e[j] for j in np.flatnonzero(~np.isnan(e))}) for e in evidence]
-        )
-
-
-class Marginal(Simulated):
-    """Wrong: what is known says nothing about the rest."""
-
-    def draws(self, evidence, uniforms):
-        rows = np.repeat(self.world.simulate(uniforms)[None], len(evidence), axis=0)
-        return np.where(np.isnan(evidence)[:, None], rows, evidence[:, None])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -251,3 +220,23 @@ def test_levels_must_be_the_columns():
     fit, _ = level_candidates([["x"], ["w"]])["levels"]
     with pytest.raises(errors.ArgumentError, match=r"one only: \['w', 'y', 'z'\]"):
         fit(levels_table(50, False), 0)
+
+
+def test_mixture_with_a_structural_model_conditions_on_what_that_can():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(linear_table(200, rng), columns=["x0", "x1", "x2"])
+    levels = level_candidates([["x0"], ["x1", "x2"]])["levels"][0](table, 0)
+    mixture = MixtureModel([GaussianModel.fit(table), levels], [0.5, 0.5])
+    assert mixture.conditions_on == "ancestral"
+    assert set(mixture.graph.edges) == {("x0", "x1"), ("x0", "x2")}
+    assert mixture.latent == ()
+    uniforms = rng.random((8, mixture.n_uniforms))
+    assert np.all(mixture.draws(np.array([[0.5, nan, nan]]), uniforms)[0, :, 0] == 0.5)
+    with pytest.raises(errors.NotAncestralError, match="'x1' is held while its cause 'x0' is free"):
+        mixture.draws(np.array([[nan, 0.5, nan]]), uniforms)
+    turned = levels.only(["x2", "x0"])
+    assert turned.features == ("x2", "x0")
+    assert turned.latent == ("x1",)
+    plain = MixtureModel([GaussianModel.fit(table), ConditionalTable(table)], [0.5, 0.5])
+    assert plain.graph is None
+    assert plain.conditions_on == "any"

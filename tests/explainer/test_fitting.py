@@ -9,12 +9,20 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from shap_asv import AsymmetricExplainer, CausalOrder, GaussianModel, StructuralModel, load_network
+from shap_asv import AsymmetricExplainer, CausalOrder, GaussianModel, StructuralModel
 from shap_asv.backgrounds.choice.mixture import MixtureModel
 from shap_asv.backgrounds.donors.conditional_table import ConditionalTable
 from shap_asv.backgrounds.gaussian.copula import CopulaModel
-from shap_asv.errors import CausalGraphWarning, ShapAsvWarning, TableError, UnknownFeatureError, UnknownMethodError
-from shap_asv.explainer.fitting import asked_coalitions
+from shap_asv.backgrounds.structural.background import StructuralBackground
+from shap_asv.errors import (
+    CausalGraphWarning,
+    MethodNotApplicableError,
+    ShapAsvWarning,
+    TableError,
+    UnknownFeatureError,
+    UnknownMethodError,
+)
+from shap_asv.explainer.fitting import _levels_of, asked_coalitions
 
 CHAIN = [("a", "b"), ("b", "c")]
 ANY_SET = (GaussianModel, CopulaModel, ConditionalTable, MixtureModel)
@@ -88,7 +96,70 @@ def test_levels_are_chosen_for_by_score(levels):
 def test_graphs_that_do_not_say_it_all(graph):
     with pytest.warns(CausalGraphWarning):
         explainer = AsymmetricExplainer(model, table(80), graph, values="conditional", seed=0, silent=True)
-    assert isinstance(explainer.masker, ANY_SET)
+    assert isinstance(explainer.masker, (*ANY_SET, StructuralBackground))
+    assert not isinstance(explainer.masker, StructuralModel)
+
+
+LEVELS = CausalOrder.from_levels([["a", "b", "c"], ["ill"], ["d"]])
+
+
+def ill_or_not(n=400, seed=0):
+    """P(ill | a, b, c) is logistic, and d jumps with it: mechanisms can say that, donors blur it."""
+    rng = np.random.default_rng(seed)
+    a, b, c = rng.normal(size=(3, n))
+    ill = rng.random(n) < 1 / (1 + np.exp(-3 * (a + b - c)))
+    d = a - b - c + np.where(ill, 2.0, -2.0) + 0.1 * rng.normal(size=n)
+    return pd.DataFrame({"a": a, "b": b, "c": c, "ill": np.where(ill, "yes", "no"), "d": d})
+
+
+def burden(X):
+    return np.asarray((X["ill"] == "yes") * X["d"], dtype=float)
+
+
+@pytest.fixture(scope="module")
+def ill_levels():
+    return AsymmetricExplainer(burden, ill_or_not(), LEVELS, values="conditional", seed=0, silent=True)
+
+
+def test_levels_may_need_a_structural_model(ill_levels):
+    parts = getattr(ill_levels.masker, "components", (ill_levels.masker,))
+    (structural,) = [part for part in parts if isinstance(part, StructuralBackground)]
+    assert set(structural.graph.edges) >= {("a", "ill"), ("c", "d"), ("ill", "d")}
+    assert "ill <- a, b, c: " in str(structural)
+    assert "structural model of 5 features" in str(ill_levels.plan(1))
+    row = ill_or_not(40, seed=1)
+    explanation = ill_levels(row)
+    first = explanation.base_values + explanation.values[:, :3].sum(axis=1)
+    a, b, c = row[["a", "b", "c"]].to_numpy().T
+    expected = (a - b - c + 2) / (1 + np.exp(-3 * (a + b - c)))  # E[burden | a, b, c], by hand
+    assert np.abs(first - expected).mean() < 0.2 * np.abs(expected).mean()
+    np.testing.assert_allclose(explanation.base_values + explanation.values.sum(axis=1), burden(row), atol=1e-9)
+
+
+def test_levels_with_a_structural_model_are_stored_and_know_what_they_cannot(ill_levels):
+    stream = io.BytesIO()
+    ill_levels.save(stream)
+    stream.seek(0)
+    row = ill_or_not(2, seed=1)
+    assert (AsymmetricExplainer.load(stream)(row).values == ill_levels(row).values).all()
+    with pytest.raises(MethodNotApplicableError, match="'a' does not precede its effect 'ill'"):
+        ill_levels.symmetric()(row)
+    sides = ill_levels.compare(row, silent=True)  # SHAP's side: fitted to draws, any set
+    np.testing.assert_allclose(sides.asv.values, ill_levels(row).values)
+
+
+@pytest.mark.parametrize(
+    ("graph", "expected"),
+    [
+        (CausalOrder.from_levels([["c"], ["a", "b"]]), [["c"], ["a", "b"]]),
+        (CausalOrder.from_levels([["a", "b", "c"]]), None),
+        (CausalOrder.from_edges([("a", "b")], features=["a", "b", "c"]), None),
+        (None, None),
+    ],
+    ids=["levels", "one level", "an edge", "nothing"],
+)
+def test_what_levels_are(graph, expected):
+    assert _levels_of(["a", "b", "c"], graph, seed=0) == expected
 
 
 def test_all_rows_are_fitted_not_shaps_sample(structural):
@@ -137,8 +208,37 @@ def test_arrays_and_positions():
     row = data[:2]
     explanation = explainer(row)
     np.testing.assert_allclose(explanation.base_values + explanation.values.sum(axis=1), 3.0 * row[:, 2], atol=1e-9)
-    with pytest.raises(TableError, match="DataFrame"):
-        AsymmetricExplainer(lambda X: X[:, 2], data, CHAIN, feature_names=list("abc"), values="conditional")
+
+
+@pytest.mark.parametrize("graph", [CHAIN, [(0, 1), (1, 2)], CausalOrder.from_levels([["a"], ["b", "c"]]), None])
+def test_arrays_with_names(graph):
+    """Names in the graph and in the explanation; the model takes arrays, also on SHAP's side and after a file."""
+    data = table(120).to_numpy()
+    fitted = LinearRegression().fit(data, data[:, 2] ** 2)
+    names = list("abc")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # "X has feature names, but LinearRegression was fitted without"
+        explainer = AsymmetricExplainer(
+            fitted, data, graph, values="conditional", feature_names=names, seed=0, silent=True, n_draws=16
+        )
+        explanation = explainer(data[:2], silent=True)
+        explainer.compare(data[:2], silent=True)
+    assert explanation.feature_names == names
+    np.testing.assert_allclose(explanation.base_values + explanation.values.sum(axis=1), fitted.predict(data[:2]))
+    stream = io.BytesIO()
+    explainer.save(stream)
+    stream.seek(0)
+    again = AsymmetricExplainer.load(stream)
+    np.testing.assert_array_equal(again(data[:2], silent=True).values, explanation.values)
+    by_name = explainer(pd.DataFrame(data[:2], columns=names)[["c", "a", "b"]], silent=True)
+    np.testing.assert_array_equal(by_name.values, explanation.values)
+
+
+def test_an_array_needs_as_many_names_as_columns():
+    with pytest.raises(TableError, match=r"3 columns need as many names, not 2: 'a', 'b'"):
+        AsymmetricExplainer(
+            lambda X: X[:, 2], table(30).to_numpy(), CHAIN, feature_names=["a", "b"], values="conditional"
+        )
 
 
 def test_a_table_with_a_graph_is_told_which_values_it_gets():
@@ -156,19 +256,26 @@ def test_a_table_with_a_graph_is_told_which_values_it_gets():
         AsymmetricExplainer.load(stream)
 
 
-@pytest.mark.parametrize("word", ["interventional", "observational", None, 3])
+@pytest.mark.parametrize("word", ["observational", None, 3])
 def test_unknown_words(word):
-    with pytest.raises(UnknownMethodError, match=r"values='conditional'.*values='marginal'"):
+    with pytest.raises(UnknownMethodError, match=r"values='conditional'.*values='causal'.*values='marginal'"):
         AsymmetricExplainer(model, table(30), CHAIN, values=word)
+
+
+def test_interventional_means_two_things():
+    with pytest.raises(UnknownMethodError, match=r"in shap .* values='marginal' here.*do\(X_S\).*values='causal'"):
+        AsymmetricExplainer(model, table(30), CHAIN, values="interventional")
 
 
 def test_words_that_contradict_the_background():
     import shap
 
-    with pytest.raises(UnknownMethodError, match="values='marginal' needs background rows"):
-        AsymmetricExplainer(lambda X: X["Smoker"] == "True", load_network("cancer"), values="marginal")
-    with pytest.raises(UnknownMethodError, match="the table itself"):
-        AsymmetricExplainer(model, shap.maskers.Independent(table(30)), values="conditional")
+    structural = StructuralModel([("a", "b")], {"a": lambda causes, u: u, "b": lambda causes, u: causes["a"] + u})
+    with pytest.raises(MethodNotApplicableError, match="values='marginal' needs background rows"):
+        AsymmetricExplainer(lambda X: X["a"], structural, feature_names=["a", "b"], values="marginal")
+    for values in ("conditional", "causal"):
+        with pytest.raises(UnknownMethodError, match=f"values='{values}' needs the table itself"):
+            AsymmetricExplainer(model, shap.maskers.Independent(table(30)), values=values)
     with pytest.raises(UnknownFeatureError, match="'d' is not a column"):
         AsymmetricExplainer(model, table(30), feature_names=["a", "d"], values="conditional")
 

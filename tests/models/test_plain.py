@@ -91,3 +91,21 @@ def test_a_model_that_changes_its_mind_about_outputs():
 def test_wrong_batch_size():
     with pytest.raises(ModelError, match="batch_size"):
         read_plain_model(NAMED, batch_size=0)
+
+
+def test_a_linear_last_step_over_categories_is_a_black_box():
+    """Rows are codes of categories, and a row in between two of them is not one."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+
+    labels = np.array(["a", "b", "c"])
+    table = pd.DataFrame({"x": labels[[0, 1, 2, 0, 1, 2]]})
+    model = make_pipeline(OneHotEncoder(), LogisticRegression()).fit(table, [0, 0, 1, 0, 1, 1])
+    predictor = read_plain_model(
+        model,
+        probe=np.array([[0.0], [2.0]]),
+        inputs=lambda rows: pd.DataFrame({"x": labels[rows[:, 0].astype(int)]}),
+    )
+    assert predictor.affine is None
+    assert "'x' does not hold numbers" in predictor.reason

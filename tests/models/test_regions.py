@@ -5,12 +5,22 @@ import itertools
 import numpy as np
 import pytest
 
+from shap_asv.models.ensembles import FloatEnsemble
 from shap_asv.models.inputs import TableInputs
-from shap_asv.models.regions import FlatTrees, Splits, Thresholds, leaf_regions, merge_terms, threshold_splits
+from shap_asv.models.regions import Splits, leaf_regions, merge_terms, state_regions
 
 
-def random_trees(rng, cards, n_trees, depth, k):
-    """Binary trees with a random set of states going left at each node."""
+def ensemble_of(left, right, values, roots, offset, threshold=0.0, nan_left=False, dtype=np.float64):
+    """Trees over one column; where regions are told the splits, nobody looks at thresholds."""
+    n = len(left)
+    column, cover = np.where(np.array(left) >= 0, 0, -1), np.ones(n)
+    thresholds, nan = np.full(n, float(threshold)), np.full(n, nan_left)
+    arrays = [np.array(x) for x in (values, roots, offset)]
+    return FloatEnsemble(np.array(left), np.array(right), column, thresholds, nan, cover, *arrays, 1, dtype)
+
+
+def random_trees(rng, cards, n_trees, depth, k, offset=0.0):
+    """Binary trees with a random set of states going left at each node, the splits, and which node makes which."""
     left, right, split, values, roots, features, masks = [], [], [], [], [], [], []
 
     def grow(level):
@@ -27,15 +37,15 @@ def random_trees(rng, cards, n_trees, depth, k):
 
     for _ in range(n_trees):
         roots.append(grow(depth))
-    flat = FlatTrees(*(np.array(x) for x in (left, right, split, values, roots)))
-    return flat, Splits(np.array(features, dtype=np.int64), tuple(masks))
+    trees = ensemble_of(left, right, values, roots, np.full(k, offset))
+    return trees, Splits(np.array(features, dtype=np.int64), tuple(masks)), np.array(split)
 
 
-def walk(trees, splits, row):
-    total = np.zeros(trees.values.shape[1])
+def walk(trees, splits, split, row):
+    total = trees.offset.copy()
     for at in trees.roots:
         while trees.left[at] >= 0:
-            s = trees.split[at]
+            s = split[at]
             at = trees.left[at] if splits.goes_left[s][row[splits.feature[s]]] else trees.right[at]
         total += trees.values[at]
     return total
@@ -45,11 +55,11 @@ def walk(trees, splits, row):
 def test_regions_reproduce_every_state(seed):
     rng = np.random.default_rng(seed)
     cards = tuple(int(c) for c in rng.integers(1, 5, size=rng.integers(1, 5)))
-    trees, splits = random_trees(rng, cards, n_trees=int(rng.integers(1, 8)), depth=6, k=int(rng.integers(1, 4)))
-    offset = rng.normal(size=trees.values.shape[1])
-    products = leaf_regions(trees, splits, cards, offset)
+    n_trees, k, offset = int(rng.integers(1, 8)), int(rng.integers(1, 4)), float(rng.normal())
+    trees, splits, split = random_trees(rng, cards, n_trees, depth=6, k=k, offset=offset)
+    products = leaf_regions(trees, splits, split, cards)
     rows = np.array(list(itertools.product(*map(range, cards))))
-    expected = offset + np.array([walk(trees, splits, row) for row in rows])
+    expected = np.array([walk(trees, splits, split, row) for row in rows])
     np.testing.assert_allclose(products.evaluate(rows), expected, rtol=0, atol=1e-12)
 
 
@@ -57,8 +67,7 @@ def test_regions_reproduce_every_state(seed):
 def test_regions_are_reachable_distinct_and_use_every_vector(seed):
     rng = np.random.default_rng(seed)
     cards = (2, 3, 4)
-    trees, splits = random_trees(rng, cards, n_trees=6, depth=7, k=2)
-    products = leaf_regions(trees, splits, cards, np.zeros(2))
+    products = leaf_regions(*random_trees(rng, cards, n_trees=6, depth=7, k=2), cards)
     assert len(np.unique(products.terms, axis=0)) == products.n_terms
     assert products.terms.any(axis=1).all()  # what constrains nothing went to the offset
     assert products.coefficients.any(axis=1).all()
@@ -72,36 +81,36 @@ def test_regions_are_reachable_distinct_and_use_every_vector(seed):
 
 def test_more_than_sixty_four_states():
     splits = Splits(np.array([0]), (np.arange(100) % 3 == 0,))
-    trees = FlatTrees(*(np.array(x) for x in ([1, -1, -1], [2, -1, -1], [0, 0, 0], [[0.0], [1.0], [2.0]], [0])))
-    products = leaf_regions(trees, splits, (100,), np.zeros(1))
+    trees = ensemble_of([1, -1, -1], [2, -1, -1], [[0.0], [1.0], [2.0]], [0], [0.0])
+    products = leaf_regions(trees, splits, np.zeros(3, dtype=int), (100,))
     codes = np.arange(100)[:, None]
     np.testing.assert_array_equal(products.evaluate(codes)[:, 0], np.where(np.arange(100) % 3 == 0, 1.0, 2.0))
 
 
 def test_a_single_leaf_is_a_constant():
-    trees = FlatTrees(*(np.array(x) for x in ([-1], [-1], [0], [[3.0]], [0])))
-    products = leaf_regions(trees, Splits(np.zeros(0, dtype=np.int64), ()), (2, 2), np.array([1.0]))
+    trees = ensemble_of([-1], [-1], [[3.0]], [0], [1.0])
+    products = leaf_regions(trees, Splits(np.zeros(0, dtype=np.int64), ()), np.zeros(1, dtype=int), (2, 2))
     assert products.n_terms == 0
     assert products.offset.tolist() == [4.0]
 
 
-def columns_of(*tables):
-    return TableInputs(np.arange(len(tables)), tuple(np.array(table, dtype=float) for table in tables))
+def states_left(table, **split):
+    """Which states of a column go left at a single split."""
+    stump = ensemble_of([1, -1, -1], [2, -1, -1], [[0.0], [1.0], [0.0]], [0], [0.0], **split)
+    products = state_regions(stump, TableInputs(np.array([0]), (np.array(table),)), (len(table),), "a stump")
+    return products.evaluate(np.arange(len(table))[:, None]).ravel().tolist()
 
 
 def test_a_value_on_the_threshold_goes_left_and_nan_where_it_is_told():
-    nodes = Thresholds(np.array([0, 0]), np.array([1.0, 1.0]), np.array([True, False]))
-    splits, split = threshold_splits(nodes, np.array([True, True]), columns_of([0.5, 1.0, np.nextafter(1, 2), np.nan]))
-    assert splits.goes_left[split[0]].tolist() == [True, True, False, True]
-    assert splits.goes_left[split[1]].tolist() == [True, True, False, False]
+    table = [0.5, 1.0, np.nextafter(1, 2), np.nan]
+    assert states_left(table, threshold=1.0, nan_left=True) == [1, 1, 0, 1]
+    assert states_left(table, threshold=1.0, nan_left=False) == [1, 1, 0, 0]
 
 
 def test_rounding_to_float32_decides_before_the_comparison():
-    value = 16777217.0  # rounds to 16777216 in float32
-    nodes = Thresholds(np.array([0]), np.array([16777216.0]), np.array([False]))
-    for dtype, left in ((np.float32, True), (np.float64, False)):
-        splits, split = threshold_splits(nodes, np.array([True]), columns_of([value]), dtype)
-        assert splits.goes_left[split[0]].tolist() == [left]
+    table = [0.0, 16777217.0, 3e7]  # the second one rounds to 16777216 in float32
+    assert states_left(table, threshold=16777216.0, dtype=np.float32) == [1, 1, 0]
+    assert states_left(table, threshold=16777216.0, dtype=np.float64) == [1, 0, 0]
 
 
 def test_equal_rows_are_added_up_in_order_of_occurrence():

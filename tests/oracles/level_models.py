@@ -173,6 +173,37 @@ class LevelModel:
 _REFERENCES: dict[tuple[str, int], np.ndarray] = {}
 
 
+class Simulated:
+    """The true mechanisms of a level model as a background, for the coalitions of its levels."""
+
+    conditions_on, free, n_uniforms = "any", np.nan, N
+
+    def __init__(self, world: LevelModel) -> None:
+        self.world = world
+
+    def describe(self) -> str:
+        return "the truth"
+
+    def read(self, frame: Any) -> np.ndarray:
+        return self.world.coded(frame)
+
+    def inputs(self, rows: np.ndarray) -> Any:
+        return self.world.frame(rows)
+
+    def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+        return np.stack(
+            [self.world.simulate(uniforms, {int(j): e[j] for j in np.flatnonzero(~np.isnan(e))}) for e in evidence]
+        )
+
+
+class Marginal(Simulated):
+    """Wrong: what is known says nothing about the rest."""
+
+    def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+        rows = np.repeat(self.world.simulate(uniforms)[None], len(evidence), axis=0)
+        return np.where(np.isnan(evidence)[:, None], rows, evidence[:, None])
+
+
 def level_coalitions(levels: tuple[tuple[int, ...], ...] = LEVELS) -> tuple[np.ndarray, np.ndarray]:
     """(coalitions bool (m, n), W (m, n)) with phi = nu @ W for the orders that take level after level.
 

@@ -74,4 +74,9 @@ def _prepare(problem: Problem, settings: Settings) -> Attributor:
     return RelaxingAttributor(background, fast, CoalitionByCoalition(problem, settings))
 
 
-ANCESTRAL = Backend("ancestral", True, False, None, _obstacle, _estimate, _prepare, TERM_ROW_BLOCK)
+def _kernels(problem: Problem, settings: Settings, estimate: Estimate) -> tuple[str, ...]:
+    room = "shap_asv.backends.ancestral.kernel"
+    return (f"{room}:_link", f"{room}:explain_closure")
+
+
+ANCESTRAL = Backend("ancestral", True, False, None, _obstacle, _estimate, _prepare, TERM_ROW_BLOCK, kernels=_kernels)

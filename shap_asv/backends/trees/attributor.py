@@ -22,6 +22,7 @@ from shap_asv.errors import BudgetExceededError, ModelError, OrdersError, RowsEr
 from shap_asv.models.ensembles import FloatEnsemble
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.players import Players
+from shap_asv.orders.uncertain import GraphMixture
 from shap_asv.strata import group_of_draws
 
 #: Features of a path up to which phi is tabulated: where a closed form is at hand, and where none is.
@@ -126,11 +127,8 @@ class TreeAttributor:
     @property
     def table_bits(self) -> int:
         """Features of a path up to which there are tables: a matter of the ensemble and the order, never of rows."""
-        if self.orderings[0].kind != LEVELS or self.grounds.n_rows:
-            return WIDE_TABLE_BITS
-        # with a closed form at hand, tables pay only while they can be kept
-        cells = np.cumsum([d * 2**d * count for d, count in enumerate(np.bincount(np.diff(self.leaves.start)))])
-        return max(0, min(TABLE_BITS, int(np.searchsorted(8 * cells, KEPT_BYTES, side="right")) - 1))
+        closed = self.orderings[0].kind == LEVELS and not self.grounds.n_rows
+        return table_bits(np.bincount(np.diff(self.leaves.start)), closed)
 
     def _tables(self, order: Ordering, tabulated: int) -> Iterator[Tables]:
         """Tables of the first leaves, some at a time; kept for the next call where they are few."""
@@ -150,9 +148,20 @@ class TreeAttributor:
             self._kept[:] = kept
 
 
+def table_bits(n_leaves: np.ndarray, closed: bool) -> int:
+    """Features up to which paths have tables; ``n_leaves[d]`` leaves look at d features.
+
+    With a closed form at hand (``closed``), tables pay only while they can be kept.
+    """
+    if not closed:
+        return WIDE_TABLE_BITS
+    cells = np.cumsum([d * 2**d * count for d, count in enumerate(n_leaves.tolist())])
+    return max(0, min(TABLE_BITS, int(np.searchsorted(8 * cells, KEPT_BYTES, side="right")) - 1))
+
+
 def prepare_trees(
     ensemble: FloatEnsemble,
-    order: CausalOrder | None = None,
+    order: CausalOrder | GraphMixture | None = None,
     background: np.ndarray | None = None,
     *,
     orders: np.ndarray | None = None,
@@ -167,7 +176,7 @@ def prepare_trees(
     ----------
     ensemble : FloatEnsemble
         Its columns are the features, in the order of the causal order's.
-    order : CausalOrder, optional
+    order : CausalOrder or GraphMixture, optional
         None, without ``orders`` either, means no edges.
     background : float array (m, n), optional
         Background rows; None uses the cover counts of the trees.
@@ -249,7 +258,7 @@ def check_covers(ensemble: FloatEnsemble) -> None:
 
 def make_orderings(
     n: int,
-    order: CausalOrder | None,
+    order: CausalOrder | GraphMixture | None,
     orders: np.ndarray | None,
     order_weights: np.ndarray | None,
     sampled: bool,
@@ -261,6 +270,7 @@ def make_orderings(
         if order is None:
             order = CausalOrder(tuple(range(n)), ((),) * n)
         if players is not None:
+            assert isinstance(order, CausalOrder)
             return (order_by_groups(order, players, ideal_limit),), None
         if order.n_features != n:
             raise OrdersError(f"the causal order has {order.n_features} features, the model has {n} columns")

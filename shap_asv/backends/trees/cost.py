@@ -5,17 +5,22 @@ numbers of rows. The seconds per operation were measured on one thread, with ran
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from shap_asv.backends.contract import Estimate
-from shap_asv.backends.trees.attributor import KEPT_BYTES, N_GROUPS, ROW_BLOCK, TABLE_BITS, WIDE_TABLE_BITS
-from shap_asv.backends.trees.orderings import FOREST, LATTICE, LEVELS, ORDERS
+from shap_asv.backends.trees.attributor import KEPT_BYTES, ROW_BLOCK, table_bits
+from shap_asv.backends.trees.orderings import FOREST, LATTICE, LEVELS, NAMES, ORDERS
 from shap_asv.models.ensembles import FloatEnsemble
 
-# Seconds: compiling (once per machine) or loading; a path entry at preparation; a cell of a table; a path entry of a
-# row, per output; a point of a product on a long path; a word of background rows.
-_LOADING, _ENTRY, _CELL, _ROW_ENTRY, _POINT, _WORD = 0.06, 1.2e-7, 1.1e-9, 0.75e-9, 2.5e-9, 1.0e-9
+# Seconds: of a call at all; a path entry at preparation; a cell of a table, in the caches of the processor or past
+# them; a path entry of a row, per output; a point of a product on a long path; a word of background rows; a background
+# row on a long path, met by a row or by a step of an order.
+_CALL, _ENTRY, _CELL, _FAR_CELL, _ROW_ENTRY, _POINT, _WORD = 0.004, 1.2e-7, 1.1e-9, 1e-8, 0.75e-9, 2.5e-9, 1.0e-9
+_MEETING, _STEP_MEETING = 1e-8, 3e-10
+# Features of a path from which its table does not stay in the caches.
+_FAR = 11
 # Seconds to list a step: of levels; of a forest, with its walk; of a lattice, per ideal or edge; of an order.
 _STEP = {LEVELS: 2e-9, FOREST: 6e-8, LATTICE: 0.8e-9, ORDERS: 1.5e-9}
 
@@ -28,6 +33,7 @@ class PathLengths:
     sets: np.ndarray
 
 
+@lru_cache(maxsize=8)  # plans are made again and again
 def path_lengths(ensemble: FloatEnsemble) -> PathLengths:
     """Distinct features on each path, without the paths: bit sets handed down level by level. O(nodes * n / 64)."""
     n_words = (ensemble.n_columns + 63) // 64
@@ -59,9 +65,8 @@ def estimate_trees(
     n_background: int = 0,
     *,
     n_ideals: int = 0,
-    n_edges: int = 0,
     n_orders: int = 0,
-    sampled: bool = False,
+    n_groups: int = 1,
 ) -> Estimate:
     """Seconds and bytes of ``prepare_trees(...).attribute(rows)``.
 
@@ -71,10 +76,10 @@ def estimate_trees(
         One of :data:`~shap_asv.backends.trees.orderings.LEVELS`, FOREST, LATTICE, ORDERS; see ``kind_of``.
     n_rows, n_background : int
         Rows to explain; background rows, 0 for cover counts.
-    n_ideals, n_edges : int
-        Of the lattice, for that kind (``CausalOrder.count_ideals``; edges are about half of n times as many).
-    n_orders : int
-        Given or sampled orders, for that kind.
+    n_ideals : int
+        Of the lattice, for that kind (``CausalOrder.count_ideals``); it has about n / 4 times as many edges.
+    n_orders, n_groups : int
+        Given or sampled orders, for that kind; each group of sampled orders has tables of its own.
 
     Examples
     --------
@@ -89,14 +94,10 @@ def estimate_trees(
     d = np.arange(len(paths.leaves))
     n, k = ensemble.n_columns, ensemble.n_outputs
     outputs = float(np.mean((ensemble.values[ensemble.left < 0] != 0).sum(axis=1))) if k > 1 else 1.0
-    groups = min(N_GROUPS, n_orders) if sampled else 1
+    n_edges, groups = n_ideals * n / 4, n_groups
     cells = 2.0**d
     closed = kind == LEVELS and not n_background
-    bits = WIDE_TABLE_BITS
-    if closed:
-        kept = np.cumsum(8 * d * cells * paths.leaves)
-        bits = min(TABLE_BITS, int(np.searchsorted(kept, KEPT_BYTES, side="right")) - 1)
-    tabled = d <= bits
+    tabled = d <= table_bits(paths.leaves, closed)
     steps = {
         LEVELS: d * cells / 2,
         FOREST: d * np.minimum(cells, 40 * d),
@@ -106,19 +107,22 @@ def estimate_trees(
     words = -(-n_background // 64)
     # patterns that occur on a long path, and what one of them takes
     patterns = np.minimum(n_rows, cells) if closed else np.full(len(d), float(n_rows))
+    once = np.zeros(len(d))
     if closed:
         each = _POINT * d * ((d + 1) // 2)
     elif kind == LEVELS:
-        each = 2 * _POINT * n_background * d
+        each = np.full(len(d), _MEETING * n_background)
     else:
         # equal steps are added up: a path has few ideals, unless orders are listed
-        each = _CELL * d * np.minimum(cells, n_orders / groups if kind == ORDERS else 40 * d)
+        distinct = np.minimum(cells, n_orders / groups if kind == ORDERS else 40 * d)
+        each = _CELL * d * distinct
+        once = 2 * _STEP_MEETING * n_background * d * distinct
     per_leaf = np.where(
         tabled,
-        groups * _CELL * d * np.maximum(1, d - 1) * cells / 2 + _WORD * words * cells,
-        groups * patterns * each,
+        groups * d * cells * (_CELL * np.maximum(1, d - 1) / 2 + _FAR_CELL * (d >= _FAR)) + _WORD * words * cells,
+        groups * (patterns * each + once),
     )
-    seconds = _LOADING + float(
+    seconds = _CALL + float(
         (
             paths.leaves * (per_leaf + _ENTRY * d + groups * n_rows * d * outputs * _ROW_ENTRY * np.where(tabled, 1, 3))
         ).sum()
@@ -128,5 +132,37 @@ def estimate_trees(
     memory = 2**27 + min(table_bytes, 2 * KEPT_BYTES) + 60 * float((paths.leaves * d).sum())
     memory += n_background * n * 4 + words * 8 * len(ensemble.threshold)
     memory += n_ideals * n + 20 * n_edges + 8 * n_orders * n
-    memory += min(n_rows, ROW_BLOCK) * n * (8 * k * (4 if sampled else 1) + 4) + 8 * n_rows * n * k
+    memory += min(n_rows, ROW_BLOCK) * n * (8 * k * (4 if groups > 1 else 1) + 4) + 8 * n_rows * n * k
     return Estimate(int((paths.leaves * cells).sum()), n_orders, 0, 0, seconds, int(memory))
+
+
+_ROOM = "shap_asv.backends.trees"
+
+
+def tree_kernels(ensemble: FloatEnsemble, kind: int, background: bool) -> tuple[str, ...]:
+    """The compiled functions that an attribution calls, as ``"module:function"``; see :mod:`shap_asv.kernels`.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> from shap_asv.models.ensemble_reading import read_ensemble
+    >>> stump = DecisionTreeRegressor(max_depth=1).fit([[0], [1]], [0.0, 4.0])
+    >>> [name.split(":")[1] for name in tree_kernels(read_ensemble(stump), LEVELS, background=False)][:2]
+    ['walk_paths', 'list_levels_steps']
+    """
+    leaves = path_lengths(ensemble).leaves
+    bits = table_bits(leaves, kind == LEVELS and not background)
+    long_paths, closed = len(leaves) > bits + 1, kind == LEVELS
+    found = ["leaf_kernel:walk_paths"]
+    if leaves[1 : bits + 1].any() or (long_paths and not closed):
+        found.append(f"weight_kernel:list_{NAMES[kind]}_steps")
+    if background:
+        found += ["ground_kernel:fill_ground", "ground_kernel:count_reached"]
+    if leaves[1 : bits + 1].any():
+        found += ["table_kernel:number_patterns", "table_kernel:fill_tables", "row_kernel:add_tables"]
+        found.append("ground_kernel:count_ground" if background else "table_kernel:multiply_ratios")
+    if long_paths and closed:
+        found.append("deep_kernel:add_rows" if background else "deep_kernel:add_ratios")
+    elif long_paths:
+        found += ["row_kernel:find_patterns", "deep_kernel:weigh_outside", "deep_kernel:add_steps"]
+    return tuple(f"{_ROOM}.{name}" for name in found)

@@ -59,13 +59,13 @@ class StepLister:
         steps = self._steps._replace(start=np.zeros(len(which) + 1, dtype=np.int64))
         sets = kernels.Sets(leaves.start, leaves.feature, which)
         if self.order.kind == LEVELS:
-            done = kernels.list_level_steps(self.order.level, sets, steps)
+            done = kernels.list_levels_steps(self.order.level, sets, steps)
         elif self.order.kind == FOREST:
             done = kernels.list_forest_steps(self._walk, sets, steps, WIDEST)
         elif self.order.kind == LATTICE:
             done = kernels.list_lattice_steps(self.order, sets, steps, self._shadow, self._cells)
         else:
-            done = kernels.list_order_steps(self.order, sets, steps, self._shadow, self._cells)
+            done = kernels.list_orders_steps(self.order, sets, steps, self._shadow, self._cells)
         if not done:
             length = int(leaves.start[which[0] + 1] - leaves.start[which[0]])
             raise BudgetExceededError(

@@ -20,7 +20,7 @@ CELL_BITS = 12
 
 
 @kernel
-def list_level_steps(level, sets, steps):  # type: ignore[no-untyped-def]
+def list_levels_steps(level, sets, steps):  # type: ignore[no-untyped-def]
     """Features come sorted by level: a level is a run of places, and what precedes it is all in."""
     count = 0
     for at in range(len(sets.which)):
@@ -177,7 +177,7 @@ def list_lattice_steps(order, sets, steps, shadow, cells):  # type: ignore[no-un
 
 
 @kernel
-def list_order_steps(order, sets, steps, shadow, cells):  # type: ignore[no-untyped-def]
+def list_orders_steps(order, sets, steps, shadow, cells):  # type: ignore[no-untyped-def]
     """Patterns counted in listed orders: ``rank`` (orders, n) and ``share`` (orders,). ``shadow`` is not used."""
     count = 0
     for at in range(len(sets.which)):

@@ -22,7 +22,7 @@ from shap_asv.backgrounds.donors.conditional_table import ConditionalTable
 from shap_asv.backgrounds.donors.leaf_weights import least_on_simplex
 from shap_asv.backgrounds.gaussian.copula import CopulaModel
 from shap_asv.backgrounds.gaussian.model import GaussianModel
-from shap_asv.backgrounds.tables.codec import TableCodec
+from shap_asv.backgrounds.tables.codec import NamedArray, TableCodec
 from shap_asv.errors import ArgumentError
 
 Fit = Callable[[Any, int], Any]
@@ -35,7 +35,7 @@ CANDIDATES: Mapping[str, tuple[Fit, bool]] = {
 }
 
 
-def level_candidates(levels: Sequence[Sequence[str]]) -> dict[str, tuple[Fit, bool]]:
+def level_candidates(levels: Sequence[Sequence[str]], n_jobs: int | None = None) -> dict[str, tuple[Fit, bool]]:
     """:data:`CANDIDATES` and one more, for coalitions that take level after level.
 
     ``"levels"`` is a structural model in which every feature depends on all features of earlier levels, and the members
@@ -45,6 +45,8 @@ def level_candidates(levels: Sequence[Sequence[str]]) -> dict[str, tuple[Fit, bo
     Parameters
     ----------
     levels : names of the features, level by level, the first causes first
+    n_jobs : int or None
+        Mechanisms that are fitted at the same time.
 
     Examples
     --------
@@ -71,13 +73,15 @@ def level_candidates(levels: Sequence[Sequence[str]]) -> dict[str, tuple[Fit, bo
         graph = nx.DiGraph()
         graph.add_nodes_from(names)
         graph.add_edges_from(edges)
-        return StructuralModel.fit(data, graph, seed=seed, silent=True).background(names)
+        return StructuralModel.fit(data, graph, seed=seed, n_jobs=n_jobs, silent=True).background(names)
 
     return {**CANDIDATES, "levels": (fit, False)}
 
 
 SHARE_HELD_OUT = 1 / 3
 MOST_HELD_OUT = 600
+#: Rows that candidates are fitted to for the comparison; the chosen ones are fitted to all.
+MOST_KEPT = 3000
 MOST_COALITIONS = 16
 LEAST_SHARE = 0.05
 FEWEST_ROWS = 30
@@ -141,7 +145,7 @@ def choose_background(
     rng = np.random.default_rng([seed, n_rows])
     order = rng.permutation(n_rows)
     n_held_out = min(int(n_rows * SHARE_HELD_OUT), MOST_HELD_OUT)
-    held_out, kept = order[:n_held_out], np.sort(order[n_held_out:])
+    held_out, kept = order[:n_held_out], np.sort(order[n_held_out : n_held_out + MOST_KEPT])
     asked, counts = _asked(coalitions, weights, rng)
     misses = {
         name: held_out_misses(fit(_rows(data, kept), seed), predict, _rows(data, held_out), asked, n_draws, seed)
@@ -190,4 +194,6 @@ def _asked(coalitions: np.ndarray, weights: np.ndarray, rng: np.random.Generator
 
 
 def _rows(data: Any, places: np.ndarray) -> Any:
+    if isinstance(data, NamedArray):
+        return data[places]
     return data.iloc[places] if hasattr(data, "iloc") else np.asarray(data)[places]

@@ -8,8 +8,11 @@ held-out rows.
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+import networkx as nx
 import numpy as np
 
+from shap_asv.backgrounds.contract import Conditions
+from shap_asv.backgrounds.level_by_level import by_levels
 from shap_asv.backgrounds.tables.evidence import checked_evidence, checked_uniforms
 from shap_asv.errors import ArgumentError
 
@@ -20,7 +23,8 @@ class MixtureModel:
     Parameters
     ----------
     components : sequence of backgrounds
-        All with the same features and the same coding of rows (fitted to the same table), and all with ``draws``.
+        All with the same features and the same coding of rows (fitted to the same table), and all with ``draws``. If
+        one of them conditions on ancestral sets only, so does the mixture.
     shares : sequence of float
         Positive; scaled to sum to one.
 
@@ -35,8 +39,6 @@ class MixtureModel:
     """
 
     free: ClassVar[np.float64] = np.float64("nan")
-    graph = None
-    latent: tuple[str, ...] = ()
 
     def __init__(self, components: Sequence[Any], shares: Sequence[float]) -> None:
         self.components: tuple[Any, ...] = tuple(components)
@@ -59,7 +61,21 @@ class MixtureModel:
         return len(self.features)
 
     @property
-    def conditions_on(self) -> str:
+    def latent(self) -> tuple[str, ...]:
+        """Latent variables of any component, each once."""
+        return tuple(dict.fromkeys(name for component in self.components for name in component.latent))
+
+    @property
+    def graph(self) -> nx.DiGraph | None:
+        """The graphs of the components that condition on ancestral sets only, laid over one another; None without any.
+
+        A set that holds all causes in it can be conditioned on by every component.
+        """
+        graphs = [component.graph for component in self.components if component.conditions_on == "ancestral"]
+        return nx.compose_all(graphs) if graphs else None
+
+    @property
+    def conditions_on(self) -> Conditions:
         """What all components can condition on: "any" coalition, or "ancestral" ones."""
         return "any" if all(component.conditions_on == "any" for component in self.components) else "ancestral"
 
@@ -102,3 +118,11 @@ class MixtureModel:
             if chosen.any():
                 result[:, chosen] = component.draws(evidence, uniforms[chosen, 1 : 1 + component.n_uniforms])
         return result
+
+    def intervened_by_levels(self, levels: Sequence[Sequence[int]], confounded: Sequence[int]) -> "MixtureModel":
+        """Each component under ``do(X_S = e_S)`` by levels, with the same shares."""
+        return MixtureModel([by_levels(part, levels, confounded) for part in self.components], list(self.shares))
+
+    def showing(self, feature: int) -> "MixtureModel":
+        """Components under interventions where evidence about ``feature`` is shown to the model alone."""
+        return MixtureModel([part.showing(feature) for part in self.components], list(self.shares))

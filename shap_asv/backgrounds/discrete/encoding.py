@@ -6,12 +6,15 @@ guessed between two candidates.
 """
 
 from collections.abc import Hashable, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
+from shap_asv.backgrounds.tables.columns import places_by_name
 from shap_asv.errors import RowsError, UnknownStateError
+
+#: Rows up to which cells are looked up one by one; pandas is for more.
+FEW_ROWS = 16
 
 
 def encode_rows(
@@ -42,9 +45,13 @@ def decode_codes(codes: np.ndarray, states: Sequence[Sequence[Hashable]]) -> np.
 def _columns(rows: Any, features: Sequence[str], latent: Sequence[str]) -> list[Any]:
     """One column per feature, in feature order."""
     if hasattr(rows, "columns") and hasattr(rows, "iloc"):
-        return _frame_columns(rows, features, latent)
+        places = places_by_name(rows.columns, features, latent)
+        if len(rows) > FEW_ROWS:
+            return [rows.iloc[:, k] for k in places]
+        cells = rows.to_numpy(dtype=object)
+        return [cells[:, k] for k in places]
     if hasattr(rows, "index") and hasattr(rows, "iloc") and set(map(str, rows.index)) >= set(features):
-        return _frame_columns(rows.to_frame().T, features, latent)
+        return _columns(rows.to_frame().T, features, latent)
     array = rows if isinstance(rows, np.ndarray) else _object_array(rows)
     if array.ndim == 1:
         array = array[None, :]
@@ -71,29 +78,11 @@ def _object_array(rows: Any) -> np.ndarray:
     return flat
 
 
-def _frame_columns(frame: Any, features: Sequence[str], latent: Sequence[str]) -> list[Any]:
-    position: dict[str, int] = {}
-    for i, column in enumerate(frame.columns):
-        if str(column) in position:
-            raise RowsError(f"column {column!r} occurs more than once; every feature needs exactly one column")
-        position[str(column)] = i
-    missing = [name for name in features if name not in position]
-    known = set(features)
-    surplus = [name for name in position if name not in known]
-    if missing:
-        close = get_close_matches(missing[0], surplus, n=1)
-        hint = f" (is the column {close[0]!r} meant?)" if close else ""
-        raise RowsError(f"column(s) missing: {', '.join(missing)}{hint}; the features are {', '.join(features)}")
-    if surplus:
-        unobserved = [name for name in surplus if name in set(latent)]
-        hint = f" ({', '.join(unobserved)}: in the network, but no feature)" if unobserved else ""
-        raise RowsError(
-            f"surplus column(s): {', '.join(surplus)}{hint}; the features are {', '.join(features)}. Drop them"
-        )
-    return [frame.iloc[:, position[name]] for name in features]
-
-
 def _encode_column(column: Any, feature: str, states: Sequence[Hashable]) -> np.ndarray:
+    if len(column) <= FEW_ROWS:
+        codes = _codes_of_labels(column, states)
+        if codes is not None:
+            return codes
     import pandas as pd  # here, because the package must be quick to import
 
     try:
@@ -117,6 +106,15 @@ def _encode_column(column: Any, feature: str, states: Sequence[Hashable]) -> np.
             )
         table[i] = code
     return table[inverse]
+
+
+def _codes_of_labels(column: Any, states: Sequence[Hashable]) -> np.ndarray | None:
+    """Codes of a few labels that are states letter by letter; None where any is not, which takes a closer look."""
+    values = column.tolist()
+    if not all(type(value) is str for value in values):
+        return None
+    codes = [states.index(value) if value in states else -1 for value in values]
+    return None if -1 in codes else np.array(codes, dtype=np.int32)
 
 
 def match_state(value: Any, states: Sequence[Hashable]) -> int | None:

@@ -16,7 +16,6 @@ from shap_asv.backgrounds.tables.evidence import rowwise_product
 WIDTHS = (0.2, 0.8)
 PENALTIES = 10.0 ** np.arange(-4.0, 3.1, 1.0)
 LANDMARKS = 150
-MOST_ROWS = 5000
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,7 @@
 """A structural model as a background distribution: evidence in, draws out."""
 
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
 
 import networkx as nx
 import numpy as np
@@ -13,6 +14,9 @@ from shap_asv.backgrounds.tables.border import TableBorder
 from shap_asv.backgrounds.tables.codec import TableCodec
 from shap_asv.backgrounds.tables.evidence import checked_evidence, checked_uniforms
 from shap_asv.errors import NotAncestralError
+
+if TYPE_CHECKING:
+    from shap_asv.backgrounds.structural.interventions import StructuralInterventions
 
 
 class StructuralBackground(TableBorder):
@@ -61,6 +65,9 @@ class StructuralBackground(TableBorder):
         latent = f", {len(self.latent)} latent" if self.latent else ""
         return f"structural model of {len(self.features)} features{latent}, simulated forwards"
 
+    def __str__(self) -> str:
+        return described(self.dag, self.mechanisms)
+
     def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """``X | e_S`` for ancestral sets S: evidence (E, n), nan where free; uniforms (D, n_uniforms) -> (E, D, n).
 
@@ -79,6 +86,12 @@ class StructuralBackground(TableBorder):
     def intervene(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """``X | do(X_S = e_S)`` for any set S: edges into S are cut, S is clamped, the rest follows its mechanisms."""
         return self._simulated(checked_evidence(evidence, self.n_features), uniforms)
+
+    def intervened(self) -> "StructuralInterventions":
+        """The features under ``do(X_S = e_S)`` instead of ``X_S = e_S``."""
+        from shap_asv.backgrounds.structural.interventions import StructuralInterventions
+
+        return StructuralInterventions(self)
 
     def check_ancestral(self, coalitions: np.ndarray) -> None:
         """Raise for the first of the coalitions (q, n) on which conditioning is not clamping."""
@@ -110,3 +123,12 @@ class StructuralBackground(TableBorder):
             assert drawn is not None
             np.take(drawn.values, drawn.group, axis=0, out=result[j])
         return np.moveaxis(result, 0, -1)
+
+
+def described(dag: Dag, mechanisms: Sequence[Mechanism]) -> str:
+    """One line for each node: its causes and its mechanism."""
+    lines = [f"structural model, {dag.n_nodes} node{'s' if dag.n_nodes != 1 else ''}"]
+    for v, name in enumerate(dag.names):
+        causes = ", ".join(dag.names[p] for p in dag.parents[v])
+        lines.append(f"  {name}{' <- ' + causes if causes else ''}: {mechanisms[v].describe()}")
+    return "\n".join(lines)

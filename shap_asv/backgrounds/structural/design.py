@@ -100,3 +100,7 @@ class Design:
                     columns[at] = values == code
                     at += 1
         return columns.T
+
+    def rows(self, parents: np.ndarray) -> np.ndarray:
+        """The same, row by row in memory: what estimators like."""
+        return np.ascontiguousarray(self.linear(parents))

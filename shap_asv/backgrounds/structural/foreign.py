@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
+from shap_asv.backgrounds.gaussian.networks import is_linear_gaussian, read_linear_gaussian
 from shap_asv.backgrounds.pgmpy_networks import read_network
 from shap_asv.backgrounds.structural.graph import Dag
-from shap_asv.backgrounds.structural.mechanism import Mechanism
 from shap_asv.backgrounds.structural.model import StructuralModel
 from shap_asv.backgrounds.tables.codec import TableCodec
 from shap_asv.backgrounds.tables.evidence import rowwise_product
-from shap_asv.errors import MechanismError, NetworkError
+from shap_asv.backgrounds.tables.quantiles import quantile_between
+from shap_asv.errors import MechanismError
 
 # --- dowhy --------------------------------------------------------------------------------------------------
 
@@ -44,14 +45,9 @@ class DrawnQuantiles:
         return cls(rows, bool(numbers and rows.dtype.kind == "f" and rows.shape[1] == 1 and not repeated))
 
     def __call__(self, uniforms: np.ndarray) -> np.ndarray:
-        x = uniforms * len(self.drawn)
-        if not self.between:
-            return self.drawn[np.minimum(x.astype(np.intp), len(self.drawn) - 1)]
-        x = np.clip(x - 0.5, 0, len(self.drawn) - 1)
-        low = x.astype(np.intp)
-        first = self.drawn[low, 0]
-        above = self.drawn[np.minimum(low + 1, len(self.drawn) - 1), 0]
-        return (first + (x - low) * (above - first))[:, None]
+        if self.between:
+            return quantile_between(self.drawn[:, 0], uniforms)[:, None]
+        return self.drawn[np.minimum((uniforms * len(self.drawn)).astype(np.intp), len(self.drawn) - 1)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +200,7 @@ class TableMechanism:
 
 def read_network_model(network: Any) -> StructuralModel:
     """See :meth:`StructuralModel.from_network`."""
-    if "LinearGaussian" in type(network).__name__:
+    if is_linear_gaussian(network):
         return _read_linear_gaussian(network)
     return _read_discrete(read_network(network))
 
@@ -212,23 +208,12 @@ def read_network_model(network: Any) -> StructuralModel:
 def _read_linear_gaussian(network: Any) -> StructuralModel:
     import pandas as pd
 
-    dag = Dag.read(network)
-    nodes = {str(node): node for node in network.nodes}
-    mechanisms: list[Mechanism] = []
-    for v, name in enumerate(dag.names):
-        cpd = network.get_cpds(nodes[name])
-        if cpd is None:
-            raise NetworkError(f"node {name!r} has no CPD; add a LinearGaussianCPD with add_cpds")
-        causes = [dag.names[p] for p in dag.parents[v]]
-        given = [str(cause) for cause in cpd.evidence]
-        beta = np.asarray(cpd.beta, dtype=float)
-        if sorted(given) != sorted(causes) or len(beta) != 1 + len(causes):
-            raise NetworkError(
-                f"the CPD of {name!r} has {len(beta)} coefficients and the causes {given}, but its parents in the "
-                f"graph are {causes}; make them agree"
-            )
-        slopes = np.array([beta[1 + given.index(cause)] for cause in causes])
-        mechanisms.append(GaussianMechanism(float(beta[0]), slopes, float(cpd.std)))
+    plain, dag = read_linear_gaussian(network), Dag.read(network)
+    assert plain.names == dag.names  # of the nodes that may come next, both take the one that was named first
+    mechanisms = [
+        GaussianMechanism(float(plain.intercepts[v]), plain.slopes[v, list(causes)], float(plain.deviations[v]))
+        for v, causes in enumerate(dag.parents)
+    ]
     codec = TableCodec.learn(pd.DataFrame({str(node): [0.0] for node in network.nodes}))
     return StructuralModel.assembled(dag, mechanisms, codec)
 

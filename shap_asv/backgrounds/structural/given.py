@@ -7,10 +7,13 @@ hold them.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from shap_asv.backgrounds.structural.locations import FittedLocation, LocationData, fit_estimator
+from shap_asv.backgrounds.structural.mechanism import Named
 from shap_asv.backgrounds.tables.columns import Column
 from shap_asv.errors import MechanismError, ShapAsvError
 
@@ -86,18 +89,7 @@ class RawInputs:
 
 
 @dataclass(frozen=True, eq=False)
-class EstimatedLocation:
-    """The prediction of a user's regressor."""
-
-    inputs: RawInputs
-    estimator: Any
-
-    def __call__(self, parents: np.ndarray) -> np.ndarray:
-        return np.asarray(self.estimator.predict(self.inputs(parents)), dtype=float).reshape(len(parents))
-
-
-@dataclass(frozen=True, eq=False)
-class EstimatedClasses:
+class EstimatedClasses(Named):
     """The probabilities of a user's classifier, for codes 0 .. n_codes - 1."""
 
     inputs: RawInputs
@@ -118,39 +110,26 @@ class EstimatedClasses:
         codes = (uniforms[:, :, :1] >= bounds).sum(axis=2)
         return np.minimum(codes, self.columns.max()).astype(float)
 
-    def describe(self) -> str:
-        return self.name
-
 
 def estimator_name(estimator: Any) -> str:
     return type(estimator).__name__
 
 
-def fit_user_estimator(estimator: Any, causes: Sequence[Column], name: str) -> Callable:
+def fit_user_estimator(estimator: Any, causes: Sequence[Column], name: str) -> Callable[[LocationData], FittedLocation]:
     """A way to fit a location (see :mod:`~shap_asv.backgrounds.structural.locations`) by a user's regressor."""
-    from sklearn.base import clone
 
-    from shap_asv.backgrounds.structural.locations import FittedLocation
+    def fit(inputs: Any, target: np.ndarray) -> Any:
+        return fit_checked(estimator, inputs, target, name)
 
-    inputs = RawInputs(tuple(causes))
-
-    def fit(design: Any, parents: np.ndarray, target: np.ndarray, folds: np.ndarray, seed: int) -> FittedLocation:
-        held_out = np.empty(len(target))
-        for fold in np.unique(folds):
-            inside = folds != fold
-            fitted = EstimatedLocation(
-                inputs, fit_checked(clone(estimator), inputs(parents[inside]), target[inside], name)
-            )
-            held_out[~inside] = fitted(parents[~inside])
-        whole = EstimatedLocation(inputs, fit_checked(clone(estimator), inputs(parents), target, name))
-        return FittedLocation(estimator_name(estimator), whole, held_out)
-
-    return fit
+    return partial(fit_estimator, estimator_name(estimator), RawInputs(tuple(causes)), fit)
 
 
 def fit_checked(estimator: Any, inputs: Any, target: np.ndarray, name: str) -> Any:
+    """A copy of the user's estimator, fitted; an error says to what."""
+    from sklearn.base import clone
+
     try:
-        return estimator.fit(inputs, target)
+        return clone(estimator).fit(inputs, target)
     except Exception as error:
         raise MechanismError(
             f"the estimator for {name!r}, {estimator_name(estimator)}, could not be fitted to its causes "

@@ -2,13 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
 import networkx as nx
 import numpy as np
 
-from shap_asv.errors import CausalGraphError
+from shap_asv.backgrounds.tables.columns import listed
+from shap_asv.errors import CausalGraphError, CausalGraphWarning, TableError, warn_user
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,3 +112,23 @@ class Dag:
                             reached.add(c)
                             stack.append(c)
         return None
+
+
+def check_nodes(dag: Dag, columns: Sequence[str], graph: Any) -> None:
+    """Every node needs a column; a column that is not a node of ``graph`` (as it was given) is warned about."""
+    drawn = {str(node) for node in graph.nodes} if isinstance(graph, nx.Graph) else {str(x) for e in graph for x in e}
+    for name in dag.names:
+        if name not in columns:
+            near = get_close_matches(name, [key for key in columns if key not in drawn], n=1)
+            hint = f"is the column {near[0]!r} meant?" if near else f"the columns are {listed(columns)}."
+            raise TableError(
+                f"the graph has the node {name!r}, but the table has no column of that name; {hint} A node that was "
+                "not measured cannot be learned: leave it out and join its causes to its effects"
+            )
+    loose = [name for name in columns if name not in drawn]
+    if loose:
+        warn_user(
+            f"{listed(loose)} {'is' if len(loose) == 1 else 'are'} not in the graph: taken as independent of all other "
+            "columns (no causes, no effects); add edges, or an isolated node to the graph to say so",
+            CausalGraphWarning,
+        )

@@ -6,6 +6,7 @@ noise is learned from come from fits that have not seen them.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,29 @@ from shap_asv.backgrounds.structural.steps import MOST_STEPS, Steps, fit_steps
 from shap_asv.backgrounds.tables.evidence import rowwise_product
 
 Location = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class LocationData:
+    """What locations are fitted to: causes (r, p) and a number (r,), with the fold (r,) that each row belongs to."""
+
+    design: Design
+    parents: np.ndarray
+    target: np.ndarray
+    folds: np.ndarray
+    seed: int = 0
+
+    @cached_property
+    def smooth(self) -> SmoothFit:
+        """Smooth equations, prepared once for all who ask."""
+        return SmoothFit.prepare(self.design, self.parents)
+
+    def held_out(self, predict: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
+        """``predict(inside, outside)``, a fit to some rows applied to others (bool masks), fold by fold -> (r,)."""
+        result = np.empty(len(self.target))
+        for fold in np.unique(self.folds):
+            result[self.folds == fold] = predict(self.folds != fold, self.folds == fold)
+        return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,13 +73,13 @@ class Straight:
 
 @dataclass(frozen=True, eq=False)
 class Estimated:
-    """The prediction of a fitted estimator on the columns of the design."""
+    """The prediction of a fitted estimator; ``inputs`` turns causes into what it takes."""
 
-    design: Design
+    inputs: Callable[[np.ndarray], Any]
     estimator: Any
 
     def __call__(self, parents: np.ndarray) -> np.ndarray:
-        return np.asarray(self.estimator.predict(np.ascontiguousarray(self.design.linear(parents))), dtype=float)
+        return np.asarray(self.estimator.predict(self.inputs(parents)), dtype=float).reshape(len(parents))
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,65 +95,45 @@ class Stepped:
         return self.smooth(parents) + self.steps.at(np.stack(columns, axis=1))
 
 
-def fit_nothing(
-    design: Design, parents: np.ndarray, target: np.ndarray, folds: np.ndarray, seed: int
-) -> FittedLocation:
-    return FittedLocation("nothing", Nothing(), np.zeros(len(target)))
+def fit_nothing(data: LocationData) -> FittedLocation:
+    return FittedLocation("nothing", Nothing(), np.zeros(len(data.target)))
 
 
-def fit_straight(
-    design: Design, parents: np.ndarray, target: np.ndarray, folds: np.ndarray, seed: int
-) -> FittedLocation:
+def fit_straight(data: LocationData) -> FittedLocation:
     """Least squares, with a ridge so small that it only decides between columns that say the same."""
-    matrix = np.column_stack([np.ones(len(parents)), design.linear(parents)])
-    ridge = 1e-6 * len(parents) * np.eye(matrix.shape[1])
+    target, n_rows = data.target, len(data.target)
+    matrix = np.column_stack([np.ones(n_rows), data.design.linear(data.parents)])
+    ridge = 1e-6 * n_rows * np.eye(matrix.shape[1])
 
     def solved(rows: np.ndarray) -> np.ndarray:
         return np.linalg.solve(matrix[rows].T @ matrix[rows] + ridge, matrix[rows].T @ target[rows])
 
-    held_out = np.empty(len(target))
-    for fold in np.unique(folds):
-        held_out[folds == fold] = matrix[folds == fold] @ solved(folds != fold)
-    b = solved(np.ones(len(target), dtype=bool))
-    return FittedLocation("linear", Straight(design, float(b[0]), b[1:]), held_out)
+    held_out = data.held_out(lambda inside, outside: matrix[outside] @ solved(inside))
+    b = solved(np.ones(n_rows, dtype=bool))
+    return FittedLocation("linear", Straight(data.design, float(b[0]), b[1:]), held_out)
 
 
-def fit_smooth(design: Design, parents: np.ndarray, target: np.ndarray, folds: np.ndarray, seed: int) -> FittedLocation:
-    fit = SmoothFit.prepare(design, parents)
-    return smooth_location(fit, target, folds)
-
-
-def smooth_location(fit: SmoothFit, target: np.ndarray, folds: np.ndarray) -> FittedLocation:
-    """The smooth fit of one target on prepared equations."""
+def fit_smooth(data: LocationData) -> FittedLocation:
+    fit, target = data.smooth, data.target
     penalty = fit.best_penalty(target)
-    held_out = np.empty(len(target))
-    for fold in np.unique(folds):
-        b = fit.coefficients(target, penalty, folds != fold)
-        held_out[folds == fold] = fit.matrix[folds == fold] @ b
+    held_out = data.held_out(lambda inside, outside: fit.matrix[outside] @ fit.coefficients(target, penalty, inside))
     return FittedLocation("smooth", fit.basis.tabulated(fit.coefficients(target, penalty)), held_out)
 
 
-def fit_stepped(
-    design: Design, parents: np.ndarray, target: np.ndarray, folds: np.ndarray, seed: int
-) -> FittedLocation:
-    return stepped_location(SmoothFit.prepare(design, parents), design, parents, target, folds)
-
-
-def stepped_location(
-    fit: SmoothFit, design: Design, parents: np.ndarray, target: np.ndarray, folds: np.ndarray
-) -> FittedLocation:
+def fit_stepped(data: LocationData) -> FittedLocation:
     """A smooth function with as many steps as held-out rows ask for.
 
     Smoothness is chosen twice: with the jumps in the target, and again for what the steps leave of it.
     """
-    numbers = tuple(variable for variable in design.variables if variable.n_codes == 0)
-    columns = np.stack([variable.values(parents) for variable in numbers], axis=1)
+    fit, target = data.smooth, data.target
+    numbers = tuple(variable for variable in data.design.variables if variable.n_codes == 0)
+    columns = np.stack([variable.values(data.parents) for variable in numbers], axis=1)
     everything = np.ones(len(target), dtype=bool)
     first = fit_steps(fit, columns, target, fit.best_penalty(target), everything)
     penalty = fit.best_penalty(target - first.steps[-1].at(columns))
     held_out = np.full((MOST_STEPS + 1, len(target)), np.nan)
-    for fold in np.unique(folds):
-        out = folds == fold
+    for fold in np.unique(data.folds):
+        out = data.folds == fold
         inside = fit_steps(fit, columns, target, penalty, ~out)
         for k, (b, steps) in enumerate(zip(inside.coefficients, inside.steps, strict=True)):
             held_out[k:, out] = fit.matrix[out] @ b + steps.at(columns[out])
@@ -141,29 +145,21 @@ def stepped_location(
 
 
 def fit_estimator(
-    make: Callable[[], Any],
-    name: str,
-    design: Design,
-    parents: np.ndarray,
-    target: np.ndarray,
-    folds: np.ndarray,
+    name: str, inputs: Callable[[np.ndarray], Any], fit: Callable[[Any, np.ndarray], Any], data: LocationData
 ) -> FittedLocation:
-    """Any regressor with ``fit`` and ``predict``; ``make`` gives a fresh one."""
-    matrix = np.ascontiguousarray(design.linear(parents))
-    held_out = np.empty(len(target))
-    for fold in np.unique(folds):
-        held_out[folds == fold] = (
-            make().fit(matrix[folds != fold], target[folds != fold]).predict(matrix[folds == fold])
-        )
-    return FittedLocation(name, Estimated(design, make().fit(matrix, target)), held_out)
+    """Any regressor: ``fit(inputs(parents), target)`` gives one with ``predict``, a fresh one each time."""
+
+    def fitted(rows: np.ndarray) -> Estimated:
+        return Estimated(inputs, fit(inputs(data.parents[rows]), data.target[rows]))
+
+    held_out = data.held_out(lambda inside, outside: fitted(inside)(data.parents[outside]))
+    return FittedLocation(name, fitted(np.ones(len(data.target), dtype=bool)), held_out)
 
 
-def fit_boosted(
-    design: Design, parents: np.ndarray, target: np.ndarray, folds: np.ndarray, seed: int
-) -> FittedLocation:
+def fit_boosted(data: LocationData) -> FittedLocation:
     from sklearn.ensemble import HistGradientBoostingRegressor
 
-    def make() -> Any:
+    def fit(matrix: np.ndarray, target: np.ndarray) -> Any:
         return HistGradientBoostingRegressor(
             max_iter=80,
             learning_rate=0.12,
@@ -171,7 +167,7 @@ def fit_boosted(
             min_samples_leaf=20,
             l2_regularization=1.0,
             early_stopping=False,
-            random_state=seed,
-        )
+            random_state=data.seed,
+        ).fit(matrix, target)
 
-    return fit_estimator(make, "boosting", design, parents, target, folds)
+    return fit_estimator("boosting", data.design.rows, fit, data)

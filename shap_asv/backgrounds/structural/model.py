@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 import networkx as nx
 import numpy as np
 
-from shap_asv.backgrounds.structural.background import StructuralBackground
-from shap_asv.backgrounds.structural.fitting import FittedNode, fit_node
+from shap_asv.backgrounds.structural.background import StructuralBackground, described
+from shap_asv.backgrounds.structural.fitting import FittedNode, NodeTask, fit_node
 from shap_asv.backgrounds.structural.given import Given, call_mechanism
-from shap_asv.backgrounds.structural.graph import Dag
+from shap_asv.backgrounds.structural.graph import Dag, check_nodes
 from shap_asv.backgrounds.structural.mechanism import Mechanism
 from shap_asv.backgrounds.structural.report import MechanismReport, NodeReport
 from shap_asv.backgrounds.tables.codec import TableCodec
 from shap_asv.backgrounds.tables.columns import Column, listed
-from shap_asv.errors import CausalGraphWarning, MechanismError, TableError, warn_user
+from shap_asv.errors import MechanismError, TableError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -168,14 +168,14 @@ class StructuralModel:
         """
         codec = TableCodec.learn(data)
         dag = Dag.read(graph, codec.names)
-        _check_nodes(dag, codec, graph)
+        check_nodes(dag, codec.names, graph)
         ways = _ways(mechanisms, dag)
         rows = codec.read(data)
         columns = _columns_of(dag, codec)
         at = [codec.names.index(name) for name in dag.names]
         seeds = np.random.SeedSequence(seed).generate_state(dag.n_nodes)
         tasks = [
-            (
+            NodeTask(
                 rows[:, at[v]],
                 rows[:, [at[p] for p in dag.parents[v]]],
                 columns[v],
@@ -227,11 +227,7 @@ class StructuralModel:
         return self.dag.to_networkx()
 
     def __str__(self) -> str:
-        lines = [f"structural model, {self.dag.n_nodes} node{'s' if self.dag.n_nodes != 1 else ''}"]
-        for v, name in enumerate(self.dag.names):
-            causes = ", ".join(self.dag.names[p] for p in self.dag.parents[v])
-            lines.append(f"  {name}{' <- ' + causes if causes else ''}: {self.mechanisms[v].describe()}")
-        return "\n".join(lines)
+        return described(self.dag, self.mechanisms)
 
     def __repr__(self) -> str:
         names = ", ".join(self.dag.names[:4]) + ", ..." * (self.dag.n_nodes > 4)
@@ -274,14 +270,14 @@ class StructuralModel:
         return self.codec.inputs(background.draws(free, uniforms)[0])
 
 
-def _fit_all(tasks: Sequence[tuple], n_jobs: int | None, silent: bool) -> list[FittedNode]:
+def _fit_all(tasks: Sequence[NodeTask], n_jobs: int | None, silent: bool) -> list[FittedNode]:
     """All nodes, in parallel; seeds are in the tasks, so the result is the same for any number of jobs."""
     from joblib import Parallel, delayed
     from tqdm.auto import tqdm
 
     # what costs most comes first, so that nobody waits for one last large node
-    order = sorted(range(len(tasks)), key=lambda v: -tasks[v][1].shape[1])
-    done = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(fit_node)(*tasks[v]) for v in order)
+    order = sorted(range(len(tasks)), key=lambda v: -tasks[v].parents.shape[1])
+    done = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_fit_on_one_thread)(tasks[v]) for v in order)
     fitted: list[FittedNode | None] = [None] * len(tasks)
     bar = tqdm(done, total=len(tasks), desc="StructuralModel", unit="node", delay=2.0, disable=silent)
     for v, node in zip(order, bar, strict=True):
@@ -289,30 +285,21 @@ def _fit_all(tasks: Sequence[tuple], n_jobs: int | None, silent: bool) -> list[F
     return [node for node in fitted if node is not None]
 
 
+def _fit_on_one_thread(task: NodeTask) -> FittedNode:
+    """The matrices of a node are small: threads of their own gain nothing, and on a busy machine wait for each other
+    twenty times as long as the work takes.
+    """
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        return fit_node(task)
+
+
 def _columns_of(dag: Dag, codec: TableCodec) -> list[Column]:
     missing = [name for name in dag.names if name not in codec.names]
     if missing:
         raise TableError(f"the table has no column for the node {missing[0]!r}; it has {listed(codec.names)}")
     return [codec.columns[codec.names.index(name)] for name in dag.names]
-
-
-def _check_nodes(dag: Dag, codec: TableCodec, graph: Any) -> None:
-    drawn = {str(node) for node in graph.nodes} if isinstance(graph, nx.Graph) else {str(x) for e in graph for x in e}
-    for name in dag.names:
-        if name not in codec.names:
-            near = get_close_matches(name, [key for key in codec.names if key not in drawn], n=1)
-            hint = f"is the column {near[0]!r} meant?" if near else f"the columns are {listed(codec.names)}."
-            raise TableError(
-                f"the graph has the node {name!r}, but the table has no column of that name; {hint} A node that was "
-                "not measured cannot be learned: leave it out and join its causes to its effects"
-            )
-    loose = [name for name in codec.names if name not in drawn]
-    if loose:
-        warn_user(
-            f"{listed(loose)} {'is' if len(loose) == 1 else 'are'} not in the graph: taken as independent of all other "
-            "columns (no causes, no effects); add edges, or an isolated node to the graph to say so",
-            CausalGraphWarning,
-        )
 
 
 def _ways(mechanisms: Any, dag: Dag) -> list[Any]:

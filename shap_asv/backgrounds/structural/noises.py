@@ -4,7 +4,8 @@ Each noise is learned from residuals of fits that have not seen them. ``draw(par
 residuals (m, d); ``n_uniforms`` is k.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from shap_asv.backgrounds.structural.design import Design
 from shap_asv.backgrounds.structural.forests import LeafValues
 from shap_asv.backgrounds.structural.splines import SmoothFit, SmoothFunction
+from shap_asv.backgrounds.tables.quantiles import quantile_between
 
 N_LEVELS = 10  # cells of the distribution function of shaped noise
 LEAST_SHARE = 0.02  # of the distribution of all residuals in it
@@ -22,14 +24,6 @@ class Noise(Protocol):
     def n_uniforms(self) -> int: ...
 
     def draw(self, parents: np.ndarray, uniforms: np.ndarray) -> np.ndarray: ...
-
-
-def quantile_between(ordered: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-    """Quantiles of sorted values, linear between them (the middle of the k-th of n values is at ``(k + 1/2) / n``)."""
-    x = np.clip(uniforms * len(ordered) - 0.5, 0, len(ordered) - 1)
-    low = x.astype(np.intp)
-    first = ordered[low]
-    return first + (x - low) * (ordered[np.minimum(low + 1, len(ordered) - 1)] - first)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,32 +135,22 @@ def learn_even(data: NoiseData) -> Noise:
     return EvenNoise.learn(data.residuals[data.rows])
 
 
-def learn_scaled(data: NoiseData) -> Noise:
-    scale = Scale.learn(data.fit, data.residuals, data.rows)
-    return ScaledNoise(scale, EvenNoise.learn((data.residuals / scale(data.parents))[data.rows]))
-
-
-def learn_local(data: NoiseData) -> Noise:
-    return _leaves(data, data.residuals[data.rows], 60)
-
-
 def learn_shaped(data: NoiseData) -> Noise:
     return ShapedNoise.learn(data.fit, data.residuals, data.rows)
 
 
-def learn_scaled_shaped(data: NoiseData) -> Noise:
-    scale = Scale.learn(data.fit, data.residuals, data.rows)
-    return ScaledNoise(scale, ShapedNoise.learn(data.fit, data.residuals / scale(data.parents), data.rows))
+def learn_local(data: NoiseData, leaf: int = 60) -> Noise:
+    rows = data.rows
+    return LeafValues.grow(
+        data.design, data.parents[rows], data.residuals[rows], leaf, data.seed, data.n_trees, data.between
+    )
 
 
 def learn_forest(data: NoiseData) -> Noise:
-    return _leaves(data, data.residuals[data.rows], 20)
+    return learn_local(data, leaf=20)
 
 
-def learn_scaled_local(data: NoiseData) -> Noise:
+def learn_scaled(learn: Callable[[NoiseData], Noise], data: NoiseData) -> Noise:
+    """What ``learn`` makes of the residuals divided by their scale, times the scale."""
     scale = Scale.learn(data.fit, data.residuals, data.rows)
-    return ScaledNoise(scale, _leaves(data, data.residuals[data.rows] / scale(data.parents[data.rows]), 60))
-
-
-def _leaves(data: NoiseData, values: np.ndarray, leaf: int) -> LeafValues:
-    return LeafValues.grow(data.design, data.parents[data.rows], values, leaf, data.seed, data.n_trees, data.between)
+    return ScaledNoise(scale, learn(replace(data, residuals=data.residuals / scale(data.parents))))

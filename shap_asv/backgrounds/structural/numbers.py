@@ -12,13 +12,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from shap_asv.backgrounds.structural import locations, noises
 from shap_asv.backgrounds.structural.design import Design
-from shap_asv.backgrounds.structural.locations import FittedLocation, Location
-from shap_asv.backgrounds.structural.mechanism import Mechanism, Support
+from shap_asv.backgrounds.structural.locations import FittedLocation, Location, LocationData
+from shap_asv.backgrounds.structural.mechanism import Mechanism, Named, Support
 from shap_asv.backgrounds.structural.noises import Noise, NoiseData
 from shap_asv.backgrounds.structural.scores import crps
 from shap_asv.backgrounds.structural.splines import SmoothFit
@@ -33,7 +34,7 @@ FEWEST_FOR_SHAPES = 60
 
 
 @dataclass(frozen=True, eq=False)
-class LocationNoise:
+class LocationNoise(Named):
     """``x = support(mu(parents) + noise)``."""
 
     location: Location
@@ -48,11 +49,8 @@ class LocationNoise:
     def draw(self, parents: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         return self.support.hold(self.location(parents)[:, None] + self.noise.draw(parents, uniforms))
 
-    def describe(self) -> str:
-        return self.name
 
-
-LOCATIONS: dict[str, Callable[[Design, np.ndarray, np.ndarray, np.ndarray, int], FittedLocation]] = {
+LOCATIONS: dict[str, Callable[[LocationData], FittedLocation]] = {
     "nothing": locations.fit_nothing,
     "linear": locations.fit_straight,
     "smooth": locations.fit_smooth,
@@ -62,11 +60,11 @@ LOCATIONS: dict[str, Callable[[Design, np.ndarray, np.ndarray, np.ndarray, int],
 #: In the order of preference among equals.
 NOISES: dict[str, Callable[[NoiseData], Noise]] = {
     "residuals": noises.learn_even,
-    "scaled residuals": noises.learn_scaled,
+    "scaled residuals": partial(noises.learn_scaled, noises.learn_even),
     "shaped residuals": noises.learn_shaped,
-    "scaled shaped residuals": noises.learn_scaled_shaped,
+    "scaled shaped residuals": partial(noises.learn_scaled, noises.learn_shaped),
     "local residuals": noises.learn_local,
-    "scaled local residuals": noises.learn_scaled_local,
+    "scaled local residuals": partial(noises.learn_scaled, noises.learn_local),
 }
 FOREST = "forest"
 
@@ -121,6 +119,9 @@ class NumberTask:
         rows = np.sort(rng.choice(len(self.target), MOST_COMPARED, replace=False))
         return NumberTask(self.design, self.parents[rows], self.target[rows], self.support, self.seed)
 
+    def _data(self, rng: np.random.Generator) -> LocationData:
+        return LocationData(self.design, self.parents, self.target, draw_folds(len(self.target), rng), self.seed)
+
     def choose(
         self, location: str | Callable | None = None, allowed: tuple[str, ...] | None = None
     ) -> tuple[Mechanism, np.ndarray, np.ndarray]:
@@ -130,35 +131,33 @@ class NumberTask:
         """
         rng = np.random.default_rng(self.seed)
         part = self._subset(rng)
-        folds = draw_folds(len(part.target), rng)
-        fit = SmoothFit.prepare(part.design, part.parents)
+        data = part._data(rng)
         if location is not None:
-            fitted = _fit_location(location, part, folds)
+            fitted = _fit_location(location, data)
             candidates = [(fitted, noise) for noise in allowed or NOISES]
         elif len(part.target) < FEWEST_FOR_SHAPES:
-            candidates = [(_fit_location("linear", part, folds), "residuals")]
+            candidates = [(_fit_location("linear", data), "residuals")]
         else:
-            candidates = part._candidates(fit, folds)
-        (fitted, noise), draws = part._race(candidates, fit, folds)
+            candidates = part._candidates(data)
+        (fitted, noise), draws = part._race(candidates, data)
         if part is not self:  # the comparison saw a part of the rows: now all
-            folds = draw_folds(len(self.target), rng)
-            fit = SmoothFit.prepare(self.design, self.parents)
-            fitted = _fit_location(fitted.name if location is None else location, self, folds)
+            data = self._data(rng)
+            fitted = _fit_location(fitted.name if location is None else location, data)
         everything = np.ones(len(self.target), dtype=bool)
-        learned = self._learn(fitted, noise, fit, everything, N_TREES)
+        learned = self._learn(fitted, noise, data.smooth, everything, N_TREES)
         return LocationNoise(fitted.function, learned, self.support, _named(fitted, noise)), draws, part.target
 
-    def _candidates(self, fit: SmoothFit, folds: np.ndarray) -> list[tuple[FittedLocation, str]]:
+    def _candidates(self, data: LocationData) -> list[tuple[FittedLocation, str]]:
         """Locations and noises worth comparing, in the order of preference among equals.
 
         The best location with all noises; if that is not the linear one, this too with shaped noise (a mean that bends
         because modes trade places is better left to the noise); and the forest.
         """
-        straight = locations.fit_straight(self.design, self.parents, self.target, folds, self.seed)
-        fitted = [straight, locations.smooth_location(fit, self.target, folds)]
-        if fit.basis.numbers:
-            fitted.append(locations.stepped_location(fit, self.design, self.parents, self.target, folds))
-        fitted.append(locations.fit_boosted(self.design, self.parents, self.target, folds, self.seed))
+        straight = locations.fit_straight(data)
+        fitted = [straight, locations.fit_smooth(data)]
+        if data.smooth.basis.numbers:
+            fitted.append(locations.fit_stepped(data))
+        fitted.append(locations.fit_boosted(data))
         errors = [(self.target - one.held_out) ** 2 for one in fitted]
         best = 0
         for k in range(1, len(fitted)):
@@ -169,8 +168,7 @@ class NumberTask:
         found = [(fitted[best], noise) for noise in NOISES]
         if best:
             found += [(straight, "shaped residuals"), (straight, "scaled shaped residuals")]
-        nothing = locations.fit_nothing(self.design, self.parents, self.target, folds, self.seed)
-        return [*found, (nothing, FOREST)]
+        return [*found, (locations.fit_nothing(data), FOREST)]
 
     def _learn(self, fitted: FittedLocation, noise: str, fit: SmoothFit, rows: np.ndarray, n_trees: int) -> Noise:
         between = not self.support.discrete
@@ -179,9 +177,10 @@ class NumberTask:
         return noises.learn_forest(data) if noise == FOREST else NOISES[noise](data)
 
     def _race(
-        self, candidates: list[tuple[FittedLocation, str]], fit: SmoothFit, folds: np.ndarray
+        self, candidates: list[tuple[FittedLocation, str]], data: LocationData
     ) -> tuple[tuple[FittedLocation, str], np.ndarray]:
         """The candidate of least CRPS and its held-out draws (r, d); who is clearly behind drops out fold by fold."""
+        folds = data.folds
         draws = np.empty((len(candidates), len(folds), N_SCORED_DRAWS))
         scores = np.empty((len(candidates), len(folds)))
         alive = list(range(len(candidates)))
@@ -190,7 +189,7 @@ class NumberTask:
             out = folds == fold
             for k in alive:
                 fitted, noise = candidates[k]
-                learned = self._learn(fitted, noise, fit, ~out, N_SCORED_TREES)
+                learned = self._learn(fitted, noise, data.smooth, ~out, N_SCORED_TREES)
                 mechanism = LocationNoise(_Fixed(fitted.held_out[out]), learned, self.support, noise)
                 draws[k, out] = draws_at(mechanism, self.parents[out])
                 scores[k, out] = crps(draws[k, out], self.target[out])
@@ -220,6 +219,5 @@ def _named(fitted: FittedLocation, noise: str) -> str:
     return FOREST if noise == FOREST else f"{fitted.name} + {noise}"
 
 
-def _fit_location(location: str | Callable, task: NumberTask, folds: np.ndarray) -> FittedLocation:
-    make = location if callable(location) else LOCATIONS[location]
-    return make(task.design, task.parents, task.target, folds, task.seed)
+def _fit_location(location: str | Callable, data: LocationData) -> FittedLocation:
+    return location(data) if callable(location) else LOCATIONS[location](data)

@@ -234,20 +234,14 @@ class SmoothFit:
             matrix, target = matrix[rows], target[rows]
         return solve(system, matrix.T @ target, assume_a="pos")
 
-    def with_columns(
-        self, matrix: np.ndarray, target: np.ndarray, more: np.ndarray, penalty: tuple[float, float]
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Coefficients on some rows of the matrix with ``more`` columns beside it, which are not penalised: (b, c)."""
-        from scipy.linalg import solve
+    def on_rows(self, target: np.ndarray, penalty: tuple[float, float], rows: np.ndarray) -> "BorderedFit":
+        """The fit on some rows (a bool mask), to which columns can be added one after the other."""
+        from scipy.linalg import cho_factor
 
-        m = matrix.shape[1]
-        system = np.empty((m + more.shape[1],) * 2)
-        system[:m, :m] = self._system(penalty) - self.gram + matrix.T @ matrix
-        system[:m, m:] = matrix.T @ more
-        system[m:, :m] = system[:m, m:].T
-        system[m:, m:] = more.T @ more + 1e-6 * len(target) * np.eye(more.shape[1])
-        b = solve(system, np.concatenate([matrix.T @ target, more.T @ target]), assume_a="pos")
-        return b[:m], b[m:]
+        left_out = self.matrix[~rows]
+        matrix = self.matrix[rows]
+        factor = cho_factor(self._system(penalty) - left_out.T @ left_out)
+        return BorderedFit(matrix, target[rows], factor)
 
     def best_penalty(self, target: np.ndarray) -> tuple[float, float]:
         """The penalty of least generalised cross-validation error ``n RSS / (n - trace)^2``, for one target or several.
@@ -278,3 +272,45 @@ class SmoothFit:
                 factor = cho_factor(self._system((main, pair)))
                 found.append(((main, pair), factor, float(np.trace(cho_solve(factor, self.gram)))))
         return found
+
+
+class BorderedFit:
+    """Penalised least squares with columns beside the matrix that are not penalised, added one at a time.
+
+    ``(b, c)`` solve ``A b + B c = M'y`` and ``B'b + D c = C'y``, where A is the penalised Gram matrix of M and B = M'C,
+    D = C'C for the added columns C. A is factored once: a further column costs O(r m + m^2).
+    """
+
+    def __init__(self, matrix: np.ndarray, target: np.ndarray, factor: tuple[np.ndarray, bool]) -> None:
+        self.matrix = matrix
+        self.target = target
+        self._factor = factor
+        self._without = self._solve(matrix.T @ target)  # A^-1 M'y
+        self._columns = np.empty((len(target), 0))
+        self._border = np.empty((matrix.shape[1], 0))  # B
+        self._answer = np.empty((matrix.shape[1], 0))  # A^-1 B
+
+    def _solve(self, right: np.ndarray) -> np.ndarray:
+        from scipy.linalg import cho_solve
+
+        return np.asarray(cho_solve(self._factor, right))
+
+    def add(self, column: np.ndarray) -> None:
+        border = self.matrix.T @ column
+        self._columns = np.column_stack([self._columns, column])
+        self._border = np.column_stack([self._border, border])
+        self._answer = np.column_stack([self._answer, self._solve(border)])
+
+    def coefficients(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of the matrix (m,) and of the added columns."""
+        count = self._columns.shape[1]
+        if not count:
+            return self._without, np.empty(0)
+        within = self._columns.T @ self._columns + 1e-6 * len(self.target) * np.eye(count)
+        schur = within - self._border.T @ self._answer
+        c = np.linalg.solve(schur, self._columns.T @ self.target - self._border.T @ self._without)
+        return self._without - self._answer @ c, c
+
+    def residuals(self) -> np.ndarray:
+        b, c = self.coefficients()
+        return self.target - self.matrix @ b - self._columns @ c

@@ -74,16 +74,16 @@ def fit_steps(
     fit: SmoothFit, columns: np.ndarray, target: np.ndarray, penalty: tuple[float, float], rows: np.ndarray
 ) -> SteppedFit:
     """Up to ``MOST_STEPS`` steps, found and fitted on the given rows (a bool mask)."""
-    matrix, own, goal = fit.matrix[rows], columns[rows], target[rows]
+    own = columns[rows]
+    bordered = fit.on_rows(target, penalty, rows)
     places: list[tuple[int, float]] = []
-    indicators = np.empty((len(goal), 0))
     coefficients, steps = [], []
     while True:
-        b, sizes = fit.with_columns(matrix, goal, indicators, penalty)
+        b, sizes = bordered.coefficients()
         coefficients.append(b)
         steps.append(Steps.build(columns.shape[1], places, sizes))
-        found = find_step(own, goal - matrix @ b - indicators @ sizes)
+        found = find_step(own, bordered.residuals())
         if len(places) == MOST_STEPS or found is None or found in places:
             return SteppedFit(coefficients, steps)
         places.append(found)
-        indicators = np.column_stack([indicators, own[:, found[0]] > found[1]])
+        bordered.add((own[:, found[0]] > found[1]).astype(float))

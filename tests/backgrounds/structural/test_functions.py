@@ -7,12 +7,13 @@ from scipy.special import expit
 
 from shap_asv.backgrounds.structural.design import Design
 from shap_asv.backgrounds.structural.forests import LeafValues
-from shap_asv.backgrounds.structural.locations import fit_smooth, fit_stepped, fit_straight
+from shap_asv.backgrounds.structural.locations import LocationData, fit_smooth, fit_stepped, fit_straight
 from shap_asv.backgrounds.structural.mechanism import Empirical, Support
-from shap_asv.backgrounds.structural.noises import Scale, ShapedNoise, quantile_between
+from shap_asv.backgrounds.structural.noises import Scale, ShapedNoise
 from shap_asv.backgrounds.structural.splines import SmoothFit, cubic_basis
 from shap_asv.backgrounds.structural.steps import Steps, find_step
 from shap_asv.backgrounds.tables.columns import ColumnKind
+from shap_asv.backgrounds.tables.quantiles import quantile_between
 
 NUMBER, CATEGORY = ColumnKind(False), ColumnKind(True, 3)
 
@@ -65,7 +66,7 @@ def test_smooth_fits_find_curves_and_interactions_and_stay_calm_outside():
     target = truth(parents) + 0.3 * np.random.default_rng(1).normal(size=3000)
     design = Design.learn(parents, [NUMBER, NUMBER, CATEGORY])
     folds = np.arange(3000) % 5
-    fitted = fit_smooth(design, parents, target, folds, 0)
+    fitted = fit_smooth(LocationData(design, parents, target, folds))
     fresh = three_parents(2000, seed=7)
     fresh = fresh[np.abs(fresh[:, 1]) < 3]
     assert np.sqrt(np.mean((fitted.function(fresh) - truth(fresh)) ** 2)) < 0.12
@@ -81,7 +82,7 @@ def test_held_out_predictions_have_not_seen_their_rows():
     design = Design.learn(parents, [NUMBER, NUMBER, CATEGORY])
     folds = np.arange(200) % 5
     for fit in (fit_straight, fit_smooth, fit_stepped):
-        fitted = fit(design, parents, target, folds, 0)
+        fitted = fit(LocationData(design, parents, target, folds))
         assert np.mean((target - fitted.held_out) ** 2) > 0.99 * np.mean((target - target.mean()) ** 2)
         assert np.mean((target - fitted.function(parents)) ** 2) < np.mean((target - fitted.held_out) ** 2)
 
@@ -98,7 +99,7 @@ def test_steps_find_jumps():
     design = Design.learn(x, [NUMBER, NUMBER])
     target = np.sin(x[:, 0]) + 3.0 * (x[:, 1] > 0.4) + 0.3 * rng.normal(size=4000)
     errors = {
-        fit: np.mean((target - fit(design, x, target, np.arange(4000) % 5, 0).held_out) ** 2)
+        fit: np.mean((target - fit(LocationData(design, x, target, np.arange(4000) % 5)).held_out) ** 2)
         for fit in (fit_smooth, fit_stepped)
     }
     assert errors[fit_stepped] < 0.75 * errors[fit_smooth]

@@ -1,0 +1,64 @@
+"""Calls that take long say so before they start; samples shrink to the budget, and say so too."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from shap_asv import AsymmetricExplainer, CausalOrder
+from shap_asv.backends.contract import Settings
+from shap_asv.errors import ApproximationWarning, LongCallWarning
+from shap_asv.explainer import execution as executing
+
+NAMES = [f"x{v}" for v in range(12)]
+
+
+def model(X):
+    return np.sin(np.asarray(X, dtype=float)).sum(axis=1)
+
+
+def explainer(**options):
+    rows = np.random.default_rng(0).normal(size=(20, 12))
+    order = CausalOrder.from_edges([("x0", "x1")], NAMES)
+    asv = AsymmetricExplainer(model, rows, order, values="marginal", feature_names=NAMES, seed=0, **options)
+    return asv, rows
+
+
+def test_a_plan_is_made_once_for_the_same_question():
+    asv, _ = explainer()
+    assert asv.plan(2) is asv.plan(2)
+    assert asv.plan(3) is not asv.plan(2)
+    changed = asv._known_execution()
+    assert changed.plan(Settings(n_orders=7), 2) is not changed.plan(Settings(n_orders=8), 2)
+
+
+def test_a_sample_shrinks_to_the_budget_and_tells():
+    asv, rows = explainer(n_orders=4000)
+    seconds = {c.name: c.estimate.seconds for c in asv.plan(20).candidates if c.estimate is not None}
+    exact = min(s for name, s in seconds.items() if name.startswith("ideals x marginal"))
+    sampled = seconds["orders x marginal"]
+    small, _ = explainer(n_orders=4000, budget=min(exact, sampled) / 20)
+    plan = small.plan(20)
+    assert plan.backend.samples_orders
+    assert plan.chosen.estimate.orders < 4000
+    assert f"{plan.chosen.estimate.orders} orders are what budget=" in plan.why
+    with pytest.warns(ApproximationWarning, match="instead of 4000; error_std"):
+        explanation = small(rows, silent=True)
+    truth = asv(rows, silent=True).values
+    assert (np.abs(explanation.values - truth) <= 1e-9 + 6 * explanation.error_std).all()
+    np.testing.assert_allclose(explanation.values.sum(axis=1) + explanation.base_values, model(rows), atol=1e-9)
+
+
+def test_an_algorithm_that_was_asked_for_keeps_its_orders():
+    asked, _ = explainer(n_orders=500, budget=1e-3, algorithm="sampling")
+    assert asked.plan(20).chosen.estimate.orders == 500
+
+
+def test_a_long_call_is_told_before_it_starts(monkeypatch):
+    asv, rows = explainer()
+    monkeypatch.setattr(executing, "LONG_CALL", 0.0)
+    with pytest.warns(LongCallWarning, match="minutes by ideals x marginal: explain fewer rows"):
+        asv(rows[:2])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        asv(rows[:2], silent=True)
