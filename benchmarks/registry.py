@@ -8,6 +8,7 @@ from benchmarks.beyond import BEYOND
 from benchmarks.causal import CAUSAL
 from benchmarks.classes import CLASSES
 from benchmarks.experiment import Experiment
+from benchmarks.first_call import FIRST_CALL
 from benchmarks.levels import LEVELS
 from benchmarks.mean_prediction import MEAN_PREDICTION
 from benchmarks.orders import ORDERS
@@ -16,6 +17,7 @@ from benchmarks.runtime import RUNTIME
 from benchmarks.sampling import SAMPLING
 from benchmarks.tables import TABLES
 from benchmarks.trees_alone import TREES_ALONE
+from benchmarks.uncertain import UNCERTAIN
 from benchmarks.values import MONTE_CARLO
 
 EXPERIMENTS: tuple[Experiment, ...] = (
@@ -30,6 +32,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     LEVELS,
     BEYOND,
     TREES_ALONE,
+    FIRST_CALL,
+    UNCERTAIN,
     CAUSAL,
     PEERS,
 )

@@ -2,22 +2,35 @@
 
 Two models over 20 features: a random forest of 100 trees of depth 8, and XGBoost with 200 trees of depth 6. *Cover
 counts* is ``TreeExplainer(model)``, *background rows* is ``TreeExplainer(model, rows)`` with 100 of them. Ours is timed
-from the parsed trees on: paths, weights, tables and rows; nothing is kept from one measurement to the next. Both sides
-have read the model before, and run in one thread.
+from the parsed trees on: paths, weights, tables and rows; nothing is kept from one measurement to the next. All sides
+have read the model before, and run in one thread. woodelf, which knows no causal order, runs in an environment of its
+own, between TreeExplainer and ours.
+
+``python -m benchmarks.trees_alone N`` explains N rows through the explainer and prints what memory that took.
 """
 
 import contextlib
 import io
+import json
+import os
+import pickle
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.experiment import Claim, Experiment, Progress, Result, Size, Table
+from benchmarks.peers.environments import ENVIRONMENTS, Missing, installing_allowed, prepare
 from benchmarks.timing import timed
 
 N = 20
+ROOT = Path(__file__).parents[1]
 #: Rows that TreeExplainer is timed on with background rows: it takes half a minute for 6,000.
-TIMED = 200
+TIMED = 100
 #: What is asked for at 1,000 rows, as a share of TreeExplainer's time; half of it at 6,000.
 GOALS = {"levels": 0.4, "causal forest": 0.6, "no edges": 0.8}
 ROWS_GOAL = 0.1
@@ -55,6 +68,79 @@ def causal_orders() -> dict[str, Any]:
     return {"levels": levels, "causal forest": forest, "no edges": None, "child, all edges": child}
 
 
+def ask_woodelf(model: Any, rows: np.ndarray, ground: np.ndarray, counts: tuple[int, ...]) -> dict[str, Any] | Missing:
+    """Its seconds and values by numbers of rows and of background rows; or why there are none."""
+    interpreter = prepare(ENVIRONMENTS["woodelf"], installing_allowed())
+    if isinstance(interpreter, Missing):
+        return interpreter
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "model.pkl").write_bytes(pickle.dumps(model))
+        np.savez(folder / "rows.npz", rows=rows, ground=ground)
+        command = [str(interpreter), "-W", "ignore", "-m", "benchmarks.peers.run_woodelf", name, *map(str, counts)]
+        done = subprocess.run(command, cwd=ROOT, env=one_thread(), capture_output=True, text=True)
+        if done.returncode:
+            return Missing(f"woodelf failed: {done.stderr.strip().splitlines()[-1]}")
+        with np.load(folder / "woodelf.npz") as file:
+            return dict(file)
+
+
+def one_thread() -> dict[str, str]:
+    threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+    return {**os.environ, **dict.fromkeys(threads, "1")}
+
+
+def explain_many(n_rows: int) -> dict[str, float]:
+    """Megabytes before and at the peak, and CPU seconds, of one call of the explainer with levels; in this process."""
+    from shap_asv import AsymmetricExplainer
+
+    rows, target = data(max(n_rows, 6000))
+    forest = models("full", rows[:6000], target[:6000])["random forest"]
+    explainer = AsymmetricExplainer(forest, causal_graph=causal_orders()["levels"])
+    explainer(rows[:64], silent=True)
+    before = peak_megabytes()
+    seconds, found = timed(lambda: explainer(rows[:n_rows], silent=True))
+    some = np.linspace(0, n_rows - 1, 100).astype(int)
+    gap = found.base_values[some] + found.values[some].sum(axis=1) - forest.predict(rows[some])
+    return {"before": before, "peak": peak_megabytes(), "seconds": seconds, "gap": float(np.abs(gap).max())}
+
+
+def peak_megabytes() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def many_rows(size: Size) -> tuple[Table, Claim]:
+    """Two numbers of rows, each in a process of its own."""
+    counts = (25_000, 100_000) if size == "full" else (100, 200)
+    found = []
+    for count in counts:
+        if size == "full":
+            command = [sys.executable, "-W", "ignore", "-m", "benchmarks.trees_alone", str(count)]
+            done = subprocess.run(command, cwd=ROOT, env=one_thread(), capture_output=True, text=True, check=True)
+            found.append(json.loads(done.stdout.splitlines()[-1]))
+        else:
+            found.append({"before": 0.0, "peak": 0.0, "seconds": 0.0, "gap": 0.0})
+    table = Table(
+        "many_rows",
+        ("rows", "seconds", "memory before (MB)", "memory at the peak (MB)", "result (MB)", "largest gap"),
+        tuple(
+            (count, one["seconds"], one["before"], one["peak"], count * N * 8 / 1e6, one["gap"])
+            for count, one in zip(counts, found, strict=True)
+        ),
+        "Rows through the explainer, levels, cover counts, the random forest; one process each.",
+    )
+    first, last = (one["peak"] - one["before"] for one in found)
+    # rows, codes, result and what is shown beside it: a few numbers for each entry of the table
+    more = (last - first) * 1e6 / ((counts[1] - counts[0]) * N * 8)
+    claim = Claim(
+        f"{counts[1]:,} rows in bounded memory",
+        "at most 1 GB above the model, and 10 numbers for each entry of the table",
+        f"{last:.0f} MB, {more:.1f} numbers",
+        last <= 1000 and more <= 10 if size == "full" else None,
+    )
+    return table, claim
+
+
 def run(size: Size, progress: Progress) -> Result:
     import shap
 
@@ -68,11 +154,16 @@ def run(size: Size, progress: Progress) -> Result:
     grounds = {few: rows[-few:], many: rows[-many:]}
     orders = causal_orders()
     table, ratios, apart, worst = [], {}, {}, 0.0
+    beaten, peer_apart, missing = {}, 0.0, ""
     for name, model in models(size, rows[:6000], target[:6000]).items():
         parsed = read_ensemble(model)
         for order in orders.values():  # the first call compiles
             for ground in (None, rows[-few:]):
                 prepare_trees(parsed, order, ground).attribute(rows[:2])
+        peer = (
+            ask_woodelf(model, rows[:6000], grounds[few], counts) if full else Missing("a small run installs nothing")
+        )
+        missing = peer.reason if isinstance(peer, Missing) else missing
         for n_rows in progress.over(counts, f"trees alone: {name}"):
             explained = rows[:n_rows]
             predicted = parsed.predict(explained)
@@ -82,6 +173,11 @@ def run(size: Size, progress: Progress) -> Result:
                 with contextlib.redirect_stderr(io.StringIO()):  # its progress bar
                     theirs, values = timed(lambda e=explainer, x=asked: e.shap_values(x, check_additivity=False))
                 theirs *= n_rows / len(asked)
+                wood = None
+                if not isinstance(peer, Missing):
+                    wood = float(peer[f"seconds_{n_rows}_{ground}"])
+                    gap = np.abs(peer[f"values_{n_rows}_{ground}"][: len(values)] - values).max()
+                    peer_apart = max(peer_apart, float(gap))
                 for order_name, order in orders.items():
                     for own_ground in (ground, many) if ground else (0,):
 
@@ -91,7 +187,10 @@ def run(size: Size, progress: Progress) -> Result:
 
                         ours, found = timed(work)
                         ratios[name, n_rows, own_ground, order_name] = ours / theirs
-                        table.append((name, n_rows, own_ground, order_name, ours, theirs, ours / theirs))
+                        times = (ours, theirs, ours / theirs, wood, None if wood is None else ours / wood)
+                        table.append((name, n_rows, own_ground, order_name, *times))
+                        if wood is not None and own_ground == ground and order_name in GOALS:
+                            beaten[name, n_rows, ground, order_name] = ours / wood
                         gap = np.abs(found.base + found.phi.sum(axis=1) - predicted).max()
                         worst = max(worst, float(gap))
                         if order is None and own_ground == ground:
@@ -131,6 +230,20 @@ def run(size: Size, progress: Progress) -> Result:
                 growth <= 2 if full else None,
             )
         )
+    if beaten:
+        slowest = max(beaten.values())
+        where = ", ".join(map(str, max(beaten, key=beaten.__getitem__)))
+        claims.append(
+            Claim(
+                "faster than woodelf 0.4.8 everywhere (it knows no causal order)",
+                "below 1 times its time",
+                f"{min(beaten.values()):.2g} to {slowest:.2g} ({where})",
+                slowest < 1,
+            )
+        )
+        claims.append(Claim("woodelf and TreeExplainer agree", "to 1e-3", f"{peer_apart:.1e}", peer_apart <= 1e-3))
+    else:
+        claims.append(Claim("faster than woodelf 0.4.8 everywhere", "below 1 times its time", missing, None))
     child = max(ratios[name, n_rows, 0, "child, all edges"] for name in SAME for n_rows in counts)
     claims += [
         Claim(
@@ -148,9 +261,15 @@ def run(size: Size, progress: Progress) -> Result:
         ),
     ]
     columns = ("model", "rows", "background rows", "causal order", "ours (s)", "TreeExplainer (s)", "ratio")
-    caption = f"TreeExplainer has {few} background rows also where ours has {many:,}; 0 stands for cover counts."
+    columns += ("woodelf (s)", "ours / woodelf")
+    caption = (
+        f"TreeExplainer and woodelf have {few} background rows also where ours has {many:,}; 0 stands for cover "
+        "counts. Neither of them knows a causal order."
+    )
+    memory, bounded = many_rows(size)
+    claims.append(bounded)
     times = Table("times", columns, tuple(table), caption)
-    return Result("trees_alone", TREES_ALONE.title, (times,), tuple(claims))
+    return Result("trees_alone", TREES_ALONE.title, (times, memory), tuple(claims))
 
 
 TREES_ALONE = Experiment(
@@ -161,6 +280,11 @@ TREES_ALONE = Experiment(
         "ASV of a random forest (100 trees of depth 8) and of XGBoost (200 trees of depth 6) over 20 features, with "
         "the trees' own cover counts and with background rows, timed against `shap.TreeExplainer` on the same rows in "
         "the same run, one thread. TreeExplainer knows no causal order: its time is the same in each row. It is linear "
-        f"in the rows; with background rows it is timed on the first {TIMED} of them, and multiplied."
+        f"in the rows; with background rows it is timed on the first {TIMED} of them, and multiplied. woodelf "
+        "(`woodelf_explainer` 0.4.8), which computes ordinary Shapley values, is asked about the same rows."
     ),
 )
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(explain_many(int(sys.argv[1]))) + "\n")

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 CACHE = Path(__file__).parents[1] / ".peers"
@@ -35,6 +36,16 @@ class Missing:
     reason: str
 
 
+def same_version(*names: str) -> str:
+    """The requirement for a package as it is installed here, under the first of its names that is."""
+    for name in names:
+        try:
+            return f"{name}=={version(name)}"
+        except PackageNotFoundError:
+            continue
+    return names[0]
+
+
 ENVIRONMENTS = {
     environment.name: environment
     for environment in (
@@ -49,6 +60,11 @@ ENVIRONMENTS = {
             "pyagrum",
             ("pyagrum==3.3.1", "ipython", "pandas"),
             why="its module `explain` imports IPython, which it does not ask for",
+        ),
+        Environment(
+            "woodelf",
+            ("woodelf_explainer==0.4.8", same_version("scikit-learn"), same_version("xgboost", "xgboost-cpu")),
+            why="it reads models that were fitted here, so that their libraries must be of the same version",
         ),
     )
 }

@@ -16,6 +16,7 @@ from typing import Protocol
 import numpy as np
 
 from shap_asv.backends.pace import Report, keep_silent
+from shap_asv.backends.weight_columns import Columns
 from shap_asv.backgrounds.contract import TERMS, Background, Capability
 from shap_asv.models.contract import PRODUCTS, Form, Predictor
 from shap_asv.orders import CausalOrder
@@ -148,7 +149,9 @@ class Backend:
     the memory, and is fixed so that results do not depend on how many processes share the work. ``needs`` and
     ``reads`` say what the backend asks of a background and of a model. ``alone`` gives, where the values are never
     written down, the attributor of ``nu({i}) - nu({})`` in place of a value method's. ``kernels`` names the compiled
-    functions, ``"module:function"``, that are called from Python: the plan looks whether they are on disk.
+    functions, ``"module:function"``, that are called from Python: the plan looks whether they are on disk. ``over``
+    gives the attributor for other weights than those of the problem's order, where the backend is quicker at that than
+    its value method.
     """
 
     name: str
@@ -163,6 +166,7 @@ class Backend:
     reads: Form = PRODUCTS
     alone: Callable[[Problem, Settings], Attributor] | None = field(default=None, repr=False)
     kernels: Callable[[Problem, Settings, Estimate], tuple[str, ...]] = field(default=no_kernels, repr=False)
+    over: Callable[[Problem, Settings, Columns], Attributor] | None = field(default=None, repr=False)
 
     @property
     def samples_values(self) -> bool:

@@ -163,7 +163,10 @@ class Execution:
 
     def contract(self, rows: np.ndarray, settings: Settings, plan: Plan, columns: Columns, silent: bool) -> np.ndarray:
         """``nu @ matrix`` (r, c, k) for the c columns of a matrix of weights, by the value method of the plan."""
-        attributor = self._by_coalitions(plan, settings, columns)
+        over = plan.backend.over
+        attributor: Attributor = (
+            self._by_coalitions(plan, settings, columns) if over is None else over(self.problem, settings, columns)
+        )
         width = int(columns.matrix.shape[1])
         return self.run(attributor, find_equal_rows(rows), plan.backend.row_block, silent, width).phi
 

@@ -27,10 +27,10 @@ from shap_asv.backgrounds.choice.choosing import CANDIDATES, Fit, choose_backgro
 from shap_asv.backgrounds.contract import DRAWS, Distribution, DrawsGivenEvidence
 from shap_asv.backgrounds.matrix import MatrixDistribution, numbered_features
 from shap_asv.backgrounds.ready_models import StructuralModel
+from shap_asv.backgrounds.tables.codec import NamedArray
 from shap_asv.errors import (
     MethodNotApplicableError,
     ShapAsvWarning,
-    TableError,
     UnknownFeatureError,
     UnknownMethodError,
     warn_user,
@@ -205,6 +205,8 @@ def any_set_background(problem: Problem, model: Any, model_output: str, seed: in
     nothing = np.full((1, len(background.features)), background.free)
     uniforms = sobol_uniforms(np.random.default_rng([seed, 7]), background.n_uniforms, N_DRAWN, 1).T
     table = background.inputs(background.draws(nothing, uniforms)[0])
+    if isinstance(table, np.ndarray) and list(background.features) != numbered_features(table.shape[1]):
+        table = NamedArray(table, background.features)
     purpose = Purpose(model, model_output=model_output, seed=seed, silent=silent)
     return choose_for(table, background.features, None, purpose)
 
@@ -250,11 +252,9 @@ def _named(table: Any, purpose: Purpose) -> tuple[Any, list[str], Any]:
     graph = purpose.causal_graph
     if not hasattr(table, "columns"):
         features = numbered_features(table.shape[1])
-        if purpose.feature_names is not None and list(purpose.feature_names) != features:
-            raise TableError(
-                "values='conditional' with feature_names= needs the names in the table: pass "
-                "pandas.DataFrame(X, columns=feature_names) as background"
-            )
+        if purpose.feature_names is not None:
+            features = [str(name) for name in purpose.feature_names]
+            table = NamedArray(table, tuple(features))
         return table, features, name_positions(graph, features) if uses_positions(graph) else graph
     columns = [str(key) for key in table.columns]
     given = purpose.feature_names or names_known_to_model(purpose.model)

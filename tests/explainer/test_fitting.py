@@ -208,8 +208,37 @@ def test_arrays_and_positions():
     row = data[:2]
     explanation = explainer(row)
     np.testing.assert_allclose(explanation.base_values + explanation.values.sum(axis=1), 3.0 * row[:, 2], atol=1e-9)
-    with pytest.raises(TableError, match="DataFrame"):
-        AsymmetricExplainer(lambda X: X[:, 2], data, CHAIN, feature_names=list("abc"), values="conditional")
+
+
+@pytest.mark.parametrize("graph", [CHAIN, [(0, 1), (1, 2)], CausalOrder.from_levels([["a"], ["b", "c"]]), None])
+def test_arrays_with_names(graph):
+    """Names in the graph and in the explanation; the model takes arrays, also on SHAP's side and after a file."""
+    data = table(120).to_numpy()
+    fitted = LinearRegression().fit(data, data[:, 2] ** 2)
+    names = list("abc")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # "X has feature names, but LinearRegression was fitted without"
+        explainer = AsymmetricExplainer(
+            fitted, data, graph, values="conditional", feature_names=names, seed=0, silent=True, n_draws=16
+        )
+        explanation = explainer(data[:2], silent=True)
+        explainer.compare(data[:2], silent=True)
+    assert explanation.feature_names == names
+    np.testing.assert_allclose(explanation.base_values + explanation.values.sum(axis=1), fitted.predict(data[:2]))
+    stream = io.BytesIO()
+    explainer.save(stream)
+    stream.seek(0)
+    again = AsymmetricExplainer.load(stream)
+    np.testing.assert_array_equal(again(data[:2], silent=True).values, explanation.values)
+    by_name = explainer(pd.DataFrame(data[:2], columns=names)[["c", "a", "b"]], silent=True)
+    np.testing.assert_array_equal(by_name.values, explanation.values)
+
+
+def test_an_array_needs_as_many_names_as_columns():
+    with pytest.raises(TableError, match=r"3 columns need as many names, not 2: 'a', 'b'"):
+        AsymmetricExplainer(
+            lambda X: X[:, 2], table(30).to_numpy(), CHAIN, feature_names=["a", "b"], values="conditional"
+        )
 
 
 def test_a_table_with_a_graph_is_told_which_values_it_gets():

@@ -5,7 +5,7 @@ Four kinds, from the cheapest to the most general:
 - *levels* (no edges = one level): earlier levels are in, later ones out, Shapley's weights inside. Closed form.
 - *forest*: independent clocks, so that the features of D and their ancestors arrive one by one, the next being v with
   probability proportional to its subtree size; a walk over the ideals of these few features.
-- *lattice*: the weights of all ideals of the order, projected on D (any DAG whose ideals can be listed).
+- *lattice*: the weights of all ideals of the order, projected on D (any DAG whose ideals can be listed, or several).
 - *orders*: given or sampled orders, each with a share: patterns are counted.
 """
 
@@ -16,7 +16,8 @@ import numpy as np
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.lattice import build_lattice
 from shap_asv.orders.players import Players
-from shap_asv.orders.weights import check_order_weights, check_orders
+from shap_asv.orders.uncertain import GraphMixture
+from shap_asv.orders.weights import check_order_weights, check_orders, weigh_ideals
 
 LEVELS, FOREST, LATTICE, ORDERS = range(4)
 NAMES = ("levels", "forest", "lattice", "orders")
@@ -51,8 +52,10 @@ def level_numbers(order: CausalOrder) -> np.ndarray | None:
     return levels
 
 
-def kind_of(order: CausalOrder) -> int:
-    """LEVELS, FOREST or LATTICE: the cheapest kind that the order is."""
+def kind_of(order: CausalOrder | GraphMixture) -> int:
+    """LEVELS, FOREST or LATTICE: the cheapest kind that the order is; of several graphs, always the last."""
+    if isinstance(order, GraphMixture):
+        return LATTICE
     if level_numbers(order) is not None:
         return LEVELS
     return FOREST if order.is_forest else LATTICE
@@ -74,7 +77,9 @@ def _ordering(kind: int, n: int, **arrays: np.ndarray) -> Ordering:
     return Ordering(kind, **{**empty, **arrays})
 
 
-def order_by_precedence(order: CausalOrder, ideal_limit: int | None = None, kind: int | None = None) -> Ordering:
+def order_by_precedence(
+    order: CausalOrder | GraphMixture, ideal_limit: int | None = None, kind: int | None = None
+) -> Ordering:
     """The kernels' form of a causal order; ``kind`` asks for one that is not the cheapest.
 
     Raises
@@ -83,6 +88,8 @@ def order_by_precedence(order: CausalOrder, ideal_limit: int | None = None, kind
         A lattice is needed and has more than ``ideal_limit`` ideals.
     """
     n = order.n_features
+    if isinstance(order, GraphMixture):
+        return _order_by_mixture(order, ideal_limit)
     kind = kind_of(order) if kind is None else kind
     if kind == LEVELS:
         levels = level_numbers(order)
@@ -140,6 +147,20 @@ def order_by_groups(order: CausalOrder, players: Players, ideal_limit: int | Non
         edge_start=np.searchsorted(np.concatenate(feature)[by_feature], np.arange(n + 1)).astype(np.int64),
         edge_source=np.concatenate(source)[by_feature].astype(np.int32),
         edge_weight=np.concatenate(weight)[by_feature],
+    )
+
+
+def _order_by_mixture(mixture: GraphMixture, ideal_limit: int | None) -> Ordering:
+    """The ideals of all graphs together, and the steps between them with their mean weights."""
+    weights = weigh_ideals(mixture, ideal_limit)
+    source, feature, weight = weights.steps()  # by feature
+    return _ordering(
+        LATTICE,
+        mixture.n_features,
+        member=np.ascontiguousarray(weights.coalitions.T).astype(np.uint8),
+        edge_start=np.searchsorted(feature, np.arange(mixture.n_features + 1)).astype(np.int64),
+        edge_source=source.astype(np.int32),
+        edge_weight=weight,
     )
 
 

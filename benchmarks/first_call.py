@@ -1,0 +1,198 @@
+"""The first call on a machine: what is compiled, how long that takes, and whether it was said beforehand.
+
+Each case runs in a process of its own with an empty cache of compiled code, then in another one with the cache that the
+first one left. ``python -m benchmarks.first_call CASE`` runs one case in this process and prints what it found.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.experiment import Claim, Experiment, Progress, Result, Size, Table
+
+ROOT = Path(__file__).parents[1]
+#: CPU seconds that a first call with nothing compiled may take: trees without a network, and anything.
+TREES_GOAL, GOAL = 10.0, 8.0
+
+
+def _trees(depth: int, graph: Any, background: int = 0, **options: Any) -> Callable[[], tuple[Any, Any]]:
+    """A small random forest over 12 features, without a network."""
+
+    def build() -> tuple[Any, Any]:
+        from sklearn.ensemble import RandomForestRegressor
+
+        from shap_asv import AsymmetricExplainer
+
+        rows = np.random.default_rng(0).normal(size=(1000, 16))
+        model = RandomForestRegressor(10, max_depth=depth, max_features=3, random_state=0)
+        model.fit(rows, rows[:, 0] * rows[:, 1] + rows.sum(axis=1))
+        ground = rows[-background:] if background else None
+        explainer = AsymmetricExplainer(model, ground, graph, values="marginal" if background else "auto", **options)
+        return explainer, rows[:10]
+
+    return build
+
+
+def _tree_network() -> tuple[Any, Any]:
+    """100 trees of depth 8 on a causal tree of 30 nodes."""
+    import pandas as pd
+    from pgmpy.factors.discrete import TabularCPD
+    from pgmpy.models import DiscreteBayesianNetwork
+    from sklearn.ensemble import RandomForestRegressor
+
+    from shap_asv import AsymmetricExplainer
+
+    rng = np.random.default_rng(0)
+    parent = {f"x{v}": f"x{(v - 1) // 2}" for v in range(1, 30)}
+    network = DiscreteBayesianNetwork([(cause, effect) for effect, cause in parent.items()])
+    network.add_cpds(TabularCPD("x0", 2, [[0.5], [0.5]]))
+    for effect, cause in parent.items():
+        share = rng.uniform(0.1, 0.9, size=2)
+        network.add_cpds(TabularCPD(effect, 2, [1 - share, share], [cause], [2]))
+    rows = pd.DataFrame(rng.integers(0, 2, size=(500, 30)), columns=[f"x{v}" for v in range(30)])
+    model = RandomForestRegressor(100, max_depth=8, random_state=0).fit(rows, rng.random(500))
+    return AsymmetricExplainer(model, network), rows[:10]
+
+
+def _network(name: str, algorithm: str) -> Callable[[], tuple[Any, Any]]:
+    """A forest of 20 trees on an example network."""
+
+    def build() -> tuple[Any, Any]:
+        import pandas as pd
+        from sklearn.ensemble import RandomForestRegressor
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import OrdinalEncoder
+
+        from shap_asv import AsymmetricExplainer, load_network
+
+        network, rng = load_network(name), np.random.default_rng(0)
+        states = {cpd.variable: cpd.state_names[cpd.variable] for cpd in network.cpds}
+        rows = pd.DataFrame({node: rng.choice(labels, size=300) for node, labels in states.items()})
+        model = make_pipeline(OrdinalEncoder(), RandomForestRegressor(20, max_depth=5, random_state=0))
+        explainer = AsymmetricExplainer(
+            model.fit(rows, rng.random(300)), network, algorithm=algorithm, impossible="relax", seed=0
+        )
+        return explainer, rows[:5]
+
+    return build
+
+
+LEVELS = [(a, b) for a in range(8) for b in range(8, 16)]
+DAG = [(0, 2), (1, 2), (2, 3), (1, 4), (0, 4)] + [(v, v + 1) for v in range(4, 15)]
+# name: how to build it, whether it is a tree ensemble without a network, and whether a small run has it
+CASES: dict[str, tuple[Callable[[], tuple[Any, Any]], bool, bool]] = {
+    "trees, no edges": (_trees(8, None), True, True),
+    "trees, levels, depth 20": (_trees(20, LEVELS), True, False),
+    "trees, causal forest, background rows": (_trees(8, [(0, 1), (0, 2), (3, 4)], 50), True, False),
+    "trees, any graph, background rows, depth 20": (_trees(20, DAG, 50, algorithm="paths"), True, False),
+    "trees, sampled orders": (_trees(8, DAG, algorithm="sampling", n_orders=50, seed=0), True, False),
+    "network, causal tree of 30 nodes": (_tree_network, False, False),
+    "network, asia, ancestral sets": (_network("asia", "ancestral"), False, False),
+    "network, cancer, small": (_network("cancer", "auto"), False, True),
+}
+
+
+def measure(case: str) -> dict[str, Any]:
+    """The plan's word, and CPU and wall seconds, of building an explainer and explaining the first rows."""
+    build = CASES[case][0]
+    explainer, rows = build()  # imports and fits are not ours
+    plan = explainer.plan(rows)
+    planned = plan.compile_seconds
+    start, clock = time.process_time(), time.perf_counter()
+    explainer(rows)
+    taken, waited = time.process_time() - start, time.perf_counter() - clock
+    return {"backend": plan.backend.name, "planned": planned, "cpu": taken, "wall": waited}
+
+
+def run_case(case: str, cache: str) -> dict[str, Any]:
+    """One case in a fresh process; also whether it said on the screen that it compiles."""
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "benchmarks.first_call", case],
+        cwd=ROOT,
+        env={**os.environ, **threads, "NUMBA_CACHE_DIR": cache},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return {**json.loads(done.stdout.splitlines()[-1]), "said": "shap_asv: compiling, once" in done.stderr}
+
+
+def run(size: Size, progress: Progress) -> Result:
+    table, cold, surprises = [], {}, []
+    chosen = [name for name, (_, _, small) in CASES.items() if size == "full" or small]
+    for name in progress.over(chosen, "first call"):
+        with tempfile.TemporaryDirectory() as cache:
+            first = run_case(name, cache)
+            second = run_case(name, cache)
+        cold[name] = first["cpu"]
+        compiled = first["planned"] > 0 or first["said"]
+        if first["said"] != (first["planned"] > 0) or second["said"] or second["planned"]:
+            surprises.append(name)
+        table.append(
+            (
+                name,
+                first["backend"],
+                first["planned"],
+                first["cpu"],
+                first["wall"],
+                second["cpu"],
+                {True: "yes", False: "no"}[first["said"]] if compiled else "nothing to say",
+            )
+        )
+    trees = max(seconds for name, seconds in cold.items() if CASES[name][1])
+    worst = max(cold, key=cold.__getitem__)
+    claims = (
+        Claim(
+            "trees without a network, first call with nothing compiled",
+            f"at most {TREES_GOAL:g} s",
+            f"{trees:.1f} s of the CPU",
+            trees <= TREES_GOAL if size == "full" else None,
+        ),
+        Claim(
+            "any first call with nothing compiled",
+            f"at most {GOAL:g} s",
+            f"{cold[worst]:.1f} s of the CPU ({worst})",
+            cold[worst] <= GOAL if size == "full" else None,
+        ),
+        Claim(
+            "what is compiled is said, in the plan and on the screen, and only then",
+            "always",
+            "always" if not surprises else f"not: {', '.join(surprises)}",
+            not surprises,
+        ),
+    )
+    columns = (
+        "case",
+        "backend",
+        "compiling, planned (s)",
+        "first call (CPU s)",
+        "first call (wall s)",
+        "in the next process (CPU s)",
+        "said that it compiles",
+    )
+    return Result("first_call", FIRST_CALL.title, (Table("cases", columns, tuple(table)),), claims)
+
+
+FIRST_CALL = Experiment(
+    "first_call",
+    "The first call on a machine",
+    run,
+    about=(
+        "Kernels are compiled where they are used first, and kept on disk. Each case explains its first rows in a "
+        "fresh process with an empty cache, and again in another process with what that left. Importing, fitting the "
+        "model and planning are not counted. CPU seconds are those of one thread; the wall shows what else the machine "
+        "was doing."
+    ),
+)
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(measure(sys.argv[1])) + "\n")
