@@ -1,6 +1,6 @@
 """Make every picture and every table of the documentation: ``python docs/make_figures.py``.
 
-Runs the scripts in ``examples/`` and the code of ``README.md`` and of how-to pages with pictures. What they print and
+Runs the scripts in ``examples/`` and the code of ``README.md`` and of other pages with pictures. What they print and
 some of their pictures (with few colours, so that the files stay small) are kept in ``docs/figures/``. The tests compare
 what the examples print with what is kept.
 """
@@ -27,8 +27,11 @@ PICTURES = {
     "admissions": ["fair", "blind"],
     "large_graph": ["convergence"],
 }
-#: How-to pages whose code draws pictures: what these are called, in the order in which they are drawn.
-PAGES = {"your_own_table": ["waterfall", "comparison"]}
+#: Pages whose code draws pictures: what these are called, in the order in which they are drawn.
+PAGES = {
+    "howto/your_own_table": ["waterfall", "comparison"],
+    "tutorials/uncertain_graph_sachs": ["learned", "sensitivity"],
+}
 
 
 def run_example(name: str, out: Path) -> str:
@@ -53,14 +56,14 @@ def run_readme(out: Path) -> str:
     return printed.getvalue()
 
 
-def run_page(name: str, out: Path) -> None:
-    """All code of a how-to page, from the root of the repository, and its figures under their names."""
-    text = (ROOT / "docs" / "howto" / f"{name}.md").read_text(encoding="utf-8")
+def run_page(page: str, out: Path) -> None:
+    """All code of a page, from the root of the repository, and its figures under their names."""
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
     code = "\n".join(re.findall(r"^```python\n(.*?)^```", text, re.M | re.S))
     with contextlib.chdir(ROOT), contextlib.redirect_stdout(io.StringIO()):
-        exec(compile(code, f"{name}.md", "exec"), {})
-    for number, picture in zip(plt.get_fignums(), PAGES[name], strict=True):
-        plt.figure(number).savefig(out / f"{name}_{picture}.png", dpi=100, bbox_inches="tight")
+        exec(compile(code, f"{page}.md", "exec"), {})
+    for number, picture in zip(plt.get_fignums(), PAGES[page], strict=True):
+        plt.figure(number).savefig(out / f"{Path(page).name}_{picture}.png", dpi=100, bbox_inches="tight")
     plt.close("all")
 
 
@@ -70,8 +73,9 @@ def main() -> None:
         work = Path(folder)
         (FIGURES / "readme.txt").write_text(run_readme(work / "readme.png"), encoding="utf-8")
         shrink(work / "readme.png", FIGURES / "readme.png")
-        for name, pictures in PAGES.items():
-            run_page(name, work)
+        for page, pictures in PAGES.items():
+            run_page(page, work)
+            name = Path(page).name
             for picture in pictures:
                 shrink(work / f"{name}_{picture}.png", FIGURES / f"{name}_{picture}.png")
         for name, pictures in PICTURES.items():
