@@ -163,22 +163,64 @@ class Sensitivity:
 
     # --- which edge ---------------------------------------------------------------------------------------------------
 
-    def edge_effects(self) -> "pd.DataFrame":
+    def edge_effects(self, row: int | None = None) -> "pd.DataFrame":
         """One line per edge (or per graph, where each is one change): how far it moves the values, largest first.
 
         Columns: ``effect``, the mean absolute difference over rows and features; ``feature``, which moves most;
         ``by``, the mean of its absolute difference. The difference is that between a graph and the reference, or, where
-        ``edges`` are known, between the means of the graphs with and without the edge.
+        ``edges`` are known, between the means of the graphs with and without the edge. With ``row``, of that row alone.
         """
         import pandas as pd
 
+        rows = slice(None) if row is None else [self.check_row(row)]
         lines = []
-        for label, difference in self._differences():
+        for label, whole in self._differences():
+            difference = whole[rows]
             by_feature = np.abs(difference).reshape(*difference.shape[:2], -1).mean(axis=(0, 2))
             moved = int(by_feature.argmax())
             lines.append((label, float(by_feature.mean()), self.feature_names[moved], float(by_feature[moved])))
         frame = pd.DataFrame(lines, columns=["edge", "effect", "feature", "by"]).set_index("edge")
         return frame.sort_values("effect", ascending=False, kind="stable")
+
+    def edge_by_row(self) -> "pd.DataFrame":
+        """One line per row: which edge matters most for it, and how. O(edges rows features).
+
+        Columns: ``edge``, ``effect``, ``feature`` and ``by`` as in :meth:`edge_effects`, of the edge with the largest
+        effect on the row; the first one where several are equal. ``edge`` and ``feature`` are None where no edge moves
+        any value of the row.
+
+        Examples
+        --------
+        >>> result = Sensitivity(
+        ...     [[[0.3, 0.0], [0.0, 0.5]], [[0.3, 0.5], [0.0, 0.5]]], ["smoker", "xray"],
+        ...     ["flip smoker -> xray", "drop smoker -> xray"], reference=[[0.3, 0.0], [0.0, 0.5]],
+        ... )
+        >>> result.edge_by_row().to_dict("index")[0]
+        {'edge': 'drop smoker -> xray', 'effect': 0.25, 'feature': 'xray', 'by': 0.5}
+        >>> result.edge_by_row()["edge"].tolist()
+        ['drop smoker -> xray', None]
+        """
+        import pandas as pd
+
+        n_rows, n_features = self.values.shape[1:3]
+        found = [(label, np.abs(d).reshape(n_rows, n_features, -1).mean(axis=2)) for label, d in self._differences()]
+        lines: list[tuple[str | None, float, str | None, float]] = []
+        for row in range(n_rows):
+            effects = np.array([moved[row].mean() for _, moved in found])
+            largest = effects.max(initial=0.0)
+            if largest <= self._rounding:
+                lines.append((None, 0.0, None, 0.0))
+                continue
+            label, moved = found[int(np.argmax(effects >= largest - self._rounding))]
+            most = int(moved[row].argmax())
+            lines.append((label, float(moved[row].mean()), self.feature_names[most], float(moved[row, most])))
+        # columns of objects: pandas would turn None among texts into NaN
+        kinds = {"edge": object, "effect": float, "feature": object, "by": float}
+        columns = {
+            name: pd.Series(column, dtype=kind)
+            for (name, kind), column in zip(kinds.items(), zip(*lines, strict=True), strict=True)
+        }
+        return pd.DataFrame(columns).rename_axis(index="row")
 
     def _differences(self) -> list[tuple[str, np.ndarray]]:
         if self.edges is None:

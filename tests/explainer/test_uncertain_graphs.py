@@ -375,6 +375,32 @@ def test_one_edge_at_a_time(network, X, explain):
     plots.sensitivity(result, row=0)
 
 
+def test_the_edge_that_matters_most_for_each_row_by_separate_runs(network):
+    """Every change of one edge is explained by itself; which one moves a row most is looked up."""
+
+    def model(X):
+        return 3.0 * (X["xray"] == "yes") * (X["lung"] == "yes") + (X["bronc"] == "yes") * (X["smoke"] == "yes")
+
+    def explain(edges):
+        graph = nx.DiGraph(edges)
+        graph.add_nodes_from(FEATURES)
+        return over(network, graph, model)(X, silent=True).values
+
+    X = sample_rows(network, 200, seed=3)[FEATURES].drop_duplicates()
+    frame = over(network, FORTH, model).sensitivity(X, silent=True).edge_by_row()
+    given = explain(FORTH)
+    moved = {label: np.abs(explain(edges) - given) for label, edges in changed(FORTH).items()}
+    for row in range(len(X)):
+        largest = max(each[row].mean() for each in moved.values())
+        line = frame.loc[row]
+        assert line["effect"] == pytest.approx(largest, abs=1e-12)
+        assert moved[line["edge"]][row].mean() == pytest.approx(largest, abs=1e-12)  # of several equal ones any will do
+        by_feature = dict(zip(FEATURES, moved[line["edge"]][row], strict=True))
+        assert by_feature[line["feature"]] == pytest.approx(max(by_feature.values()), abs=1e-12)
+        assert line["by"] == pytest.approx(max(by_feature.values()), abs=1e-12)
+    assert frame["edge"].nunique() > 1, "rows differ in what matters"
+
+
 def test_edges_of_the_graph_as_given_not_of_its_reduction(network, X):
     shortcut = [*FORTH, ("smoke", "xray")]
     result = over(network, shortcut).sensitivity(X, silent=True)
