@@ -62,7 +62,7 @@ class Execution:
         known = self._plans.get(asked)
         if known is not None:
             return known
-        semantics = describe(self.problem, self.own_graph)
+        semantics = (*describe(self.problem, self.own_graph), *_shared_ideals(self.problem, settings))
         budget = replace(self.budget, jobs=jobs)
         plan = make_plan(self.problem, settings, n_rows, self.algorithm, budget, semantics, n_results)
         # what takes little memory is planned the same again; what takes much depends on what is free then
@@ -274,6 +274,18 @@ def describe(problem: Problem, own_graph: bool) -> tuple[tuple[str, str], ...]:
         ("model", model),
         *((("players", f"{problem.n_players} groups of {problem.n_features} features"),) if problem.players else ()),
     )
+
+
+def _shared_ideals(problem: Problem, settings: Settings) -> tuple[tuple[str, str], ...]:
+    """How many ideals several graphs share; nothing where there are more than may be counted."""
+    if not isinstance(problem.order, GraphMixture):
+        return ()
+    try:
+        together = problem.order.count_ideals(settings.ideal_limit)
+        apart = problem.order.count_ideals_apart(settings.ideal_limit)
+    except BudgetExceededError:
+        return ()
+    return (("ideals", f"{together:,} for all graphs together, {apart:,} one by one"),)
 
 
 #: What nu(S) is, and what its mean over all orders is called, in the words of the plan.

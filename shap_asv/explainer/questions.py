@@ -21,7 +21,7 @@ from shap_asv.explainer.importances import measure_importance
 from shap_asv.explainer.meaning import levels_of
 from shap_asv.explainer.options import check_whole
 from shap_asv.explainer.rows import Table, read_table
-from shap_asv.explainer.sensitivities import measure_sensitivity
+from shap_asv.explainer.sensitivities import measure_sensitivity, plan_sensitivity
 from shap_asv.planning import Plan
 from shap_asv.sensitivity import Sensitivity
 
@@ -55,15 +55,22 @@ class Questions:
     def _settings(self, problem: Problem, max_evals: int | str = "auto", batch_size: int | str = "auto") -> Settings:
         raise NotImplementedError
 
-    def plan(self, X: Any = None, max_evals: int | str = "auto") -> Plan:
-        """Which backend would explain X, why, and at what cost; ``print`` it. X may also be a number of rows."""
+    def plan(self, X: Any = None, max_evals: int | str = "auto", graphs: Any = None) -> Plan:
+        """Which backend would explain X, why, and at what cost; ``print`` it. X may also be a number of rows.
+
+        With ``graphs``, ``"edges"`` or any others, the plan of ``sensitivity(X, graphs)``: it says how many coalitions
+        are evaluated for all graphs together, and how many it would be one by one.
+        """
         if X is None or isinstance(X, (int, np.integer)):
             check_whole(X=1 if X is None else X)
             execution, n_rows = self._known_execution(), 1 if X is None else int(X)
         else:
             table = read_table(X)
             execution, n_rows = self._execution_for(table), len(table)
-        return execution.settle(self._settings(execution.problem, max_evals), n_rows)[0]
+        settings = self._settings(execution.problem, max_evals)
+        if graphs is not None:
+            return plan_sensitivity(execution, n_rows, settings, graphs, self.causal_graph)
+        return execution.settle(settings, n_rows)[0]
 
     def symmetric(self) -> Any:
         """The same explainer without causal constraints: ordinary Shapley values under the same distribution.

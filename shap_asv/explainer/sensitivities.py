@@ -34,6 +34,7 @@ from shap_asv.explainer.selection import select_outputs
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.uncertain import GraphMixture, PartialGraph, neighbours
 from shap_asv.orders.uncertain.union import weigh_each
+from shap_asv.planning import Plan
 from shap_asv.sensitivity import Sensitivity
 from shap_asv.values.registry import VALUE_METHODS
 
@@ -95,22 +96,18 @@ def measure_sensitivity(
         The graphs have more ideals together than ``ideal_limit``, or than fit into ``budget``.
     """
     problem = execution.problem.for_any_coalition()
-    if problem.groups is not None:
-        raise MethodNotApplicableError(
-            "sensitivity compares graphs between features, and this explainer has groups=; make one without groups"
-        )
+    _check_players(problem)
     rows = fit_rows(problem, table, encoded)
-    if isinstance(graphs, str):
-        candidates = _one_change(problem, graphs, given_graph)
-    else:
-        candidates = _given_graphs(problem, graphs, settings.seed)
-    _check_conditioning(problem, candidates)
+    candidates = _candidates(problem, graphs, given_graph, settings.seed)
     given = _given_orders(problem)
     together = [*(order for order, _ in given), *candidates.orders]
     coalitions, matrix = weigh_each(together, settings.ideal_limit)
-    apart = sum(order.count_ideals(settings.ideal_limit) for order in together)
     columns = SideBySide(coalitions, matrix, np.ones(len(together)), sampled=False)
-    phi = _evaluate(execution, GraphMixture(tuple(together)), rows, settings, columns, silent)
+    mixture = GraphMixture(tuple(together))
+    apart = mixture.count_ideals_apart(settings.ideal_limit)
+    own = _execution_over(execution, mixture)
+    plan = _plan_together(own, settings, len(find_equal_rows(rows).distinct), len(rows))
+    phi = own.contract(rows, replace(settings, silent=silent), plan, columns, silent)
     (chosen,), names, single = select_outputs(
         [phi], problem.predictor.output_names, outputs, lambda: problem.predictor.predict(rows)
     )
@@ -129,7 +126,36 @@ def measure_sensitivity(
     )
 
 
+def plan_sensitivity(execution: Execution, n_rows: int, settings: Settings, graphs: Any, given_graph: Any) -> Plan:
+    """What :func:`measure_sensitivity` would do for ``n_rows`` rows, and how many ideals the graphs share."""
+    problem = execution.problem.for_any_coalition()
+    _check_players(problem)
+    candidates = _candidates(problem, graphs, given_graph, settings.seed)
+    given = [order for order, _ in _given_orders(problem)]
+    own = _execution_over(execution, GraphMixture((*given, *candidates.orders)))
+    plan = _plan_together(own, settings, n_rows)
+    words = f"{len(candidates.orders):,} graphs, each by itself" + (", beside the given one" if given else "")
+    semantics = tuple((key, words if key == "causal graph" else value) for key, value in plan.semantics)
+    return replace(plan, semantics=semantics)
+
+
+def _check_players(problem: Problem) -> None:
+    if problem.groups is not None:
+        raise MethodNotApplicableError(
+            "sensitivity compares graphs between features, and this explainer has groups=; make one without groups"
+        )
+
+
 # --- which graphs -------------------------------------------------------------------------------------------------
+
+
+def _candidates(problem: Problem, graphs: Any, given_graph: Any, seed: int | None) -> Candidates:
+    if isinstance(graphs, str):
+        found = _one_change(problem, graphs, given_graph)
+    else:
+        found = _given_graphs(problem, graphs, seed)
+    _check_conditioning(problem, found)
+    return found
 
 
 def _given_orders(problem: Problem) -> list[tuple[CausalOrder, float]]:
@@ -206,10 +232,8 @@ def _check_conditioning(problem: Problem, candidates: Candidates) -> None:
             raise MethodNotApplicableError(f"{label} cannot be explained: {obstacle}")
 
 
-def _evaluate(
-    execution: Execution, mixture: GraphMixture, rows: np.ndarray, settings: Settings, columns: Columns, silent: bool
-) -> np.ndarray:
-    """phi under every graph, (r, graphs * n, k), by the value method that a plan for all of them takes."""
+def _execution_over(execution: Execution, mixture: GraphMixture) -> Execution:
+    """The same work for the coalitions of all graphs."""
     problem = replace(execution.problem.for_any_coalition(), order=mixture, given_orders=None, given_weights=None)
     if all(method.obstacle(problem.background, problem.predictor) is not None for method in VALUE_METHODS):
         raise MethodNotApplicableError(
@@ -218,12 +242,19 @@ def _evaluate(
         )
     # a backend that was asked for by name may be one for forests, or one that samples orders
     algorithm = execution.algorithm if execution.algorithm.startswith(("exact", "ideals")) else "auto"
-    own = Execution(problem, algorithm, execution.budget, execution.n_jobs, execution.own_graph)
-    plan = own.plan(settings, len(find_equal_rows(rows).distinct), len(rows))
+    return Execution(problem, algorithm, execution.budget, execution.n_jobs, execution.own_graph)
+
+
+def _plan_together(own: Execution, settings: Settings, n_rows: int, n_results: int | None = None) -> Plan:
+    """An exact plan for all graphs, by the value method that it takes; one that samples is an error."""
+    mixture = own.problem.order
+    assert isinstance(mixture, GraphMixture)
+    n_ideals = mixture.count_ideals(settings.ideal_limit)
+    plan = own.plan(settings, n_rows, n_results)
     if plan.backend.samples_orders:
         raise BudgetExceededError(
-            f"{mixture.n_graphs:,} graphs have {len(columns.coalitions):,} ideals together, more than "
-            f"budget={execution.budget.seconds:g} seconds or the memory allow ({plan.why}); pass fewer graphs or rows, "
+            f"{mixture.n_graphs:,} graphs have {n_ideals:,} ideals together, more than "
+            f"budget={own.budget.seconds:g} seconds or the memory allow ({plan.why}); pass fewer graphs or rows, "
             "or raise budget="
         )
-    return own.contract(rows, replace(settings, silent=silent), plan, columns, silent)
+    return plan

@@ -5,6 +5,7 @@ for is found by brute force.
 """
 
 import io
+from itertools import combinations
 
 import networkx as nx
 import numpy as np
@@ -399,6 +400,40 @@ def test_the_edge_that_matters_most_for_each_row_by_separate_runs(network):
         assert by_feature[line["feature"]] == pytest.approx(max(by_feature.values()), abs=1e-12)
         assert line["by"] == pytest.approx(max(by_feature.values()), abs=1e-12)
     assert frame["edge"].nunique() > 1, "rows differ in what matters"
+
+
+def ideals_of(edges):
+    """Every set of features that holds all causes of its members, by looking at each of the 2^5 sets."""
+    graph = nx.DiGraph(edges)
+    graph.add_nodes_from(FEATURES)
+    sets = [frozenset(s) for size in range(len(FEATURES) + 1) for s in combinations(FEATURES, size)]
+    return frozenset(s for s in sets if all(nx.ancestors(graph, name) <= s for name in s))
+
+
+def test_the_plan_says_how_many_ideals_graphs_share(network, X):
+    explainer = over(network, FORTH)
+    others = {ideals_of(edges) for edges in changed(FORTH).values()} | {ideals_of(FORTH)}  # equal orders count once
+    together, apart = len(frozenset().union(*others)), sum(map(len, others))
+    plan = explainer.plan(X, graphs="edges")
+    assert f"ideals:       {together:,} for all graphs together, {apart:,} one by one" in str(plan)
+    assert "graphs, each by itself, beside the given one" in str(plan)
+    assert plan.chosen.estimate.coalitions == together
+    assert explainer.sensitivity(X, silent=True).ideals == (together, apart)
+
+    several = [ideals_of(edges) for edges in (FORTH, BACK, CHAIN)]
+    line = f"{len(frozenset().union(*several))} for all graphs together, {sum(map(len, several))} one by one"
+    assert line in str(over(network, [FORTH, BACK, CHAIN]).plan(X))
+    assert line in str(explainer.plan(X, graphs=[BACK, CHAIN]))
+    assert "together" not in str(explainer.plan(X))
+
+
+def test_a_plan_for_too_many_ideals_is_an_error(network, X):
+    with pytest.raises(errors.BudgetExceededError, match="ideals together"):
+        over(network, FORTH, ideal_limit=12).plan(X, graphs="edges")
+    few = over(network, [FORTH, BACK, CHAIN], ideal_limit=8)
+    assert "one by one" not in str(few.plan(X)), "it is not counted what may not be listed"
+    with pytest.raises(errors.CausalGraphError, match="'edge' is not known"):
+        over(network, FORTH).plan(X, graphs="edge")
 
 
 def test_edges_of_the_graph_as_given_not_of_its_reduction(network, X):
