@@ -67,7 +67,8 @@ def estimate(values, coalitions, rows):
     if values.exact:
         return found, np.zeros_like(found)
     groups = values.groups(coalitions, rows)
-    return found, groups.std(axis=0, ddof=1) / np.sqrt(len(groups))
+    # the spread of few groups is a rough estimate, which the values know of
+    return found, getattr(values, "widening", 1.0) * groups.std(axis=0, ddof=1) / np.sqrt(len(groups))
 
 
 # --- what runs, and why the rest does not ----------------------------------------------------------------------------
