@@ -9,6 +9,7 @@ from benchmarks.classes import CLASSES
 from benchmarks.experiment import Experiment
 from benchmarks.first_call import FIRST_CALL
 from benchmarks.levels import LEVELS
+from benchmarks.many_rows import MANY_ROWS
 from benchmarks.mean_prediction import MEAN_PREDICTION
 from benchmarks.orders import ORDERS
 from benchmarks.peers.comparison import PEERS
@@ -30,6 +31,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     LEVELS,
     BEYOND,
     TREES_ALONE,
+    MANY_ROWS,
     FIRST_CALL,
     PEERS,
 )
