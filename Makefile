@@ -7,11 +7,12 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.ready-docs
+PACKAGE_READY := $(VENV)/.ready-package
 
 .PHONY: help limits engines versions demo test lint types clean docs fuzz mutants benchmark compatibility reliability
 
 help:
-	@echo "make demo   set up, explain a model of the cancer network, write demo/"
+	@echo "make demo   set up the package alone, explain a model of the child network, write demo/index.html"
 	@echo "make test   set up, then run tests, ruff and mypy"
 	@echo "make docs   set up, then build the documentation into docs/_build/html"
 	@echo "make benchmark  set up, run all experiments (about half an hour), rewrite docs/benchmarks.md"
@@ -24,9 +25,14 @@ help:
 	@echo "make versions OTHER_PYTHON=...  set up, then save explainers here and read them with another environment, and back"
 	@echo "make clean  remove the virtual environment and what was generated"
 
-$(READY): pyproject.toml
+$(PACKAGE_READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("shap_asv needs Python >= 3.11, this is " + sys.version.split()[0] + "; set PYTHON=python3.11") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
+	@echo "installing the package into $(VENV)"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $(PACKAGE_READY)
+
+$(READY): $(PACKAGE_READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	@touch $(READY)
 
@@ -34,8 +40,8 @@ $(DOCS_READY): $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
 	@touch $(DOCS_READY)
 
-demo: $(READY)
-	$(BIN)/python -m shap_asv --network cancer --out demo
+demo: $(PACKAGE_READY)
+	$(BIN)/python -m shap_asv demo --network child --out demo
 
 test: $(READY) lint types
 	# one thread a worker: OpenMP of several workers on the same cores waits for itself

@@ -10,9 +10,13 @@ import re
 from collections.abc import Hashable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 import numpy as np
+
+if TYPE_CHECKING:
+    from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 
 # the paper prunes Child to a tree: for each node with two parents, the parent that is kept
 KEPT_PARENT = {
@@ -99,3 +103,27 @@ def rooted_trees(n: int) -> Iterator[nx.DiGraph]:
 def nested(tree: nx.DiGraph, root: Hashable) -> str:
     """The tree as brackets in brackets; equal for isomorphic rooted trees."""
     return "(" + "".join(sorted(nested(tree, child) for child in tree.successors(root))) + ")"
+
+
+def to_pgmpy(network: "DiscreteNetwork") -> Any:
+    """The network as a ``DiscreteBayesianNetwork`` with the same names, states and tables."""
+    from pgmpy.factors.discrete import TabularCPD
+    from pgmpy.models import DiscreteBayesianNetwork
+
+    result = DiscreteBayesianNetwork()
+    result.add_nodes_from(network.names)
+    for v, name in enumerate(network.names):
+        result.add_edges_from((network.names[p], name) for p in network.parents[v])
+    for v, name in enumerate(network.names):
+        family = (v, *network.parents[v])
+        result.add_cpds(
+            TabularCPD(
+                name,
+                len(network.states[v]),
+                network.tables[v].reshape(len(network.states[v]), -1),
+                evidence=[network.names[p] for p in network.parents[v]] or None,
+                evidence_card=[len(network.states[p]) for p in network.parents[v]] or None,
+                state_names={network.names[u]: list(network.states[u]) for u in family},
+            )
+        )
+    return result

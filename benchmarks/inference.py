@@ -22,9 +22,10 @@ import numpy as np
 from pgmpy.inference import VariableElimination
 from sklearn.tree import DecisionTreeClassifier
 
+from benchmarks.graphs import to_pgmpy
 from shap_asv.backgrounds.discrete.background import DiscreteBackground
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
-from shap_asv.backgrounds.pgmpy_networks import load_network, read_network, to_pgmpy
+from shap_asv.backgrounds.pgmpy_networks import load_network, read_network
 
 LEAVES = 100
 

@@ -112,7 +112,7 @@ def compare(case: Case, n_asked: int, repeats: int) -> tuple:
     """One row of the table: microseconds per nu of both sides, their ratio and largest difference."""
     from pgmpy.inference import VariableElimination
 
-    from shap_asv.backgrounds.pgmpy_networks import to_pgmpy
+    from benchmarks.graphs import to_pgmpy
 
     engine = VariableElimination(to_pgmpy(case.network))
     answers = case.ours()

@@ -5,7 +5,9 @@ Modules of experiments import what is heavy inside their functions, so that ``py
 
 from benchmarks.accuracy import ACCURACY
 from benchmarks.beyond import BEYOND
+from benchmarks.causal import CAUSAL
 from benchmarks.classes import CLASSES
+from benchmarks.draws import DRAWS
 from benchmarks.experiment import Experiment
 from benchmarks.first_call import FIRST_CALL
 from benchmarks.levels import LEVELS
@@ -17,6 +19,7 @@ from benchmarks.runtime import RUNTIME
 from benchmarks.sampling import SAMPLING
 from benchmarks.tables import TABLES
 from benchmarks.trees_alone import TREES_ALONE
+from benchmarks.uncertain import UNCERTAIN
 from benchmarks.values import MONTE_CARLO
 
 EXPERIMENTS: tuple[Experiment, ...] = (
@@ -29,10 +32,13 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     MONTE_CARLO,
     TABLES,
     LEVELS,
+    DRAWS,
     BEYOND,
     TREES_ALONE,
     MANY_ROWS,
     FIRST_CALL,
+    UNCERTAIN,
+    CAUSAL,
     PEERS,
 )
 

@@ -35,7 +35,7 @@ html_static_path = ["static"]
 html_css_files = ["wide.css"]
 
 # Pages of this folder that stand in the menu by themselves; all others are listed under Explanation.
-PLACED = {"index", "quickstart", "architecture", "changelog"}
+PLACED = {"index", "quickstart", "gallery", "architecture", "changelog"}
 
 
 def list_further_pages(app, docname, source):

@@ -20,7 +20,7 @@ class Comparison:
     Attributes
     ----------
     explanations : dict of str to shap.Explanation
-        ``"SHAP"`` first, then ``"ASV"``, then what was added.
+        By the names of their methods, then what was added.
     order : CausalOrder, GraphMixture or None
         Features are listed causes first.
     backgrounds : dict of str to str
@@ -51,21 +51,38 @@ class Comparison:
     plans: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        missing = [name for name in ("SHAP", "ASV") if name not in self.explanations]
-        if missing:
+        if not self.explanations:
+            raise ExplanationError("a comparison needs at least one explanation, by the name of its method")
+
+    def _named(self, name: str) -> Any:
+        if name not in self.explanations:
             raise ExplanationError(
-                f"a comparison needs an explanation called {missing[0]!r}; it has {list(self.explanations)}"
+                f"this comparison has no explanation called {name!r}; it has {', '.join(self.explanations)}"
             )
+        return self.explanations[name]
+
+    @property
+    def pair(self) -> tuple[str, str] | None:
+        """The names of the two whose difference is shown: SHAP and ASV with the same adjective, the plain ones first.
+
+        None where there is no such pair.
+        """
+        for name in sorted(self.explanations, key=len):
+            if name.endswith("ASV") and f"{name[:-3]}SHAP" in self.explanations:
+                return f"{name[:-3]}SHAP", name
+        return None
 
     @property
     def asv(self) -> Any:
-        """The asymmetric Shapley values, a ``shap.Explanation``."""
-        return self.explanations["ASV"]
+        """The asymmetric Shapley values, a ``shap.Explanation``: "ASV", or those with an adjective where it is not
+        there.
+        """
+        return self._named("ASV" if self.pair is None or "ASV" in self.explanations else self.pair[1])
 
     @property
     def shap(self) -> Any:
         """The symmetric Shapley values under the same background, a ``shap.Explanation``."""
-        return self.explanations["SHAP"]
+        return self._named("SHAP" if self.pair is None or "SHAP" in self.explanations else self.pair[0])
 
     @property
     def difference(self) -> np.ndarray:
@@ -73,9 +90,14 @@ class Comparison:
         return np.asarray(self.asv.values) - np.asarray(self.shap.values)
 
     @property
+    def _first(self) -> Any:
+        """Where rows, features and outputs are looked up: they are the same for all."""
+        return next(iter(self.explanations.values()))
+
+    @property
     def features(self) -> list[str]:
         """Features, causes first."""
-        names = [str(name) for name in self.asv.feature_names]
+        names = [str(name) for name in self._first.feature_names]
         if self.order is None:
             return names
         return [str(self.order.features[i]) for i in self.order.topological_indices]
@@ -96,27 +118,27 @@ class Comparison:
         if missing:
             raise ExplanationError(f"explanation {name!r} has no feature {missing[0]!r}; it has {names}")
         shape = np.shape(explanation.values)
-        places = [names.index(str(feature)) for feature in self.asv.feature_names]
-        if (shape[0], len(places), *shape[2:]) != np.shape(self.asv.values):
+        places = [names.index(str(feature)) for feature in self._first.feature_names]
+        if (shape[0], len(places), *shape[2:]) != np.shape(self._first.values):
             raise ExplanationError(
-                f"explanation {name!r} has values of shape {shape}, the others {np.shape(self.asv.values)}; "
+                f"explanation {name!r} has values of shape {shape}, the others {np.shape(self._first.values)}; "
                 "explain the same rows, and pick the same output with e[..., k]"
             )
         if places != list(range(len(names))):
             explanation = explanation[:, places]
-        _check_same_prediction(name, explanation, self.asv)
+        _check_same_prediction(name, explanation, *next(iter(self.explanations.items())))
         return replace(self, explanations={**self.explanations, name: explanation})
 
     def output(self, which: int | str) -> "Comparison":
         """The comparison of one output, by position or name."""
-        names = self.asv.output_names
-        if np.ndim(self.asv.values) == 2:
+        names = self._first.output_names
+        if np.ndim(self._first.values) == 2:
             raise UnknownMethodError("the model has one output; there is none to choose")
         if isinstance(which, str):
             if names is None or which not in list(names):
                 raise UnknownMethodError(f"there is no output {which!r}; the outputs are {list(names or [])}")
             which = list(names).index(which)
-        k = np.shape(self.asv.values)[2]
+        k = np.shape(self._first.values)[2]
         if isinstance(which, bool) or not isinstance(which, (int, np.integer)) or not -k <= which < k:
             raise UnknownMethodError(f"there is no output {which!r}; the outputs are {list(names or range(k))}")
         return replace(self, explanations={name: e[..., which] for name, e in self.explanations.items()})
@@ -126,16 +148,17 @@ class Comparison:
 
         Several outputs are averaged (``output`` picks one); a single row of several outputs needs one to be picked.
         """
-        n_rows = len(np.asarray(self.asv.values))
+        n_rows = len(np.asarray(self._first.values))
         if row is not None and (
             isinstance(row, bool) or not isinstance(row, (int, np.integer)) or not -n_rows <= row < n_rows
         ):
             raise ExplanationError(f"there is no row {row!r}; {n_rows} were explained, the rows are 0 to {n_rows - 1}")
         columns = {name: self._column(explanation, row) for name, explanation in self.explanations.items()}
-        frame = pd.DataFrame(columns, index=pd.Index([str(name) for name in self.asv.feature_names], name="feature"))
-        frame["ASV - SHAP"] = frame["ASV"] - frame["SHAP"]
+        frame = pd.DataFrame(columns, index=pd.Index([str(name) for name in self._first.feature_names], name="feature"))
+        if self.pair is not None:
+            frame[_difference(self.pair)] = frame[self.pair[1]] - frame[self.pair[0]]
         if row is not None:
-            shown = self.asv.display_data if self.asv.display_data is not None else self.asv.data
+            shown = self._first.display_data if self._first.display_data is not None else self._first.data
             frame.insert(0, "value", [str(value) for value in np.asarray(shown, dtype=object)[row]])
         return frame.loc[self.features]
 
@@ -214,11 +237,13 @@ class Comparison:
         return values[row]
 
     def __repr__(self) -> str:
-        n_rows = len(np.asarray(self.asv.values))
+        n_rows = len(np.asarray(self._first.values))
         names = list(self.explanations)
-        title = f"{', '.join(names[:-1])} and {names[-1]} of {n_rows} row{'s' if n_rows != 1 else ''}"
+        listed = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
+        title = f"{listed} of {n_rows} row{'s' if n_rows != 1 else ''}"
         formats: dict[str, Any] = dict.fromkeys(names, "{:.4f}".format)
-        formats["ASV - SHAP"] = "{:+.4f}".format
+        if self.pair is not None:
+            formats[_difference(self.pair)] = "{:+.4f}".format
         frame = self.to_frame().round(4) + 0.0  # no -0.0000
         frame.index.name = None
         sampled = [name for name, e in self.explanations.items() if getattr(e, "error_std", None) is not None]
@@ -231,16 +256,20 @@ class Comparison:
         return "\n".join(lines)
 
 
-def _check_same_prediction(name: str, other: Any, asv: Any) -> None:
+def _difference(pair: tuple[str, str]) -> str:
+    return f"{pair[1]} - {pair[0]}"
+
+
+def _check_same_prediction(name: str, other: Any, known: str, first: Any) -> None:
     """Base value plus values is what is explained; say so when the newcomer explains something else."""
-    totals = [np.asarray(e.base_values) + np.asarray(e.values).sum(axis=1) for e in (other, asv)]
+    totals = [np.asarray(e.base_values) + np.asarray(e.values).sum(axis=1) for e in (other, first)]
     if totals[0].shape != totals[1].shape:
         return
     gap = np.abs(totals[0] - totals[1])
     row = int(gap.reshape(len(gap), -1).max(axis=1).argmax())
     if gap.max() > 1e-3 * (1 + np.abs(totals[1]).max()):
         warn_user(
-            f"explanation {name!r} adds up to {np.ravel(totals[0][row])[0]:.4g} in row {row}, ASV to "
+            f"explanation {name!r} adds up to {np.ravel(totals[0][row])[0]:.4g} in row {row}, {known} to "
             f"{np.ravel(totals[1][row])[0]:.4g}: another output, or log-odds against probabilities "
             "(model_output='raw' explains the margin)?",
             ShapAsvWarning,

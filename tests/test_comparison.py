@@ -79,8 +79,10 @@ def test_arguments_of_the_call_are_passed_on(asia):  # noqa: F811
 
 
 def test_what_a_comparison_needs(result):
-    with pytest.raises(ExplanationError, match="needs an explanation called 'ASV'"):
-        Comparison({"SHAP": result.shap})
+    with pytest.raises(ExplanationError, match="no explanation called 'ASV'; it has SHAP"):
+        _ = Comparison({"SHAP": result.shap}).asv
+    with pytest.raises(ExplanationError, match="at least one"):
+        Comparison({})
     with pytest.raises(ExplanationError, match="has no feature_names"):
         result.add("bare", shap.Explanation(np.zeros((30, 7)), np.zeros(30)))
 

@@ -59,11 +59,11 @@ def package(tmp_path):
     return folder
 
 
-def run(package, cache):
+def run(package, cache, script=SCRIPT):
     """(value, hits in the cache) of the outermost kernel in a fresh process."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(package.parent)}
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT], cwd=package.parent, env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-c", script], cwd=package.parent, env=environment, capture_output=True, text=True, check=True
     )
     value, hits = done.stdout.split()
     return int(value), int(hits)
@@ -79,6 +79,36 @@ def test_a_change_in_an_inner_file_is_noticed_under_warm_caches(package, tmp_pat
     assert run(package, cache) == (28, 1)
     innermost.write_text(innermost.read_text().replace("SHIFT = 10", "SHIFT = 20"))  # constants are compiled in, too
     assert run(package, cache) == (38, 0)
+
+
+# A leaf that asks for a code of at most 1, and the one step of its one feature: twice phi of a row that has code 1.
+REAL = """
+import numpy as np
+from shap_asv.backends.trees.deep_kernel import Room, add_steps
+from shap_asv.backends.trees.leaves import Leaves
+from shap_asv.backends.trees.weight_kernel import Steps
+
+one, none = np.array([1]), np.array([0])
+leaves = Leaves(np.array([0, 1]), none, none, one, none > 0, none - 1, one / 2, np.ones((1, 1)), none, none + 9)
+room = Room(np.zeros(1, dtype=np.int64), np.zeros(1), np.zeros((2, 2)), np.zeros((1, 1)), none > 0)
+steps, codes, out = Steps(none, none, none, np.ones(1)), np.ones((1, 1), dtype=np.int32), np.zeros((1, 1, 1))
+add_steps(leaves, 0, steps, one / 2, np.ones(1), codes, room, out)
+print(int(2 * out[0, 0, 0]), sum(add_steps.stats.cache_hits.values()))
+"""
+
+
+def test_a_mutant_of_a_real_inner_kernel_is_noticed_under_warm_caches(tmp_path):
+    """The outer kernel stands in one file, what it calls in another: only the inner one is broken."""
+    package, cache = tmp_path / "shap_asv", tmp_path / "cache"
+    shutil.copytree(Path(kernels.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    assert run(package, cache, REAL) == (1, 0)
+    assert run(package, cache, REAL) == (1, 1)
+    inner = package / "backends" / "trees" / "row_kernel.py"
+    text = inner.read_text()
+    condition = "((code >= low) & (code <= high)) << bit"
+    assert text.count(condition) == 1
+    inner.write_text(text.replace(condition, condition.replace("<= high", "< high")))
+    assert run(package, cache, REAL) == (-1, 0)
 
 
 def test_the_digest_covers_what_is_imported_and_nothing_else():

@@ -5,6 +5,7 @@ background's graph: every cause of a feature is a feature that precedes it in th
 cheap for a network, and the only thing that a structural model can do.
 """
 
+from collections.abc import Callable
 from functools import lru_cache
 
 from shap_asv.backends.contract import Problem
@@ -43,32 +44,31 @@ def conditioning_obstacle(problem: Problem) -> str | None:
 
 @lru_cache(maxsize=2)
 def _order_obstacle(background: Background, order: CausalOrder | GraphMixture, players: Players | None) -> str | None:
-    assert background.graph is not None
-    place = {name: i for i, name in enumerate(background.features)}
     before = order.ancestor_matrix if players is None else players.precedence(order)
-    # parents are enough: precedence is transitive
-    for name, i in place.items():
-        for cause in background.graph.predecessors(name):
-            if cause not in place:
-                return f"the latent node {cause!r} stands above the feature {name!r}"
-            if not before[place[cause], i]:
-                return f"{cause!r} does not precede its effect {name!r}"
-    return None
+    return _first_obstacle(background, lambda cause, effect: bool(before[cause, effect]))
 
 
 def _given_obstacle(problem: Problem) -> str | None:
     """Explicit orders: the place of each cause before that of its effect, in every one of them."""
-    graph, features, orders = problem.background.graph, problem.background.features, problem.given_orders
-    assert graph is not None
-    assert orders is not None
-    position = orders.argsort(axis=1)
+    assert problem.given_orders is not None
+    position = problem.given_orders.argsort(axis=1)
     if problem.players is not None:
         position = position[:, problem.players.of_feature]  # members of a group come at once
-    place = {name: i for i, name in enumerate(features)}
+    return _first_obstacle(
+        problem.background,
+        lambda cause, effect: bool((position[:, cause] <= position[:, effect]).all()),
+        " in every order",
+    )
+
+
+def _first_obstacle(background: Background, precedes: Callable[[int, int], bool], where: str = "") -> str | None:
+    """The first cause of a feature that is not a feature that ``precedes`` it; parents do, precedence is transitive."""
+    assert background.graph is not None
+    place = {name: i for i, name in enumerate(background.features)}
     for name, i in place.items():
-        for cause in graph.predecessors(name):
+        for cause in background.graph.predecessors(name):
             if cause not in place:
                 return f"the latent node {cause!r} stands above the feature {name!r}"
-            if (position[:, place[cause]] > position[:, i]).any():
-                return f"{cause!r} does not precede its effect {name!r} in every order"
+            if not precedes(place[cause], i):
+                return f"{cause!r} does not precede its effect {name!r}{where}"
     return None

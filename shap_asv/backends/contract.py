@@ -10,12 +10,13 @@ ever written down.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
 
 from shap_asv.backends.pace import Report, keep_silent
+from shap_asv.backends.weight_columns import Columns
 from shap_asv.backgrounds.contract import TERMS, Background, Capability
 from shap_asv.models.contract import PRODUCTS, Form, Predictor
 from shap_asv.orders import CausalOrder
@@ -38,6 +39,11 @@ class Problem:
         The user's own orders, and a weight for each.
     link : callable or None
         None stands for the identity.
+    values : str
+        The word for what nu(S) means under the background; "auto" where only the model knows.
+    apart : Background or None
+        Causal values that are computed as conditional ones, because they are the same on every coalition that the order
+        asks for: the background under interventions, for whoever asks for other coalitions.
     players : Players or None
         Groups of features that move together; the order, and explicit orders, are then of groups.
     """
@@ -50,6 +56,12 @@ class Problem:
     link: Callable[[np.ndarray], np.ndarray] | None = None
     linearize_link: bool = True
     players: Players | None = None
+    values: str = "conditional"
+    apart: Background | None = None
+
+    def for_any_coalition(self) -> "Problem":
+        """The problem without a shortcut that holds of the order's own coalitions alone."""
+        return self if self.apart is None else replace(self, background=self.apart, apart=None)
 
     @property
     def n_outputs(self) -> int:
@@ -137,7 +149,9 @@ class Backend:
     the memory, and is fixed so that results do not depend on how many processes share the work. ``needs`` and
     ``reads`` say what the backend asks of a background and of a model. ``alone`` gives, where the values are never
     written down, the attributor of ``nu({i}) - nu({})`` in place of a value method's. ``kernels`` names the compiled
-    functions, ``"module:function"``, that are called from Python: the plan looks whether they are on disk.
+    functions, ``"module:function"``, that are called from Python: the plan looks whether they are on disk. ``over``
+    gives the attributor for other weights than those of the problem's order, where the backend is quicker at that than
+    its value method.
     """
 
     name: str
@@ -152,6 +166,7 @@ class Backend:
     reads: Form = PRODUCTS
     alone: Callable[[Problem, Settings], Attributor] | None = field(default=None, repr=False)
     kernels: Callable[[Problem, Settings, Estimate], tuple[str, ...]] = field(default=no_kernels, repr=False)
+    over: Callable[[Problem, Settings, Columns], Attributor] | None = field(default=None, repr=False)
 
     @property
     def samples_values(self) -> bool:

@@ -146,7 +146,7 @@ def _estimate(problem: Problem, trees: TreeForm, n_rows: int, kind: int, **count
 
 def _kind(problem: Problem, sampled: bool) -> int:
     """Which kind of order the kernels will be given. Groups go through their lattice."""
-    if sampled or not isinstance(problem.order, CausalOrder):
+    if sampled or problem.order is None:
         return ORDERS
     return LATTICE if problem.groups is not None else kind_of(problem.order)
 
@@ -160,8 +160,8 @@ def paths_backend(sampled: bool) -> Backend:
             return found
         if sampled:
             return orders_obstacle(problem, settings)
-        if isinstance(problem.order, GraphMixture):
-            return "a mixture of graphs is not one order"
+        if problem.groups is not None and isinstance(problem.order, GraphMixture):
+            return "several graphs of groups are not one order"
         kind = _kind(problem, sampled)
         if kind == FOREST:
             return _forest_obstacle(problem)
@@ -185,7 +185,7 @@ def paths_backend(sampled: bool) -> Backend:
             return _estimate(problem, trees, n_rows, kind, n_orders=len(problem.given_orders))
         if kind != LATTICE:
             return _estimate(problem, trees, n_rows, kind)
-        assert isinstance(problem.order, CausalOrder)
+        assert problem.order is not None
         ideals = problem.order.count_ideals(limit=settings.ideal_limit)
         found = _estimate(problem, trees, n_rows, kind, n_ideals=ideals)
         return replace(found, coalitions=ideals, memory=found.memory + ideals * (problem.n_features * 13 + 100))
@@ -199,7 +199,6 @@ def paths_backend(sampled: bool) -> Backend:
     def prepare(problem: Problem, settings: Settings) -> Attributor:
         trees, ground = _trees_and_ground(problem)
         if not sampled:
-            assert not isinstance(problem.order, GraphMixture)
             inner = prepare_trees(
                 trees.ensemble,
                 problem.order,

@@ -5,6 +5,7 @@ sampled orders x each method. A new exact algorithm is one new file and one row 
 """
 
 from shap_asv.backends.ancestral.backend import ANCESTRAL
+from shap_asv.backends.ancestral.completed_backend import completed_backend
 from shap_asv.backends.coalitionwise import coalitionwise_backend
 from shap_asv.backends.contract import Backend
 from shap_asv.backends.paths import paths_backend
@@ -16,9 +17,11 @@ BACKENDS: tuple[Backend, ...] = (
     FOREST,
     POLYTREE,
     ANCESTRAL,
+    completed_backend(sampled=False),
     paths_backend(sampled=False),
     termwise_backend(sampled=False),
     *(coalitionwise_backend(method, sampled=False) for method in VALUE_METHODS),
+    completed_backend(sampled=True),
     paths_backend(sampled=True),
     termwise_backend(sampled=True),
     *(coalitionwise_backend(method, sampled=True) for method in VALUE_METHODS),

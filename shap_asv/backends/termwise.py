@@ -36,7 +36,6 @@ from shap_asv.backends.workload import (
     seconds_per_order,
 )
 from shap_asv.backgrounds.contract import TERMS, Terms
-from shap_asv.backgrounds.discrete.inference.requisite import RequisiteEvidence
 from shap_asv.backgrounds.grouping import number_rows
 from shap_asv.models.contract import PRODUCTS
 from shap_asv.models.products import SumOfProducts
@@ -138,7 +137,7 @@ def group_terms(background: Terms, products: SumOfProducts, columns: Columns) ->
     """Group the terms by the features they look at, and find each group's classes of coalitions."""
     touched, member = np.unique(products.terms != 0, axis=0, return_inverse=True)
     member = member.reshape(-1)
-    evidence = RequisiteEvidence(background.network, background.nodes.tolist(), columns.coalitions)
+    evidence = background.requisite(columns.coalitions)
     groups = []
     for index, features in enumerate(touched):
         if not features.any():

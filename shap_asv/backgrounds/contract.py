@@ -208,6 +208,19 @@ class Terms(Background, FiniteStates, Protocol):
         self, evidence: np.ndarray, vectors: Sequence[np.ndarray], terms: np.ndarray, coefficients: np.ndarray
     ) -> np.ndarray: ...
 
+    def requisite(self, coalitions: np.ndarray) -> Any:
+        """Coalitions (m, n) -> an object whose ``of(features)`` bool (n,) says which members an answer about these
+        features can depend on, bool (m, n).
+        """
+        ...
+
+
+@runtime_checkable
+class ConditionedTerms(Terms, Protocol):
+    """A network that is conditioned on: evidence may be impossible, and tells of causes."""
+
+    def possible_evidence(self, evidence: np.ndarray) -> np.ndarray: ...
+
 
 @runtime_checkable
 class JointTable(Background, FiniteStates, Protocol):
@@ -230,6 +243,56 @@ class JointTable(Background, FiniteStates, Protocol):
 
 
 @runtime_checkable
+class IntervenedJoint(Background, FiniteStates, Protocol):
+    """The probability of every joint state of the features when some of them are set."""
+
+    def joint_obstacle(self) -> tuple[int, str | None]: ...
+
+    def intervened_joint(self, members: np.ndarray) -> np.ndarray:
+        """``P(x_rest | do(x_S))`` for S bool (n,), one axis per feature, length 1 where nothing depends on it."""
+        ...
+
+
+@runtime_checkable
+class KnowsInterventions(Protocol):
+    """What happens to the other features when some are set, from what the distribution knows of causes."""
+
+    def intervened(self) -> Background | None:
+        """The features under ``do(X_S = e_S)`` for every set S; None where nothing is known of causes."""
+        ...
+
+
+@runtime_checkable
+class LeveledInterventions(Protocol):
+    """The same from the outside: levels of features, causes first."""
+
+    def intervened_by_levels(self, levels: Sequence[Sequence[int]], confounded: Sequence[int]) -> Background:
+        """Features under ``do(X_S = e_S)``, level by level; what is said of a level holds of its features together.
+
+        A level is drawn given all earlier ones, and given its own members in S unless it is ``confounded``.
+        """
+        ...
+
+
+@runtime_checkable
+class CutLoose(Protocol):
+    """Every feature by itself."""
+
+    def cut_loose(self) -> Background:
+        """The features with their own distributions, independent of one another."""
+        ...
+
+
+@runtime_checkable
+class Showing(Protocol):
+    """Evidence that is for the model alone."""
+
+    def showing(self, feature: int) -> Background:
+        """The same where evidence about ``feature`` is shown to the model and reaches no other feature."""
+        ...
+
+
+@runtime_checkable
 class MaskedInputs(Protocol):
     """shap's masking: hidden features are replaced by those of background rows."""
 
@@ -238,6 +301,15 @@ class MaskedInputs(Protocol):
 
     def masked_inputs(self, coalitions: np.ndarray, row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows for each coalition (m, n), stacked, and how many belong to each."""
+        ...
+
+
+@runtime_checkable
+class ShownAsNumbers(Protocol):
+    """Rows that need not be numbers, with numbers to show a plot in their place."""
+
+    def shown_numbers(self, rows: np.ndarray) -> np.ndarray:
+        """Rows (r, n) of anything -> float64 (r, n): numbers as they are, categories by position, gaps as NaN."""
         ...
 
 
@@ -295,7 +367,9 @@ class Capability:
 DRAWS = Capability(DrawsGivenEvidence, "draws given evidence")
 MOMENTS = Capability(Moments, "conditional means in closed form")
 TERMS = Capability(Terms, "finitely many states and a network (a discrete Bayesian network)")
+CONDITIONED_TERMS = Capability(ConditionedTerms, "a network that is conditioned on (values='conditional')")
 JOINT = Capability(JointTable, "a joint table of its states (a discrete Bayesian network)")
+CUT_JOINT = Capability(IntervenedJoint, "joint tables of its states under interventions (values='causal' on a network)")
 MASKED = Capability(MaskedInputs, "background rows (a matrix, a DataFrame or a shap masker)")
 
 

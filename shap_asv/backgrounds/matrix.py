@@ -8,12 +8,12 @@ without names, and then its columns are called ``Feature 0, Feature 1, ...`` unl
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any, ClassVar
 
 import numpy as np
 
 from shap_asv.backgrounds.contract import Conditions
+from shap_asv.backgrounds.tables.columns import places_by_name
 from shap_asv.errors import NetworkError, RowsError, ShapAsvWarning, UnknownFeatureError, warn_user
 
 
@@ -141,8 +141,31 @@ class MatrixBackground:
     def probe(self) -> np.ndarray | None:
         return None if self.data is None else np.array(self.data[:5])
 
-    def labels(self, rows: np.ndarray) -> None:
-        """Rows are what the model takes."""
+    def labels(self, rows: np.ndarray) -> np.ndarray | None:
+        """Rows are what the model takes; where that is not all numbers, they are shown beside numbers."""
+        return rows if rows.dtype == object else None
+
+    def shown_numbers(self, rows: np.ndarray) -> np.ndarray:
+        """Columns of numbers as they are; others by position among their categories, or their sorted values."""
+        numbers = np.empty(rows.shape)
+        for v in range(rows.shape[1]):
+            numbers[:, v] = self._column_numbers(rows[:, v], v)
+        return numbers
+
+    def _column_numbers(self, column: np.ndarray, v: int) -> np.ndarray:
+        import pandas as pd
+
+        known = getattr(self.dtypes[v], "categories", None) if self.dtypes is not None else None
+        if known is None:
+            try:
+                return pd.Series(column).to_numpy(dtype=float, na_value=np.nan)
+            except (TypeError, ValueError):
+                own = np.empty(0, dtype=object) if self.data is None else self.data[:, v]
+                seen = pd.Series(np.concatenate([own, column]), dtype=object).dropna()
+                # by type and name: labels need not have an order of their own
+                known = sorted(seen.unique(), key=lambda label: (type(label).__name__, str(label)))
+        codes = pd.Categorical(column, categories=known).codes.astype(float)
+        return np.where(codes < 0, np.nan, codes)
 
     def read(self, table: Any) -> np.ndarray:
         """Columns in the order of the features; those of a matrix without names in the order they come in."""
@@ -212,8 +235,7 @@ def columns_in_order(table: Any, features: Sequence[str], owner: str) -> Any:
     if hasattr(table, "columns"):
         columns = [str(column) for column in table.columns]
         if set(columns) & set(names) or names != numbered_features(len(names)):
-            _check_columns(columns, names)
-            table = table.iloc[:, [columns.index(name) for name in names]]
+            table = table.iloc[:, places_by_name(columns, names)]
     else:
         table = np.asarray(table)
     if table.shape[1] != len(names):
@@ -240,14 +262,3 @@ def _as_type(values: np.ndarray, dtype: Any) -> Any:
     except (TypeError, ValueError):
         pass
     return pd.Series(values).infer_objects()
-
-
-def _check_columns(columns: Sequence[str], names: Sequence[str]) -> None:
-    missing = [name for name in names if name not in columns]
-    surplus = [column for column in columns if column not in names]
-    if missing:
-        close = get_close_matches(missing[0], surplus, n=1)
-        hint = f"; is its column {close[0]!r} meant?" if close else ""
-        raise RowsError(f"X has no column {missing[0]!r}{hint}; the features are {list(names)}")
-    if surplus:
-        raise RowsError(f"X has the column {surplus[0]!r}, which is not a feature; the features are {list(names)}")

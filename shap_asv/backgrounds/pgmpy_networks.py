@@ -12,6 +12,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from shap_asv.backgrounds.bif_text import hide_intervals
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.discrete.validation import checked_network
 from shap_asv.errors import NetworkError
@@ -60,13 +61,7 @@ def read_network(network: Any) -> DiscreteNetwork:
         )
     if not hasattr(network, "get_cpds"):
         raise NetworkError(f"{kind} has no CPTs; give a DiscreteBayesianNetwork with one CPT per node")
-    if len(network) == 0:
-        raise NetworkError("the network has no nodes; give it at least one")
-    place = {node: i for i, node in enumerate(network.nodes())}
-    try:
-        nodes = list(nx.lexicographical_topological_sort(network, key=place.__getitem__))
-    except nx.NetworkXUnfeasible:
-        raise NetworkError("the network has a cycle; it must be a directed acyclic graph") from None
+    nodes = nodes_in_order(network)
     index = {node: v for v, node in enumerate(nodes)}
     cpds = {node: _table_of(network, node) for node in nodes}
     states = {node: tuple(cpds[node].state_names[node]) for node in nodes}
@@ -80,6 +75,17 @@ def read_network(network: Any) -> DiscreteNetwork:
     return checked_network(
         DiscreteNetwork(tuple(map(str, nodes)), tuple(states[node] for node in nodes), tuple(parents), tuple(tables))
     )
+
+
+def nodes_in_order(network: Any) -> list[Any]:
+    """Causes before effects; of the nodes that may come next, the one that was named first."""
+    if len(network) == 0:
+        raise NetworkError("the network has no nodes; give it at least one")
+    place = {node: i for i, node in enumerate(network.nodes())}
+    try:
+        return list(nx.lexicographical_topological_sort(network, key=place.__getitem__))
+    except nx.NetworkXUnfeasible:
+        raise NetworkError("the network has a cycle; it must be a directed acyclic graph") from None
 
 
 def _table_of(network: Any, node: Any) -> Any:
@@ -145,13 +151,36 @@ def load_network(name_or_path: str | Path) -> Any:
     try:
         raw = path.read_bytes()
         text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8")
+        text, hidden = hide_intervals(text)  # the reader splits at every comma
         network = BIFReader(string=text).get_model()
+    except NetworkError:
+        raise
     except Exception as error:  # pgmpy's parser lets anything through, from KeyError to IndexError
         raise NetworkError(
             f"{str(path)!r} cannot be read as a network in BIF: {type(error).__name__}: {error}"
         ) from error
     if len(network) == 0:  # what the parser makes of any text that is no BIF
         raise NetworkError(f"{str(path)!r} cannot be read as a network in BIF: it declares no variables")
+    return _with_states(network, hidden) if hidden else network
+
+
+def _with_states(network: Any, names: dict[str, dict[str, str]]) -> Any:
+    """The network with its states renamed, ``names[node][old] = new``."""
+    from pgmpy.factors.discrete import TabularCPD
+
+    for cpd in list(network.get_cpds()):
+        own = {node: [names.get(node, {}).get(s, s) for s in cpd.state_names[node]] for node in cpd.variables}
+        causes = cpd.variables[1:]
+        renamed = TabularCPD(
+            cpd.variable,
+            cpd.variable_card,
+            cpd.get_values(),
+            evidence=causes or None,
+            evidence_card=[len(own[cause]) for cause in causes] or None,
+            state_names=own,
+        )
+        network.remove_cpds(cpd)
+        network.add_cpds(renamed)
     return network
 
 
@@ -159,27 +188,3 @@ def _example_folder() -> Path:
     import pgmpy
 
     return Path(pgmpy.__file__).parent / "utils" / "example_models"
-
-
-def to_pgmpy(network: DiscreteNetwork) -> Any:
-    """The network as a ``DiscreteBayesianNetwork`` with the same names, states and tables."""
-    from pgmpy.factors.discrete import TabularCPD
-    from pgmpy.models import DiscreteBayesianNetwork
-
-    result = DiscreteBayesianNetwork()
-    result.add_nodes_from(network.names)
-    for v, name in enumerate(network.names):
-        result.add_edges_from((network.names[p], name) for p in network.parents[v])
-    for v, name in enumerate(network.names):
-        family = (v, *network.parents[v])
-        result.add_cpds(
-            TabularCPD(
-                name,
-                len(network.states[v]),
-                network.tables[v].reshape(len(network.states[v]), -1),
-                evidence=[network.names[p] for p in network.parents[v]] or None,
-                evidence_card=[len(network.states[p]) for p in network.parents[v]] or None,
-                state_names={network.names[u]: list(network.states[u]) for u in family},
-            )
-        )
-    return result

@@ -25,6 +25,7 @@ from shap_asv.backgrounds.contract import (
 from shap_asv.errors import NetworkError, UnknownMethodError
 from shap_asv.explainer.callables import CheckedLink, check_repeatable, is_identity, with_own_labels
 from shap_asv.explainer.causality import name_positions, own_order, read_causal_graph, read_orders, uses_positions
+from shap_asv.explainer.meaning import with_meaning
 from shap_asv.explainer.players import order_of_players, read_groups
 from shap_asv.explainer.rows import Table
 from shap_asv.models.contract import Predictor
@@ -80,6 +81,7 @@ class Arguments:
     linearize_link: bool = True
     seed: int | None = None
     groups: Any = None
+    values: str = "auto"
 
     @property
     def graph_of_positions(self) -> bool:
@@ -116,6 +118,7 @@ def arguments_of(explainer: Any, distribution: Distribution) -> Arguments:
         explainer.linearize_link,
         explainer._entropy,
         explainer.groups,
+        explainer.values,
     )
 
 
@@ -167,7 +170,8 @@ def assemble(arguments: Arguments, features: Sequence[str], table: Table | None 
     else:
         order = own_order(background)
     link = None if arguments.link is None else CheckedLink(arguments.link)
-    return Problem(background, predictor, order, given, given_weights, link, arguments.linearize_link, players)
+    problem = Problem(background, predictor, order, given, given_weights, link, arguments.linearize_link, players)
+    return with_meaning(problem, arguments.values, arguments.causal_graph)
 
 
 def _trees_alone(arguments: Arguments, background: Background) -> tuple[Background, Predictor]:

@@ -19,6 +19,7 @@ from shap_asv.errors import RowsError
 from shap_asv.explainer import fitting
 from shap_asv.explainer.assembly import Arguments, arguments_of, assemble, assemble_for_rows, known_features
 from shap_asv.explainer.execution import Execution, describe
+from shap_asv.explainer.meaning import check_values
 from shap_asv.explainer.options import check_options, check_positive, check_whole, read_names, settings_of_call
 from shap_asv.explainer.persistence import load_explainer, save_explainer
 from shap_asv.explainer.players import show_groups
@@ -57,10 +58,10 @@ class AsymmetricExplainer(Questions, shap.Explainer):
         The background. A network gives conditional expectations, and its nodes that are not features are latent:
         summed out. A table is what ``values`` says; what was fitted to it is kept as ``explainer.masker``. Tree
         ensembles do without: None takes the cover counts of the trees, as ``shap.TreeExplainer(model)`` does.
-    values : "auto", "conditional" or "marginal"
-        What a table is for: ``"conditional"`` fits a distribution to all of its rows (a structural model where
-        ``causal_graph`` is a DAG over all features, else the best of Gaussian, copula, donors and, with levels, their
-        mechanisms), ``"marginal"`` is shap's expectation, and what ``"auto"`` means for a table.
+    values : "auto", "conditional", "causal" or "marginal"
+        What nu(S) is: given ``X_S = e_S``, given ``do(X_S = e_S)``, or with the rest untouched by S. To a table the
+        first two fit a distribution (a structural model for a DAG over all features, else the best of Gaussian, copula
+        and donors); "auto" is ``"marginal"`` for a table, shap's expectation, else ``"conditional"``.
     impossible : "raise" or "relax"
         Rows of probability zero: an error, or condition only on the part of the evidence that is possible.
     data, feature_perturbation : optional
@@ -152,17 +153,18 @@ class AsymmetricExplainer(Questions, shap.Explainer):
         )
         check_positive(budget=budget, memory_limit=memory_limit)
         check_whole(n_orders=n_orders, n_draws=n_draws, ideal_limit=ideal_limit)
-        fitting.check_values(values)
+        check_values(values)
         self._entropy = seed if seed is not None else int(np.random.SeedSequence().generate_state(1)[0])
         output_names, names = read_names(output_names, "output_names"), read_names(feature_names, "feature_names")
         purpose = fitting.Purpose(
-            model, causal_graph, orders, weights, names, model_output, self._entropy, n_jobs, silent, groups
+            model, causal_graph, orders, weights, names, model_output, self._entropy, n_jobs, silent, groups, values
         )
         settled = fitting.settle_table(masker, values, purpose)
         names_of = {"output_names": output_names, "feature_names": settled.feature_names}
         super().__init__(model, settled.masker, link=link, linearize_link=linearize_link, **names_of)
         self._distribution: Distribution = kind_of(settled.masker).read(settled.masker, self.masker)
         self.values, self.silent = fitting.settled_values(values, self._distribution), silent
+        self._given = masker
         self._table = masker if settled.masker is not masker else None  # what was fitted; files do not keep it
         self.causal_graph, self.groups = settled.causal_graph, groups
         self.algorithm, self.seed, self.impossible, self.order_method = algorithm, seed, impossible, order_method

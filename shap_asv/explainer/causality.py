@@ -14,6 +14,7 @@ import numpy as np
 from shap_asv.backgrounds.contract import Background
 from shap_asv.errors import CausalGraphError, OrdersError, UnknownFeatureError
 from shap_asv.orders import CausalOrder
+from shap_asv.orders.levels import Levels
 from shap_asv.orders.uncertain import GraphMixture, PartialGraph, read_causal_graphs
 from shap_asv.orders.uncertain.formats import ACCEPTED, is_one_graph, read_partial_graph
 from shap_asv.orders.uncertain.readings import read_weighted
@@ -26,9 +27,9 @@ def own_order(background: Background) -> CausalOrder:
     return CausalOrder.from_graph(background.graph, features=list(background.features))
 
 
-def edgeless_order(features: Sequence[str]) -> CausalOrder:
-    """No causal knowledge: every order of the features is allowed, as in ordinary SHAP."""
-    return CausalOrder.from_edges([], features=list(features))
+def edgeless_order(features: Sequence[str], levels: Levels | None = None) -> CausalOrder:
+    """Every order of the features is allowed, as in ordinary SHAP; ``levels`` still say what interventions do."""
+    return CausalOrder(tuple(features), ((),) * len(features), levels)
 
 
 def read_causal_graph(
@@ -209,6 +210,9 @@ def name_positions(graph: Any, features: Sequence[str]) -> Any:
     several = weighted_graphs(graph)
     if several is not None:
         return [(name_positions(each, features), weight) for each, weight in several]
+    if isinstance(graph, CausalOrder) and graph.levels is not None:
+        names = tuple(_feature_at(features, node) for node in graph.features)
+        return CausalOrder(names, graph.parents, graph.levels.renamed(lambda node: _feature_at(features, node)))
     if isinstance(graph, (list, tuple, set, frozenset)):
         return nx.DiGraph([(_feature_at(features, a), _feature_at(features, b)) for a, b in read_pairs(graph)])
     read = read_partial_graph(graph, features)

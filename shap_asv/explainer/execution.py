@@ -15,7 +15,13 @@ from shap_asv.backends.coalitionwise import CoalitionwiseAttributor
 from shap_asv.backends.contract import Attribution, Attributor, Problem, Settings
 from shap_asv.backends.weight_columns import Columns, empty_columns, of_players, singleton_columns
 from shap_asv.backgrounds.grouping import number_rows
-from shap_asv.errors import ApproximationWarning, BudgetExceededError, LongCallWarning, warn_user
+from shap_asv.errors import (
+    ApproximationWarning,
+    BudgetExceededError,
+    ImpossibleEvidenceError,
+    LongCallWarning,
+    warn_user,
+)
 from shap_asv.explainer.blocks import SMALLEST_BLOCK, count_jobs, count_local_jobs, cut_rows, run_blocks
 from shap_asv.explainer.progress import ProgressBar, saying_that_it_compiles
 from shap_asv.orders.uncertain import GraphMixture
@@ -92,6 +98,11 @@ class Execution:
 
     def explain(self, rows: np.ndarray, settings: Settings, tolerance: float | None, silent: bool) -> Attribution:
         """Rows (r, n) -> Attribution; with a tolerance, samples grow until every standard error is below it."""
+        if self._must_intervene(rows):
+            intervening = self._intervening()
+            attribution = intervening.explain(rows, settings, tolerance, silent)
+            self.last_plan = intervening.last_plan
+            return attribution
         settings = replace(settings, silent=silent)
         alike = find_equal_rows(rows)
         plan, asked = self.settle(settings, len(alike.distinct), len(rows))
@@ -103,7 +114,7 @@ class Execution:
                 if count_jobs(self.n_jobs) > 1:  # the others will, and are not heard here
                     say()
                 attributor = self._attributor(plan, settings)
-                attribution = self._run(attributor, alike, plan.backend.row_block, silent)
+                attribution = self.run(attributor, alike, plan.backend.row_block, silent)
             if tolerance is None or attribution.error is None:
                 break
             worst = float(attribution.error.max())
@@ -123,6 +134,8 @@ class Execution:
 
     def main_effects(self, rows: np.ndarray, settings: Settings) -> np.ndarray:
         """``nu({i}) - nu({})`` (r, n, k) by the value method of the plan."""
+        if self.problem.apart is not None:  # a feature alone is without its causes
+            return self._intervening().main_effects(rows, settings)
         alike = find_equal_rows(rows)
         plan = self.plan(settings, len(alike.distinct), len(rows))
         attributor: Attributor
@@ -132,13 +145,30 @@ class Execution:
             attributor = self._by_coalitions(
                 plan, settings, of_players(singleton_columns(self.problem.n_players), self.problem.groups)
             )
-        return self._run(attributor, alike, plan.backend.row_block, silent=True).phi
+        return self.run(attributor, alike, plan.backend.row_block, silent=True).phi
+
+    def _must_intervene(self, rows: np.ndarray) -> bool:
+        """Whether values are causal, computed as conditional, and some row cannot be conditioned on."""
+        if self.problem.apart is None:
+            return False
+        try:
+            self.problem.background.check(rows)
+        except ImpossibleEvidenceError:
+            return True
+        return False
+
+    def _intervening(self) -> "Execution":
+        """The same without the shortcut of computing causal values as conditional ones."""
+        return Execution(self.problem.for_any_coalition(), self.algorithm, self.budget, self.n_jobs, self.own_graph)
 
     def contract(self, rows: np.ndarray, settings: Settings, plan: Plan, columns: Columns, silent: bool) -> np.ndarray:
         """``nu @ matrix`` (r, c, k) for the c columns of a matrix of weights, by the value method of the plan."""
-        attributor = self._by_coalitions(plan, settings, columns)
+        over = plan.backend.over
+        attributor: Attributor = (
+            self._by_coalitions(plan, settings, columns) if over is None else over(self.problem, settings, columns)
+        )
         width = int(columns.matrix.shape[1])
-        return self._run(attributor, find_equal_rows(rows), plan.backend.row_block, silent, width).phi
+        return self.run(attributor, find_equal_rows(rows), plan.backend.row_block, silent, width).phi
 
     def _by_coalitions(self, plan: Plan, settings: Settings, columns: Columns) -> CoalitionwiseAttributor:
         """Single coalitions with the value method of the plan, which is ready already if rows were explained."""
@@ -162,7 +192,7 @@ class Execution:
                 self._ready = ((plan.backend.name, settings), plan.backend.prepare(self.problem, settings))
             return self._ready[1]
 
-    def _run(
+    def run(
         self, attributor: Attributor, alike: "EqualRows", row_block: int, silent: bool, width: int | None = None
     ) -> Attribution:
         """Blocks of distinct rows, each written to its rows as soon as it is there; ``width`` columns for each row."""
@@ -228,16 +258,31 @@ def describe(problem: Problem, own_graph: bool) -> tuple[tuple[str, str], ...]:
     elif isinstance(problem.order, GraphMixture):
         graph = f"given, mean over {problem.order.n_graphs:,} graphs"
     elif not problem.order.edges:
-        graph = "no edges: ordinary Shapley values"
+        graph = f"no edges: {_SYMMETRIC.get(problem.values, 'ordinary Shapley values')}"
     else:
         graph = (
             f"{'the network' if own_graph else 'given'}, {len(problem.order.edges)} edges after transitive reduction"
         )
     model = f"{problem.predictor.kind}, {problem.predictor.n_outputs} output(s)"
-    facts = (("distribution", problem.background.describe()), ("causal graph", graph), ("model", model))
-    if problem.players is None:
-        return facts
-    return (*facts, ("players", f"{problem.n_players} groups of {problem.n_features} features"))
+    meaning = _MEANINGS.get(problem.values)
+    if problem.apart is not None:
+        meaning = f"{meaning}; computed as conditional: the same, as each coalition holds the causes of its members"
+    return (
+        *((("values", meaning),) if meaning is not None else ()),
+        ("distribution", problem.background.describe()),
+        ("causal graph", graph),
+        ("model", model),
+        *((("players", f"{problem.n_players} groups of {problem.n_features} features"),) if problem.players else ()),
+    )
+
+
+#: What nu(S) is, and what its mean over all orders is called, in the words of the plan.
+_MEANINGS = {
+    "conditional": "conditional, E[M(X) | X_S = e_S]",
+    "causal": "causal, E[M(X) | do(X_S = e_S)]",
+    "marginal": "marginal, E[M(e_S, X_rest)]",
+}
+_SYMMETRIC = {"causal": "causal Shapley values", "marginal": "marginal Shapley values"}
 
 
 @dataclass(frozen=True, eq=False)

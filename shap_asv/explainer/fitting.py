@@ -9,7 +9,8 @@
 
 ``values="marginal"`` is shap's expectation: what a coalition does not hold comes from background rows, whatever the
 coalition says. With a causal graph the two may well disagree about the sign of a value, so a table with a graph and
-without ``values=`` is told which one it gets.
+without ``values=`` is told which one it gets. ``values="causal"`` fits what ``"conditional"`` does, and intervenes on
+it (:mod:`~shap_asv.explainer.meaning`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,10 +27,10 @@ from shap_asv.backgrounds.choice.choosing import CANDIDATES, Fit, choose_backgro
 from shap_asv.backgrounds.contract import DRAWS, Distribution, DrawsGivenEvidence
 from shap_asv.backgrounds.matrix import MatrixDistribution, numbered_features
 from shap_asv.backgrounds.ready_models import StructuralModel
+from shap_asv.backgrounds.tables.codec import NamedArray
 from shap_asv.errors import (
     MethodNotApplicableError,
     ShapAsvWarning,
-    TableError,
     UnknownFeatureError,
     UnknownMethodError,
     warn_user,
@@ -51,7 +52,6 @@ from shap_asv.orders import CausalOrder
 from shap_asv.orders.uncertain import GraphMixture, PartialGraph
 from shap_asv.strata import sobol_uniforms
 
-VALUES = ("auto", "conditional", "marginal")
 _PERTURBATIONS = ("auto", "interventional", "tree_path_dependent")
 #: Sampled orders whose prefixes are the coalitions that a background is chosen for.
 N_ORDERS = 256
@@ -73,6 +73,7 @@ class Purpose:
     n_jobs: int | None = None
     silent: bool = False
     groups: Any = None
+    values: str = "conditional"
 
 
 def read_masker(masker: Any, values: Any, data: Any, feature_perturbation: Any) -> tuple[Any, Any]:
@@ -99,22 +100,6 @@ def read_masker(masker: Any, values: Any, data: Any, feature_perturbation: Any) 
     return masker, "marginal" if marginal and values == "auto" else values
 
 
-def check_values(values: Any) -> None:
-    """Raise where ``values`` is not one of the words."""
-    if isinstance(values, str) and values in VALUES:
-        return
-    known = (
-        "values='conditional' (a distribution is fitted to the table, and conditioned on the coalition) or "
-        "values='marginal' (shap's: what is hidden comes from background rows)"
-    )
-    if isinstance(values, str) and values == "interventional":
-        raise UnknownMethodError(
-            f"values='interventional' means two things: in shap it is the marginal expectation, in causal inference "
-            f"do(X_S); say {known}"
-        )
-    raise UnknownMethodError(f"unknown values={values!r:.80}; use {known}, or leave it out")
-
-
 def is_table(thing: Any) -> bool:
     """A DataFrame or a matrix, as the user handed it in (not one of shap's maskers, which keep 100 rows of it)."""
     return (hasattr(thing, "iloc") and hasattr(thing, "columns")) or (isinstance(thing, np.ndarray) and thing.ndim == 2)
@@ -130,14 +115,14 @@ class Settled:
 
 
 def settle_table(given: Any, values: str, purpose: Purpose) -> Settled:
-    """What to use as background in place of ``given``: a table with ``values="conditional"`` is replaced by a fit."""
-    if is_table(given) and values == "conditional":
+    """What to use as background in place of ``given``: a table that is conditioned on is replaced by a fit."""
+    if is_table(given) and values in ("conditional", "causal"):
         return fit_background(given, purpose)
     if is_table(given) and values == "auto" and _has_edges(purpose.causal_graph):
         warn_user(
             "a table with a causal graph gives marginal values here, for which causes tell nothing of their effects; "
-            "say values='conditional' to fit a distribution to the table and condition on it, or values='marginal' for "
-            "what shap does",
+            "say values='conditional' (or 'causal') to fit a distribution to the table and condition (or intervene) on "
+            "it, or values='marginal' for what shap does",
             ShapAsvWarning,
         )
     return Settled(given, purpose.causal_graph, purpose.feature_names)
@@ -153,14 +138,11 @@ def settled_values(values: str, distribution: Distribution) -> str:
             )
         return values
     marginal = isinstance(distribution, MatrixDistribution)
-    if values == "marginal" and not marginal:
+    if not marginal and values != "auto":
+        return values
+    if values in ("conditional", "causal") and marginal:
         raise UnknownMethodError(
-            "values='marginal' needs background rows: a matrix, a DataFrame or a shap masker; this background is a "
-            "distribution that conditions, so leave values= out"
-        )
-    if values == "conditional" and marginal:
-        raise UnknownMethodError(
-            "values='conditional' needs the table itself, a DataFrame or a 2-D array: a shap masker keeps a sample of "
+            f"values={values!r} needs the table itself, a DataFrame or a 2-D array: a shap masker keeps a sample of "
             "it and hides features by replacing them, which is values='marginal'"
         )
     return "marginal" if marginal else "conditional"
@@ -190,7 +172,9 @@ def choose_for(table: Any, features: Sequence[str], graph: Any, purpose: Purpose
     coalitions, weights = asked_coalitions(features, graph, purpose.orders, purpose.weights, purpose.seed)
     predict = read_plain_model(purpose.model, purpose.model_output).predict
     candidates: Mapping[str, tuple[Fit, bool]] = CANDIDATES
-    levels = None if purpose.orders is not None else _levels_of(features, graph, purpose.seed)
+    # what interventions do by levels is asked of distributions that know nothing of causes
+    given = purpose.orders is not None or purpose.values == "causal"
+    levels = None if given else _levels_of(features, graph, purpose.seed)
     if levels is not None:
         candidates = level_candidates(levels, purpose.n_jobs)
     with tqdm(desc="Background", unit="fit", delay=DELAY, disable=purpose.silent) as bar:
@@ -221,6 +205,8 @@ def any_set_background(problem: Problem, model: Any, model_output: str, seed: in
     nothing = np.full((1, len(background.features)), background.free)
     uniforms = sobol_uniforms(np.random.default_rng([seed, 7]), background.n_uniforms, N_DRAWN, 1).T
     table = background.inputs(background.draws(nothing, uniforms)[0])
+    if isinstance(table, np.ndarray) and list(background.features) != numbered_features(table.shape[1]):
+        table = NamedArray(table, background.features)
     purpose = Purpose(model, model_output=model_output, seed=seed, silent=silent)
     return choose_for(table, background.features, None, purpose)
 
@@ -266,11 +252,9 @@ def _named(table: Any, purpose: Purpose) -> tuple[Any, list[str], Any]:
     graph = purpose.causal_graph
     if not hasattr(table, "columns"):
         features = numbered_features(table.shape[1])
-        if purpose.feature_names is not None and list(purpose.feature_names) != features:
-            raise TableError(
-                "values='conditional' with feature_names= needs the names in the table: pass "
-                "pandas.DataFrame(X, columns=feature_names) as background"
-            )
+        if purpose.feature_names is not None:
+            features = [str(name) for name in purpose.feature_names]
+            table = NamedArray(table, tuple(features))
         return table, features, name_positions(graph, features) if uses_positions(graph) else graph
     columns = [str(key) for key in table.columns]
     given = purpose.feature_names or names_known_to_model(purpose.model)

@@ -1,8 +1,9 @@
-"""What an explainer can be asked beside explanations: plans, comparisons, errors of a fit, other graphs, importance.
+"""What an explainer can be asked beside explanations: plans, comparisons, effects, errors of a fit, other graphs, ...
 
 :class:`AsymmetricExplainer` inherits these methods; it brings the arguments and the problem made of them.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,13 @@ from shap_asv.backends.contract import Problem, Settings
 from shap_asv.backgrounds.contract import Distribution
 from shap_asv.comparison import Comparison
 from shap_asv.errors import ArgumentError
-from shap_asv.explainer import fitting
 from shap_asv.explainer.bootstrapping import Bootstrap, bootstrap_values
 from shap_asv.explainer.causality import edgeless_order
+from shap_asv.explainer.comparing import compare_methods
+from shap_asv.explainer.effects import Effects, measure_effects
 from shap_asv.explainer.execution import Execution
 from shap_asv.explainer.importances import measure_importance
+from shap_asv.explainer.meaning import levels_of
 from shap_asv.explainer.options import check_whole
 from shap_asv.explainer.rows import Table, read_table
 from shap_asv.explainer.sensitivities import measure_sensitivity
@@ -31,8 +34,10 @@ class Questions:
     model_output: str
     causal_graph: Any
     encoder: Any
+    values: str
     _entropy: int
     _table: Any
+    _given: Any
     _distribution: Distribution
 
     def __call__(self, X: Any, *args: Any, **call: Any) -> Any:
@@ -61,30 +66,55 @@ class Questions:
         return execution.settle(self._settings(execution.problem, max_evals), n_rows)[0]
 
     def symmetric(self) -> Any:
-        """The same explainer without causal constraints: ordinary Shapley values under the same distribution."""
+        """The same explainer without causal constraints: ordinary Shapley values under the same distribution.
+
+        Of causal values (``values="causal"``) these are the causal Shapley values of Heskes and others (2020).
+        """
         return self._symmetric_over(self.masker)
 
     def _symmetric_over(self, masker: Any) -> Any:
-        arguments = {**self._constructor_arguments(), "masker": masker}
-        features = list(self._known_execution().problem.background.features)
-        arguments.update(orders=None, weights=None, causal_graph=edgeless_order(self._known_execution().problem.names))
+        problem = self._known_execution().problem
+        arguments = {**self._constructor_arguments(), "masker": masker, "orders": None, "weights": None}
+        arguments["causal_graph"] = edgeless_order(problem.names, levels_of(self.causal_graph))
         if self._distribution.named or self._distribution.of_model:
-            arguments["feature_names"] = features
+            arguments["feature_names"] = list(problem.background.features)
         return type(self)(**arguments)
 
-    def compare(self, X: Any, **call: Any) -> Comparison:
-        """SHAP and ASV of X side by side: this explainer's values beside those of :meth:`symmetric`.
+    def compare(self, X: Any, methods: Sequence[str] | None = None, **call: Any) -> Comparison:
+        """SHAP and ASV of X side by side, or other ``methods`` by name: see :func:`shap_asv.compare`.
 
         Where the background cannot condition on the sets that SHAP asks for, one that can is fitted to draws from it.
         """
-        asv, problem = self(X, **call), self._known_execution().problem
-        silent = bool(call.get("silent"))
-        other = fitting.any_set_background(problem, self.model, self.model_output, self._entropy, silent)
-        side = self.symmetric() if other is None else self._symmetric_over(other)
-        words = {"SHAP": (other or problem.background).describe(), "ASV": problem.background.describe()}
-        both = {"SHAP": side(X, **call), "ASV": asv}
-        plans = {"SHAP": side._known_execution().last_plan, "ASV": self._known_execution().last_plan}
-        return Comparison(both, self.causal_order, words, {name: str(plan) for name, plan in plans.items()})
+        return compare_methods(self, X, methods, call)
+
+    def effects(self, X: Any, outputs: Any = None, silent: bool = False) -> Effects:
+        """Direct and indirect parts of the causal values of X: what a feature does by itself, and through its effects.
+
+        Parameters
+        ----------
+        X : table
+        outputs : optional
+            As in a call of the explainer.
+
+        Returns
+        -------
+        Effects
+            ``direct`` and ``indirect``, two ``shap.Explanation`` whose values add up to the causal ones. For
+            ``shap_asv.plots.effects``.
+
+        Examples
+        --------
+        >>> from shap_asv import AsymmetricExplainer, load_network
+        >>> names = ["Smoker", "Cancer", "Xray"]
+        >>> explainer = AsymmetricExplainer(
+        ...     lambda X: 1.0 * (X["Xray"] == "positive"), load_network("cancer"), feature_names=names, values="causal"
+        ... )
+        >>> direct, indirect = explainer.effects([["True", "True", "positive"]])
+        >>> direct.values.round(3).tolist(), indirect.values.round(3).tolist()
+        ([[0.0, 0.0, 0.1]], [[0.014, 0.678, 0.0]])
+        """
+        execution = self._execution_for(read_table(X))
+        return measure_effects(execution, self._settings, X, self.encoder, outputs, silent)
 
     def bootstrap(self, X: Any, n: int = 20, data: Any = None, **call: Any) -> Bootstrap:
         """Standard errors that include the fit: n times, resample the table, fit it again, explain X again.

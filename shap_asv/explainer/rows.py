@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from shap_asv.backends.contract import Problem
-from shap_asv.backgrounds.contract import OrderedStates, StandsForValues, some_rows
+from shap_asv.backgrounds.contract import OrderedStates, ShownAsNumbers, StandsForValues, some_rows
 from shap_asv.errors import RowsError, ShapAsvWarning, UnknownStateError, warn_user
 from shap_asv.models.predictor import CodedPredictor
 
@@ -131,7 +131,7 @@ def fit_rows(problem: Problem, table: Table, encoded: bool) -> np.ndarray:
         if not encoded:
             raise
         raise UnknownStateError(f"{error}; X holds states, encoder= is applied behind the explainer") from None
-    problem.background.check(rows)
+    problem.for_any_coalition().background.check(rows)
     _report_moved(problem, rows, table.content)
     return rows
 
@@ -176,6 +176,8 @@ def shown_rows(problem: Problem, rows: np.ndarray, table: Table | None = None) -
         return rows, None
     if given is None and isinstance(background, OrderedStates):
         numbers = background.positions(rows)
+    elif isinstance(background, ShownAsNumbers):
+        numbers = background.shown_numbers(rows)
     else:
         numbers = rows.astype(float)
     return np.where(np.isinf(numbers), np.nan, numbers), labels

@@ -94,7 +94,7 @@ def measure_sensitivity(
     BudgetExceededError
         The graphs have more ideals together than ``ideal_limit``, or than fit into ``budget``.
     """
-    problem = execution.problem
+    problem = execution.problem.for_any_coalition()
     if problem.groups is not None:
         raise MethodNotApplicableError(
             "sensitivity compares graphs between features, and this explainer has groups=; make one without groups"
@@ -210,7 +210,7 @@ def _evaluate(
     execution: Execution, mixture: GraphMixture, rows: np.ndarray, settings: Settings, columns: Columns, silent: bool
 ) -> np.ndarray:
     """phi under every graph, (r, graphs * n, k), by the value method that a plan for all of them takes."""
-    problem = replace(execution.problem, order=mixture, given_orders=None, given_weights=None)
+    problem = replace(execution.problem.for_any_coalition(), order=mixture, given_orders=None, given_weights=None)
     if all(method.obstacle(problem.background, problem.predictor) is not None for method in VALUE_METHODS):
         raise MethodNotApplicableError(
             "values of single coalitions, which graphs share, cannot be computed under "

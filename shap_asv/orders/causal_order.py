@@ -17,6 +17,7 @@ import numpy as np
 from shap_asv.errors import CausalGraphError
 from shap_asv.orders import classes, counting, reading, sampling
 from shap_asv.orders.bitsets import bits_of
+from shap_asv.orders.levels import Levels, read_confounded
 from shap_asv.orders.limits import Seed
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ class CausalOrder:
         The players, in the sequence that arrays over features follow.
     parents : sequence of sequences of int
         ``parents[v]`` are indices of features that precede feature ``v``; edges that follow from others are dropped.
+    levels : Levels, optional
+        What :meth:`from_levels` was told, for interventions. It is no part of the order.
 
     Attributes
     ----------
@@ -63,6 +66,7 @@ class CausalOrder:
 
     features: tuple[Hashable, ...]
     parents: tuple[tuple[int, ...], ...]
+    levels: Levels | None = field(default=None, compare=False)
     topological_indices: tuple[int, ...] = field(init=False, compare=False)
     ancestor_bits: tuple[int, ...] = field(init=False, compare=False)
 
@@ -137,8 +141,11 @@ class CausalOrder:
         return cls(names, tuple(map(tuple, reading.parents_among(nodes, pairs, names))))
 
     @classmethod
-    def from_levels(cls, levels: Iterable[Iterable[Hashable]]) -> "CausalOrder":
+    def from_levels(cls, levels: Iterable[Iterable[Hashable]], confounded: Iterable[int] = ()) -> "CausalOrder":
         """Every feature of a level precedes every feature of the next level.
+
+        ``confounded`` are positions of levels whose features share hidden causes, which matters to ``values="causal"``
+        alone (:mod:`shap_asv.orders.levels`).
 
         Examples
         --------
@@ -146,7 +153,8 @@ class CausalOrder:
         >>> order.edges
         (('age', 'education'), ('sex', 'education'), ('education', 'income'))
         """
-        return cls(*reading.read_levels(levels))
+        rows, names, parents = reading.read_levels(levels)
+        return cls(names, parents, Levels(rows, read_confounded(confounded, len(rows))))
 
     @classmethod
     def from_pdag(cls, graph: Any, features: Sequence[Hashable] | None = None) -> "PartialGraph":
@@ -167,7 +175,7 @@ class CausalOrder:
     def restricted_to(self, indices: Sequence[int]) -> "CausalOrder":
         """The same precedence among some of the features (the induced suborder), in the sequence of ``indices``."""
         parents = reading.project(self.parents, self.topological_indices, indices)
-        return CausalOrder(tuple(self.features[v] for v in indices), tuple(map(tuple, parents)))
+        return CausalOrder(tuple(self.features[v] for v in indices), tuple(map(tuple, parents)), self.levels)
 
     # --- facts ----------------------------------------------------------------------------------------------------
 
@@ -250,7 +258,7 @@ class CausalOrder:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # what was derived is derived again: a pickle holds names and edges only
-        return CausalOrder, (self.features, self.parents)
+        return CausalOrder, (self.features, self.parents, self.levels)
 
     # --- counts ---------------------------------------------------------------------------------------------------
 

@@ -69,8 +69,10 @@ def check_edges(edges: Iterable[tuple[Hashable, Hashable]]) -> list[tuple[Hashab
     return [(edge[0], edge[1]) for edge in listed]
 
 
-def read_levels(levels: Iterable[Iterable[Hashable]]) -> tuple[tuple[Hashable, ...], tuple[tuple[int, ...], ...]]:
-    """Names and parents of an order by levels: every name of a level precedes every name of the next."""
+def read_levels(
+    levels: Iterable[Iterable[Hashable]],
+) -> tuple[tuple[tuple[Hashable, ...], ...], tuple[Hashable, ...], tuple[tuple[int, ...], ...]]:
+    """Levels, names and parents of an order by levels: every name of a level precedes every name of the next."""
     if isinstance(levels, str | bytes):
         raise CausalGraphError(f"levels is the string {levels!r}; pass a list of lists of names")
     if not isinstance(levels, Iterable):
@@ -83,7 +85,7 @@ def read_levels(levels: Iterable[Iterable[Hashable]]) -> tuple[tuple[Hashable, .
         here = range(len(parents), len(parents) + len(row))
         parents += [tuple(before)] * len(row)
         before = here
-    return names, tuple(parents)
+    return tuple(rows), names, tuple(parents)
 
 
 def read_graph(graph: Any) -> tuple[list[Hashable], list[tuple[Hashable, Hashable]]]:

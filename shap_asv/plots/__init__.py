@@ -7,6 +7,7 @@ when a plot is drawn, not before.
 
 from shap_asv.plots.bars import comparison
 from shap_asv.plots.convergence import Convergence, convergence
+from shap_asv.plots.effects import effects
 from shap_asv.plots.graphs import causal_graph
 from shap_asv.plots.mechanisms import mechanisms
 from shap_asv.plots.sensitivity import sensitivity
@@ -20,6 +21,7 @@ __all__ = [
     "comparison_beeswarm",
     "comparison_waterfall",
     "convergence",
+    "effects",
     "mechanisms",
     "sensitivity",
 ]

@@ -17,7 +17,14 @@ if TYPE_CHECKING:
     from matplotlib.text import Annotation
 
 # (share of full colour, hatching) of the first, second, ... method: the old one is pale and hatched, the new one solid
-FILLINGS: tuple[tuple[float, str], ...] = ((0.25, "/////"), (1.0, ""), (0.45, "....."), (0.7, "xxxxx"))
+FILLINGS: tuple[tuple[float, str], ...] = (
+    (0.25, "/////"),
+    (1.0, ""),
+    (0.45, "....."),
+    (0.7, "xxxxx"),
+    (0.1, ""),
+    (0.85, "|||||"),
+)
 
 
 def comparison(
@@ -33,7 +40,7 @@ def comparison(
     Parameters
     ----------
     explanations : dict of str to shap.Explanation, or pair (shap, asv)
-        One to four methods on the same rows and features, one output each.
+        One to six methods on the same rows and features, one output each.
     row : int or None, default 0
         The row to draw; None draws the mean of |value| over all rows.
     order : CausalOrder, networkx.DiGraph or list of (cause, effect), optional

@@ -127,10 +127,8 @@ def convergence(
         How many features are drawn: those whose last estimates are largest. None draws all.
     level : float, default 0.95
         What share of the intervals should cover the exact value.
-    ax : matplotlib Axes, optional
-        Where to draw; a blank figure by default.
-    show : bool, default True
-        Call ``matplotlib.pyplot.show()``.
+    ax, show
+        As in :func:`comparison`.
 
     Returns
     -------

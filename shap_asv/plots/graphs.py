@@ -70,8 +70,8 @@ def causal_graph(
 
     Parameters
     ----------
-    explanations : dict of str to shap.Explanation, pair (shap, asv), or one shap.Explanation
-        Methods on the same rows and features, one output each.
+    explanations, show
+        As in :func:`comparison`, of any number of methods, or one shap.Explanation.
     order : CausalOrder, networkx.DiGraph, list of (cause, effect), or GraphMixture
         The causal graph. May be left out if ``explanations`` is a comparison that knows it. Of a mixture of graphs the
         most certain edges are drawn, as wide as they are certain.
@@ -79,8 +79,6 @@ def causal_graph(
         One row: signed values, from blue to red. None: the mean of |value| over all rows, from white to purple.
     ax : sequence of matplotlib Axes, optional
         One per method; a blank figure of the size of the drawing by default.
-    show : bool, default True
-        Call ``matplotlib.pyplot.show()``.
 
     Returns
     -------

@@ -38,8 +38,8 @@ def mechanisms(
         Which nodes, in which order. By default all that have causes: a root is its own histogram.
     ax : matplotlib axes, or a sequence of them, optional
         One per node.
-    show : bool
-        Call ``plt.show()``, as shap's plots do.
+    show : bool, default True
+        Call ``matplotlib.pyplot.show()``.
 
     Returns
     -------

@@ -30,10 +30,8 @@ def sensitivity(
         The row to draw; None draws the mean of |value| over all rows under each graph.
     max_display : int or None, default 10
         Features with the largest values are shown. None shows all.
-    ax : matplotlib Axes, optional
-        Where to draw; a blank figure of fitting size by default.
-    show : bool, default True
-        Call ``matplotlib.pyplot.show()``.
+    ax, show
+        As in :func:`comparison`.
 
     Returns
     -------

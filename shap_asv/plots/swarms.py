@@ -34,17 +34,13 @@ def comparison_beeswarm(
 
     Parameters
     ----------
-    explanations : dict of str to shap.Explanation, or pair (shap, asv)
-        Methods on the same rows and features, one output each.
+    explanations, max_display, show
+        As in :func:`comparison`, of any number of methods.
     order : CausalOrder, networkx.DiGraph or list of (cause, effect), optional
         Puts causes above effects. Without it features are sorted by the largest mean |value| any method gives them,
         as in shap.
-    max_display : int or None, default 10
-        The most important features are shown, the others are summed up at the bottom. None shows all.
     ax : sequence of matplotlib Axes, optional
         One per method; a blank figure of fitting size by default.
-    show : bool, default True
-        Call ``matplotlib.pyplot.show()``.
 
     Returns
     -------

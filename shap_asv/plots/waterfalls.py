@@ -59,18 +59,10 @@ def comparison_waterfall(
 
     Parameters
     ----------
-    explanations : dict of str to shap.Explanation, or pair (shap, asv)
-        Methods on the same rows and features, one output each.
+    explanations, order, max_display, ax, show
+        As in :func:`comparison_beeswarm`.
     row : int, default 0
         The row to draw.
-    order : CausalOrder, networkx.DiGraph or list of (cause, effect), optional
-        Puts causes above effects.
-    max_display : int or None, default 10
-        The most important features are shown, the others are summed up at the bottom. None shows all.
-    ax : sequence of matplotlib Axes, optional
-        One per method; a blank figure of fitting size by default.
-    show : bool, default True
-        Call ``matplotlib.pyplot.show()``.
 
     Returns
     -------

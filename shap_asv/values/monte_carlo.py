@@ -5,10 +5,11 @@ The same uniform numbers drive the draws of every coalition and every row (commo
 into blocks. The draws come in independent groups, each spread evenly (:mod:`shap_asv.strata`); how
 much the groups disagree is the standard error, of a value and of anything that is linear in the values.
 
-A background with finitely many states takes many small groups (Latin hypercubes), every other one few large groups
-(scrambled Sobol sets, whose sizes are powers of two: 16 sets of 32 do as well as five times as many independent
-draws on a Gaussian and a model with jumps). The spread of few groups is itself a rough estimate, so it is widened as
-Student's distribution says: mean +- 1.96 errors covers 95%.
+Groups are scrambled Sobol sets, whose sizes are powers of two. Few large ones have the smallest error: on models with
+jumps, four sets of 128 do as well as five to twenty times as many independent draws. A background with finitely many
+states takes more and smaller ones: a set of 128 meets a state about as often as the next set does, to the draw, and the
+spread of four sets may be nothing at all where the error is not. The spread of few groups is itself a rough estimate,
+so it is widened as Student's distribution says: mean +- 1.96 errors covers 95%.
 """
 
 import numpy as np
@@ -16,13 +17,12 @@ import numpy as np
 from shap_asv.backgrounds.contract import DRAWS, Background, DrawsGivenEvidence, FiniteStates, is_free
 from shap_asv.models.contract import BLACK_BOX, Predictor
 from shap_asv.models.speed import MOST
-from shap_asv.strata import sobol_uniforms, spread_uniforms
+from shap_asv.strata import sobol_uniforms
 from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, blocks, evidence_of
 
-#: Independent groups of draws; the standard error has one degree of freedom less.
-N_GROUPS = 50
-#: Scrambled Sobol sets, about: their sizes are powers of two.
-N_SOBOL_GROUPS = 16
+#: Independent groups of draws, about: their sizes are powers of two.
+N_GROUPS = 5
+N_GROUPS_OF_STATES = 32
 _STREAM = 1
 _SECONDS_PER_DRAW = 1e-6
 
@@ -56,15 +56,13 @@ class MonteCarlo:
         self.predictor = predictor
         self.n_outputs = predictor.n_outputs
         self.batch_size = batch_size
-        finite = isinstance(background, FiniteStates)
-        self.n_groups, size = _groups(max(2, n_draws), finite)
+        self.n_groups, size = _groups(max(2, n_draws), isinstance(background, FiniteStates))
         self.n_draws = self.n_groups * size
         #: What the spread of the groups is multiplied with, so that 1.96 errors are a 95% interval.
-        self.widening = 1.0 if finite else _student(self.n_groups - 1)
+        self.widening = _student(self.n_groups - 1)
         # a stream of its own: sampled orders start from the same seed, and must not know of the draws
         rng = np.random.default_rng(None if seed is None else [seed, _STREAM])
-        uniforms = spread_uniforms if finite else sobol_uniforms
-        self._uniforms = uniforms(rng, background.n_uniforms, self.n_draws, self.n_groups).T
+        self._uniforms = sobol_uniforms(rng, background.n_uniforms, self.n_draws, self.n_groups).T
 
     def values(self, coalitions: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """bool (m, n) and rows (r, n) -> float64 (r, m, k)."""
@@ -101,15 +99,12 @@ class MonteCarlo:
 
 
 def _groups(n_draws: int, finite: bool) -> tuple[int, int]:
-    """Number and size of the groups; Sobol sets are balanced only where the size is a power of two.
+    """Number and size of the groups, for at least ``n_draws``; Sobol sets are balanced where sizes are powers of two.
 
-    >>> _groups(500, finite=True), _groups(500, finite=False)
-    ((50, 10), (16, 32))
+    >>> _groups(500, finite=False), _groups(500, finite=True), _groups(2, finite=True)
+    ((4, 128), (32, 16), (2, 1))
     """
-    if finite:
-        n_groups = min(N_GROUPS, n_draws)
-        return n_groups, -(-n_draws // n_groups)
-    size = 2 ** max(0, round(np.log2(n_draws / N_SOBOL_GROUPS)))
+    size = 2 ** max(0, round(np.log2(n_draws / (N_GROUPS_OF_STATES if finite else N_GROUPS))))
     return -(-n_draws // size), size
 
 
@@ -131,14 +126,17 @@ def _cost(background: DrawsGivenEvidence, predictor: Predictor, work: Workload) 
     calls = work.n_rows * work.n_coalitions * work.n_draws
     # the group means; outputs of the draws of one pair at least; a batch of draws, as drawn and as the model takes it;
     # and the random numbers behind them, which are spread, sorted and turned round
-    held = N_GROUPS * work.n_rows * work.n_coalitions * predictor.n_outputs
+    n_groups = _groups(max(2, work.n_draws), isinstance(background, FiniteStates))[0]
+    held = n_groups * work.n_rows * work.n_coalitions * predictor.n_outputs
     held += max(min(calls, work.batch_size), work.n_draws) * 2 * predictor.n_outputs
     held += min(calls, work.batch_size) * 3 * work.n_features + 3 * work.n_draws * background.n_uniforms
     memory = 8 * held
     # a call of the model has all draws of some pairs of row and coalition, or some draws of one
     most = min(MOST, background.size) if isinstance(background, FiniteStates) else MOST
     size = min(work.rows_per_call(predictor), max(1, calls))
-    seconds = calls * _SECONDS_PER_DRAW + predictor.seconds(calls, -(-calls // size), most=most)
+    seconds = calls * getattr(background, "seconds_per_draw", _SECONDS_PER_DRAW) + predictor.seconds(
+        calls, -(-calls // size), most=most
+    )
     return Cost(model_calls=calls, queries=0, seconds=seconds, memory=memory)
 
 

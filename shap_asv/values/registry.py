@@ -2,6 +2,7 @@
 
 from shap_asv.values.agreement import AGREEMENT
 from shap_asv.values.contract import ValueMethod
+from shap_asv.values.cut_table import CUT_TABLE
 from shap_asv.values.expected_terms import LINEAR, TREES
 from shap_asv.values.marginal import MARGINAL
 from shap_asv.values.moments import LINEAR_IN_MEANS
@@ -14,6 +15,7 @@ VALUE_METHODS: tuple[ValueMethod, ...] = (
     LINEAR_IN_MEANS,
     TABLE,
     AGREEMENT,
+    CUT_TABLE,
     MARGINAL,
     MONTE_CARLO,
 )

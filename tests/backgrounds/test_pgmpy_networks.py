@@ -11,9 +11,10 @@ from pgmpy.factors.discrete import TabularCPD
 from pgmpy.inference import VariableElimination
 from pgmpy.models import DiscreteBayesianNetwork, LinearGaussianBayesianNetwork
 
+from benchmarks.graphs import to_pgmpy
 from shap_asv.backgrounds.discrete.background import DiscreteBackground
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
-from shap_asv.backgrounds.pgmpy_networks import is_network, load_network, read_network, to_pgmpy
+from shap_asv.backgrounds.pgmpy_networks import is_network, load_network, read_network
 from shap_asv.errors import NetworkError
 from tests.backgrounds.problems import as_network, loaded
 from tests.oracles import random_problems

@@ -186,7 +186,7 @@ def test_boxes_of_all_values_and_the_papers_mean_at_its_own_count(monkeypatch):
 def test_values_by_queries_are_ours():
     from pgmpy.inference import VariableElimination
 
-    from shap_asv.backgrounds.pgmpy_networks import to_pgmpy
+    from benchmarks.graphs import to_pgmpy
 
     case = mean_prediction.prepare("asia", "lung", 6, 8, 2)
     engine = VariableElimination(to_pgmpy(case.network))

@@ -51,3 +51,87 @@ def test_the_symmetric_explainer_says_that_it_cannot(structural):
     explainer = AsymmetricExplainer(model, structural, feature_names=["a", "b"], seed=0)
     with pytest.raises(MethodNotApplicableError, match="a background that can condition on any set"):
         explainer.symmetric()(linear_pair().iloc[:1])
+
+
+# --- methods by name ----------------------------------------------------------------------------------------------
+
+
+def test_each_method_is_what_its_explainer_gives():
+    from shap_asv import AsymmetricExplainer, load_network
+
+    network, names = load_network("cancer"), ["Pollution", "Smoker", "Xray", "Dyspnoea"]
+    rows = pd.DataFrame([["low", "True", "positive", "True"], ["high", "False", "negative", "True"]], columns=names)
+
+    def product(X):
+        return (X["Xray"] == "positive") * (X["Dyspnoea"] == "True") + 0.5 * (X["Smoker"] == "True")
+
+    methods = ["SHAP", "marginal SHAP", "causal SHAP", "ASV", "causal ASV", "marginal ASV"]
+    result = compare(product, network, rows, feature_names=names, methods=methods)
+    assert list(result.explanations) == methods
+    for name in methods:
+        values = name.split()[0] if " " in name else "conditional"
+        explainer = AsymmetricExplainer(product, network, feature_names=names, values=values)
+        explainer = explainer.symmetric() if name.endswith("SHAP") else explainer
+        np.testing.assert_allclose(result.explanations[name].values, explainer(rows).values, rtol=0, atol=1e-12)
+    assert len({result.explanations[name].values.tobytes() for name in methods}) >= 5
+    np.testing.assert_array_equal(result.difference, result.asv.values - result.shap.values)
+    assert "causal SHAP" in repr(result)
+    assert "interventions on" in result.backgrounds["causal SHAP"]
+
+
+def test_causal_values_are_named_so():
+    from shap_asv import AsymmetricExplainer, load_network
+
+    names = ["Pollution", "Smoker", "Xray", "Dyspnoea"]
+    explainer = AsymmetricExplainer(
+        lambda X: 1.0 * (X["Xray"] == "positive"), load_network("cancer"), feature_names=names, values="causal"
+    )
+    result = explainer.compare([["low", "True", "positive", "True"]])
+    assert list(result.explanations) == ["causal SHAP", "causal ASV"]
+    assert result.pair == ("causal SHAP", "causal ASV")
+    assert "causal ASV - causal SHAP" in repr(result)
+    np.testing.assert_array_equal(
+        result.shap.values, explainer.symmetric()([["low", "True", "positive", "True"]]).values
+    )
+
+
+def test_a_table_with_a_graph_by_every_method():
+    """What is fitted is fitted once for each meaning; marginal SHAP of trees goes through their paths."""
+    from sklearn.ensemble import RandomForestRegressor
+
+    from shap_asv import AsymmetricExplainer
+
+    table = linear_pair()
+    forest = RandomForestRegressor(5, max_depth=3, random_state=0).fit(table, table["a"] + 2 * table["b"])
+    rows = table.iloc[:3]
+    methods = ["SHAP", "marginal SHAP", "causal SHAP", "ASV"]
+    result = compare(forest, table, rows, EDGES, methods=methods, values="conditional", seed=0, silent=True)
+    assert list(result.explanations) == methods
+    marginal = AsymmetricExplainer(forest, table, values="marginal")
+    assert marginal.plan(3).backend.name == "paths"
+    np.testing.assert_allclose(
+        result.explanations["marginal SHAP"].values, marginal.symmetric()(rows).values, rtol=0, atol=1e-12
+    )
+    # setting b says nothing of a: the causal values of a are larger than when b explains it away
+    assert "structural model" in result.backgrounds["causal SHAP"]
+    over_rows = compare(forest, table, rows, EDGES, methods=["causal SHAP", "SHAP"], values="marginal", seed=0)
+    assert "structural model" in over_rows.backgrounds["causal SHAP"]
+    np.testing.assert_array_equal(over_rows.explanations["SHAP"].values, result.explanations["marginal SHAP"].values)
+
+
+@pytest.mark.parametrize(
+    ("methods", "words"),
+    [
+        (["SHAP", "causal shap"], "unknown method 'causal shap'; the methods are 'SHAP', 'ASV'"),
+        (["ASV", "ASV"], "method 'ASV' is named twice"),
+        ([], "names no method"),
+        (3, "must be a list of names"),
+        ([None], "unknown method None"),
+    ],
+)
+def test_methods_that_are_not_there(methods, words):
+    from shap_asv.errors import UnknownMethodError
+
+    background = GaussianModel([0.0, 0.0], [[1.0, 0.8], [0.8, 1.0]], ["a", "b"])
+    with pytest.raises(UnknownMethodError, match=words):
+        compare(model, background, pd.DataFrame({"a": [1.0], "b": [0.0]}), EDGES, methods=methods)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from shap_asv import AsymmetricExplainer, CausalOrder, GaussianModel, StructuralModel, load_network
+from shap_asv import AsymmetricExplainer, CausalOrder, GaussianModel, StructuralModel
 from shap_asv.backgrounds.choice.mixture import MixtureModel
 from shap_asv.backgrounds.donors.conditional_table import ConditionalTable
 from shap_asv.backgrounds.gaussian.copula import CopulaModel
@@ -208,8 +208,37 @@ def test_arrays_and_positions():
     row = data[:2]
     explanation = explainer(row)
     np.testing.assert_allclose(explanation.base_values + explanation.values.sum(axis=1), 3.0 * row[:, 2], atol=1e-9)
-    with pytest.raises(TableError, match="DataFrame"):
-        AsymmetricExplainer(lambda X: X[:, 2], data, CHAIN, feature_names=list("abc"), values="conditional")
+
+
+@pytest.mark.parametrize("graph", [CHAIN, [(0, 1), (1, 2)], CausalOrder.from_levels([["a"], ["b", "c"]]), None])
+def test_arrays_with_names(graph):
+    """Names in the graph and in the explanation; the model takes arrays, also on SHAP's side and after a file."""
+    data = table(120).to_numpy()
+    fitted = LinearRegression().fit(data, data[:, 2] ** 2)
+    names = list("abc")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # "X has feature names, but LinearRegression was fitted without"
+        explainer = AsymmetricExplainer(
+            fitted, data, graph, values="conditional", feature_names=names, seed=0, silent=True, n_draws=16
+        )
+        explanation = explainer(data[:2], silent=True)
+        explainer.compare(data[:2], silent=True)
+    assert explanation.feature_names == names
+    np.testing.assert_allclose(explanation.base_values + explanation.values.sum(axis=1), fitted.predict(data[:2]))
+    stream = io.BytesIO()
+    explainer.save(stream)
+    stream.seek(0)
+    again = AsymmetricExplainer.load(stream)
+    np.testing.assert_array_equal(again(data[:2], silent=True).values, explanation.values)
+    by_name = explainer(pd.DataFrame(data[:2], columns=names)[["c", "a", "b"]], silent=True)
+    np.testing.assert_array_equal(by_name.values, explanation.values)
+
+
+def test_an_array_needs_as_many_names_as_columns():
+    with pytest.raises(TableError, match=r"3 columns need as many names, not 2: 'a', 'b'"):
+        AsymmetricExplainer(
+            lambda X: X[:, 2], table(30).to_numpy(), CHAIN, feature_names=["a", "b"], values="conditional"
+        )
 
 
 def test_a_table_with_a_graph_is_told_which_values_it_gets():
@@ -227,19 +256,26 @@ def test_a_table_with_a_graph_is_told_which_values_it_gets():
         AsymmetricExplainer.load(stream)
 
 
-@pytest.mark.parametrize("word", ["interventional", "observational", None, 3])
+@pytest.mark.parametrize("word", ["observational", None, 3])
 def test_unknown_words(word):
-    with pytest.raises(UnknownMethodError, match=r"values='conditional'.*values='marginal'"):
+    with pytest.raises(UnknownMethodError, match=r"values='conditional'.*values='causal'.*values='marginal'"):
         AsymmetricExplainer(model, table(30), CHAIN, values=word)
+
+
+def test_interventional_means_two_things():
+    with pytest.raises(UnknownMethodError, match=r"in shap .* values='marginal' here.*do\(X_S\).*values='causal'"):
+        AsymmetricExplainer(model, table(30), CHAIN, values="interventional")
 
 
 def test_words_that_contradict_the_background():
     import shap
 
-    with pytest.raises(UnknownMethodError, match="values='marginal' needs background rows"):
-        AsymmetricExplainer(lambda X: X["Smoker"] == "True", load_network("cancer"), values="marginal")
-    with pytest.raises(UnknownMethodError, match="the table itself"):
-        AsymmetricExplainer(model, shap.maskers.Independent(table(30)), values="conditional")
+    structural = StructuralModel([("a", "b")], {"a": lambda causes, u: u, "b": lambda causes, u: causes["a"] + u})
+    with pytest.raises(MethodNotApplicableError, match="values='marginal' needs background rows"):
+        AsymmetricExplainer(lambda X: X["a"], structural, feature_names=["a", "b"], values="marginal")
+    for values in ("conditional", "causal"):
+        with pytest.raises(UnknownMethodError, match=f"values='{values}' needs the table itself"):
+            AsymmetricExplainer(model, shap.maskers.Independent(table(30)), values=values)
     with pytest.raises(UnknownFeatureError, match="'d' is not a column"):
         AsymmetricExplainer(model, table(30), feature_names=["a", "d"], values="conditional")
 

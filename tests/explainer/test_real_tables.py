@@ -144,14 +144,17 @@ def watch(monkeypatch, model):
     seen = set()
     for method in ("predict", "predict_proba"):
         if hasattr(model, method):
-
-            def watched(X, *more, asked=getattr(model, method), **words):
-                if isinstance(X, pd.DataFrame):
-                    seen.add(tuple(X.dtypes))
-                return asked(X, *more, **words)
-
-            monkeypatch.setattr(model, method, watched, raising=False)
+            monkeypatch.setattr(model, method, watched(getattr(model, method), seen), raising=False)
     return seen
+
+
+def watched(asked, seen):
+    def answer(X, *more, **words):
+        if isinstance(X, pd.DataFrame):
+            seen.add(tuple(X.dtypes))
+        return asked(X, *more, **words)
+
+    return answer
 
 
 KINDS = ("xgboost", "lightgbm", "forest", "pipeline")
@@ -217,5 +220,5 @@ def test_margins_of_boosted_classifiers_and_an_unseen_label():
     explainer = AsymmetricExplainer(model, network, model_output="raw")
     assert explainer._known_execution().problem.predictor.kind == "tree"
     assert_adds_up(explainer(X.iloc[ROWS]), own_prediction(model, "xgboost", X.iloc[ROWS], margin=True))
-    with pytest.raises(UnknownStateError, match="'occupation'.*'Astronaut'"):
+    with pytest.raises(UnknownStateError, match=r"'occupation'.*'Astronaut'"):
         explainer(X.iloc[[3]].astype({"occupation": object}).assign(occupation="Astronaut"))

@@ -150,7 +150,7 @@ def test_several_graphs_are_their_weighted_mean(network, X, explain, kind):
     assert isinstance(explainer.causal_order, GraphMixture)
 
 
-@pytest.mark.parametrize("algorithm", ["ideals x trees", "ideals x terms", "ideals x table"])
+@pytest.mark.parametrize("algorithm", ["ideals x closures", "ideals x trees", "ideals x terms", "ideals x table"])
 def test_every_exact_backend_gives_the_mean(network, algorithm):
     """Two graphs that both let causes of the network come first, so that evidence may be clamped; and one that does
     not."""
@@ -230,7 +230,7 @@ def test_positions_of_columns():
     np.testing.assert_allclose(around.values[at], middle, atol=1e-12)
 
 
-def test_trees_without_a_network():
+def test_trees_over_background_rows_and_over_none():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
     model = RandomForestRegressor(4, max_depth=3, random_state=0).fit(X, X[:, 0] * X[:, 1])
@@ -242,7 +242,7 @@ def test_trees_without_a_network():
     each = [explainer(graph)(X[:3], silent=True).values for graph in graphs]
     np.testing.assert_allclose(explainer(graphs)(X[:3], silent=True).values, np.mean(each, axis=0), atol=1e-12)
     alone = AsymmetricExplainer(model, causal_graph=graphs, seed=0)
-    assert alone.plan(2).backend.samples_orders  # cover counts: one order at a time
+    assert alone.plan(2).backend.name == "paths"
     with pytest.raises(errors.MethodNotApplicableError, match="values of single coalitions"):
         AsymmetricExplainer(model, causal_graph=graphs[0]).sensitivity(X[:2])
 
@@ -484,3 +484,25 @@ def test_background_that_conditions_on_ancestral_sets_only():
         explainer.sensitivity(table[:2])
     result = explainer.sensitivity(table[:2], [[("a", "b"), ("b", "c")]], silent=True)
     np.testing.assert_allclose(result.values[0], result.reference, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("ground", ["cover counts", "background rows"])
+def test_trees_without_a_network(ground):
+    """The paths of trees, under a mixture: the weighted mean of the values of each graph."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(300, 5))
+    model = RandomForestRegressor(6, max_depth=5, random_state=0).fit(
+        rows, rows[:, 0] * rows[:, 1] + rows[:, 2:].sum(1)
+    )
+    background, meant = (rows[:40], "marginal") if ground == "background rows" else (None, "auto")
+    graphs = [[(0, 1), (1, 2), (0, 3), (3, 2), (0, 4)], [(2, 1), (1, 0), (3, 4)], [(4, 0), (3, 0), (3, 1), (0, 2)]]
+
+    def over_trees(graph):
+        return AsymmetricExplainer(model, background, graph, algorithm="paths", values=meant)
+
+    weights = [3.0, 1.0, 2.0]
+    each = [over_trees(graph)(rows[:7], silent=True).values for graph in graphs]
+    assert np.abs(each[0] - each[1]).max() > 0.01
+    found = over_trees(list(zip(graphs, weights, strict=True)))(rows[:7], silent=True)
+    np.testing.assert_allclose(found.values, np.average(each, axis=0, weights=weights), atol=1e-12, rtol=0)
+    np.testing.assert_allclose(found.base_values + found.values.sum(axis=1), model.predict(rows[:7]), atol=1e-10)

@@ -31,6 +31,9 @@ QUESTION = "tests/reliability/test_properties.py::test_every_further_question"
 EXACT = "tests/explainer/test_exact.py"
 COVER = "tests/explainer/test_sampling.py"
 TREES = "tests/backends/test_trees_exact.py"
+DO = "tests/explainer/test_causal_values.py"
+NUMBERS = "tests/explainer/test_causal_numbers.py"
+EFFECTS = "tests/explainer/test_effects.py"
 
 
 @dataclass(frozen=True)
@@ -324,6 +327,90 @@ MUTANTS = (
         ("tests/reliability/test_extremes.py::test_rare_rows_and_common_rows_together",),
     ),
     Mutant(
+        "interventions: what is set keeps its own factor",
+        "backgrounds/discrete/inference/circuit.py",
+        "        left_out = cut[w][layout.met]",
+        "        left_out = np.zeros_like(cut[w][layout.met])",
+        (DO,),
+    ),
+    Mutant(
+        "interventions: rows that differ in what is cut are taken for one",
+        "backgrounds/discrete/inference/circuit.py",
+        "        marks = _number_cuts(plan, cut)",
+        "        marks = None",
+        (DO,),
+    ),
+    Mutant(
+        "interventions: nodes above what is set count as idle",
+        "backgrounds/discrete/inference/engine.py",
+        "            reached = active[v] & (evidence[v] < 0)",
+        "            reached = active[v] & (evidence[v] < -1)",
+        (DO,),
+    ),
+    Mutant(
+        "interventions: requisite evidence ends at the parents",
+        "backgrounds/discrete/inference/requisite.py",
+        "            upward = reached[v] & ~self._observed[v]",
+        "            upward = reached[v] & ~self._observed[v] if v in asked else reached[v] & self._observed[v]",
+        (f"{DO}::test_definition",),
+    ),
+    Mutant(
+        "interventions: a joint keeps the tables of what is set",
+        "backgrounds/discrete/joint.py",
+        "    kept = [v for v in range(network.n_nodes) if v not in cut]",
+        "    kept = list(range(network.n_nodes))",
+        (DO,),
+    ),
+    Mutant(
+        "interventions: a feature that is shown reaches its effects",
+        "backgrounds/discrete/interventions.py",
+        "            names=(*network.names[:node], hidden, *network.names[node + 1 :], name),",
+        "            names=(*network.names, hidden),",
+        (EFFECTS,),
+    ),
+    Mutant(
+        "levels: a confounded level is drawn given its own members",
+        "backgrounds/gaussian/interventions.py",
+        "            held = [] if number in self.confounded else [v for v in level if members[v]]",
+        "            held = [v for v in level if members[v]]",
+        (NUMBERS,),
+    ),
+    Mutant(
+        "levels: draws of a confounded level know its own members",
+        "backgrounds/level_by_level.py",
+        "            given = earlier if number in self.confounded else [*earlier, *columns]",
+        "            given = [*earlier, *columns]",
+        (NUMBERS,),
+    ),
+    Mutant(
+        "linear Gaussian networks: edges into what is set are not cut",
+        "backgrounds/gaussian/interventions.py",
+        "        slopes[at[known]], intercepts[at[known]], deviations[at[known]] = 0.0, 0.0, 0.0",
+        "        intercepts[at[known]], deviations[at[known]] = 0.0, 0.0",
+        (NUMBERS,),
+    ),
+    Mutant(
+        "meaning: causal values count as conditional whatever the order",
+        "explainer/meaning.py",
+        "        if is_ancestral(problem):",
+        "        if problem.background.graph is not None:",
+        (DO,),
+    ),
+    Mutant(
+        "sensitivity: other graphs get the conditional shortcut of causal values",
+        "explainer/sensitivities.py",
+        "    problem = replace(execution.problem.for_any_coalition(), order=mixture",
+        "    problem = replace(execution.problem, order=mixture",
+        (DO,),
+    ),
+    Mutant(
+        "effects: shown features are counted with the wrong sign of the weights",
+        "explainer/effects.py",
+        "    keys = entries.row * np.int64(p + 1) + np.where(inside, player + 1, 0)",
+        "    keys = entries.row * np.int64(p + 1) + np.where(inside, 0, 0)",
+        (EFFECTS,),
+    ),
+    Mutant(
         "requisite evidence: common effects are not looked through",
         "backgrounds/discrete/inference/requisite.py",
         "upward = (from_below[v] & hidden[v]) | (from_above[v] & observed[v])",
@@ -371,8 +458,8 @@ MUTANTS = (
     Mutant(
         "symmetric: the causal graph kept",
         "explainer/questions.py",
-        "causal_graph=edgeless_order(self._known_execution().problem.names))",
-        "causal_graph=self.causal_graph)",
+        'arguments["causal_graph"] = edgeless_order(problem.names, levels_of(self.causal_graph))',
+        'arguments["causal_graph"] = self.causal_graph',
         (f"{EXACT}::test_symmetric_is_ordinary_shapley",),
     ),
 )

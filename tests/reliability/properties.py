@@ -20,7 +20,7 @@ from shap_asv import AsymmetricExplainer, CausalOrder
 from shap_asv.backends.forest.prepared import PreparedForest
 from shap_asv.backgrounds.discrete.inference.engine import Inference
 from shap_asv.errors import CausalGraphWarning, ImpossibleEvidenceError
-from tests.oracles import brute_force
+from tests.oracles import brute_force, interventions
 from tests.reliability.building import (
     Fitted,
     Graph,
@@ -334,6 +334,47 @@ def relaxed_value(world: World, row: np.ndarray, members: frozenset) -> np.ndarr
     return (chance[..., None] * table).reshape(-1, table.shape[-1]).sum(axis=0) / chance.sum()
 
 
+def other_values(world: World, explainer: Any, explanation: Any) -> None:
+    """``values="causal"`` and ``"marginal"``, over the orders of the case and over all, rows that cannot occur too."""
+    word, net = world.case.also, world.net
+    value = {"causal": interventions.causal_value, "marginal": interventions.marginal_value}[word]
+    every = brute_force.topological_orders(len(net.features), [])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CausalGraphWarning)
+        other = world.explainer(values=word)
+        asked = [(other(world.X, silent=True), world.graph.orders, world.graph.weights)]
+        asked.append((other.symmetric()(world.X, silent=True), every, None))
+    arrays = ([len(labels) for labels in net.labels], net.parents, net.tables)
+    for found, orders, weights in asked:
+        values = aligned(world, found, found.values)
+        for r, row in enumerate(world.codes):
+            expected = from_values(
+                orders,
+                weights,
+                lambda s, row=row: np.ravel(value(arrays, net.feature_nodes, world.fitted.table, row, s)),
+            )
+            np.testing.assert_allclose(values[r], expected, rtol=0, atol=world.atol)
+        check_efficiency(world, found)
+
+
+def effects(world: World, explainer: Any, explanation: Any) -> None:
+    """Direct effects from their definition; with the indirect ones they are the causal values."""
+    net = world.net
+    if world.graph.weights is not None:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CausalGraphWarning)
+        causal = world.explainer(values="causal")
+        direct, indirect = causal.effects(world.X, silent=True)
+        whole = causal(world.X, silent=True)
+    parts = [aligned(world, found, found.values) for found in (direct, indirect, whole)]
+    np.testing.assert_allclose(parts[0] + parts[1], parts[2], rtol=0, atol=1e-12 * world.scale)
+    arrays = ([len(labels) for labels in net.labels], net.parents, net.tables)
+    for r, row in enumerate(world.codes):
+        expected = interventions.direct_effects(arrays, net.feature_nodes, world.fitted.table, row, world.graph.orders)
+        np.testing.assert_allclose(parts[0][r], expected, rtol=0, atol=world.atol)
+
+
 FURTHER = {
     "nothing": nothing,
     "every backend": every_backend,
@@ -346,6 +387,9 @@ FURTHER = {
     "monte carlo": monte_carlo,
     "saved": saved,
     "relaxed": relaxed,
+    "causal": other_values,
+    "marginal": other_values,
+    "effects": effects,
 }
 
 

@@ -48,5 +48,5 @@ def test_few_draws_do_not_cover_rare_states(coverage):
     """What the documentation warns of: if this gets better, the warning can go."""
     share, names = coverage
     by_feature = dict(zip(names, share(n_draws=200, n_seeds=60), strict=True))
-    assert by_feature["asia"] < 0.88
+    assert by_feature["asia"] < 0.9
     assert by_feature["smoke"] > 0.92

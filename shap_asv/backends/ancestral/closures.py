@@ -97,7 +97,7 @@ def estimate_entries(
     rng = np.random.default_rng(0)
     sets, member = closed_sets(background, order, products)
     parents = feature_parents(background)
-    prefixes = _random_prefixes(order, rng)
+    prefixes = random_prefixes(order, rng)
     entries, ideals, sizes = [0.0], [1.0], [0]  # a model without terms is a constant
     for term in rng.integers(products.n_terms, size=min(24, products.n_terms)):
         members = np.flatnonzero(sets[member[term]])
@@ -118,7 +118,7 @@ def estimate_entries(
     return float(np.mean(entries)), float(np.mean(ideals)), float(np.mean(sizes))
 
 
-def _random_prefixes(
+def random_prefixes(
     order: CausalOrder | GraphMixture, rng: np.random.Generator, n_orders: int = 12, n_prefixes: int = 1200
 ) -> np.ndarray:
     """Prefixes of some (not uniform) topological orders: bool (k, n), at most ``n_prefixes`` of them.

@@ -161,7 +161,7 @@ def explain_closure(walk, tables, patterns, factors, coefficients, found, base):
     phi = np.empty((n_patterns, a))
     for term in range(n_terms):
         factor = factors[term]
-        _fill(walk, tables, factor, values)
+        fill_tables(walk, tables, factor, values)
         for output in range(k):
             base[output] += values[walk.starts[0]] * coefficients[term, output]
         packed = _number_looks(tables, factor, looks)
@@ -213,7 +213,7 @@ def _number_looks(tables, factor, looks):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _fill(walk, tables, factor, values):  # type: ignore[no-untyped-def]
+def fill_tables(walk, tables, factor, values):  # type: ignore[no-untyped-def]
     """V_T of one term for all ideals T, at the states that its factors leave alive."""
     cards, offsets, starts, strides = tables.cards, tables.offsets, walk.starts, walk.strides
     a = len(cards)

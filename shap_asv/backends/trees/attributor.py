@@ -22,6 +22,7 @@ from shap_asv.errors import BudgetExceededError, ModelError, OrdersError, RowsEr
 from shap_asv.models.ensembles import FloatEnsemble
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.players import Players
+from shap_asv.orders.uncertain import GraphMixture
 from shap_asv.strata import group_of_draws
 
 #: Features of a path up to which phi is tabulated: where a closed form is at hand, and where none is.
@@ -160,7 +161,7 @@ def table_bits(n_leaves: np.ndarray, closed: bool) -> int:
 
 def prepare_trees(
     ensemble: FloatEnsemble,
-    order: CausalOrder | None = None,
+    order: CausalOrder | GraphMixture | None = None,
     background: np.ndarray | None = None,
     *,
     orders: np.ndarray | None = None,
@@ -175,7 +176,7 @@ def prepare_trees(
     ----------
     ensemble : FloatEnsemble
         Its columns are the features, in the order of the causal order's.
-    order : CausalOrder, optional
+    order : CausalOrder or GraphMixture, optional
         None, without ``orders`` either, means no edges.
     background : float array (m, n), optional
         Background rows; None uses the cover counts of the trees.
@@ -260,7 +261,7 @@ def check_covers(ensemble: FloatEnsemble) -> None:
 
 def make_orderings(
     n: int,
-    order: CausalOrder | None,
+    order: CausalOrder | GraphMixture | None,
     orders: np.ndarray | None,
     order_weights: np.ndarray | None,
     sampled: bool,
@@ -272,6 +273,7 @@ def make_orderings(
         if order is None:
             order = CausalOrder(tuple(range(n)), ((),) * n)
         if players is not None:
+            assert isinstance(order, CausalOrder)
             return (order_by_groups(order, players, ideal_limit),), None
         if order.n_features != n:
             raise OrdersError(f"the causal order has {order.n_features} features, the model has {n} columns")

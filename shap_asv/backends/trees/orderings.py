@@ -5,7 +5,7 @@ Four kinds, from the cheapest to the most general:
 - *levels* (no edges = one level): earlier levels are in, later ones out, Shapley's weights inside. Closed form.
 - *forest*: independent clocks, so that the features of D and their ancestors arrive one by one, the next being v with
   probability proportional to its subtree size; a walk over the ideals of these few features.
-- *lattice*: the weights of all ideals of the order, projected on D (any DAG whose ideals can be listed).
+- *lattice*: the weights of all ideals of the order, projected on D (any DAG whose ideals can be listed, or several).
 - *orders*: given or sampled orders, each with a share: patterns are counted.
 """
 
@@ -16,15 +16,17 @@ import numpy as np
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.lattice import build_lattice
 from shap_asv.orders.players import Players
-from shap_asv.orders.weights import check_order_weights, check_orders
+from shap_asv.orders.uncertain import GraphMixture
+from shap_asv.orders.weights import check_order_weights, check_orders, weigh_ideals
 
 LEVELS, FOREST, LATTICE, ORDERS = range(4)
 NAMES = ("levels", "forest", "lattice", "orders")
 
 # kind; level (n,); parent, size (n,) and topological (n,) of a forest; member (n, ideals), and the edges of the lattice
-# by feature: edge_start (n + 1,), edge_source, edge_weight; rank (orders, n) = positions, share (orders,).
+# by feature: edge_start (n + 1,), edge_source, edge_weight; rank (orders, n) = positions, share (orders,);
+# closed: is a union of coalitions that are passed always one that is passed? So it is for the ideals of one order.
 Ordering = namedtuple(
-    "Ordering", "kind level parent size topological member edge_start edge_source edge_weight rank share"
+    "Ordering", "kind level parent size topological member edge_start edge_source edge_weight rank share closed"
 )
 
 
@@ -51,14 +53,16 @@ def level_numbers(order: CausalOrder) -> np.ndarray | None:
     return levels
 
 
-def kind_of(order: CausalOrder) -> int:
-    """LEVELS, FOREST or LATTICE: the cheapest kind that the order is."""
+def kind_of(order: CausalOrder | GraphMixture) -> int:
+    """LEVELS, FOREST or LATTICE: the cheapest kind that the order is; of several graphs, always the last."""
+    if isinstance(order, GraphMixture):
+        return LATTICE
     if level_numbers(order) is not None:
         return LEVELS
     return FOREST if order.is_forest else LATTICE
 
 
-def _ordering(kind: int, n: int, **arrays: np.ndarray) -> Ordering:
+def _ordering(kind: int, n: int, closed: bool = True, **arrays: np.ndarray) -> Ordering:
     empty = {
         "level": np.zeros(n, dtype=np.int64),
         "parent": np.full(n, -1, dtype=np.int64),
@@ -71,10 +75,12 @@ def _ordering(kind: int, n: int, **arrays: np.ndarray) -> Ordering:
         "rank": np.zeros((0, n), dtype=np.int32),
         "share": np.zeros(0),
     }
-    return Ordering(kind, **{**empty, **arrays})
+    return Ordering(kind, **{**empty, **arrays}, closed=closed)
 
 
-def order_by_precedence(order: CausalOrder, ideal_limit: int | None = None, kind: int | None = None) -> Ordering:
+def order_by_precedence(
+    order: CausalOrder | GraphMixture, ideal_limit: int | None = None, kind: int | None = None
+) -> Ordering:
     """The kernels' form of a causal order; ``kind`` asks for one that is not the cheapest.
 
     Raises
@@ -83,6 +89,8 @@ def order_by_precedence(order: CausalOrder, ideal_limit: int | None = None, kind
         A lattice is needed and has more than ``ideal_limit`` ideals.
     """
     n = order.n_features
+    if isinstance(order, GraphMixture):
+        return _order_by_mixture(order, ideal_limit)
     kind = kind_of(order) if kind is None else kind
     if kind == LEVELS:
         levels = level_numbers(order)
@@ -136,10 +144,26 @@ def order_by_groups(order: CausalOrder, players: Players, ideal_limit: int | Non
     return _ordering(
         LATTICE,
         n,
+        closed=False,  # members in the middle of two groups are not passed together
         member=np.ascontiguousarray(np.concatenate(sets).T).astype(np.uint8),
         edge_start=np.searchsorted(np.concatenate(feature)[by_feature], np.arange(n + 1)).astype(np.int64),
         edge_source=np.concatenate(source)[by_feature].astype(np.int32),
         edge_weight=np.concatenate(weight)[by_feature],
+    )
+
+
+def _order_by_mixture(mixture: GraphMixture, ideal_limit: int | None) -> Ordering:
+    """The ideals of all graphs together, and the steps between them with their mean weights."""
+    weights = weigh_ideals(mixture, ideal_limit)
+    source, feature, weight = weights.steps()  # by feature
+    return _ordering(
+        LATTICE,
+        mixture.n_features,
+        closed=False,
+        member=np.ascontiguousarray(weights.coalitions.T).astype(np.uint8),
+        edge_start=np.searchsorted(feature, np.arange(mixture.n_features + 1)).astype(np.int64),
+        edge_source=source.astype(np.int32),
+        edge_weight=weight,
     )
 
 
@@ -149,4 +173,4 @@ def order_by_list(orders: np.ndarray, weights: np.ndarray | None = None) -> Orde
     share = check_order_weights(weights, len(orders))
     rank = np.empty(orders.shape, dtype=np.int32)
     np.put_along_axis(rank, orders, np.arange(orders.shape[1], dtype=np.int32)[None], axis=1)
-    return _ordering(ORDERS, orders.shape[1], rank=rank, share=share)
+    return _ordering(ORDERS, orders.shape[1], closed=False, rank=rank, share=share)

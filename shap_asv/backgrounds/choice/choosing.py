@@ -22,7 +22,7 @@ from shap_asv.backgrounds.donors.conditional_table import ConditionalTable
 from shap_asv.backgrounds.donors.leaf_weights import least_on_simplex
 from shap_asv.backgrounds.gaussian.copula import CopulaModel
 from shap_asv.backgrounds.gaussian.model import GaussianModel
-from shap_asv.backgrounds.tables.codec import TableCodec
+from shap_asv.backgrounds.tables.codec import NamedArray, TableCodec
 from shap_asv.errors import ArgumentError
 
 Fit = Callable[[Any, int], Any]
@@ -194,4 +194,6 @@ def _asked(coalitions: np.ndarray, weights: np.ndarray, rng: np.random.Generator
 
 
 def _rows(data: Any, places: np.ndarray) -> Any:
+    if isinstance(data, NamedArray):
+        return data[places]
     return data.iloc[places] if hasattr(data, "iloc") else np.asarray(data)[places]

@@ -12,6 +12,7 @@ import networkx as nx
 import numpy as np
 
 from shap_asv.backgrounds.contract import Conditions
+from shap_asv.backgrounds.level_by_level import by_levels
 from shap_asv.backgrounds.tables.evidence import checked_evidence, checked_uniforms
 from shap_asv.errors import ArgumentError
 
@@ -117,3 +118,11 @@ class MixtureModel:
             if chosen.any():
                 result[:, chosen] = component.draws(evidence, uniforms[chosen, 1 : 1 + component.n_uniforms])
         return result
+
+    def intervened_by_levels(self, levels: Sequence[Sequence[int]], confounded: Sequence[int]) -> "MixtureModel":
+        """Each component under ``do(X_S = e_S)`` by levels, with the same shares."""
+        return MixtureModel([by_levels(part, levels, confounded) for part in self.components], list(self.shares))
+
+    def showing(self, feature: int) -> "MixtureModel":
+        """Components under interventions where evidence about ``feature`` is shown to the model alone."""
+        return MixtureModel([part.showing(feature) for part in self.components], list(self.shares))

@@ -9,21 +9,25 @@ to codes (``border``), the elimination plan of the network (``elimination``), ev
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import networkx as nx
 import numpy as np
 
 from shap_asv.backgrounds.contract import Conditions, StateValues
+from shap_asv.backgrounds.discrete import questions
 from shap_asv.backgrounds.discrete.border import Border, LabelBorder
 from shap_asv.backgrounds.discrete.impossible import minimal_contradiction, relax_evidence, relaxed_expectations
 from shap_asv.backgrounds.discrete.inference.engine import KERNELS, Inference
+from shap_asv.backgrounds.discrete.inference.requisite import RequisiteEvidence
 from shap_asv.backgrounds.discrete.joint import feature_factors, feature_joint, joint_given, largest_product, rough
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
-from shap_asv.backgrounds.discrete.questions import checked_evidence, checked_terms
 from shap_asv.backgrounds.discrete.validation import checked_network
 from shap_asv.backgrounds.state_order import ranks
 from shap_asv.errors import ImpossibleEvidenceError, ShapAsvError, UnknownFeatureError, UnknownMethodError
+
+if TYPE_CHECKING:
+    from shap_asv.backgrounds.discrete.interventions import DiscreteInterventions
 
 JOINT_LIMIT = 1 << 25
 
@@ -91,7 +95,7 @@ class DiscreteBackground:
             raise UnknownFeatureError("no features are left; name at least one node of the network")
         self.nodes: np.ndarray = np.array([position[name] for name in self.features], dtype=np.intp)
         self.latent: tuple[str, ...] = tuple(name for name in self.network.names if name not in set(self.features))
-        self._border = LabelBorder(self.features, self.states, self.latent) if border is None else border(self.features)
+        self.border = LabelBorder(self.features, self.states, self.latent) if border is None else border(self.features)
 
     # --- what there is ----------------------------------------------------------------------------------------
 
@@ -101,7 +105,6 @@ class DiscreteBackground:
 
     @property
     def n_nodes(self) -> int:
-        """Nodes of the network, latent ones included."""
         return self.network.n_nodes
 
     @cached_property
@@ -115,7 +118,6 @@ class DiscreteBackground:
 
     @property
     def size(self) -> int:
-        """Number of joint states of the features, exactly."""
         return math.prod(self.cardinalities)
 
     @cached_property
@@ -144,7 +146,7 @@ class DiscreteBackground:
         return (np.int16 if max(self.cardinalities) < 1 << 15 else np.int32)(-1)
 
     def describe(self) -> str:
-        return self._border.describe(self.network.names, self.latent)
+        return self.border.describe(self.network.names, self.latent)
 
     def read(self, table: Any) -> np.ndarray:
         """State codes int32 (r, n) of rows of labels: a DataFrame (columns by name, any order), a Series, or an array
@@ -152,14 +154,14 @@ class DiscreteBackground:
 
         A column too many, too few or without a value is a RowsError, a value that is not a state an UnknownStateError.
         """
-        return self._border.read(table)
+        return self.border.read(table)
 
     def check(self, rows: np.ndarray) -> None:
         """Raise if a row (r, n) has probability 0, naming the row and a minimal set of contradictory values.
 
         Where a whole row is possible, so is every coalition of it. Nothing is raised with ``impossible="relax"``.
         """
-        rows = self._checked_evidence(rows)
+        rows = self.checked_evidence(rows)
         if self.impossible == "relax":
             return
         failing = np.flatnonzero(np.isneginf(self._log_probability(rows)))
@@ -169,20 +171,20 @@ class DiscreteBackground:
 
     def inputs(self, rows: np.ndarray) -> Any:
         """Codes, as a model of states is read together with its states; or the values that states stand for."""
-        return self._border.inputs(rows)
+        return self.border.inputs(rows)
 
     def labels(self, rows: np.ndarray) -> np.ndarray:
         """Labels of codes (..., n), as an object array of the same shape; or the values that states stand for."""
-        return self._border.labels(rows)
+        return self.border.labels(rows)
 
     @property
     def values(self) -> StateValues | None:
         """The values that states stand for; None where they are labels."""
-        return self._border.values
+        return self.border.values
 
     def as_given(self, table: Any) -> tuple[Any, np.ndarray, np.ndarray | None] | None:
         """Rows of a table before they became states; None where they are labels of states."""
-        return self._border.as_given(table)
+        return self.border.as_given(table)
 
     def positions(self, rows: np.ndarray) -> np.ndarray:
         """Where each code (..., n) stands among the states of its feature, low to high, as floats."""
@@ -209,7 +211,7 @@ class DiscreteBackground:
 
     def log_probability(self, evidence: np.ndarray) -> np.ndarray:
         """``log P(X_S = e_S)`` for evidence (E, n), -1 = free -> float64 (E,); ``-inf`` where it is impossible."""
-        return self._log_probability(self._checked_evidence(evidence))
+        return self._log_probability(self.checked_evidence(evidence))
 
     def expectations(self, evidence: np.ndarray, vectors: Sequence[np.ndarray], terms: np.ndarray) -> np.ndarray:
         """``E[prod over v of g_tv(X_v) | X_S = e_S]`` for every evidence row and term, exactly.
@@ -228,9 +230,9 @@ class DiscreteBackground:
         float64 array (E, T)
             Dense. Temporaries stay bounded whatever E and T are.
         """
-        evidence = self._checked_evidence(evidence)
-        by_node, node_terms = self._checked_terms(vectors, terms)
-        result, rows = self._inference.expectations(self._on_nodes(evidence), by_node, node_terms)
+        evidence = self.checked_evidence(evidence)
+        by_node, node_terms = self.checked_terms(vectors, terms)
+        result, rows = self._inference.expectations(self.on_nodes(evidence), by_node, node_terms)
         if len(rows):
             self._refuse_impossible(evidence, rows)
             result[rows] = self._relaxed_expectations(evidence[rows], vectors, terms)
@@ -249,11 +251,11 @@ class DiscreteBackground:
         terms : int array (Q, n)
             The term of each evidence row.
         """
-        evidence = self._checked_evidence(evidence)
-        by_node, node_terms = self._checked_terms(vectors, terms)
+        evidence = self.checked_evidence(evidence)
+        by_node, node_terms = self.checked_terms(vectors, terms)
         if len(node_terms) != len(evidence):
             raise ShapAsvError(f"{len(evidence)} evidence rows cannot be paired with {len(node_terms)} terms")
-        result, rows = self._inference.paired_expectations(self._on_nodes(evidence), by_node, node_terms)
+        result, rows = self._inference.paired_expectations(self.on_nodes(evidence), by_node, node_terms)
         if len(rows):
             self._refuse_impossible(evidence, rows)
             for row in rows:
@@ -274,14 +276,10 @@ class DiscreteBackground:
             As for :meth:`expectations`.
         coefficients : float array (T, k)
         """
-        evidence = self._checked_evidence(evidence)
-        by_node, node_terms = self._checked_terms(vectors, terms)
-        coefficients = np.asarray(coefficients, dtype=np.float64)
-        if coefficients.ndim != 2 or len(coefficients) != len(node_terms):
-            raise ShapAsvError(
-                f"coefficients of shape {coefficients.shape} do not fit {len(node_terms)} terms; (T, outputs) is needed"
-            )
-        result, rows = self._inference.expected_sums(self._on_nodes(evidence), by_node, node_terms, coefficients)
+        evidence = self.checked_evidence(evidence)
+        by_node, node_terms = self.checked_terms(vectors, terms)
+        coefficients = questions.checked_coefficients(coefficients, len(node_terms))
+        result, rows = self._inference.expected_sums(self.on_nodes(evidence), by_node, node_terms, coefficients)
         if len(rows):
             self._refuse_impossible(evidence, rows)
             result[rows] = self._relaxed_expectations(evidence[rows], vectors, terms) @ coefficients
@@ -297,19 +295,15 @@ class DiscreteBackground:
         uniforms : float array (D, n_uniforms) in [0, 1)
             One number per draw and node of the network, used by every evidence row alike.
         """
-        evidence = self._checked_evidence(evidence)
-        uniforms = np.asarray(uniforms, dtype=np.float64)
-        if uniforms.ndim != 2 or uniforms.shape[1] != self.n_nodes:
-            raise ShapAsvError(
-                f"uniforms of shape {uniforms.shape} do not fit; one column per node is needed: (D, {self.n_nodes})"
-            )
+        evidence = self.checked_evidence(evidence)
+        uniforms = questions.checked_uniforms(uniforms, self.n_nodes)
         result = np.empty((len(evidence), len(uniforms), self.n_features), dtype=np.int32)
         conditions = self.possible_evidence(evidence)
         ancestral = self.is_ancestral(conditions >= 0)
         for kind in (True, False):
             rows = np.flatnonzero(ancestral == kind)
             if len(rows):
-                for where, draws in self._inference.draw(self._on_nodes(conditions[rows]), kind, uniforms, self.nodes):
+                for where, draws in self._inference.draw(self.on_nodes(conditions[rows]), kind, uniforms, self.nodes):
                     result[rows[where]] = draws
         # the model sees the row's own values, whether they could be conditioned on or not
         for row, v in np.argwhere(evidence != conditions):
@@ -340,6 +334,20 @@ class DiscreteBackground:
             block = joint_given(factors, dict(zip(nodes, codes, strict=False)), nodes[n_fixed:])
             yield np.broadcast_to(block, shape).reshape(-1)
 
+    def requisite(self, coalitions: np.ndarray) -> RequisiteEvidence:
+        """Which evidence an answer can depend on, for coalitions (m, n)."""
+        return RequisiteEvidence(self.network, self.nodes.tolist(), coalitions)
+
+    def intervened(self) -> "DiscreteInterventions":
+        """The features under ``do(X_S = e_S)`` instead of ``X_S = e_S``."""
+        from shap_asv.backgrounds.discrete.interventions import DiscreteInterventions  # builds on this module
+
+        return DiscreteInterventions(self)
+
+    def cut_loose(self) -> "DiscreteBackground":
+        """The features, independent of one another."""
+        return self.intervened().cut_loose()
+
     # --- impossible evidence ----------------------------------------------------------------------------------
 
     def _contradiction(self, evidence: np.ndarray, what: str, count: int) -> str:
@@ -365,7 +373,7 @@ class DiscreteBackground:
 
     def possible_evidence(self, evidence: np.ndarray) -> np.ndarray:
         """What can be conditioned on: evidence (E, n) with impossible rows relaxed, or an error naming the first."""
-        evidence = self._checked_evidence(evidence)
+        evidence = self.checked_evidence(evidence)
         rows = np.flatnonzero(np.isneginf(self._log_probability(evidence)))
         if not len(rows):
             return evidence
@@ -376,28 +384,17 @@ class DiscreteBackground:
 
     # --- the machinery ----------------------------------------------------------------------------------------
 
-    def _checked_evidence(self, evidence: np.ndarray) -> np.ndarray:
-        return checked_evidence(evidence, self.features, self.cardinalities)
+    def checked_evidence(self, evidence: np.ndarray) -> np.ndarray:
+        return questions.checked_evidence(evidence, self.features, self.cardinalities)
 
-    def _checked_terms(
+    def checked_terms(
         self, vectors: Sequence[np.ndarray], terms: np.ndarray
     ) -> tuple[list[np.ndarray | None], np.ndarray]:
-        """Vectors per node (None where no term looks) and terms (T, nodes)."""
-        tables, used = checked_terms(vectors, terms, self.features, self.cardinalities)
-        by_node: list[np.ndarray | None] = [None] * self.n_nodes
-        node_terms = np.zeros((len(used), self.n_nodes), dtype=np.int64)
-        for node, table, column in zip(self.nodes, tables, used.T, strict=True):
-            by_node[node] = table
-            node_terms[:, node] = column
-        return by_node, node_terms
+        checked = questions.checked_terms(vectors, terms, self.features, self.cardinalities)
+        return questions.terms_on_nodes(*checked, self.nodes, self.n_nodes)
 
-    def _on_nodes(self, evidence: np.ndarray) -> np.ndarray:
-        """Evidence (E, n) per node: (nodes, E), -1 on latent nodes."""
-        codes = np.full((self.n_nodes, len(evidence)), -1, dtype=self.free.dtype)
-        if len(evidence):
-            for v in np.flatnonzero(evidence.max(axis=0) >= 0):
-                codes[self.nodes[v]] = evidence[:, v]
-        return codes
+    def on_nodes(self, evidence: np.ndarray) -> np.ndarray:
+        return questions.evidence_on_nodes(evidence, self.nodes, self.n_nodes, self.free)
 
     def _log_probability(self, evidence: np.ndarray) -> np.ndarray:
-        return self._inference.log_probability(self._on_nodes(evidence))
+        return self._inference.log_probability(self.on_nodes(evidence))

@@ -6,11 +6,11 @@ guessed between two candidates.
 """
 
 from collections.abc import Hashable, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
+from shap_asv.backgrounds.tables.columns import places_by_name
 from shap_asv.errors import RowsError, UnknownStateError
 
 #: Rows up to which cells are looked up one by one; pandas is for more.
@@ -45,9 +45,13 @@ def decode_codes(codes: np.ndarray, states: Sequence[Sequence[Hashable]]) -> np.
 def _columns(rows: Any, features: Sequence[str], latent: Sequence[str]) -> list[Any]:
     """One column per feature, in feature order."""
     if hasattr(rows, "columns") and hasattr(rows, "iloc"):
-        return _frame_columns(rows, features, latent)
+        places = places_by_name(rows.columns, features, latent)
+        if len(rows) > FEW_ROWS:
+            return [rows.iloc[:, k] for k in places]
+        cells = rows.to_numpy(dtype=object)
+        return [cells[:, k] for k in places]
     if hasattr(rows, "index") and hasattr(rows, "iloc") and set(map(str, rows.index)) >= set(features):
-        return _frame_columns(rows.to_frame().T, features, latent)
+        return _columns(rows.to_frame().T, features, latent)
     array = rows if isinstance(rows, np.ndarray) else _object_array(rows)
     if array.ndim == 1:
         array = array[None, :]
@@ -72,31 +76,6 @@ def _object_array(rows: Any) -> np.ndarray:
     flat = np.empty(len(listed), dtype=object)
     flat[:] = listed
     return flat
-
-
-def _frame_columns(frame: Any, features: Sequence[str], latent: Sequence[str]) -> list[Any]:
-    position: dict[str, int] = {}
-    for i, column in enumerate(frame.columns):
-        if str(column) in position:
-            raise RowsError(f"column {column!r} occurs more than once; every feature needs exactly one column")
-        position[str(column)] = i
-    missing = [name for name in features if name not in position]
-    known = set(features)
-    surplus = [name for name in position if name not in known]
-    if missing:
-        close = get_close_matches(missing[0], surplus, n=1)
-        hint = f" (is the column {close[0]!r} meant?)" if close else ""
-        raise RowsError(f"column(s) missing: {', '.join(missing)}{hint}; the features are {', '.join(features)}")
-    if surplus:
-        unobserved = [name for name in surplus if name in set(latent)]
-        hint = f" ({', '.join(unobserved)}: in the network, but no feature)" if unobserved else ""
-        raise RowsError(
-            f"surplus column(s): {', '.join(surplus)}{hint}; the features are {', '.join(features)}. Drop them"
-        )
-    if len(frame) <= FEW_ROWS:
-        cells = frame.to_numpy(dtype=object)
-        return [cells[:, position[name]] for name in features]
-    return [frame.iloc[:, position[name]] for name in features]
 
 
 def _encode_column(column: Any, feature: str, states: Sequence[Hashable]) -> np.ndarray:

@@ -34,11 +34,17 @@ def feature_joint(network: DiscreteNetwork, feature_nodes: Sequence[int], limit:
     return joint
 
 
-def feature_factors(network: DiscreteNetwork, feature_nodes: Sequence[int], limit: int) -> list[Factor]:
-    """Tables whose product is ``P(x_F)``: latent nodes are eliminated one by one, smallest product first."""
+def feature_factors(
+    network: DiscreteNetwork, feature_nodes: Sequence[int], limit: int, cut: frozenset[int] = frozenset()
+) -> list[Factor]:
+    """Tables whose product is ``P(x_F)``: latent nodes are eliminated one by one, smallest product first.
+
+    Without the CPTs of the nodes that are ``cut`` it is ``P(x_F without cut | do(x_cut))``.
+    """
     cards = network.cardinalities
-    factors: list[Factor] = [((v, *network.parents[v]), network.tables[v]) for v in range(network.n_nodes)]
-    for v, scope in _latent_scopes(network, feature_nodes):
+    kept = [v for v in range(network.n_nodes) if v not in cut]
+    factors: list[Factor] = [((v, *network.parents[v]), network.tables[v]) for v in kept]
+    for v, scope in _latent_scopes(network, feature_nodes, cut):
         _check_size([cards[u] for u in scope], limit)
         axes = (v, *sorted(scope - {v}))
         product = np.ones(tuple(cards[u] for u in axes))
@@ -58,10 +64,30 @@ def largest_product(network: DiscreteNetwork, feature_nodes: tuple[int, ...]) ->
     return max((math.prod(cards[u] for u in scope) for _, scope in scopes), default=0)
 
 
-def _latent_scopes(network: DiscreteNetwork, feature_nodes: Sequence[int]) -> Iterator[tuple[int, frozenset[int]]]:
+def intervened_joint(
+    network: DiscreteNetwork, feature_nodes: Sequence[int], cut: frozenset[int], limit: int
+) -> np.ndarray:
+    """``P(x_F without cut | do(x_cut))``, one axis per feature; length 1 where nothing depends on it.
+
+    O(features * result). Sums to 1 over the axes of the features that are not cut, whatever the others are set to.
+    """
+    factors = feature_factors(network, feature_nodes, limit, cut)
+    return np.asarray(joint_given(factors, {}, feature_nodes)).reshape(
+        _shape_of(factors, network.cardinalities, feature_nodes)
+    )
+
+
+def _shape_of(factors: Sequence[Factor], cards: Sequence[int], feature_nodes: Sequence[int]) -> tuple[int, ...]:
+    met = {v for variables, _ in factors for v in variables}
+    return tuple(cards[v] if v in met else 1 for v in feature_nodes)
+
+
+def _latent_scopes(
+    network: DiscreteNetwork, feature_nodes: Sequence[int], cut: frozenset[int] = frozenset()
+) -> Iterator[tuple[int, frozenset[int]]]:
     """Latent nodes in the order of their elimination, smallest product first, and the variables of that product."""
     cards = network.cardinalities
-    scopes = [frozenset((v, *network.parents[v])) for v in range(network.n_nodes)]
+    scopes = [frozenset((v, *network.parents[v])) for v in range(network.n_nodes) if v not in cut]
     latent = set(range(network.n_nodes)) - set(feature_nodes)
     while latent:
         joined = {v: frozenset().union(*(scope for scope in scopes if v in scope)) for v in latent}

@@ -56,3 +56,44 @@ def checked_terms(
         if looks:
             used_terms[:, v] = np.where(constant[used], np.argmax(constant), used)
     return looked_at, used_terms
+
+
+def terms_on_nodes(
+    tables: Sequence[np.ndarray | None], used: np.ndarray, nodes: np.ndarray, n_nodes: int
+) -> tuple[list[np.ndarray | None], np.ndarray]:
+    """Vectors per node (None where no term looks) and terms (T, nodes), of those per feature."""
+    by_node: list[np.ndarray | None] = [None] * n_nodes
+    node_terms = np.zeros((len(used), n_nodes), dtype=np.int64)
+    for node, table, column in zip(nodes, tables, used.T, strict=True):
+        by_node[node] = table
+        node_terms[:, node] = column
+    return by_node, node_terms
+
+
+def evidence_on_nodes(evidence: np.ndarray, nodes: np.ndarray, n_nodes: int, free: np.signedinteger) -> np.ndarray:
+    """Evidence (E, n) per node: (nodes, E), free on latent nodes."""
+    codes = np.full((n_nodes, len(evidence)), free)
+    if len(evidence):
+        for v in np.flatnonzero(evidence.max(axis=0) >= 0):
+            codes[nodes[v]] = evidence[:, v]
+    return codes
+
+
+def checked_coefficients(coefficients: np.ndarray, n_terms: int) -> np.ndarray:
+    """Coefficients float64 (T, outputs) of so many terms."""
+    coefficients = np.asarray(coefficients, dtype=np.float64)
+    if coefficients.ndim != 2 or len(coefficients) != n_terms:
+        raise ShapAsvError(
+            f"coefficients of shape {coefficients.shape} do not fit {n_terms} terms; (T, outputs) is needed"
+        )
+    return coefficients
+
+
+def checked_uniforms(uniforms: np.ndarray, n_nodes: int) -> np.ndarray:
+    """Uniform numbers float64 (D, nodes)."""
+    uniforms = np.asarray(uniforms, dtype=np.float64)
+    if uniforms.ndim != 2 or uniforms.shape[1] != n_nodes:
+        raise ShapAsvError(
+            f"uniforms of shape {uniforms.shape} do not fit; one column per node is needed: (D, {n_nodes})"
+        )
+    return uniforms

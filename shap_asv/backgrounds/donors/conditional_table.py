@@ -30,6 +30,8 @@ from shap_asv.backgrounds.tables.evidence import checked_evidence, checked_unifo
 from shap_asv.errors import ArgumentError, TableError
 
 FEW_VALUES = 5
+#: Evidence rows whose weights of all donors are held together.
+PAIRS_AT_A_TIME = 512
 ATOM = 0.1
 N_EVENTS = 16  # quantiles per number that the weights are judged by
 KEPT_COALITIONS = 512
@@ -131,15 +133,30 @@ class ConditionalTable(TableBorder):
         """
         evidence = checked_evidence(evidence, self.n_features)
         levels = checked_uniforms(uniforms, self.n_uniforms)[:, 0]
-        result = np.empty((len(evidence), len(levels), self.n_features))
+        return self._drawn(evidence, np.broadcast_to(levels, (len(evidence), len(levels))))
+
+    def paired_draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+        """One draw for each evidence row, by its own uniform number: (Q, n) and (Q, 1) -> rows (Q, n)."""
+        evidence = checked_evidence(evidence, self.n_features)
+        levels = checked_uniforms(uniforms, self.n_uniforms)
+        rows = np.empty_like(evidence)
+        for first in range(0, len(rows), PAIRS_AT_A_TIME):
+            block = slice(first, first + PAIRS_AT_A_TIME)
+            rows[block] = self._drawn(evidence[block], levels[block])[:, 0]
+        return rows
+
+    def _drawn(self, evidence: np.ndarray, levels: np.ndarray) -> np.ndarray:
+        """Evidence (E, n) and numbers (E, D) that pick donors for it -> rows (E, D, n)."""
+        result = np.empty((*levels.shape, self.n_features))
         for members, chosen in patterns(evidence):
             lending = self._lending(members)
             weights = lending.weights.weights(self._design(evidence[chosen], members))
             bounds = np.cumsum(weights[:, lending.order], axis=1)
-            picked = np.empty((len(chosen), len(levels)), dtype=np.intp)
+            picked = np.empty((len(chosen), levels.shape[1]), dtype=np.intp)
             for e, edges in enumerate(bounds):
                 # the last edge may miss one by rounding, and a donor without weight is never picked
-                picked[e] = lending.order[np.searchsorted(edges, levels * edges[-1], side="right")]
+                places = np.searchsorted(edges, levels[chosen[e]] * edges[-1], side="right")
+                picked[e] = lending.order[places]
             for e, lent in self._lent(evidence, members, chosen, lending, picked):
                 result[e] = lent
         return result

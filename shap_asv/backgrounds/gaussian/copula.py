@@ -9,11 +9,16 @@ Between two values of the table the score is linear; beyond its range it is held
 leave the range of the table. A conditional mean has no closed form here, and none is offered.
 """
 
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from shap_asv.backgrounds.gaussian.interventions import GaussianInterventions
 from shap_asv.backgrounds.gaussian.model import GaussianBorder, GaussianModel, read_numbers, shrunk
+from shap_asv.backgrounds.intervening import Intervening
 from shap_asv.backgrounds.tables.quantiles import quantile_between
 
 
@@ -49,20 +54,35 @@ class CopulaModel(GaussianBorder):
         self._ordered, self._knots = self._ordered[:, kept], [self._knots[i] for i in kept]
         self._gaussian = self._gaussian.only([self._gaussian.features[i] for i in kept], "relax")
 
+    def intervened_by_levels(self, levels: Sequence[Sequence[int]], confounded: Sequence[int]) -> "CopulaInterventions":
+        """The features under ``do(X_S = e_S)``, level by level, causes first."""
+        return CopulaInterventions(self, self._gaussian.intervened_by_levels(levels, confounded))
+
+    def cut_loose(self) -> "CopulaModel":
+        """The features with their own distributions, independent of one another."""
+        model = copy(self)
+        model._gaussian = self._gaussian.cut_loose()
+        return model
+
     @property
     def correlation(self) -> np.ndarray:
         """Correlations of the normal scores, (n, n)."""
         return self._gaussian.covariance
 
     def describe(self) -> str:
-        return f"Gaussian copula, {self.n_features} features, {len(self._ordered)} rows"
+        loose = ", cut loose from one another" if self._gaussian.loose else ""
+        return f"Gaussian copula, {self.n_features} features, {len(self._ordered)} rows{loose}"
 
     def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """Rows (E, D, n) from ``X | e_S``; uniforms (D, n). O(E D n log r) and one factorisation per coalition."""
+        return self.drawn_through(self._gaussian, evidence, uniforms)
+
+    def drawn_through(self, scores: Any, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+        """Rows (E, D, n) whose normal scores are draws of the background ``scores``."""
         from scipy.special import ndtr
 
-        evidence = self._evidence(evidence)
-        drawn = self._gaussian.draws(self._scores(evidence), uniforms)
+        evidence = self.numbers(evidence)
+        drawn = scores.draws(self._scores(evidence), uniforms)
         result = np.empty_like(drawn)
         for k, column in enumerate(evidence.T):
             free = np.isnan(column)
@@ -81,6 +101,21 @@ class CopulaModel(GaussianBorder):
         """Quantiles of the table, linear between neighbouring values; whole numbers are rounded."""
         values = quantile_between(self._ordered[:, feature], levels)
         return np.rint(values) if self.codec.kinds[feature].whole else values
+
+
+@dataclass(frozen=True, eq=False)
+class CopulaInterventions(Intervening):
+    """A Gaussian copula under interventions: what setting does to the normal scores, it does to the features."""
+
+    scores: GaussianInterventions
+
+    def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+        """Rows (E, D, n) from ``X | do(X_S = e_S)``; uniforms (D, n)."""
+        return np.asarray(self.natural.drawn_through(self.scores, evidence, uniforms))
+
+    def showing(self, feature: int) -> "CopulaInterventions":
+        """The same where evidence about ``feature`` is shown to the model and reaches no other feature."""
+        return CopulaInterventions(self.natural, self.scores.showing(feature))
 
 
 def normal_scores(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

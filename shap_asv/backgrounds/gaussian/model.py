@@ -9,12 +9,13 @@ Latent nodes need no treatment: dropping the rows and columns of a covariance *i
 """
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shap_asv.backgrounds.gaussian.algebra import SLACK, Conditioned, checked_moments, condition
-from shap_asv.backgrounds.gaussian.networks import is_linear_gaussian, read_linear_gaussian
+from shap_asv.backgrounds.gaussian.networks import LinearGaussianNetwork, is_linear_gaussian, read_linear_gaussian
 from shap_asv.backgrounds.tables.border import TableBorder
 from shap_asv.backgrounds.tables.codec import TableCodec
 from shap_asv.backgrounds.tables.evidence import checked_evidence, checked_uniforms, patterns, rowwise_product
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from shap_asv.backgrounds.gaussian.copula import CopulaModel
+    from shap_asv.backgrounds.gaussian.interventions import GaussianInterventions
 
 
 class GaussianBorder(TableBorder):
@@ -34,7 +36,8 @@ class GaussianBorder(TableBorder):
         super().check(rows)
         self._refuse_missing(rows)
 
-    def _evidence(self, evidence: np.ndarray) -> np.ndarray:
+    def numbers(self, evidence: np.ndarray) -> np.ndarray:
+        """Evidence (E, n) of finite numbers, NaN where free."""
         evidence = checked_evidence(evidence, self.n_features)
         self._refuse_missing(evidence)
         return evidence
@@ -72,6 +75,9 @@ class GaussianModel(GaussianBorder):
     [[[2.0, 2.0], [2.0, 3.697]]]
     """
 
+    #: Whether the features were cut loose from one another.
+    loose: bool = False
+
     def __init__(
         self,
         mean: Any,
@@ -93,6 +99,7 @@ class GaussianModel(GaussianBorder):
         self._correlation = self.covariance / np.outer(self._scale, self._scale)
         self._conditioned: dict[bytes, Conditioned] = {}
         self._graph: nx.DiGraph | None = None
+        self.network: LinearGaussianNetwork | None = None
         self.impossible = impossible
 
     # --- ways to make one -----------------------------------------------------------------------------------
@@ -137,6 +144,7 @@ class GaussianModel(GaussianBorder):
             features = [name for name in plain.names if name not in plain.latent]
         mean, covariance = plain.moments()
         model = cls(mean, covariance, plain.names, features, impossible)
+        model.network = plain
         import networkx as nx
 
         model._graph = nx.DiGraph()
@@ -175,7 +183,7 @@ class GaussianModel(GaussianBorder):
 
     def describe(self) -> str:
         hidden = f", {len(self.latent)} latent" if self.latent else ""
-        return f"Gaussian, {self.n_features} features{hidden}"
+        return f"Gaussian, {self.n_features} features{hidden}{', cut loose from one another' if self.loose else ''}"
 
     def check(self, rows: np.ndarray) -> None:
         """Raise where a row is not a row of finite numbers, or contradicts a singular covariance."""
@@ -184,11 +192,34 @@ class GaussianModel(GaussianBorder):
             everything = self._condition(np.ones(self.n_features, dtype=bool))
             self._refuse(np.asarray(rows, dtype=float), np.arange(len(rows)), everything)
 
+    # --- interventions --------------------------------------------------------------------------------------
+
+    def intervened(self) -> "GaussianInterventions | None":
+        """The features under ``do(X_S = e_S)``, where a network says what that does; else None."""
+        from shap_asv.backgrounds.gaussian.interventions import GaussianInterventions, NetworkRule
+
+        return None if self.network is None else GaussianInterventions(self, NetworkRule(self.network, self.features))
+
+    def intervened_by_levels(
+        self, levels: Sequence[Sequence[int]], confounded: Sequence[int]
+    ) -> "GaussianInterventions":
+        """The features under ``do(X_S = e_S)``, level by level, causes first."""
+        from shap_asv.backgrounds.gaussian.interventions import by_levels
+
+        return by_levels(self, levels, confounded)
+
+    def cut_loose(self) -> "GaussianModel":
+        """The features with their own means and variances, independent of one another."""
+        model = copy(self)
+        model.covariance, model._correlation = np.diag(np.diag(self.covariance)), np.eye(self.n_features)
+        model._conditioned, model.network, model.loose = {}, None, True
+        return model
+
     # --- conditioning ---------------------------------------------------------------------------------------
 
     def means(self, evidence: np.ndarray) -> np.ndarray:
         """``E[X | e_S]`` float (E, n); the entries of S are the evidence. O(n^3) per coalition, O(n^2) per row."""
-        evidence = self._evidence(evidence)
+        evidence = self.numbers(evidence)
         result = evidence.copy()
         for rows, given in self._groups(evidence):
             result[np.ix_(rows, given.rest)] = self._rest_means(evidence[rows], given)
@@ -214,7 +245,7 @@ class GaussianModel(GaussianBorder):
         """
         from scipy.special import ndtri
 
-        evidence = self._evidence(evidence)
+        evidence = self.numbers(evidence)
         uniforms = checked_uniforms(uniforms, self.n_uniforms)
         tiny = np.finfo(float).tiny
         normals = ndtri(np.clip(uniforms, tiny, 1 - 2**-53))

@@ -8,9 +8,9 @@ gives the moments of what was cut open.
 from dataclasses import dataclass
 from typing import Any
 
-import networkx as nx
 import numpy as np
 
+from shap_asv.backgrounds.pgmpy_networks import nodes_in_order
 from shap_asv.errors import NetworkError
 
 
@@ -70,13 +70,7 @@ def read_linear_gaussian(network: Any) -> LinearGaussianNetwork:
     """
     if not is_linear_gaussian(network):
         raise NetworkError(f"a LinearGaussianBayesianNetwork is needed, not {type(network).__name__}")
-    if not len(network):
-        raise NetworkError("the network has no nodes; give it at least one")
-    place = {node: k for k, node in enumerate(network.nodes())}
-    try:
-        nodes = list(nx.lexicographical_topological_sort(network, key=place.__getitem__))
-    except nx.NetworkXUnfeasible:
-        raise NetworkError("the network has a cycle; it must be a directed acyclic graph") from None
+    nodes = nodes_in_order(network)
     index = {node: v for v, node in enumerate(nodes)}
     intercepts, deviations = np.zeros(len(nodes)), np.zeros(len(nodes))
     slopes = np.zeros((len(nodes), len(nodes)))

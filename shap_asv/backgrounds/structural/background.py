@@ -1,7 +1,7 @@
 """A structural model as a background distribution: evidence in, draws out."""
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import networkx as nx
 import numpy as np
@@ -14,6 +14,9 @@ from shap_asv.backgrounds.tables.border import TableBorder
 from shap_asv.backgrounds.tables.codec import TableCodec
 from shap_asv.backgrounds.tables.evidence import checked_evidence, checked_uniforms
 from shap_asv.errors import NotAncestralError
+
+if TYPE_CHECKING:
+    from shap_asv.backgrounds.structural.interventions import StructuralInterventions
 
 
 class StructuralBackground(TableBorder):
@@ -83,6 +86,12 @@ class StructuralBackground(TableBorder):
     def intervene(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """``X | do(X_S = e_S)`` for any set S: edges into S are cut, S is clamped, the rest follows its mechanisms."""
         return self._simulated(checked_evidence(evidence, self.n_features), uniforms)
+
+    def intervened(self) -> "StructuralInterventions":
+        """The features under ``do(X_S = e_S)`` instead of ``X_S = e_S``."""
+        from shap_asv.backgrounds.structural.interventions import StructuralInterventions
+
+        return StructuralInterventions(self)
 
     def check_ancestral(self, coalitions: np.ndarray) -> None:
         """Raise for the first of the coalitions (q, n) on which conditioning is not clamping."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from shap_asv.backgrounds.structural.design import Design
 from shap_asv.backgrounds.structural.forests import Trees
-from shap_asv.backgrounds.structural.mechanism import Mechanism, Support
+from shap_asv.backgrounds.structural.mechanism import Mechanism, Named, Support
 from shap_asv.backgrounds.structural.scores import log_score
 from shap_asv.backgrounds.structural.splines import SmoothBasis, SmoothFunction
 from shap_asv.backgrounds.tables.evidence import rowwise_product
@@ -35,7 +35,7 @@ def codes_of(bounds: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Frequencies:
+class Frequencies(Named):
     """The same probabilities everywhere."""
 
     shares: np.ndarray
@@ -49,12 +49,9 @@ class Frequencies:
         bounds = np.cumsum(self.shares)[:-1]
         return np.searchsorted(bounds, uniforms[:, :, 0], side="right").astype(float)
 
-    def describe(self) -> str:
-        return self.name
-
 
 @dataclass(frozen=True, eq=False)
-class Logistic:
+class Logistic(Named):
     """Softmax of one score function per code; ``columns`` are the codes that were met."""
 
     scores: Callable[[np.ndarray], np.ndarray]
@@ -77,9 +74,6 @@ class Logistic:
         bounds = np.cumsum(self.probabilities(parents), axis=1)[:, None, :-1]
         return codes_of(bounds, uniforms[:, :, 0])
 
-    def describe(self) -> str:
-        return self.name
-
 
 @dataclass(frozen=True, eq=False)
 class StraightScores:
@@ -100,7 +94,7 @@ class SmoothScores:
 
 
 @dataclass(frozen=True, eq=False)
-class LeafShares:
+class LeafShares(Named):
     """A forest of frequencies: ``bounds[offsets[t] + v]`` is the distribution function in node v of tree t."""
 
     trees: Trees
@@ -116,9 +110,6 @@ class LeafShares:
         tree, leaf = self.trees.drawn_leaves(parents, uniforms[:, :, 1])
         bounds = np.cumsum(self.leaf_shares, axis=1)[:, :-1]
         return codes_of(bounds[self.offsets[tree] + leaf], uniforms[:, :, 0])
-
-    def describe(self) -> str:
-        return self.name
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,29 +49,52 @@ class FittedNode:
     pit: np.ndarray
 
 
-def fit_node(
-    values: np.ndarray, parents: np.ndarray, column: Column, causes: Sequence[Column], how: Any, seed: int
-) -> FittedNode:
-    """The mechanism of one node from coded training values (r,) and those of its causes (r, p)."""
+@dataclass(frozen=True, eq=False)
+class NodeTask:
+    """A node to be fitted: its coded training values (r,), those of its causes (r, p), and how to go about it."""
+
+    values: np.ndarray
+    parents: np.ndarray
+    column: Column
+    causes: Sequence[Column]
+    how: Any
+    seed: int
+
+    def only(self, rows: np.ndarray) -> "NodeTask":
+        return replace(self, values=self.values[rows], parents=self.parents[rows])
+
+    def design(self) -> Design:
+        return Design.learn(self.parents, [cause.kind for cause in self.causes])
+
+    def as_category(self, design: Design, codes: np.ndarray, n_codes: int) -> CategoryTask:
+        return CategoryTask(design, self.parents, codes, n_codes, self.seed)
+
+    def as_root(self) -> FittedNode:
+        return _scored_root(self.values, self.column, self.seed)
+
+
+def fit_node(task: NodeTask) -> FittedNode:
+    """The mechanism of one node, and how well it does."""
+    column, how = task.column, task.how
     if callable(how) and not hasattr(how, "fit"):
-        return scored(Given(how, column, tuple(causes)), values, parents, column, seed)
+        return scored(Given(how, column, tuple(task.causes)), task)
     _check_way(how, column)
-    design = Design.learn(parents, [cause.kind for cause in causes])
-    if not design.variables or (column.kind.category and len(np.unique(values)) < 2):
-        return _scored_root(values, column, seed)
-    if len(values) > MOST_ROWS:
-        some = np.sort(np.random.default_rng([seed, 1]).choice(len(values), MOST_ROWS, replace=False))
-        values, parents = values[some], parents[some]
-        design = Design.learn(parents, [cause.kind for cause in causes])
+    design = task.design()
+    if not design.variables or (column.kind.category and len(np.unique(task.values)) < 2):
+        return task.as_root()
+    n_rows = len(task.values)
+    if n_rows > MOST_ROWS:
+        task = task.only(np.sort(np.random.default_rng([task.seed, 1]).choice(n_rows, MOST_ROWS, replace=False)))
+        design = task.design()
     if column.kind.category:
-        return _fit_category(values, parents, column, causes, design, how, seed)
-    known = np.isfinite(values)
+        return _fit_category(task, design)
+    known = np.isfinite(task.values)
     if known.all():
-        return _fit_number(values, parents, column, causes, design, how, seed)
-    gaps = CategoryTask(design, parents, (~known).astype(np.intp), 2, seed).choose()[0]
+        return _fit_number(task, design)
+    gaps = task.as_category(design, (~known).astype(np.intp), 2).choose()[0]
     if not known.any():
-        return _scored_root(values, column, seed)
-    inner = _fit_number(values[known], parents[known], column, causes, design, how, seed)
+        return task.as_root()
+    inner = _fit_number(task.only(known), design)
     return replace(inner, mechanism=WithGaps(gaps, inner.mechanism))
 
 
@@ -109,93 +132,74 @@ def _marginal_crps(values: np.ndarray) -> float:
     return float(crps(draws_at(root, np.empty((len(values), 0))), values).mean())
 
 
-def _fit_number(
-    values: np.ndarray,
-    parents: np.ndarray,
-    column: Column,
-    causes: Sequence[Column],
-    design: Design,
-    how: Any,
-    seed: int,
-) -> FittedNode:
+def _fit_number(task: NodeTask, design: Design) -> FittedNode:
+    values, how = task.values, task.how
     if values.min() == values.max():
-        return _scored_root(values, column, seed)
-    support = Support.learn(values, column.kind.whole)
-    task = NumberTask(design, parents, values, support, seed)
+        return task.as_root()
+    support = Support.learn(values, task.column.kind.whole)
+    choose = NumberTask(design, task.parents, values, support, task.seed).choose
     if hasattr(how, "fit"):
-        mechanism, draws, held = task.choose(fit_user_estimator(how, causes, column.name), tuple(NOISES))
+        mechanism, draws, held = choose(fit_user_estimator(how, task.causes, task.column.name), tuple(NOISES))
     elif how == "auto":
-        mechanism, draws, held = task.choose()
+        mechanism, draws, held = choose()
     else:
-        mechanism, draws, held = task.choose(*NAMED[how])
+        mechanism, draws, held = choose(*NAMED[how])
     measured = crps(draws, held)
     if how == "auto" and support.values is not None and len(support.values) <= FEW_VALUES:
         codes = discrete_codes(values, support)
-        inner, shares, kept = CategoryTask(design, parents, codes, len(support.values), seed).choose()
+        inner, shares, kept = task.as_category(design, codes, len(support.values)).choose()
         bounds = np.cumsum(shares, axis=1)[:, None, :-1]
         places = (scoring_uniforms(1)[None, :, :1] >= bounds).sum(axis=2)
         few, truth = support.values[places], support.values[kept]
         if crps(few, truth).mean() < measured.mean():
             mechanism, draws, held, measured = OneOf(inner, support.values), few, truth, crps(few, truth)
-    pit = pit_of_draws(draws, held, np.random.default_rng(seed))
+    pit = pit_of_draws(draws, held, np.random.default_rng(task.seed))
     marginal = _marginal_crps(values)
     if how == "auto" and measured.mean() > marginal:  # few rows: the causes tell less than they cost
-        return _scored_root(values, column, seed)
+        return task.as_root()
     return FittedNode(mechanism, "CRPS", float(measured.mean()), marginal, pit)
 
 
-def _fit_category(
-    values: np.ndarray,
-    parents: np.ndarray,
-    column: Column,
-    causes: Sequence[Column],
-    design: Design,
-    how: Any,
-    seed: int,
-) -> FittedNode:
-    codes = values.astype(np.intp)
-    n_codes = column.kind.n_codes
-    if hasattr(how, "fit"):
-        mechanism, shares = _fit_classifier(how, codes, parents, column, causes, seed)
+def _fit_category(task: NodeTask, design: Design) -> FittedNode:
+    codes = task.values.astype(np.intp)
+    if hasattr(task.how, "fit"):
+        mechanism, shares = _fit_classifier(task, codes)
         kept = codes
     else:
-        names = None if how == "auto" else (how,)
-        mechanism, shares, kept = CategoryTask(design, parents, codes, n_codes, seed).choose(names)
-    pit = pit_of_probabilities(shares, kept, np.random.default_rng(seed))
-    marginal = _scored_root(values, column, seed).score
-    return FittedNode(mechanism, "log score", float(log_score(shares, kept).mean()), marginal, pit)
+        names = None if task.how == "auto" else (task.how,)
+        mechanism, shares, kept = task.as_category(design, codes, task.column.kind.n_codes).choose(names)
+    pit = pit_of_probabilities(shares, kept, np.random.default_rng(task.seed))
+    score = float(log_score(shares, kept).mean())
+    return FittedNode(mechanism, "log score", score, task.as_root().score, pit)
 
 
-def _fit_classifier(
-    estimator: Any, codes: np.ndarray, parents: np.ndarray, column: Column, causes: Sequence[Column], seed: int
-) -> tuple[EstimatedClasses, np.ndarray]:
-    inputs = RawInputs(tuple(causes))
-    n_codes = column.kind.n_codes
+def _fit_classifier(task: NodeTask, codes: np.ndarray) -> tuple[EstimatedClasses, np.ndarray]:
+    estimator, parents, n_codes = task.how, task.parents, task.column.kind.n_codes
+    inputs = RawInputs(tuple(task.causes))
 
     def fitted(rows: np.ndarray) -> EstimatedClasses:
-        model = fit_checked(estimator, inputs(parents[rows]), codes[rows], column.name)
+        model = fit_checked(estimator, inputs(parents[rows]), codes[rows], task.column.name)
         return EstimatedClasses(
             inputs, model, np.asarray(model.classes_, dtype=np.intp), n_codes, estimator_name(estimator)
         )
 
-    folds = np.random.default_rng(seed).permutation(len(codes)) % min(4, len(codes))
+    folds = np.random.default_rng(task.seed).permutation(len(codes)) % min(4, len(codes))
     shares = np.empty((len(codes), n_codes))
     for fold in np.unique(folds):
         shares[folds == fold] = fitted(folds != fold).probabilities(parents[folds == fold])
     return fitted(np.ones(len(codes), dtype=bool)), shares
 
 
-def scored(mechanism: Mechanism, values: np.ndarray, parents: np.ndarray, column: Column, seed: int) -> FittedNode:
+def scored(mechanism: Mechanism, task: NodeTask) -> FittedNode:
     """The score of a mechanism that was given, on the table."""
-    rng = np.random.default_rng(seed)
-    draws = draws_at(mechanism, parents)
-    root = _scored_root(values, column, seed)
-    if not column.kind.category:
+    values, kind, rng = task.values, task.column.kind, np.random.default_rng(task.seed)
+    draws, root = draws_at(mechanism, task.parents), task.as_root()
+    if not kind.category:
         known = np.isfinite(values)
         measured = float(crps(draws[known], values[known]).mean()) if known.any() else 0.0
         return replace(root, mechanism=mechanism, score=measured, pit=pit_of_draws(draws[known], values[known], rng))
     codes = values.astype(np.intp)
-    counts = np.stack([(draws == code).sum(axis=1) for code in range(column.kind.n_codes)], axis=1) + 0.5
+    counts = np.stack([(draws == code).sum(axis=1) for code in range(kind.n_codes)], axis=1) + 0.5
     shares = counts / counts.sum(axis=1, keepdims=True)
     measured = float(log_score(shares, codes).mean())
     return replace(root, mechanism=mechanism, score=measured, pit=pit_of_probabilities(shares, codes, rng))

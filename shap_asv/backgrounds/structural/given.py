@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from shap_asv.backgrounds.structural.locations import FittedLocation, LocationData, fit_estimator
+from shap_asv.backgrounds.structural.mechanism import Named
 from shap_asv.backgrounds.tables.columns import Column
 from shap_asv.errors import MechanismError, ShapAsvError
 
@@ -88,7 +89,7 @@ class RawInputs:
 
 
 @dataclass(frozen=True, eq=False)
-class EstimatedClasses:
+class EstimatedClasses(Named):
     """The probabilities of a user's classifier, for codes 0 .. n_codes - 1."""
 
     inputs: RawInputs
@@ -108,9 +109,6 @@ class EstimatedClasses:
         # rounding may leave the last possible code's bound a hair below one
         codes = (uniforms[:, :, :1] >= bounds).sum(axis=2)
         return np.minimum(codes, self.columns.max()).astype(float)
-
-    def describe(self) -> str:
-        return self.name
 
 
 def estimator_name(estimator: Any) -> str:

@@ -20,6 +20,15 @@ class Mechanism(Protocol):
     def describe(self) -> str: ...
 
 
+class Named:
+    """A mechanism that is described by its name alone."""
+
+    name: str
+
+    def describe(self) -> str:
+        return self.name
+
+
 @dataclass(frozen=True, eq=False)
 class Empirical:
     """Draws one of the training values, whatever the causes are: what roots do."""

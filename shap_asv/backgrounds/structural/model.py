@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 
 from shap_asv.backgrounds.structural.background import StructuralBackground, described
-from shap_asv.backgrounds.structural.fitting import FittedNode, fit_node
+from shap_asv.backgrounds.structural.fitting import FittedNode, NodeTask, fit_node
 from shap_asv.backgrounds.structural.given import Given, call_mechanism
 from shap_asv.backgrounds.structural.graph import Dag, check_nodes
 from shap_asv.backgrounds.structural.mechanism import Mechanism
@@ -175,7 +175,7 @@ class StructuralModel:
         at = [codec.names.index(name) for name in dag.names]
         seeds = np.random.SeedSequence(seed).generate_state(dag.n_nodes)
         tasks = [
-            (
+            NodeTask(
                 rows[:, at[v]],
                 rows[:, [at[p] for p in dag.parents[v]]],
                 columns[v],
@@ -270,14 +270,14 @@ class StructuralModel:
         return self.codec.inputs(background.draws(free, uniforms)[0])
 
 
-def _fit_all(tasks: Sequence[tuple], n_jobs: int | None, silent: bool) -> list[FittedNode]:
+def _fit_all(tasks: Sequence[NodeTask], n_jobs: int | None, silent: bool) -> list[FittedNode]:
     """All nodes, in parallel; seeds are in the tasks, so the result is the same for any number of jobs."""
     from joblib import Parallel, delayed
     from tqdm.auto import tqdm
 
     # what costs most comes first, so that nobody waits for one last large node
-    order = sorted(range(len(tasks)), key=lambda v: -tasks[v][1].shape[1])
-    done = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_fit_on_one_thread)(*tasks[v]) for v in order)
+    order = sorted(range(len(tasks)), key=lambda v: -tasks[v].parents.shape[1])
+    done = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_fit_on_one_thread)(tasks[v]) for v in order)
     fitted: list[FittedNode | None] = [None] * len(tasks)
     bar = tqdm(done, total=len(tasks), desc="StructuralModel", unit="node", delay=2.0, disable=silent)
     for v, node in zip(order, bar, strict=True):
@@ -285,14 +285,14 @@ def _fit_all(tasks: Sequence[tuple], n_jobs: int | None, silent: bool) -> list[F
     return [node for node in fitted if node is not None]
 
 
-def _fit_on_one_thread(*task: Any) -> FittedNode:
+def _fit_on_one_thread(task: NodeTask) -> FittedNode:
     """The matrices of a node are small: threads of their own gain nothing, and on a busy machine wait for each other
     twenty times as long as the work takes.
     """
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):
-        return fit_node(*task)
+        return fit_node(task)
 
 
 def _columns_of(dag: Dag, codec: TableCodec) -> list[Column]:

@@ -19,7 +19,7 @@ import numpy as np
 from shap_asv.backgrounds.structural import locations, noises
 from shap_asv.backgrounds.structural.design import Design
 from shap_asv.backgrounds.structural.locations import FittedLocation, Location, LocationData
-from shap_asv.backgrounds.structural.mechanism import Mechanism, Support
+from shap_asv.backgrounds.structural.mechanism import Mechanism, Named, Support
 from shap_asv.backgrounds.structural.noises import Noise, NoiseData
 from shap_asv.backgrounds.structural.scores import crps
 from shap_asv.backgrounds.structural.splines import SmoothFit
@@ -34,7 +34,7 @@ FEWEST_FOR_SHAPES = 60
 
 
 @dataclass(frozen=True, eq=False)
-class LocationNoise:
+class LocationNoise(Named):
     """``x = support(mu(parents) + noise)``."""
 
     location: Location
@@ -48,9 +48,6 @@ class LocationNoise:
 
     def draw(self, parents: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         return self.support.hold(self.location(parents)[:, None] + self.noise.draw(parents, uniforms))
-
-    def describe(self) -> str:
-        return self.name
 
 
 LOCATIONS: dict[str, Callable[[LocationData], FittedLocation]] = {

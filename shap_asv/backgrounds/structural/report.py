@@ -61,17 +61,10 @@ class MechanismReport:
         """One row per node."""
         import pandas as pd
 
+        names = ("mechanism", "measure", "score", "marginal", "improvement", "miscalibration", "calibrated")
+        columns = {name: [getattr(node, name) for node in self.nodes] for name in names}
         return pd.DataFrame(
-            {
-                "causes": [", ".join(node.causes) for node in self.nodes],
-                "mechanism": [node.mechanism for node in self.nodes],
-                "measure": [node.measure for node in self.nodes],
-                "score": [node.score for node in self.nodes],
-                "marginal": [node.marginal for node in self.nodes],
-                "improvement": [node.improvement for node in self.nodes],
-                "miscalibration": [node.miscalibration for node in self.nodes],
-                "calibrated": [node.calibrated for node in self.nodes],
-            },
+            {"causes": [", ".join(node.causes) for node in self.nodes], **columns},
             index=pd.Index([node.name for node in self.nodes], name="node"),
         )
 

@@ -21,11 +21,35 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shap_asv.backgrounds.tables.columns import Column, ColumnKind, NumberColumn, learn_column, listed
+from shap_asv.backgrounds.tables.columns import Column, ColumnKind, NumberColumn, learn_column, listed, places_by_name
 from shap_asv.errors import RowsError, TableError, UnknownFeatureError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class NamedArray:
+    """A matrix of numbers (r, n) whose columns somebody has named; models still take a matrix."""
+
+    array: np.ndarray
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if np.ndim(self.array) == 2 and len(self.names) != np.shape(self.array)[1]:
+            raise TableError(
+                f"{np.shape(self.array)[1]} columns need as many names, not {len(self.names)}: {listed(self.names)}"
+            )
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.array, dtype=dtype) if copy else np.asarray(self.array, dtype=dtype)
+
+    def __getitem__(self, places: Any) -> "NamedArray":
+        """Some of the rows."""
+        return NamedArray(self.array[places], self.names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +86,8 @@ class TableCodec:
         """From a DataFrame, or from an array of numbers with ``names`` ("Feature 0", ... by default)."""
         import pandas as pd
 
+        if isinstance(data, NamedArray):
+            data, names = data.array, data.names
         if isinstance(data, pd.DataFrame):
             if names is not None:
                 raise TableError("names= belongs to an array; a DataFrame has its own column names")
@@ -120,20 +146,7 @@ class TableCodec:
         given = [str(key) for key in frame.columns]
         if self._numbered and len(given) == self.n_columns and not set(given) & set(self.names):
             return [frame.iloc[:, k] for k in range(len(given))]  # nobody named the columns that were learned
-        for name in self.names:
-            if given.count(name) > 1:
-                raise RowsError(f"the rows have {given.count(name)} columns called {name!r}; keep one")
-            if name not in given:
-                near = get_close_matches(name, [key for key in given if key not in self.names], n=1)
-                hint = f"; is its column {near[0]!r} meant?" if near else ""
-                raise RowsError(f"the rows have no column {name!r}{hint}; the features are {listed(self.names)}")
-        surplus = [key for key in given if key not in self.names]
-        if surplus:
-            raise RowsError(
-                f"the rows have the column {surplus[0]!r}, which is not a feature; the features are "
-                f"{listed(self.names)}"
-            )
-        return [frame.iloc[:, given.index(name)] for name in self.names]
+        return [frame.iloc[:, k] for k in places_by_name(given, self.names)]
 
     def inputs(self, rows: np.ndarray) -> Any:
         """What a model is called with: a DataFrame of the learned dtypes (r, n), or an array of the learned one."""

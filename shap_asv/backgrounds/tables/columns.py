@@ -4,8 +4,10 @@ See :mod:`shap_asv.backgrounds.tables.codec` for what the codes mean.
 """
 
 import datetime
-from collections.abc import Hashable, Iterable
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -92,6 +94,9 @@ class NumberColumn:
         return codes
 
     def _as_floats(self, values: Any) -> np.ndarray:
+        if getattr(getattr(values, "dtype", None), "kind", "O") in "mM":
+            # pandas would count them in nanoseconds
+            raise RowsError(f"column {self.name!r} holds numbers; the rows have {values.dtype} there")
         try:
             if hasattr(values, "to_numpy"):
                 return values.to_numpy(dtype=float, na_value=np.nan, copy=True)
@@ -282,6 +287,33 @@ def _is_missing(value: object) -> bool:
 def _plain(value: object) -> object:
     """A numpy scalar as the Python value that prints without its type."""
     return value.item() if isinstance(value, np.generic) else value
+
+
+def places_by_name(columns: Iterable[Any], features: Sequence[str], latent: Sequence[str] = ()) -> list[int]:
+    """Where each feature stands among the columns of some rows; a RowsError for one too many, too few, or twice.
+
+    Examples
+    --------
+    >>> places_by_name(["b", "a"], ["a", "b"])
+    [1, 0]
+    """
+    given = [str(column) for column in columns]
+    counts, known = Counter(given), set(features)
+    surplus = [name for name in given if name not in known]
+    for name in features:
+        if counts[name] > 1:
+            raise RowsError(f"the rows have {counts[name]} columns called {name!r}; keep one")
+        if not counts[name]:
+            near = get_close_matches(name, surplus, n=1)
+            hint = f"; is its column {near[0]!r} meant?" if near else ""
+            raise RowsError(f"the rows have no column {name!r}{hint}; the features are {listed(features)}")
+    if surplus:
+        what = "latent, not a feature" if surplus[0] in latent else "not a feature"
+        raise RowsError(
+            f"the rows have the column {surplus[0]!r}, which is {what}; the features are {listed(features)}"
+        )
+    place = {name: k for k, name in enumerate(given)}
+    return [place[name] for name in features]
 
 
 def listed(names: Iterable[object], most: int = 8) -> str:

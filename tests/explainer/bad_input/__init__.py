@@ -4,6 +4,7 @@ from tests.explainer.bad_input.arguments import ARGUMENTS
 from tests.explainer.bad_input.declared import DECLARED
 from tests.explainer.bad_input.encoders import ENCODERS
 from tests.explainer.bad_input.graphs import GRAPHS
+from tests.explainer.bad_input.interventions import INTERVENTIONS
 from tests.explainer.bad_input.models import MODELS
 from tests.explainer.bad_input.networks import NETWORKS
 from tests.explainer.bad_input.rows import ROWS
@@ -11,6 +12,7 @@ from tests.explainer.bad_input.rows import ROWS
 CATALOGUE = {
     "causal graphs and orders": GRAPHS,
     "networks and backgrounds": NETWORKS,
+    "interventions": INTERVENTIONS,
     "models": MODELS,
     "encoders": ENCODERS,
     "rows": ROWS,

@@ -57,24 +57,24 @@ ROWS = {
         RowsError,
         "not a table: .* same length",
     ),
-    "dicts of different keys": Bad(
-        explain(lambda X: [{"asia": "yes"}, {"smoke": "no"}]), RowsError, "missing: tub, lung"
-    ),
-    "column missing": Bad(explain(lambda X: X.drop(columns="smoke")), RowsError, "missing: smoke"),
+    "dicts of different keys": Bad(explain(lambda X: [{"asia": "yes"}, {"smoke": "no"}]), RowsError, "no column 'tub'"),
+    "column missing": Bad(explain(lambda X: X.drop(columns="smoke")), RowsError, "no column 'smoke'"),
     "column misspelt": Bad(
-        explain(lambda X: X.rename(columns={"smoke": "smok"})), RowsError, "missing: smoke .is the column 'smok' meant"
+        explain(lambda X: X.rename(columns={"smoke": "smok"})),
+        RowsError,
+        "no column 'smoke'; is its .* 'smok' meant",
     ),
-    "column too many": Bad(explain(lambda X: X.assign(foo=1)), RowsError, "surplus column.* foo"),
-    "target left in": Bad(explain(lambda X: X.assign(dysp="yes")), RowsError, "dysp: in the network, but no feature"),
+    "column too many": Bad(explain(lambda X: X.assign(foo=1)), RowsError, "the column 'foo', which is not a feature"),
+    "target left in": Bad(explain(lambda X: X.assign(dysp="yes")), RowsError, "'dysp', which is latent"),
     "column twice": Bad(explain(lambda X: pd.concat([X, X[["smoke"]]], axis=1)), RowsError, "'smoke' twice"),
     "index twice": Bad(
         explain(lambda X: pd.Series(["yes"] * 8, index=[*X.columns, "asia"])), RowsError, "'asia' twice"
     ),
-    "Series without names": Bad(explain(lambda X: pd.Series(["yes"] * 7)), RowsError, "missing: asia"),
+    "Series without names": Bad(explain(lambda X: pd.Series(["yes"] * 7)), RowsError, "no column 'asia'"),
     "columns of two levels": Bad(
         explain(lambda X: X.set_axis(pd.MultiIndex.from_product([["a"], X.columns]), axis=1)),
         RowsError,
-        "missing: asia",
+        "no column 'asia'",
     ),
     "unknown state": Bad(
         explain(lambda X: X.assign(smoke="maybe")),
@@ -130,6 +130,6 @@ ROWS = {
     "matrix: column too many": Bad(
         lambda c: AsymmetricExplainer(constant, pd.DataFrame({"a": [0, 1]}))(pd.DataFrame({"a": [0], "b": [0]})),
         RowsError,
-        "has the column 'b', which is not a feature",
+        "have the column 'b', which is not a feature",
     ),
 }

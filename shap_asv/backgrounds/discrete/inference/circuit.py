@@ -16,6 +16,9 @@ A *row* of bucket ``b`` is a pair (evidence at or below ``b``, separator state).
 rows that the root can reach under the evidence exist: where a separator variable is observed, its other states are
 never looked at. An *entry* is one state ``x`` of one row; it knows its weight and its row in each child. Rows and
 entries are flat arrays over the whole batch of evidence.
+
+Under ``do(X_S = e_S)`` the factors of S are left out of the tables: evidence rows that differ in which factors of a
+bucket are left out are kept apart (``marks``), and everything else stays as it is.
 """
 
 from collections.abc import Callable, Sequence
@@ -122,16 +125,25 @@ class _Numbering:
 
 
 def compile_evidence(
-    plan: EliminationPlan, codes: np.ndarray, entry_limit: int, compiled: bool, marks: np.ndarray | None = None
+    plan: EliminationPlan,
+    codes: np.ndarray,
+    entry_limit: int,
+    compiled: bool,
+    marks: np.ndarray | None = None,
+    cut: np.ndarray | None = None,
 ) -> Circuit | None:
     """Circuit of evidence ``codes`` (nodes, E), -1 = free; None when it would have more than ``entry_limit`` entries.
 
     O(E nodes) integer work plus O(entries) arithmetic; entries <= E * plan.n_entries, usually far fewer.
     A single evidence row is never refused. ``compiled`` changes the speed, not a bit of the result.
 
-    ``marks`` (nodes, E), if given, are numbers from 0 that have to agree as well for two rows to be one.
+    ``marks`` (nodes, E), if given, are numbers from 0 that have to agree as well for two rows to be one. ``cut``
+    (nodes, E) bool, if given, says whose CPTs are left out; the plan must keep its factors apart.
     """
     n_evidence = codes.shape[1]
+    if cut is not None:
+        assert marks is None
+        marks = _number_cuts(plan, cut)
     labels, bounds = _labels(plan, codes, marks)
     numbering = _number_compiled(plan, labels, bounds) if compiled else _number(plan, labels, bounds)
     layouts = _lay_out(plan, codes, numbering, entry_limit if n_evidence > 1 else None, compiled)
@@ -141,7 +153,7 @@ def compile_evidence(
     messages: list[np.ndarray] = []
     weigh = _weigh if plan.underflow_safe else _weigh_in_logarithms
     for bucket, layout in zip(plan.buckets, layouts, strict=True):
-        weights, message = weigh(bucket, layout, messages)
+        weights, message = weigh(bucket, layout, messages, cut)
         messages.append(message)
         rows.append(BucketRows(layout.starts, layout.states, weights, layout.child_rows, layout.met))
     log_probability = np.zeros(n_evidence)
@@ -151,6 +163,15 @@ def compile_evidence(
         log_probability += total[numbering.ids[root]]
     root_rows = tuple(numbering.ids[root].astype(np.intp, copy=False) for root in plan.roots)
     return Circuit(plan, tuple(rows), root_rows, log_probability)
+
+
+def _number_cuts(plan: EliminationPlan, cut: np.ndarray) -> np.ndarray:
+    """Which factors of each bucket are left out, as a number (nodes, E), at the bucket's node. O(E nodes)."""
+    marks = np.zeros(cut.shape, dtype=np.int64)
+    for bucket in plan.buckets:
+        if bucket.factors:
+            marks[bucket.node], _ = number_rows([(cut[w].astype(np.int64), 2) for w, _ in bucket.factors], cut.shape[1])
+    return marks
 
 
 def _labels(plan: EliminationPlan, codes: np.ndarray, marks: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
@@ -251,9 +272,11 @@ def _demand_rows(
     return ids, entry_classes[chosen], entry_separators[chosen]
 
 
-def _weigh(bucket: Bucket, layout: _Layout, messages: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+def _weigh(
+    bucket: Bucket, layout: _Layout, messages: list[np.ndarray], cut: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
     """Weights of the entries and messages D of the rows, where no product can underflow."""
-    weights = bucket.table.reshape(-1)[layout.places]
+    weights = bucket.table.reshape(-1)[layout.places] if cut is None else _uncut(bucket, layout, cut)
     for c, child_rows in zip(bucket.children, layout.child_rows, strict=True):
         weights *= messages[c][child_rows]
     message = np.add.reduceat(weights, layout.starts[:-1])
@@ -261,9 +284,27 @@ def _weigh(bucket: Bucket, layout: _Layout, messages: list[np.ndarray]) -> tuple
     return weights, message
 
 
-def _weigh_in_logarithms(bucket: Bucket, layout: _Layout, messages: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+def _uncut(bucket: Bucket, layout: _Layout, cut: np.ndarray) -> np.ndarray:
+    """The product of the factors that are not left out, at each entry."""
+    product = np.ones(len(layout.places))
+    for w, factor in bucket.factors:
+        left_out = cut[w][layout.met]
+        if not left_out.any():
+            product *= factor.reshape(-1)[layout.places]
+        elif not left_out.all():
+            product *= np.where(left_out[layout.entry_rows], 1.0, factor.reshape(-1)[layout.places])
+    return product
+
+
+def _weigh_in_logarithms(
+    bucket: Bucket, layout: _Layout, messages: list[np.ndarray], cut: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
     """The same with logarithms of messages: for long networks and for tiny probabilities."""
-    logs = bucket.log_table.reshape(-1)[layout.places]
+    if cut is None:
+        logs = bucket.log_table.reshape(-1)[layout.places]
+    else:
+        with np.errstate(divide="ignore"):
+            logs = np.log(_uncut(bucket, layout, cut))
     for c, child_rows in zip(bucket.children, layout.child_rows, strict=True):
         logs += messages[c][child_rows]
     largest = np.maximum.reduceat(logs, layout.starts[:-1])

@@ -40,6 +40,8 @@ class Bucket:
         Buckets (positions in the elimination order) whose messages are used up here.
     child_maps : tuple of int arrays (S, card)
         Where each ``(sep, x)`` falls in the separator states of each child.
+    factors : tuple of (int, float64 array (S, card))
+        The CPTs behind ``table``, each with its node, where single ones are to be left out; else empty.
     """
 
     node: int
@@ -48,6 +50,7 @@ class Bucket:
     log_table: np.ndarray
     children: tuple[int, ...]
     child_maps: tuple[np.ndarray, ...]
+    factors: tuple[tuple[int, np.ndarray], ...] = ()
 
     @property
     def n_separator_states(self) -> int:
@@ -96,7 +99,10 @@ class EliminationPlan:
 
 
 def plan_elimination(
-    network: DiscreteNetwork, workload: np.ndarray | None = None, relevant: np.ndarray | None = None
+    network: DiscreteNetwork,
+    workload: np.ndarray | None = None,
+    relevant: np.ndarray | None = None,
+    factors_apart: bool = False,
 ) -> EliminationPlan:
     """Order, buckets and index maps for a network.
 
@@ -108,6 +114,8 @@ def plan_elimination(
     relevant : bool array (nodes,), optional
         Plan for these nodes only; they must contain the parents of each of their members. All others are barren:
         without evidence and terms at or below them, their CPTs sum to 1.
+    factors_apart : bool
+        Keep the CPTs of each bucket beside their product, for interventions.
 
     Raises
     ------
@@ -117,7 +125,7 @@ def plan_elimination(
     if workload is None:
         workload = sample_workload(network, causal=False)
     if relevant is None or relevant.all():
-        return _plan(network, workload)
+        return _plan(network, workload, factors_apart)
     nodes = [int(v) for v in np.flatnonzero(relevant)]
     inside = {v: i for i, v in enumerate(nodes)}
     part = DiscreteNetwork(
@@ -126,15 +134,20 @@ def plan_elimination(
         tuple(tuple(inside[p] for p in network.parents[v]) for v in nodes),
         tuple(network.tables[v] for v in nodes),
     )
-    plan = _plan(part, workload[:, nodes])
+    plan = _plan(part, workload[:, nodes], factors_apart)
     buckets = (
-        replace(bucket, node=nodes[bucket.node], separator=tuple(nodes[u] for u in bucket.separator))
+        replace(
+            bucket,
+            node=nodes[bucket.node],
+            separator=tuple(nodes[u] for u in bucket.separator),
+            factors=tuple((nodes[w], factor) for w, factor in bucket.factors),
+        )
         for bucket in plan.buckets
     )
     return replace(plan, buckets=tuple(buckets))
 
 
-def _plan(network: DiscreteNetwork, workload: np.ndarray) -> EliminationPlan:
+def _plan(network: DiscreteNetwork, workload: np.ndarray, factors_apart: bool) -> EliminationPlan:
     cards = network.cardinalities
     order = elimination_order(network, workload)
     position = {v: b for b, v in enumerate(order)}
@@ -170,9 +183,12 @@ def _plan(network: DiscreteNetwork, workload: np.ndarray) -> EliminationPlan:
         shape = tuple(cards[u] for u in axes)
         table = np.ones(shape)
         log_table = np.zeros(shape)
+        factors = []
         for w in families[b]:
             factor = _spread(network.tables[w], (w, *network.parents[w]), axes)
             table = table * factor
+            if factors_apart:
+                factors.append((w, np.ascontiguousarray(np.broadcast_to(factor, shape)).reshape(-1, cards[v])))
             with np.errstate(divide="ignore"):
                 log_table = log_table + np.log(factor)
         maps = []
@@ -190,6 +206,7 @@ def _plan(network: DiscreteNetwork, workload: np.ndarray) -> EliminationPlan:
                 np.ascontiguousarray(log_table.reshape(-1, cards[v])),
                 tuple(children[b]),
                 tuple(maps),
+                tuple(factors),
             )
         )
     floor = sum(math.log(table[table > 0].min()) for table in network.tables)

@@ -5,6 +5,9 @@ ball finds the evidence that can matter in time linear in the edges: a ball star
 passes through unobserved nodes up and down, is stopped by an observed node it meets from below, and bounces off an
 observed node it meets from above. Observed nodes that the ball touched are requisite.
 
+Under ``do(X_S = e_S)`` what is set tells nothing of its causes, so that the ball only goes up: evidence is requisite
+where a path leads down from it to F that meets no other member of S.
+
 The ball rolls for all coalitions in one go: a flag is one bit per coalition, so that a step along an edge is one
 bitwise operation on the packed coalitions.
 """
@@ -25,9 +28,14 @@ class RequisiteEvidence:
     nodes : sequence of int
         The network's node of each feature.
     coalitions : bool array (m, n)
+    intervenes : bool
+        Evidence is set, not conditioned on.
     """
 
-    def __init__(self, network: DiscreteNetwork, nodes: Sequence[int], coalitions: np.ndarray) -> None:
+    def __init__(
+        self, network: DiscreteNetwork, nodes: Sequence[int], coalitions: np.ndarray, intervenes: bool = False
+    ) -> None:
+        self._roll = self._climb if intervenes else self._bounce
         self._parents = network.parents
         self._nodes = [int(v) for v in nodes]
         self._n_coalitions = len(coalitions)
@@ -51,7 +59,17 @@ class RequisiteEvidence:
         bits = np.unpackbits(touched[self._nodes].view(np.uint8), axis=1, count=self._n_coalitions)
         return bits.T.astype(bool)
 
-    def _roll(self, asked: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    def _climb(self, asked: list[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Nodes with a path down to an asked node through hidden ones."""
+        reached = np.zeros_like(self._observed)
+        reached[asked] = ~np.zeros((), dtype=np.uint64)
+        for v in reversed(range(len(reached))):
+            upward = reached[v] & ~self._observed[v]
+            for p in self._parents[v]:
+                reached[p] |= upward
+        return reached, np.zeros_like(reached)
+
+    def _bounce(self, asked: list[int]) -> tuple[np.ndarray, np.ndarray]:
         observed = self._observed
         hidden = ~observed
         from_below, from_above = np.zeros_like(observed), np.zeros_like(observed)

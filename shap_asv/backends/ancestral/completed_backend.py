@@ -1,0 +1,206 @@
+"""The rows of the table: closures of terms for coalitions that may lack causes of their members, and their cost."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from shap_asv.backends.ancestral.closures import random_prefixes
+from shap_asv.backends.ancestral.completed import (
+    LARGEST_NETWORK,
+    STATE_LIMIT,
+    complete,
+    count_states,
+    find_closed_sets,
+    flatten_tables,
+    masks_of,
+    with_causes,
+)
+from shap_asv.backends.ancestral.completed_values import CompletedValues
+from shap_asv.backends.coalitionwise import ROW_BLOCK, CoalitionwiseAttributor
+from shap_asv.backends.contract import Attribution, Attributor, Backend, Estimate, Problem, Settings
+from shap_asv.backends.pace import Report, keep_silent, part_of
+from shap_asv.backends.relaxed import RelaxingAttributor
+from shap_asv.backends.termwise import terms_obstacle
+from shap_asv.backends.weight_columns import Columns
+from shap_asv.backends.workload import (
+    BYTES_PER_ORDER,
+    count_ideals,
+    count_sampled,
+    groups_obstacle,
+    ideal_columns,
+    ideals_obstacle,
+    network_and_terms,
+    order_columns,
+    orders_obstacle,
+    seconds_per_order,
+)
+from shap_asv.backgrounds.contract import CONDITIONED_TERMS, Terms
+from shap_asv.models.products import SumOfProducts
+from shap_asv.orders import CausalOrder
+from shap_asv.orders.uncertain import GraphMixture
+from shap_asv.values.contract import blocks
+from shap_asv.values.expected_terms import ExactProducts
+
+KERNELS = (
+    "shap_asv.backends.ancestral.completion_kernel:find_groups",
+    "shap_asv.backends.ancestral.completion_kernel:classify",
+    "shap_asv.backends.ancestral.completion_kernel:weigh_groups",
+    "shap_asv.backends.ancestral.completion_kernel:fill_margins",
+    "shap_asv.backends.ancestral.value_kernel:lay_out_states",
+    "shap_asv.backends.ancestral.value_kernel:add_values",
+    "shap_asv.backends.ancestral.value_kernel:add_classes",
+)
+#: Numbers of nu that are held at one time.
+NU_LIMIT = 2**24
+# Measured on child with 100 graphs: a term, a row and a class of coalitions; laying out one closure.
+_SECONDS_PER_CLASS = 6e-10
+_SECONDS_PER_STATE = 6e-10
+_SECONDS_PER_CLOSURE = 3e-3
+
+
+@dataclass(frozen=True, eq=False)
+class CompletedAttributor:
+    """``phi = nu @ W`` with nu by closures; ``general`` has what they leave: large terms, coalitions that lack much.
+
+    ``fits`` (m,) says which coalitions ``values`` knows, ``left`` (l,) which terms it does not.
+    """
+
+    background: Terms
+    products: SumOfProducts
+    columns: Columns
+    values: CompletedValues
+    fits: np.ndarray
+    left: np.ndarray
+
+    def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
+        n_outputs = self.products.n_outputs
+        matrix = self.columns.matrix
+        contracted = np.empty((len(rows), matrix.shape[1], n_outputs))
+        step = max(1, NU_LIMIT // (len(self.columns.coalitions) * n_outputs))
+        for block in blocks(len(rows), step):
+            within = part_of(report, block.start / len(rows), block.stop / len(rows))
+            nu = self._nu(rows[block], within).reshape(len(self.columns.coalitions), -1)
+            found = np.asarray(matrix.T @ nu).reshape(-1, block.stop - block.start, n_outputs)
+            contracted[block] = found.transpose(1, 0, 2)
+        phi, error = self.columns.combine(contracted)
+        nothing = np.full((1, rows.shape[1]), -1)
+        base = self.background.expected_sums(
+            nothing, self.products.vectors, self.products.terms, self.products.coefficients
+        )
+        return Attribution(phi, self.products.offset + base[0], error)
+
+    def _nu(self, rows: np.ndarray, report: Report) -> np.ndarray:
+        """Codes (r, n) -> nu (m, r, k)."""
+        coalitions = self.columns.coalitions
+        nu = np.empty((len(coalitions), len(rows), self.products.n_outputs))
+        known, possible = self.values.values(rows, report)
+        if self.fits.all():
+            nu = known
+            nu += self.products.offset
+        else:
+            nu[self.fits] = known + self.products.offset
+            nu[~self.fits] = self._in_general(self.products, coalitions[~self.fits], rows)
+        if len(self.left):
+            others = self.products.only(self.left)
+            nu[self.fits] += self._in_general(others, coalitions[self.fits], rows) - self.products.offset
+        if not possible.all():  # the background knows what to say about such a row
+            nu[:, ~possible] = self._in_general(self.products, coalitions, rows[~possible])
+        return nu
+
+    def _in_general(self, products: SumOfProducts, coalitions: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        return ExactProducts(self.background, products).values(coalitions, rows).transpose(1, 0, 2)
+
+
+def attribute_columns(problem: Problem, columns: Columns) -> Attributor:
+    """An attributor for any weights over any coalitions."""
+    background, products = network_and_terms(problem)
+    fits = count_states(background.network, columns.coalitions, background.nodes) <= STATE_LIMIT
+    coalitions = complete(background.network, background.nodes, columns.coalitions[fits])
+    roots, margins, left = find_closed_sets(background, products, coalitions)
+    known = np.ones(products.n_terms, dtype=bool)
+    known[left] = False
+    values = CompletedValues(
+        products, known, background.nodes, coalitions, flatten_tables(background.network), roots, margins
+    )
+    fast = CompletedAttributor(background, products, columns, values, fits, left)
+    if background.impossible != "relax":
+        return fast
+    general = CoalitionwiseAttributor(ExactProducts(background, products), columns)
+    return RelaxingAttributor(background, fast, general)
+
+
+@lru_cache(maxsize=2)
+def _measure(
+    background: Terms, order: CausalOrder | GraphMixture | None, products: SumOfProducts
+) -> tuple[int, float, float, float]:
+    """Closures, members of a closure, states of what a coalition lacks, share of coalitions that lack nothing.
+
+    From the prefixes of a few random orders; orders that nobody knows are taken to be any.
+    """
+    network = background.network
+    looks = np.zeros((products.n_terms, network.n_nodes), dtype=bool)
+    looks[:, background.nodes] = products.terms != 0
+    closed = with_causes(network, looks)
+    if order is None:
+        order = CausalOrder.from_edges([], features=background.features)
+    states = count_states(network, random_prefixes(order, np.random.default_rng(0)), background.nodes)
+    return (
+        len(np.unique(masks_of(closed))),
+        float(closed.sum(axis=1).mean()) if len(closed) else 0.0,
+        float(np.minimum(states, STATE_LIMIT).mean()),
+        float((states < 1.5).mean()),
+    )
+
+
+def completed_backend(sampled: bool) -> Backend:
+    """All ideals, or the prefixes of sampled orders, completed by the causes that they lack."""
+    columns_of = order_columns if sampled else ideal_columns
+    order_obstacle = orders_obstacle if sampled else ideals_obstacle
+
+    def obstacle(problem: Problem, settings: Settings) -> str | None:
+        found = CONDITIONED_TERMS.obstacle(problem.background) or terms_obstacle(problem)
+        found = found or groups_obstacle(problem) or order_obstacle(problem, settings)
+        if found is not None:
+            return found
+        n_nodes = network_and_terms(problem)[0].network.n_nodes
+        if n_nodes > LARGEST_NETWORK:
+            return f"the network has {n_nodes} nodes, and sets of them are kept as {LARGEST_NETWORK} bits"
+        return None
+
+    def estimate(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
+        background, products = network_and_terms(problem)
+        coalitions = count_sampled(problem, settings) if sampled else count_ideals(problem, settings) or 0
+        orders = settings.n_orders if sampled else 0
+        n_sets, size, states, share = _measure(background, problem.order, products)
+        ideals = min(float(coalitions), 2.0 ** (size / 2 + 2))
+        classes = min(float(coalitions), ideals / max(share, 1e-3))
+        work = products.n_terms * n_rows * classes
+        seconds = 0.5 + n_sets * _SECONDS_PER_CLOSURE + products.n_terms * (5e-5 + ideals * 2e-7)
+        seconds += work * (_SECONDS_PER_CLASS + states * _SECONDS_PER_STATE) + coalitions * n_rows * 2e-7
+        seconds += orders * seconds_per_order(problem, settings, sampled)
+        at_once = min(n_rows, max(1, NU_LIMIT // (max(1, coalitions) * problem.n_outputs)))
+        memory = coalitions * (problem.n_features * 3 + 400) + int(n_sets * classes * 150) + 2**27
+        memory += 3 * 8 * coalitions * at_once * problem.n_outputs + orders * problem.n_features * BYTES_PER_ORDER
+        return Estimate(coalitions, orders, 0, int(work), seconds, memory)
+
+    def prepare(problem: Problem, settings: Settings) -> Attributor:
+        return attribute_columns(problem, columns_of(problem, settings))
+
+    def over(problem: Problem, settings: Settings, columns: Columns) -> Attributor:
+        return attribute_columns(problem, columns)
+
+    kind = "orders" if sampled else "ideals"
+    return Backend(
+        f"{kind} x closures",
+        not sampled,
+        sampled,
+        None,
+        obstacle,
+        estimate,
+        prepare,
+        ROW_BLOCK,
+        CONDITIONED_TERMS,
+        kernels=lambda problem, settings, estimate: KERNELS,
+        over=over,
+    )

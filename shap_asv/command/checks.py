@@ -1,0 +1,236 @@
+"""What can be known to be wrong before the work starts: files, columns, edges, rows. The standard library only.
+
+Everything here is quick: of a table only the header is read.
+"""
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from shap_asv.errors import ArgumentError, CausalGraphError, ModelError, NetworkError, RowsError, TableError
+
+Edge = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class RowChoice:
+    """Which rows to explain: those from ``start`` to ``stop``, a list of ``positions``, or all rows of a ``file``."""
+
+    start: int = 0
+    stop: int | None = None
+    positions: tuple[int, ...] | None = None
+    file: Path | None = None
+
+
+@dataclass(frozen=True)
+class Request:
+    """What ``explain`` was asked for, read and checked as far as names go."""
+
+    data: Path
+    target: str
+    features: tuple[str, ...]
+    edges: tuple[Edge, ...] | None
+    levels: tuple[tuple[str, ...], ...] | None
+    network: str | None
+    model: Path | None
+    rows: RowChoice
+    output: str | None
+    values: str
+    plan_only: bool
+    algorithm: str
+    seed: int
+    budget: float
+    out: Path
+
+
+def check_request(options: Any) -> Request:
+    """The options of the command line -> Request, or an error that names the file or the column."""
+    columns = read_header(options.data)
+    _check_columns([options.target], columns, options.data, "--target")
+    dropped = _split(options.drop)
+    _check_columns(dropped, columns, options.data, "--drop")
+    features = tuple(name for name in columns if name != options.target and name not in dropped)
+    if not features:
+        raise TableError(
+            f"{options.data} has no column beside the target {options.target!r}: there is nothing to explain"
+        )
+    edges = None if options.edges is None else read_edges(options.edges, features, options.target)
+    levels = None if options.levels is None else read_levels(options.levels, features)
+    if options.network is not None:
+        find_network(options.network)
+    if options.model is not None:
+        check_model(options.model, options.trust_model)
+    if not options.budget > 0:
+        raise ArgumentError(f"--budget is a positive number of seconds, not {options.budget}")
+    check_out(options.out)
+    return Request(
+        options.data,
+        options.target,
+        features,
+        edges,
+        levels,
+        options.network,
+        options.model,
+        read_rows_choice(options.rows),
+        options.output,
+        options.values,
+        options.plan,
+        options.algorithm,
+        options.seed,
+        options.budget,
+        options.out,
+    )
+
+
+def read_header(path: Path) -> list[str]:
+    """The names of the columns of a CSV file."""
+    lines = _read_lines(path, 1)
+    if not lines:
+        raise TableError(f"{path} is empty; its first line should name the columns")
+    names = [name.strip() for name in lines[0]]
+    if len(names) == 1 and (";" in names[0] or "\t" in names[0]):
+        raise TableError(f"{path} does not separate its columns by commas; write it with commas: {names[0]!r:.60}")
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise TableError(f"{path} has the column {twice[0]!r} twice; rename one of them")
+    return names
+
+
+def _read_lines(path: Path, most: int | None = None) -> list[list[str]]:
+    if not path.is_file():
+        raise RowsError(f"there is no file {str(path)!r}{_nearby(path)}")
+    try:
+        with open(path, newline="", encoding="utf-8-sig") as stream:
+            lines: list[list[str]] = []
+            for line in csv.reader(stream):
+                if any(cell.strip() for cell in line):
+                    lines.append(line)
+                if len(lines) == most:
+                    break
+            return lines
+    except UnicodeDecodeError:
+        raise TableError(f"{path} is not text in UTF-8; save it as CSV in UTF-8") from None
+
+
+def _nearby(path: Path) -> str:
+    folder = path.parent
+    names = [file.name for file in folder.iterdir()] if folder.is_dir() else []
+    close = get_close_matches(path.name, names, n=1)
+    return f"; is {str(folder / close[0])!r} meant?" if close else ""
+
+
+def _split(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _check_columns(wanted: Sequence[str], columns: Sequence[str], path: Path, option: str) -> None:
+    for name in wanted:
+        if name not in columns:
+            raise TableError(f"{option}: {path} has no column {name!r}{_meant(name, columns)}")
+
+
+def _meant(name: str, known: Sequence[str]) -> str:
+    close = get_close_matches(name, known, n=1)
+    return f"; is {close[0]!r} meant?" if close else f"; its columns are {', '.join(known)}"
+
+
+def read_edges(path: Path, features: Sequence[str], target: str) -> tuple[Edge, ...]:
+    """(cause, effect) of each line; a first line that names no columns of the table is a header."""
+    lines = _read_lines(path)
+    known = {*features, target}
+    edges: list[Edge] = []
+    for number, line in enumerate(lines):
+        cells = [cell.strip() for cell in line]
+        if len(cells) < 2:
+            raise CausalGraphError(f"{path}: line {number + 1} is {line!r}; a line is a cause, a comma and its effect")
+        if number == 0 and not set(cells[:2]) & known:
+            continue
+        for name in cells[:2]:
+            if name not in known:
+                raise CausalGraphError(
+                    f"{path}: line {number + 1}: {name!r} is not a column of the table{_meant(name, sorted(known))}"
+                )
+        edges.append((cells[0], cells[1]))
+    if not edges:
+        raise CausalGraphError(f"{path} has no edges; write a line for each: cause,effect")
+    return tuple(edges)
+
+
+def read_levels(levels: Sequence[str], features: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Columns level by level; those that are not named stand, as the last level, after all others."""
+    read = [tuple(_split(level)) for level in levels]
+    named = [name for level in read for name in level]
+    for name in named:
+        if name not in features:
+            raise CausalGraphError(f"--levels: {name!r} is not a feature{_meant(name, features)}")
+        if named.count(name) > 1:
+            raise CausalGraphError(f"--levels: {name!r} stands in two levels; a feature has one place in time")
+    rest = tuple(name for name in features if name not in named)
+    return tuple(level for level in (*read, rest) if level)
+
+
+def find_network(name: str) -> Path:
+    """The file of a network: a path, or a name that pgmpy ships; without importing pgmpy."""
+    path = Path(name)
+    if path.suffix in (".bif", ".gz"):
+        if not path.is_file():
+            raise NetworkError(f"there is no file {name!r}{_nearby(path)}")
+        return path
+    spec = find_spec("pgmpy")
+    folders = (
+        [Path(place) / "utils" / "example_models" for place in (spec.submodule_search_locations or [])] if spec else []
+    )
+    known = {file.name.removesuffix(".bif.gz"): file for folder in folders for file in folder.glob("*.bif.gz")}
+    if name not in known:
+        raise NetworkError(f"no network is called {name!r}; known: {', '.join(sorted(known))}; or give a .bif path")
+    return known[name]
+
+
+def check_model(path: Path, trusted: bool) -> None:
+    if not path.is_file():
+        raise ModelError(f"there is no file {str(path)!r}{_nearby(path)}")
+    if not trusted:
+        raise ModelError(
+            f"{path} is a pickle: loading it runs whatever code is in it. If you made it, or trust who did, say so "
+            "with --trust-model"
+        )
+
+
+def read_rows_choice(text: str) -> RowChoice:
+    """``100``: the first hundred; ``10:20``; ``3,17,40``; or the name of a CSV file.
+
+    >>> read_rows_choice("10:20")
+    RowChoice(start=10, stop=20, positions=None, file=None)
+    """
+    if text.lower().endswith(".csv"):
+        read_header(Path(text))
+        return RowChoice(file=Path(text))
+    try:
+        if ":" in text:
+            start, stop = (int(part) if part.strip() else None for part in text.split(":"))
+            choice = RowChoice(start or 0, stop)
+            if choice.start < 0 or (stop is not None and stop <= choice.start):
+                raise ValueError
+            return choice
+        if "," in text:
+            positions = tuple(int(part) for part in _split(text))
+            if min(positions) < 0:
+                raise ValueError
+            return RowChoice(positions=positions)
+        if int(text) < 1:
+            raise ValueError
+        return RowChoice(stop=int(text))
+    except ValueError:
+        raise ArgumentError(
+            f"--rows is a number (the first ...), a slice such as 10:20, positions such as 3,17,40, or a .csv file; "
+            f"not {text!r}"
+        ) from None
+
+
+def check_out(out: Path) -> None:
+    if out.exists() and not out.is_dir():
+        raise ArgumentError(f"--out is a folder, and {str(out)!r} is a file; choose another name")

@@ -1,0 +1,96 @@
+"""A sensible model where none was given, and what it is worth on rows that it has not seen."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shap_asv.errors import ModelError, TableError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pandas as pd
+
+MOST_CLASSES = 20
+HELD_OUT = 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A model and a sentence that says which, on how many rows, and how good it is."""
+
+    model: Any
+    words: str
+
+
+def is_classification(y: "pd.Series") -> bool:
+    """Text and truth values are classes; so are whole numbers of which there are few."""
+    if y.dtype.kind not in "iuf":
+        return True
+    return bool((y == y.round()).all()) and int(y.nunique()) <= min(MOST_CLASSES, max(2, len(y) // 10))
+
+
+def train(X: "pd.DataFrame", y: "pd.Series", seed: int, categorical_states: Any = None) -> Trained:
+    """Gradient boosting for a table; a decision tree over the states of a network, which is explained exactly.
+
+    ``categorical_states`` are the states of each column, low codes first, where the table holds states.
+    """
+    from sklearn.model_selection import train_test_split
+
+    known = y.notna()
+    X, y = X[known], y[known]
+    if int(y.nunique()) < 2:
+        raise TableError(f"the target {y.name!r} has one value only, {y.iloc[0]!r}: there is nothing to predict")
+    classes = is_classification(y)
+    counts = y.value_counts()
+    stratify = y if classes and int(counts.min()) > 1 else None
+    try:
+        parts = train_test_split(X, y, test_size=HELD_OUT, random_state=seed, stratify=stratify)
+    except ValueError as error:
+        raise TableError(f"the table is too small to train a model on and to test it: {error}") from None
+    X_train, X_test, y_train, y_test = parts
+    model = _estimator(classes, seed, categorical_states).fit(X_train, y_train)
+    predicted = model.predict(X_test)
+    if classes:
+        score = float(np.mean(predicted == y_test.to_numpy()))
+        often = float((y_test == y_train.mode().iloc[0]).mean())
+        worth = f"right in {score:.0%} of {len(X_test):,} other rows (the most frequent class would be in {often:.0%})"
+    else:
+        total = float(((y_test - y_train.mean()) ** 2).sum())
+        score = 1 - float(((y_test - predicted) ** 2).sum()) / total if total > 0 else 0.0
+        worth = f"it explains {score:.0%} of the variance in {len(X_test):,} other rows"
+    kind = (
+        "A decision tree of depth 5"
+        if categorical_states is not None
+        else "Gradient boosting (scikit-learn's HistGradientBoosting)"
+    )
+    return Trained(model, f"{kind} was trained on {len(X_train):,} rows; {worth}.")
+
+
+def _estimator(classes: bool, seed: int, categorical_states: Any) -> Any:
+    if categorical_states is not None:
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import OrdinalEncoder
+        from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+        kind = DecisionTreeClassifier if classes else DecisionTreeRegressor
+        tree = kind(max_depth=5, min_samples_leaf=5, random_state=seed)
+        return make_pipeline(OrdinalEncoder(categories=categorical_states), tree)
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+    boosting = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
+    return boosting(max_iter=100, random_state=seed, categorical_features="from_dtype")
+
+
+def load_model(path: "Path") -> Any:
+    """The model of a file that joblib or pickle wrote. Runs the code in it."""
+    import joblib
+
+    try:
+        model = joblib.load(path)
+    except Exception as error:  # whatever the pickle does
+        raise ModelError(f"{path} cannot be loaded as a model: {type(error).__name__}: {error}") from error
+    if not callable(model) and not hasattr(model, "predict"):
+        raise ModelError(f"{path} holds a {type(model).__name__}, which is not a model: it has no predict")
+    return model

@@ -1,0 +1,116 @@
+"""What is wrong with files and words is said at once, by name and with the way out, before any heavy import."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import shap_asv
+from shap_asv.__main__ import main
+from shap_asv.command.checks import RowChoice, read_edges, read_levels, read_rows_choice
+from shap_asv.errors import CausalGraphError
+
+TABLE = "age,smoker,tar,ill\n40,yes,1.5,1\n50,no,0.5,0\n"
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "table.csv").write_text(TABLE)
+    (tmp_path / "dag.csv").write_text("cause,effect\nage,smoker\nsmoker,tar\ntar,ill\n")
+    (tmp_path / "bad.csv").write_text("age,smoker\nsmokr,tar\n")
+    (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "semicolons.csv").write_text("age;smoker\n1;2\n")
+    (tmp_path / "twice.csv").write_text("age,age,ill\n1,2,3\n")
+    (tmp_path / "model.joblib").write_bytes(b"not a pickle")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--data tabel.csv --target ill --edges dag.csv", "there is no file 'tabel.csv'; is 'table.csv' meant?"),
+        ("--data table.csv --target il --edges dag.csv", "--target: table.csv has no column 'il'; is 'ill' meant?"),
+        ("--data table.csv --target ill --edges nodag.csv", "there is no file 'nodag.csv'; is 'dag.csv' meant?"),
+        ("--data table.csv --target ill --edges bad.csv", "bad.csv: line 2: 'smokr' is not a column of the table; is"),
+        ("--data table.csv --target ill --edges empty.csv", "empty.csv has no edges"),
+        ("--data table.csv --target ill --levels age smokr", "--levels: 'smokr' is not a feature; is 'smoker' meant?"),
+        ("--data table.csv --target ill --levels age,tar tar", "'tar' stands in two levels"),
+        ("--data table.csv --target ill --levels ill", "'ill' is not a feature"),
+        ("--data table.csv --target ill --network nowhere", "no network is called 'nowhere'; known: alarm"),
+        ("--data table.csv --target ill --network mine.bif", "there is no file 'mine.bif'"),
+        ("--data table.csv --target ill --levels age --model none.joblib", "there is no file 'none.joblib'"),
+        ("--data table.csv --target ill --levels age --model model.joblib", "say so with --trust-model"),
+        ("--data table.csv --target ill --levels age --rows ten", "--rows is a number"),
+        ("--data table.csv --target ill --levels age --rows 5:2", "--rows is a number"),
+        ("--data table.csv --target ill --levels age --rows other.csv", "there is no file 'other.csv'"),
+        ("--data table.csv --target ill --levels age --drop smoke", "--drop: table.csv has no column 'smoke'"),
+        ("--data table.csv --target ill --levels age --budget 0", "--budget is a positive number"),
+        ("--data table.csv --target ill --levels age --out dag.csv", "--out is a folder, and 'dag.csv' is a file"),
+        ("--data empty.csv --target ill --levels age", "empty.csv is empty"),
+        ("--data semicolons.csv --target ill --levels age", "does not separate its columns by commas"),
+        ("--data twice.csv --target ill --levels age", "has the column 'age' twice"),
+        ("--data table.csv --target ill --levels age --drop age,smoker,tar", "no column beside the target 'ill'"),
+    ],
+)
+def test_wrong_words(words, message, files, capsys):
+    assert main(["explain", *words.split()]) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert said.count("\n") == 1  # a sentence, not a traceback
+
+
+def test_a_wrong_name_is_answered_within_a_second_and_without_heavy_imports(files):
+    spy = (
+        "import sys, time; from shap_asv.__main__ import main; code = main(sys.argv[1:]); "
+        "print([m for m in ('numpy', 'pandas', 'sklearn', 'shap', 'pgmpy', 'matplotlib') if m in sys.modules]); "
+        "print(time.process_time()); sys.exit(code)"
+    )
+    command = [sys.executable, "-c", spy, "explain", "--data", "tabel.csv", "--target", "ill", "--levels", "age"]
+    home = {**os.environ, "PYTHONPATH": str(Path(shap_asv.__file__).parents[1])}
+    run = subprocess.run(command, capture_output=True, text=True, check=False, env=home)
+    assert run.returncode == 2
+    assert "is 'table.csv' meant?" in run.stderr
+    imported, seconds = run.stdout.split("\n")[:2]
+    assert imported == "[]"
+    assert float(seconds) < 1  # of the processor: others may keep the machine busy
+
+
+def test_neither_causes_nor_two_kinds_of_them(files, capsys):
+    for words in ("", "--levels age --edges dag.csv"):
+        with pytest.raises(SystemExit, match="2"):
+            main(["explain", "--data", "table.csv", "--target", "ill", *words.split()])
+    assert "--edges --levels --network is required" in capsys.readouterr().err
+
+
+def test_rows():
+    assert read_rows_choice("7") == RowChoice(0, 7)
+    assert read_rows_choice("10:20") == RowChoice(10, 20)
+    assert read_rows_choice("10:") == RowChoice(10, None)
+    assert read_rows_choice("3, 17") == RowChoice(positions=(3, 17))
+
+
+def test_edges_with_and_without_a_header(files):
+    features = ["age", "smoker", "tar"]
+    expected = (("age", "smoker"), ("smoker", "tar"), ("tar", "ill"))
+    assert read_edges(files / "dag.csv", features, "ill") == expected
+    (files / "plain.csv").write_text("age , smoker\n\nsmoker,tar\ntar,ill\n")
+    assert read_edges(files / "plain.csv", features, "ill") == expected
+    (files / "one.csv").write_text("age\n")
+    with pytest.raises(CausalGraphError, match="line 1"):
+        read_edges(files / "one.csv", features, "ill")
+
+
+def test_features_without_a_level_come_last():
+    assert read_levels(["tar", "age"], ["age", "smoker", "tar"]) == (("tar",), ("age",), ("smoker",))
+
+
+def test_help_and_bad_numbers(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(["explain", "--help"])
+    assert "--trust-model" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="2"):
+        main(["demo", "--rows", "0"])
+    assert "must be at least 1" in capsys.readouterr().err

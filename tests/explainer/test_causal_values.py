@@ -1,0 +1,288 @@
+"""``values="causal"`` and ``"marginal"`` on discrete networks, against the mutilated joint written out."""
+
+import io
+import itertools
+
+import numpy as np
+import pytest
+
+from shap_asv import AsymmetricExplainer, CausalOrder
+from shap_asv.backgrounds.contract import KnowsInterventions
+from shap_asv.errors import ImpossibleEvidenceError
+from tests.explainer.test_exact import GRAPHS, MODELS, make_graph, make_model, predict_codes
+from tests.oracles import brute_force, interventions
+from tests.oracles.random_problems import random_network
+from tests.problems import RandomProblem, make_problem
+
+
+def confounded_problem(seed, n=4, hidden=2, zeros=0.0):
+    """Features with common causes that are latent: each latent root stands above two of them."""
+    rng = np.random.default_rng(seed)
+    total = n + hidden
+    edges = [(u, v) for u in range(hidden, total) for v in range(u + 1, total) if rng.random() < 0.5]
+    for u in range(hidden):
+        edges += [(u, int(v)) for v in rng.choice(np.arange(hidden, total), size=2, replace=False)]
+    cards, parents, tables = random_network(rng, total, sorted(edges), max_states=3, zeros=zeros)
+    nodes = list(range(hidden, total))
+    rng.shuffle(nodes)
+    return RandomProblem(cards, parents, tables, [int(v) for v in nodes])
+
+
+def explain(model, encoder, problem, graph, labels, **options):
+    if graph is not None:
+        graph = CausalOrder.from_edges(graph, features=problem.features)
+    explainer = AsymmetricExplainer(
+        model, problem.network(), graph, feature_names=problem.features, encoder=encoder, **options
+    )
+    return explainer, explainer(labels, silent=True)
+
+
+VALUES = {"causal": interventions.causal_value, "marginal": interventions.marginal_value}
+
+
+def expected_values(problem, predict, rows, edges, values):
+    network = problem.cards, problem.parents, problem.tables
+    table = brute_force.model_table(predict, problem.feature_cards)
+    orders = brute_force.topological_orders(len(problem.features), edges)
+    value = VALUES[values]
+    return np.stack(
+        [
+            interventions.over_orders(lambda s, row=row: value(network, problem.feature_nodes, table, row, s), orders)
+            for row in rows
+        ]
+    )
+
+
+@pytest.mark.parametrize("values", VALUES)
+@pytest.mark.parametrize("model_kind", MODELS)
+@pytest.mark.parametrize("graph_kind", GRAPHS)
+def test_definition(values, model_kind, graph_kind):
+    """Every backend that can run, exactly, on networks with latent confounders."""
+    seed = MODELS.index(model_kind) * 31 + GRAPHS.index(graph_kind) * 7
+    rng = np.random.default_rng(seed)
+    problem = confounded_problem(seed)
+    model, encoder = make_model(model_kind, problem, rng)
+    edges, graph = make_graph(graph_kind, problem, rng)
+    rows = problem.rows(rng, 3)
+    explainer, explanation = explain(
+        model, encoder, problem, graph, problem.labels(rows), values=values, algorithm="exact"
+    )
+    expected = expected_values(problem, predict_codes(explainer), rows, edges, values)
+    able = [c.name for c in explainer.plan(3).candidates if c.runnable and c.backend.exact]
+    assert able
+    for name in able:
+        _, explanation = explain(model, encoder, problem, graph, problem.labels(rows), values=values, algorithm=name)
+        found = explanation.values.reshape(expected.shape)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9, err_msg=name)
+        total = explanation.base_values.reshape(len(rows), -1) + found.sum(axis=1)
+        np.testing.assert_allclose(total, predict_codes(explainer)(rows), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_every_coalition(seed):
+    """The values themselves, for all sets, with tables that hold zeros and rows that cannot occur."""
+    rng = np.random.default_rng(seed)
+    problem = confounded_problem(seed, zeros=0.3) if seed % 2 else make_problem(seed, n=5, latent=1, zeros=0.3)
+    n = len(problem.features)
+    model, encoder = make_model("forest", problem, rng)
+    rows = np.array([[rng.integers(card) for card in problem.feature_cards] for _ in range(3)])
+    orders = [list(order) for order in itertools.permutations(range(n))]
+    explainer = AsymmetricExplainer(
+        model, problem.network(), feature_names=problem.features, encoder=encoder, values="causal", orders=orders
+    )
+    found = explainer(problem.labels(rows), silent=True, main_effects=True)
+    network = problem.cards, problem.parents, problem.tables
+    table = brute_force.model_table(predict_codes(explainer), problem.feature_cards)
+    for r, row in enumerate(rows):
+
+        def value(members, row=row):
+            return interventions.causal_value(network, problem.feature_nodes, table, row, members)
+
+        np.testing.assert_allclose(found.values[r], interventions.over_orders(value, orders), rtol=0, atol=1e-9)
+        alone = np.array([value({i}) - value(()) for i in range(n)])
+        np.testing.assert_allclose(found.main_effects[r], alone, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("model_kind", ["black box", "forest", "linear"])
+def test_draws_meet_the_exact_values(model_kind):
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        problem = confounded_problem(seed + 40)
+        model, encoder = make_model(model_kind, problem, rng)
+        labels = problem.labels(problem.rows(rng, 3))
+        options = {"values": "causal", "seed": seed, "n_draws": 2000, "n_orders": 200}
+        _, exact = explain(model, encoder, problem, [], labels, algorithm="exact", **options)
+        for name in ("ideals x monte_carlo", "orders x monte_carlo"):
+            _, sampled = explain(model, encoder, problem, [], labels, algorithm=name, **options)
+            # spread draws of one jump may all miss it by the same share of a stratum, and then see no error
+            assert (np.abs(sampled.values - exact.values) <= 5 * sampled.error_std + 5e-4).all()
+            assert np.abs(exact.values).max() > 0.05
+
+
+@pytest.mark.parametrize("model_kind", ["black box", "forest", "linear"])
+@pytest.mark.parametrize("graph_kind", ["network", "denser"])
+def test_the_same_as_conditional_on_ancestral_sets_bit_for_bit(model_kind, graph_kind):
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        problem = make_problem(seed + 20, n=5)
+        model, encoder = make_model(model_kind, problem, rng)
+        _, graph = make_graph(graph_kind, problem, rng)
+        labels = problem.labels(problem.rows(rng, 4))
+        explainer, causal = explain(model, encoder, problem, graph, labels, values="causal", seed=0)
+        _, conditional = explain(model, encoder, problem, graph, labels, values="conditional", seed=0)
+        np.testing.assert_array_equal(causal.values, conditional.values)
+        np.testing.assert_array_equal(causal.base_values, conditional.base_values)
+        assert "computed as conditional" in str(explainer.plan(1))
+
+
+def test_the_general_way_agrees_on_ancestral_sets():
+    """The machinery for do, asked for what conditioning would answer too."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        problem = make_problem(seed, n=6, max_states=3)
+        natural = AsymmetricExplainer(
+            lambda X: np.zeros(len(X)), problem.network(), feature_names=problem.features
+        )._execution.problem.background
+        assert isinstance(natural, KnowsInterventions)
+        sets = np.array(list(itertools.product([False, True], repeat=6)))
+        sets = sets[natural.is_ancestral(sets)]
+        evidence = np.where(sets, problem.rows(rng, 1), -1).astype(natural.free.dtype)
+        vectors = [rng.normal(size=(3, card)) for card in problem.feature_cards]
+        terms = rng.integers(3, size=(8, 6))
+        np.testing.assert_allclose(
+            natural.intervened().expectations(evidence, vectors, terms),
+            natural.expectations(evidence, vectors, terms),
+            rtol=0,
+            atol=1e-12,
+        )
+        uniforms = rng.random((20, natural.n_uniforms))
+        np.testing.assert_array_equal(natural.intervened().draws(evidence, uniforms), natural.draws(evidence, uniforms))
+
+
+def test_rows_that_cannot_occur_can_be_set():
+    problem = make_problem(3, n=4, zeros=0.6)
+    rng = np.random.default_rng(0)
+    model, encoder = make_model("forest", problem, rng)
+    joint = problem.joint()
+    impossible = np.argwhere(joint == 0)[:3]
+    possible = np.argwhere(joint > 0)[:2]
+    rows = np.vstack([impossible, possible])
+    with pytest.raises(ImpossibleEvidenceError, match="row 0"):
+        explain(model, encoder, problem, None, problem.labels(rows), values="conditional")
+    explainer, explanation = explain(model, encoder, problem, None, problem.labels(rows), values="causal")
+    expected = expected_values(problem, predict_codes(explainer), rows, problem.projected_edges(), "causal")
+    np.testing.assert_allclose(explanation.values, expected.reshape(explanation.values.shape), rtol=0, atol=1e-9)
+
+
+def test_a_plan_names_causal_shapley_values():
+    problem = confounded_problem(1)
+    model, encoder = make_model("forest", problem, np.random.default_rng(0))
+    explainer = AsymmetricExplainer(
+        model, problem.network(), feature_names=problem.features, encoder=encoder, values="causal"
+    )
+    assert "values:       causal, E[M(X) | do(X_S = e_S)]" in str(explainer.plan(1))
+    assert "causal Shapley values" not in str(explainer.plan(1))
+    assert "causal Shapley values" in str(explainer.symmetric().plan(1))
+    assert explainer.symmetric().values == "causal"
+    assert "interventions on a Bayesian network" in repr(explainer)
+
+
+@pytest.mark.parametrize("values", ["causal", "marginal"])
+def test_saved_and_loaded(values):
+    problem = confounded_problem(2)
+    rng = np.random.default_rng(0)
+    model, encoder = make_model("forest", problem, rng)
+    labels = problem.labels(problem.rows(rng, 3))
+    explainer, explanation = explain(model, encoder, problem, [], labels, values=values)
+    stream = io.BytesIO()
+    explainer.save(stream)
+    stream.seek(0)
+    again = AsymmetricExplainer.load(stream)
+    assert again.values == values
+    np.testing.assert_array_equal(again(labels, silent=True).values, explanation.values)
+
+
+def test_sensitivity_asks_for_other_coalitions():
+    """Under another graph coalitions lack causes: what was computed as conditional no longer is the same."""
+    problem = make_problem(21, n=4)
+    rng = np.random.default_rng(0)
+    model, encoder = make_model("boosted", problem, rng)
+    rows = problem.rows(rng, 2)
+    explainer, _ = explain(model, encoder, problem, None, problem.labels(rows), values="causal")
+    found = explainer.sensitivity(problem.labels(rows), graphs=[CausalOrder.from_edges([], features=problem.features)])
+    expected = expected_values(problem, predict_codes(explainer), rows, [], "causal")
+    np.testing.assert_allclose(found.values[0], expected.reshape(found.values[0].shape), rtol=0, atol=1e-9)
+
+
+# --- groups, uncertain graphs, importance ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_groups_are_set_together(seed):
+    """Values and direct effects of groups, against the game of groups on the mutilated joint."""
+    rng = np.random.default_rng(seed)
+    problem = confounded_problem(seed + 60)
+    model, encoder = make_model("forest", problem, rng)
+    members = [(0, 2), (1,), (3,)]
+    groups = {"pair": [problem.features[i] for i in members[0]]}
+    names = ["pair", problem.features[1], problem.features[3]]
+    explainer = AsymmetricExplainer(
+        model,
+        problem.network(),
+        CausalOrder.from_edges([], features=names),
+        feature_names=problem.features,
+        encoder=encoder,
+        values="causal",
+        groups=groups,
+    )
+    rows = problem.rows(rng, 2)
+    found, (direct, indirect) = explainer(problem.labels(rows)), explainer.effects(problem.labels(rows))
+    network = problem.cards, problem.parents, problem.tables
+    table = brute_force.model_table(predict_codes(explainer), problem.feature_cards)
+    orders = list(itertools.permutations(range(3)))
+    for r, row in enumerate(rows):
+
+        def value(players, shown=(), row=row):
+            held = [i for p in players for i in members[p]]
+            return interventions.causal_value(
+                network, problem.feature_nodes, table, row, held, [i for p in shown for i in members[p]]
+            )
+
+        np.testing.assert_allclose(found.values[r], interventions.over_orders(value, orders), rtol=0, atol=1e-9)
+        alone = 0.0
+        for order in orders:
+            gains = [value(order[: order.index(i)], (i,)) - value(order[: order.index(i)]) for i in range(3)]
+            alone = alone + np.array(gains) / len(orders)
+        np.testing.assert_allclose(direct.values[r], alone, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(direct.values + indirect.values, found.values, rtol=0, atol=1e-12)
+    assert direct.feature_names == found.feature_names == names
+
+
+def test_several_graphs_ask_the_same_network():
+    problem = confounded_problem(7)
+    rng = np.random.default_rng(0)
+    model, encoder = make_model("boosted", problem, rng)
+    rows = problem.rows(rng, 2)
+    a, b = problem.features[:2]
+    graphs = [CausalOrder.from_edges(edge, features=problem.features) for edge in ([(a, b)], [(b, a)])]
+    explainer = AsymmetricExplainer(
+        model, problem.network(), graphs, feature_names=problem.features, encoder=encoder, values="causal"
+    )
+    found = explainer(problem.labels(rows), silent=True).values
+    expected = [
+        expected_values(problem, predict_codes(explainer), rows, edges, "causal") for edges in ([(0, 1)], [(1, 0)])
+    ]
+    np.testing.assert_allclose(found, np.mean(expected, axis=0)[..., 0], rtol=0, atol=1e-9)
+
+
+def test_importance_of_causal_values():
+    """With a loss that is linear in nu, importance is the mean of the causal values."""
+    problem = confounded_problem(8)
+    rng = np.random.default_rng(0)
+    model, encoder = make_model("boosted", problem, rng)
+    labels = problem.labels(problem.rows(rng, 6))
+    explainer = AsymmetricExplainer(
+        model, problem.network(), feature_names=problem.features, encoder=encoder, values="causal"
+    )
+    found = explainer.importance(labels, np.zeros(6), loss=lambda expected, y: -expected, silent=True)
+    np.testing.assert_allclose(found.values, explainer(labels, silent=True).values.mean(axis=0), rtol=0, atol=1e-9)

@@ -1,0 +1,64 @@
+"""Causal values of linear models under Gaussians, written down from their definition. Imports nothing of ours."""
+
+import numpy as np
+
+
+def network_means(intercepts, slopes, fixed):
+    """``E[X | do(fixed)]``: nodes in a topological order, each a weighted sum of the means of its parents."""
+    means = np.zeros(len(intercepts))
+    for v in range(len(intercepts)):
+        means[v] = fixed[v] if v in fixed else intercepts[v] + sum(slopes[v, p] * means[p] for p in range(v))
+    return means
+
+
+def network_covariance(slopes, deviations, fixed):
+    """``Cov[X | do(fixed)]``, node by node: Cov(X_v, X_u) = sum of slopes times Cov(X_p, X_u)."""
+    n = len(deviations)
+    covariance = np.zeros((n, n))
+    for v in range(n):
+        if v in fixed:
+            continue
+        for u in range(v):
+            covariance[v, u] = covariance[u, v] = sum(slopes[v, p] * covariance[p, u] for p in range(v))
+        covariance[v, v] = deviations[v] ** 2 + sum(slopes[v, p] * covariance[v, p] for p in range(v))
+    return covariance
+
+
+def level_means(mean, covariance, levels, confounded, fixed):
+    """``E[X | do(fixed)]`` by levels: the mean of a level is linear in what it is given, so means go in as values."""
+    means = np.array(mean, dtype=float)
+    earlier = []
+    for number, level in enumerate(levels):
+        free = [v for v in level if v not in fixed]
+        given = earlier + ([] if number in confounded else [v for v in level if v in fixed])
+        for v in level:
+            if v in fixed:
+                means[v] = fixed[v]
+        if free and given:
+            inverse = np.linalg.inv(covariance[np.ix_(given, given)])
+            gap = means[given] - mean[given]
+            means[free] = mean[free] + covariance[np.ix_(free, given)] @ inverse @ gap
+        earlier = earlier + list(level)
+    return means
+
+
+def level_draws(rng, mean, covariance, levels, confounded, fixed, n):
+    """``n`` rows of ``X | do(fixed)``, level after level, each from its conditional Gaussian."""
+    rows = np.zeros((n, len(mean)))
+    earlier = []
+    for number, level in enumerate(levels):
+        free = [v for v in level if v not in fixed]
+        given = earlier + ([] if number in confounded else [v for v in level if v in fixed])
+        for v in level:
+            if v in fixed:
+                rows[:, v] = fixed[v]
+        if free:
+            left = covariance[np.ix_(free, free)]
+            centre = np.broadcast_to(mean[free], (n, len(free)))
+            if given:
+                gain = covariance[np.ix_(free, given)] @ np.linalg.inv(covariance[np.ix_(given, given)])
+                centre = mean[free] + (rows[:, given] - mean[given]) @ gain.T
+                left = left - gain @ covariance[np.ix_(given, free)]
+            rows[:, free] = centre + rng.multivariate_normal(np.zeros(len(free)), left, size=n)
+        earlier = earlier + list(level)
+    return rows

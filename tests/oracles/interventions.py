@@ -1,0 +1,86 @@
+"""Causal values from their definition: the mutilated joint, enumerated state by state. Imports nothing of ours.
+
+A network is given as plain arrays, as in ``brute_force``.
+"""
+
+import itertools
+
+import numpy as np
+
+
+def intervened_states(cards, parents, tables, fixed):
+    """Every state of all nodes under ``do(fixed)`` with its probability: edges into ``fixed`` are cut."""
+    choices = [[fixed[v]] if v in fixed else range(card) for v, card in enumerate(cards)]
+    for states in itertools.product(*choices):
+        p = 1.0
+        for v, table in enumerate(tables):
+            if v not in fixed:
+                p *= table[(states[v], *(states[u] for u in parents[v]))]
+        yield states, p
+
+
+def causal_value(network, feature_nodes, m_table, row, members, shown=()):
+    """``E[M | do(X_S = e_S)]`` -> (k,); features ``shown`` to the model have the row's value in its eyes alone."""
+    cards, parents, tables = network
+    fixed = {feature_nodes[i]: row[i] for i in members}
+    total = 0.0
+    for states, p in intervened_states(cards, parents, tables, fixed):
+        seen = tuple(row[i] if i in shown else states[v] for i, v in enumerate(feature_nodes))
+        total = total + p * m_table[seen]
+    return total
+
+
+def marginal_value(network, feature_nodes, m_table, row, members):
+    """``E[M(e_S, X_rest)]`` with every feature of the rest drawn by itself -> (k,)."""
+    cards, parents, tables = network
+    alone = [np.zeros(cards[v]) for v in feature_nodes]
+    for states, p in intervened_states(cards, parents, tables, {}):
+        for i, v in enumerate(feature_nodes):
+            alone[i][states[v]] += p
+    total = 0.0
+    for states in itertools.product(*([row[i]] if i in members else range(len(p)) for i, p in enumerate(alone))):
+        total = total + np.prod([alone[i][s] for i, s in enumerate(states) if i not in members]) * m_table[states]
+    return total
+
+
+def over_orders(value, orders, weights=None):
+    """phi (n, k) of the game ``value(frozenset)``: the mean over orders of what each feature adds."""
+    weights = np.full(len(orders), 1 / len(orders)) if weights is None else np.asarray(weights) / np.sum(weights)
+    known = {}
+
+    def nu(members):
+        if members not in known:
+            known[members] = np.asarray(value(members), dtype=float)
+        return known[members]
+
+    phi = 0.0
+    for order, weight in zip(orders, weights, strict=True):
+        gains = [None] * len(order)
+        before = frozenset()
+        for i in order:
+            gains[i] = nu(before | {i}) - nu(before)
+            before = before | {i}
+        phi = phi + weight * np.array(gains)
+    return phi
+
+
+def direct_effects(network, feature_nodes, m_table, row, orders):
+    """The part of each causal value that the model sees by itself (n, k): i is shown, and moves nobody.
+
+    ``E[M(e_i, X) | do(X_S)] - E[M(X) | do(X_S)]`` for S before i, the mean over the orders.
+    """
+    known = {}
+
+    def nu(members, shown):
+        if (members, shown) not in known:
+            known[members, shown] = causal_value(network, feature_nodes, m_table, row, members, shown)
+        return known[members, shown]
+
+    phi = 0.0
+    for order in orders:
+        gains = [None] * len(order)
+        for place, i in enumerate(order):
+            before = frozenset(order[:place])
+            gains[i] = nu(before, (i,)) - nu(before, ())
+        phi = phi + np.array(gains) / len(orders)
+    return phi
