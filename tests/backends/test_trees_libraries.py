@@ -301,9 +301,7 @@ def test_paths_with_more_features_than_bits_name_a_way_out():
     n = 60
     rows = np.eye(n + 1, n)  # one split after the other takes a row off
     model = tree.DecisionTreeRegressor(random_state=0).fit(rows, np.arange(n + 1.0))
-    with pytest.raises(
-        MethodNotApplicableError, match=r"60 different features, at most 57.*, or pass background"
-    ):
+    with pytest.raises(MethodNotApplicableError, match=r"60 different features, at most 57.*, or pass background"):
         AsymmetricExplainer(model)(rows[:2])
     with pytest.raises(BudgetExceededError, match="60 different features, at most 57"):
         prepare_trees(read_ensemble(model))

@@ -427,7 +427,7 @@ def test_words_of_tree_explainer(small):
 
 
 def test_a_pipeline_over_rows_is_a_black_box_and_the_plan_says_why(small):
-    forest, X = small
+    _, X = small
     model = make_pipeline(StandardScaler(), RandomForestRegressor(3, max_depth=4, random_state=0)).fit(X, X[:, 0])
     explainer = AsymmetricExplainer(model, X[:20])
     assert "paths                 cannot run: StandardScaler stands in front of RandomForestRegressor" in str(
