@@ -18,7 +18,7 @@ HIDDEN = "LungParench"
 
 
 def cases(size: Size) -> dict[str, tuple[Any, list[str], Any, Any]]:
-    """Model, features, rows and causal graph: all nodes as features, and with one of them hidden; own order and none."""
+    """Model, features, rows and causal graph: all nodes as features, and with one hidden; child's order, and none."""
     from sklearn.ensemble import RandomForestRegressor
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OrdinalEncoder

@@ -7,6 +7,7 @@ from benchmarks.accuracy import ACCURACY
 from benchmarks.beyond import BEYOND
 from benchmarks.causal import CAUSAL
 from benchmarks.classes import CLASSES
+from benchmarks.draws import DRAWS
 from benchmarks.experiment import Experiment
 from benchmarks.first_call import FIRST_CALL
 from benchmarks.levels import LEVELS
@@ -30,6 +31,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     MONTE_CARLO,
     TABLES,
     LEVELS,
+    DRAWS,
     BEYOND,
     TREES_ALONE,
     FIRST_CALL,

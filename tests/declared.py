@@ -63,7 +63,7 @@ def other_meanings(kind):
     elif isinstance(background, DrawsGivenEvidence) and isinstance(background, CutLoose):
         # in closed form; level by level each draw is a question, which takes too long here
         yield _meant(kind, "causal", LEVELS)
-    # of a network fitted to 40 rows, columns alone are nearly multiples of 1/40: groups of 40 spread draws have no error
+    # of a network fitted to 40 rows, columns alone are nearly multiples of 1/40: spread draws come without an error
     if isinstance(background, CutLoose) and getattr(background, "values", None) is None:
         yield _meant(kind, "marginal", WITHOUT_EDGES)
 

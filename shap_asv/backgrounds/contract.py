@@ -216,6 +216,13 @@ class Terms(Background, FiniteStates, Protocol):
 
 
 @runtime_checkable
+class ConditionedTerms(Terms, Protocol):
+    """A network that is conditioned on: evidence may be impossible, and tells of causes."""
+
+    def possible_evidence(self, evidence: np.ndarray) -> np.ndarray: ...
+
+
+@runtime_checkable
 class JointTable(Background, FiniteStates, Protocol):
     """The probability of every joint state of the features."""
 
@@ -360,6 +367,7 @@ class Capability:
 DRAWS = Capability(DrawsGivenEvidence, "draws given evidence")
 MOMENTS = Capability(Moments, "conditional means in closed form")
 TERMS = Capability(Terms, "finitely many states and a network (a discrete Bayesian network)")
+CONDITIONED_TERMS = Capability(ConditionedTerms, "a network that is conditioned on (values='conditional')")
 JOINT = Capability(JointTable, "a joint table of its states (a discrete Bayesian network)")
 CUT_JOINT = Capability(IntervenedJoint, "joint tables of its states under interventions (values='causal' on a network)")
 MASKED = Capability(MaskedInputs, "background rows (a matrix, a DataFrame or a shap masker)")
@@ -371,20 +379,6 @@ GROUND = Capability(TreeGround, "background rows, or no background at all (the c
 def is_free(evidence: np.ndarray, free: Any) -> np.ndarray:
     """bool (E, n): which entries are free. A free entry that is not a number equals nothing, itself included."""
     return np.isnan(evidence) if free != free else evidence == free
-
-
-def paired_draws(background: DrawsGivenEvidence, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-    """One draw for each evidence row, by its own uniform numbers: (Q, n) and (Q, n_uniforms) -> rows (Q, n).
-
-    A background may have a faster way of its own, ``paired_draws``; the draws are the same.
-    """
-    own = getattr(background, "paired_draws", None)
-    if own is not None:
-        return np.asarray(own(evidence, uniforms))
-    rows = np.empty_like(evidence)
-    for q in range(len(evidence)):
-        rows[q] = background.draws(evidence[q : q + 1], uniforms[q : q + 1])[0, 0]
-    return rows
 
 
 def some_rows(background: Background) -> np.ndarray | None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.backgrounds.contract import LeveledInterventions, paired_draws
+from shap_asv.backgrounds.contract import DrawsGivenEvidence, LeveledInterventions
 from shap_asv.backgrounds.intervening import Intervening, with_shown, without
 from shap_asv.backgrounds.tables.evidence import checked_evidence, checked_uniforms
 
@@ -107,3 +107,17 @@ def by_levels(background: Any, levels: Sequence[Sequence[int]], confounded: Sequ
     if isinstance(background, LeveledInterventions):
         return background.intervened_by_levels(levels, confounded)
     return LevelByLevel(background, tuple(map(tuple, levels)), tuple(confounded))
+
+
+def paired_draws(background: DrawsGivenEvidence, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+    """One draw for each evidence row, by its own uniform numbers: (Q, n) and (Q, n_uniforms) -> rows (Q, n).
+
+    A background may have a faster way of its own, ``paired_draws``; the draws are the same.
+    """
+    own = getattr(background, "paired_draws", None)
+    if own is not None:
+        return np.asarray(own(evidence, uniforms))
+    rows = np.empty_like(evidence)
+    for q in range(len(evidence)):
+        rows[q] = background.draws(evidence[q : q + 1], uniforms[q : q + 1])[0, 0]
+    return rows

@@ -114,7 +114,9 @@ def test_draws_meet_the_exact_values(model_kind):
         _, exact = explain(model, encoder, problem, [], labels, algorithm="exact", **options)
         for name in ("ideals x monte_carlo", "orders x monte_carlo"):
             _, sampled = explain(model, encoder, problem, [], labels, algorithm=name, **options)
-            assert (np.abs(sampled.values - exact.values) <= 5 * sampled.error_std + 1e-12).all()
+            # spread draws of one jump may all miss it by the same share of a stratum, and then see no error
+            assert (np.abs(sampled.values - exact.values) <= 5 * sampled.error_std + 5e-4).all()
+            assert np.abs(exact.values).max() > 0.05
 
 
 @pytest.mark.parametrize("model_kind", ["black box", "forest", "linear"])

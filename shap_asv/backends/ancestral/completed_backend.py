@@ -9,7 +9,6 @@ from shap_asv.backends.ancestral.closures import random_prefixes
 from shap_asv.backends.ancestral.completed import (
     LARGEST_NETWORK,
     STATE_LIMIT,
-    CompletedValues,
     complete,
     count_states,
     find_closed_sets,
@@ -17,6 +16,7 @@ from shap_asv.backends.ancestral.completed import (
     masks_of,
     with_causes,
 )
+from shap_asv.backends.ancestral.completed_values import CompletedValues
 from shap_asv.backends.coalitionwise import ROW_BLOCK, CoalitionwiseAttributor
 from shap_asv.backends.contract import Attribution, Attributor, Backend, Estimate, Problem, Settings
 from shap_asv.backends.pace import Report, keep_silent, part_of
@@ -35,7 +35,7 @@ from shap_asv.backends.workload import (
     orders_obstacle,
     seconds_per_order,
 )
-from shap_asv.backgrounds.contract import Terms
+from shap_asv.backgrounds.contract import CONDITIONED_TERMS, Terms
 from shap_asv.models.products import SumOfProducts
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.uncertain import GraphMixture
@@ -159,7 +159,8 @@ def completed_backend(sampled: bool) -> Backend:
     order_obstacle = orders_obstacle if sampled else ideals_obstacle
 
     def obstacle(problem: Problem, settings: Settings) -> str | None:
-        found = terms_obstacle(problem) or groups_obstacle(problem) or order_obstacle(problem, settings)
+        found = CONDITIONED_TERMS.obstacle(problem.background) or terms_obstacle(problem)
+        found = found or groups_obstacle(problem) or order_obstacle(problem, settings)
         if found is not None:
             return found
         n_nodes = network_and_terms(problem)[0].network.n_nodes
@@ -199,6 +200,7 @@ def completed_backend(sampled: bool) -> Backend:
         estimate,
         prepare,
         ROW_BLOCK,
+        CONDITIONED_TERMS,
         kernels=lambda problem, settings, estimate: KERNELS,
         over=over,
     )
