@@ -7,9 +7,11 @@ from benchmarks.accuracy import ACCURACY
 from benchmarks.beyond import BEYOND
 from benchmarks.causal import CAUSAL
 from benchmarks.classes import CLASSES
+from benchmarks.draws import DRAWS
 from benchmarks.experiment import Experiment
 from benchmarks.first_call import FIRST_CALL
 from benchmarks.levels import LEVELS
+from benchmarks.many_rows import MANY_ROWS
 from benchmarks.mean_prediction import MEAN_PREDICTION
 from benchmarks.orders import ORDERS
 from benchmarks.peers.comparison import PEERS
@@ -30,8 +32,10 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     MONTE_CARLO,
     TABLES,
     LEVELS,
+    DRAWS,
     BEYOND,
     TREES_ALONE,
+    MANY_ROWS,
     FIRST_CALL,
     UNCERTAIN,
     CAUSAL,

@@ -1,8 +1,8 @@
 """Make every picture and every table of the documentation: ``python docs/make_figures.py``.
 
-Runs the scripts in ``examples/`` and the code of ``README.md``. What they print and some of their pictures (with few
-colours, so that the files stay small) are kept in ``docs/figures/``. The tests compare what the examples print with
-what is kept.
+Runs the scripts in ``examples/`` and the code of ``README.md`` and of how-to pages with pictures. What they print and
+some of their pictures (with few colours, so that the files stay small) are kept in ``docs/figures/``. The tests compare
+what the examples print with what is kept.
 """
 
 import contextlib
@@ -27,6 +27,8 @@ PICTURES = {
     "admissions": ["fair", "blind"],
     "large_graph": ["convergence"],
 }
+#: How-to pages whose code draws pictures: what these are called, in the order in which they are drawn.
+PAGES = {"your_own_table": ["waterfall", "comparison"]}
 
 
 def run_example(name: str, out: Path) -> str:
@@ -51,12 +53,27 @@ def run_readme(out: Path) -> str:
     return printed.getvalue()
 
 
+def run_page(name: str, out: Path) -> None:
+    """All code of a how-to page, from the root of the repository, and its figures under their names."""
+    text = (ROOT / "docs" / "howto" / f"{name}.md").read_text(encoding="utf-8")
+    code = "\n".join(re.findall(r"^```python\n(.*?)^```", text, re.M | re.S))
+    with contextlib.chdir(ROOT), contextlib.redirect_stdout(io.StringIO()):
+        exec(compile(code, f"{name}.md", "exec"), {})
+    for number, picture in zip(plt.get_fignums(), PAGES[name], strict=True):
+        plt.figure(number).savefig(out / f"{name}_{picture}.png", dpi=100, bbox_inches="tight")
+    plt.close("all")
+
+
 def main() -> None:
     FIGURES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         (FIGURES / "readme.txt").write_text(run_readme(work / "readme.png"), encoding="utf-8")
         shrink(work / "readme.png", FIGURES / "readme.png")
+        for name, pictures in PAGES.items():
+            run_page(name, work)
+            for picture in pictures:
+                shrink(work / f"{name}_{picture}.png", FIGURES / f"{name}_{picture}.png")
         for name, pictures in PICTURES.items():
             (FIGURES / f"{name}.txt").write_text(run_example(name, work / name), encoding="utf-8")
             for picture in pictures:

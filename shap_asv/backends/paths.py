@@ -15,13 +15,15 @@ import numpy as np
 from shap_asv.backends.contract import Attribution, Attributor, Backend, Estimate, Problem, Settings
 from shap_asv.backends.pace import Report, keep_silent, part_of
 from shap_asv.backends.trees.attributor import PATH_BITS, TreeAttributor, prepare_trees
-from shap_asv.backends.trees.cost import estimate_trees, path_lengths, tree_kernels
-from shap_asv.backends.trees.orderings import LATTICE, LEVELS, ORDERS, kind_of
+from shap_asv.backends.trees.cost import estimate_trees, largest_walk, path_lengths, tree_kernels
+from shap_asv.backends.trees.orderings import FOREST, LATTICE, LEVELS, ORDERS, kind_of
+from shap_asv.backends.trees.steps import MOST_IDEALS, WIDEST
 from shap_asv.backends.weight_columns import N_GROUPS
 from shap_asv.backends.workload import BYTES_PER_ORDER, ideals_obstacle, orders_obstacle, seconds_per_order
 from shap_asv.backgrounds.contract import GROUND, TreeGround
 from shap_asv.models.contract import ENSEMBLE
 from shap_asv.models.tree_form import TreeForm
+from shap_asv.orders import CausalOrder
 from shap_asv.orders.uncertain import GraphMixture
 
 #: Rows that are explained together.
@@ -105,8 +107,26 @@ def _obstacle(problem: Problem) -> str | None:
     if problem.n_features > PATH_BITS:
         longest = len(path_lengths(trees.ensemble).leaves) - 1
         if longest > PATH_BITS:
-            return f"a path of the trees has {longest} features, at most {PATH_BITS} can be treated"
+            return (
+                f"a path of the trees has {longest} different features, at most {PATH_BITS} can be treated; fit the "
+                f"model with a depth of at most {PATH_BITS}, or pass background rows as masker=, for which the model "
+                f"is called instead"
+            )
     return None
+
+
+def _forest_obstacle(problem: Problem) -> str | None:
+    """A walk over the ideals of a path's features and their causes; deep trees under few edges have too many."""
+    trees, order = problem.predictor.trees, problem.order
+    assert trees is not None
+    assert isinstance(order, CausalOrder)
+    ideals, members = largest_walk(trees.ensemble, order)
+    if ideals <= MOST_IDEALS and members <= WIDEST:
+        return None
+    return (
+        f"a path of the trees looks at features that have {ideals:.1g} ideals with their causes under this causal "
+        f"forest, the limit is {MOST_IDEALS:,}; levels have a closed form for any depth"
+    )
 
 
 def _cost_of_margin(problem: Problem) -> str:
@@ -142,7 +162,10 @@ def paths_backend(sampled: bool) -> Backend:
             return orders_obstacle(problem, settings)
         if problem.groups is not None and isinstance(problem.order, GraphMixture):
             return "several graphs of groups are not one order"
-        if _kind(problem, sampled) != LATTICE:
+        kind = _kind(problem, sampled)
+        if kind == FOREST:
+            return _forest_obstacle(problem)
+        if kind != LATTICE:
             return None
         return ideals_obstacle(problem, settings)
 

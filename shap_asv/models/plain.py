@@ -16,13 +16,13 @@ import numpy as np
 from shap_asv.errors import ModelError
 from shap_asv.models.affine import read_affine
 from shap_asv.models.contract import Affine
-from shap_asv.models.ensemble_reading import explained_call
+from shap_asv.models.ensemble_reading import explained_call, read_ensemble
 from shap_asv.models.inputs import CELLS
 from shap_asv.models.outputs import ModelCall, check_finite, choose_call, name_outputs
 from shap_asv.models.pipelines import known_columns
 from shap_asv.models.products import NotSumOfProducts
 from shap_asv.models.speed import MOST, Stopwatch, Timed
-from shap_asv.models.tree_form import TreeForm, made_of_trees, read_trees
+from shap_asv.models.tree_form import TreeForm, ends_in_trees, made_of_trees, read_trees
 
 # A first call that takes longer than this is made twice before its time is believed.
 _WARM = 0.1
@@ -191,7 +191,8 @@ def read_plain_model(
             return replace(predictor, trees=read_trees(model, model_output, features, inputs))
         return replace(predictor, affine=_affine_form(predictor, tried))
     except NotSumOfProducts as why:
-        reason = str(why)
+        reason = _reason_in_front(model, model_output) if features is not None and not trees else None
+        reason = reason or str(why)
     if not trees or call.quantity != "probability":
         return replace(predictor, reason=reason)
     try:
@@ -199,6 +200,17 @@ def read_plain_model(
         return replace(predictor, reason=reason, margin=margin)
     except NotSumOfProducts:
         return replace(predictor, reason=reason)
+
+
+def _reason_in_front(model: Any, model_output: str) -> str | None:
+    """Why the trees at the end of a Pipeline are not read; None where there are none."""
+    if not ends_in_trees(model):
+        return None
+    try:
+        read_ensemble(model, None, model_output)
+    except NotSumOfProducts as why:
+        return str(why)
+    return None
 
 
 def _affine_form(predictor: PlainPredictor, probe: Any) -> Affine:

@@ -94,13 +94,21 @@ class TreeForm:
 
 def made_of_trees(model: Any) -> bool:
     """Is it a model of a tree library (or a bound method of one) without a transformer in front?"""
-    owner = model if hasattr(model, "predict") or hasattr(model, "predict_proba") else getattr(model, "__self__", None)
+    return ends_in_trees(model) and not split_stages(_owner(model)).transformers
+
+
+def ends_in_trees(model: Any) -> bool:
+    """Is it, or a bound method of it, a model of a tree library, whatever stands in front?"""
+    owner = _owner(model)
     if owner is None or isinstance(owner, type):
         return False
     final = last_step(owner)
-    if is_linear_booster(final) or not any(reader.parse and reader.applies(final) for reader in READERS):
-        return False
-    return not split_stages(owner).transformers
+    return not is_linear_booster(final) and any(reader.parse and reader.applies(final) for reader in READERS)
+
+
+def _owner(model: Any) -> Any:
+    has_answers = hasattr(model, "predict") or hasattr(model, "predict_proba")
+    return model if has_answers else getattr(model, "__self__", None)
 
 
 def read_trees(

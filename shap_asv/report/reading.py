@@ -1,7 +1,7 @@
 """A comparison -> one block of arrays, features causes first, states as labels with a place between low and high.
 
-Any number of named methods will do. SHAP and ASV, where both are there, are the pair whose difference is told in
-words; otherwise it is the first two methods.
+Any number of named methods will do. The pair whose difference is told in words is that of the comparison (SHAP and ASV
+with the same adjective), otherwise the first two methods.
 """
 
 import math
@@ -14,6 +14,7 @@ import numpy as np
 from shap_asv.errors import ExplanationError
 
 PAIR = ("SHAP", "ASV")
+NOT_CONDITIONAL = ("marginal", "path-dependent", "independent")  # as backgrounds describe themselves
 EXACTLY_ZERO = 1e-12  # relative to the largest value: rounding of an exact 0
 
 
@@ -58,6 +59,8 @@ class Block:
         ``[i, j]``: the share of the graphs in which i is a cause of j, direct or not.
     n_graphs : int
         Of a mixture; 1 for one graph, 0 without.
+    compared : (str, str), optional
+        The two methods whose difference is told; by default the first two.
     """
 
     methods: tuple[Method, ...]
@@ -67,6 +70,7 @@ class Block:
     tones: np.ndarray | None
     above: np.ndarray
     n_graphs: int
+    compared: tuple[str, str] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -76,9 +80,18 @@ class Block:
     def pair(self) -> tuple[Method, Method] | None:
         """The two methods whose difference is told in words; None where there is one method only."""
         named = {method.name: method for method in self.methods}
-        if all(name in named for name in PAIR):
-            return named[PAIR[0]], named[PAIR[1]]
+        if self.compared is not None:
+            return named[self.compared[0]], named[self.compared[1]]
         return (self.methods[0], self.methods[1]) if len(self.methods) > 1 else None
+
+    @property
+    def causes_take_credit(self) -> bool:
+        """Whether a loss can be told as credit that went to causes: SHAP and ASV, both given what is known."""
+        pair = self.pair
+        return pair is not None and all(
+            method.name == name and not (method.background or "").startswith(NOT_CONDITIONAL)
+            for method, name in zip(pair, PAIR, strict=True)
+        )
 
     def spread(self, output: int) -> np.ndarray:
         """How far the methods are apart in each row: the sum over features of (largest - smallest value), (r,)."""
@@ -116,7 +129,8 @@ def read_block(comparison: Any, explained: str | None = None) -> Block:
     outputs = _output_names(list(explanations.values()), methods[0].values.shape[2], explained)
     labels, tones = _read_rows(list(explanations.values()), features)
     above, n_graphs = _read_order(comparison.order, features)
-    return Block(tuple(methods), features, outputs, labels, tones, above, n_graphs)
+    compared = getattr(comparison, "pair", None)
+    return Block(tuple(methods), features, outputs, labels, tones, above, n_graphs, compared)
 
 
 def _read_method(name: str, explanation: Any, features: Sequence[str], comparison: Any) -> Method:

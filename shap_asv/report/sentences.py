@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.report.reading import EXACTLY_ZERO, PAIR, Block, Method
+from shap_asv.report.reading import EXACTLY_ZERO, Block, Method
 
 Part = str | dict[str, int]
 Sentence = list[Part]
@@ -51,8 +51,8 @@ def conclude(block: Block, output: int) -> list[Sentence]:
         sentences.append(_same_story(one, other, before, after, moved, number))
     else:
         sentences.append(_headline(one, other, before, after, moved, number))
-        # why credit moves is known for this pair alone: one ignores the causal order, the other keeps to it
-        above = block.above if (one.name, other.name) == PAIR else np.zeros_like(block.above)
+        # why credit moves is known for SHAP and ASV given what is known: one ignores the order, the other keeps to it
+        above = block.above if block.causes_take_credit else np.zeros_like(block.above)
         sentences += _losses(above, before, after, telling, number)
         sentences += _gains(above, before, after, telling, number)
     sentences += _zeros(block, one, other, output)

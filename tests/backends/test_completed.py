@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from shap_asv import AsymmetricExplainer, CausalOrder, GraphMixture, errors, load_network
-from shap_asv.backends.ancestral import closures, completed, completed_backend
+from shap_asv.backends.ancestral import closures, completed, completed_backend, completed_values
 from shap_asv.backends.ancestral.completed import complete, family_masks
 from tests.explainer.test_exact import make_model, oracle, predict_codes
 from tests.problems import make_problem
@@ -84,7 +84,7 @@ def test_sampled_orders_have_the_values_of_other_backends():
         (completed_backend, "STATE_LIMIT", 2),
         (completed_backend, "NU_LIMIT", 1),
         (completed, "FEW_TERMS", 0),
-        (completed, "_FIRST_PIECE", 1),
+        (completed_values, "_FIRST_PIECE", 1),
     ],
 )
 def test_limits_do_not_show_in_the_numbers(monkeypatch, where, name, limit):

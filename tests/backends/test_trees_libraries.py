@@ -13,12 +13,13 @@ import shap
 import xgboost
 from sklearn import ensemble, tree
 
+from shap_asv import AsymmetricExplainer
 from shap_asv.backends.trees import attributor
 from shap_asv.backends.trees.attributor import prepare_trees
-from shap_asv.backends.trees.cost import estimate_trees, path_lengths
+from shap_asv.backends.trees.cost import estimate_trees, largest_walk, path_lengths
 from shap_asv.backends.trees.orderings import FOREST as FOREST_KIND
 from shap_asv.backends.trees.orderings import LATTICE, LEVELS, ORDERS
-from shap_asv.errors import BudgetExceededError, ModelError, OrdersError, RowsError
+from shap_asv.errors import BudgetExceededError, MethodNotApplicableError, ModelError, OrdersError, RowsError
 from shap_asv.models.ensemble_reading import read_ensemble
 from shap_asv.orders import CausalOrder
 
@@ -238,3 +239,69 @@ def test_costs_are_of_the_right_size(parsed):
     assert lengths.leaves.tolist() == np.bincount(np.diff(leaves.start)).tolist()
     sets = {tuple(leaves.feature[a:b]) for a, b in itertools.pairwise(leaves.start)}
     assert lengths.sets.sum() == len(sets)
+
+
+# --- deep trees -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def deep():
+    """Two trees of depth 30 over 40 features, grown at random: paths with up to 20 different features."""
+    rng = np.random.default_rng(5)
+    rows = rng.normal(size=(1500, 40))
+    made = ensemble.ExtraTreesRegressor(2, max_depth=30, max_features=1, random_state=0)
+    return made.fit(rows, rows.sum(axis=1)), rows
+
+
+@pytest.mark.parametrize("background", [0, 20], ids=["covers", "rows"])
+def test_depth_thirty(deep, background):
+    model, rows = deep
+    assert max(one.tree_.max_depth for one in model.estimators_) >= 20
+    parsed = read_ensemble(model)
+    assert len(path_lengths(parsed).leaves) - 1 > attributor.WIDE_TABLE_BITS
+    ground = rows[-background:] if background else None
+    expected = shap.TreeExplainer(model, ground).shap_values(rows[:5], check_additivity=False)
+    found = prepare_trees(parsed, background=ground).attribute(rows[:5])
+    np.testing.assert_allclose(found.phi[..., 0], expected, rtol=0, atol=1e-9 if ground is None else 1e-4)
+    levels = CausalOrder.from_levels([range(20), range(20, 40)])
+    chain = CausalOrder.from_edges([(v, v + 1) for v in range(39)], features=range(40))
+    for order in (levels, chain):
+        found = prepare_trees(parsed, order, ground).attribute(rows[:5])
+        total = found.base + found.phi.sum(axis=1)[:, 0]
+        np.testing.assert_allclose(total, model.predict(rows[:5]), rtol=0, atol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::shap_asv.errors.CausalGraphWarning")
+def test_a_causal_forest_with_too_many_ideals_is_sampled_and_the_plan_says_so(deep):
+    model, rows = deep
+    explainer = AsymmetricExplainer(model, None, [(0, 1), (0, 2)], seed=0, n_orders=3)
+    plan = explainer.plan(3)
+    assert plan.backend.name == "orders x paths"
+    assert "under this causal forest, the limit is 131,072; levels have a closed form" in str(plan)
+    found = explainer(rows[:3])
+    np.testing.assert_allclose(found.base_values + found.values.sum(axis=1), model.predict(rows[:3]), rtol=0, atol=1e-9)
+
+
+def test_ideals_of_a_path_with_its_causes_are_counted(parsed):
+    leaves = prepare_trees(parsed, FOREST).leaves
+    order, counts = FOREST, []
+    for a, b in itertools.pairwise(leaves.start):
+        closure = set(leaves.feature[a:b].tolist())
+        for v in reversed(order.topological_indices):
+            closure |= set(order.parents[v]) if v in closure else set()
+        subsets = itertools.product([0, 1], repeat=5)
+        inside = [{v for v in range(5) if bits[v]} for bits in subsets]
+        ideals = [s for s in inside if s <= closure and all(set(order.parents[v]) <= s for v in s)]
+        counts.append((len(ideals), len(closure)))
+    found = largest_walk(parsed, order)
+    assert found == (max(c for c, _ in counts), max(size for _, size in counts))
+
+
+def test_paths_with_more_features_than_bits_name_a_way_out():
+    n = 60
+    rows = np.eye(n + 1, n)  # one split after the other takes a row off
+    model = tree.DecisionTreeRegressor(random_state=0).fit(rows, np.arange(n + 1.0))
+    with pytest.raises(MethodNotApplicableError, match=r"60 different features, at most 57.*, or pass background"):
+        AsymmetricExplainer(model)(rows[:2])
+    with pytest.raises(BudgetExceededError, match="60 different features, at most 57"):
+        prepare_trees(read_ensemble(model))

@@ -74,3 +74,14 @@ def test_all_examples_are_known():
 )
 def test_lines_are_compared(line, shown, equal):
     assert same(line, shown) is equal
+
+
+def test_pictures_of_pages_are_there():
+    """Every picture that a page shows is kept, and every kept picture of a how-to page is shown."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    shown = {path for page in pages for path in re.findall(r"figures/([\w/]+\.png)", page.read_text("utf-8"))}
+    kept = {
+        path.relative_to(ROOT / "docs" / "figures").as_posix() for path in (ROOT / "docs").rglob("figures/**/*.png")
+    }
+    assert shown <= kept
+    assert {"your_own_table_waterfall.png", "your_own_table_comparison.png"} <= shown

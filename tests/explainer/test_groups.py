@@ -241,6 +241,26 @@ def test_trees_alone(background, edges):
     np.testing.assert_allclose(effects, [nu(frozenset(s), row) - nu(frozenset(), row) for s in sets], atol=1e-6)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_trees_alone_with_several_large_groups(seed):
+    """Members of several groups on one path: sets in the middle of two groups occur in no order."""
+    rng = np.random.default_rng(seed)
+    names = [f"x{v}" for v in range(7)]
+    X = pd.DataFrame(rng.normal(size=(200, 7)), columns=names)
+    tree = DecisionTreeRegressor(max_depth=7, random_state=0).fit(X, rng.normal(size=200))
+    sets = [tuple(members) for members in np.split(rng.permutation(7), [3, 5])]
+    sets = sorted(sets, key=min)
+    groups = {f"g{min(members)}": [names[v] for v in members] for members in sets}
+    found = AsymmetricExplainer(tree, groups=groups, algorithm="paths")(X[:4]).values
+    for row, values in zip(X[:4].to_numpy(), found, strict=True):
+        wanted = group_games.group_values(
+            lambda members, row=row: _covered(tree.tree_, 0, row, members),
+            sets,
+            group_games.orders_of_groups(3, []),
+        )
+        np.testing.assert_allclose(values, wanted, atol=1e-6)
+
+
 def _covered(tree, node, row, members):
     left, right = tree.children_left[node], tree.children_right[node]
     if left < 0:

@@ -494,11 +494,11 @@ def test_trees_without_a_network(ground):
     model = RandomForestRegressor(6, max_depth=5, random_state=0).fit(
         rows, rows[:, 0] * rows[:, 1] + rows[:, 2:].sum(1)
     )
-    background = rows[:40] if ground == "background rows" else None
+    background, meant = (rows[:40], "marginal") if ground == "background rows" else (None, "auto")
     graphs = [[(0, 1), (1, 2), (0, 3), (3, 2), (0, 4)], [(2, 1), (1, 0), (3, 4)], [(4, 0), (3, 0), (3, 1), (0, 2)]]
 
     def over_trees(graph):
-        return AsymmetricExplainer(model, background, graph, algorithm="paths")
+        return AsymmetricExplainer(model, background, graph, algorithm="paths", values=meant)
 
     weights = [3.0, 1.0, 2.0]
     each = [over_trees(graph)(rows[:7], silent=True).values for graph in graphs]

@@ -287,6 +287,7 @@ def test_one_row_and_strange_names(driver, tmp_path):
     assert page.text("h1") == nasty
     assert next(iter(page.table())) == nasty
     assert page.texts("img") == []
-    assert not page.find("#graph-section").is_displayed()
+    for what in ("#graph-section", "#output-control", "#scope", "#uncertainty", "#tip"):
+        assert not page.find(what).is_displayed(), what
     assert page.text("#table-title") == "Feature by feature, row 0"
     assert page.errors() == []

@@ -42,6 +42,17 @@ def test_a_loss_without_causes_has_no_reason():
     assert "smoker gains credit (0.100 → 0.400)." in told
 
 
+def test_reasons_are_given_only_where_they_hold():
+    marginal = dict.fromkeys(("SHAP", "ASV"), "marginal over 100 background rows, as in shap")
+    told = words(told_comparison([0, 0, 0.2, 0.4, 0], [0, 0, 0.3, 0.3, 0], backgrounds=marginal))
+    assert "cough loses part of its credit (0.400 → 0.300)." in told
+    comparison = told_comparison([0, 0, 0.2, 0.4, 0], [0, 0, 0.3, 0.3, 0])
+    named = {f"causal {name}": e for name, e in comparison.explanations.items()}
+    told = words(Comparison({"mine": comparison.asv, **named}, comparison.order))
+    assert told[0].startswith("17% of the credit moves between causal SHAP and causal ASV.")
+    assert "cough loses part of its credit (0.400 → 0.300)." in told
+
+
 def test_the_same_story():
     told = words(told_comparison([0, 0, 0.2, 0.4, 0], [0, 0, 0.201, 0.4, 0]))
     assert told[0].startswith(

@@ -24,23 +24,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shap_asv.backends.ancestral import closures
-from shap_asv.backends.pace import Report, keep_silent, paced
 from shap_asv.backgrounds.contract import Terms
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
-from shap_asv.backgrounds.grouping import number_rows
 from shap_asv.models.products import SumOfProducts
 
 if TYPE_CHECKING:
     from shap_asv.backends.ancestral.completion_kernel import Coalitions, Factors, Margins
     from shap_asv.backends.ancestral.kernel import Tables
-    from shap_asv.backends.ancestral.value_kernel import Kinds, Places, RowMargins, Shapes
+    from shap_asv.backends.ancestral.value_kernel import Kinds, Places, Shapes
 
 #: Nodes of the largest network that is treated here; sets of nodes are bits of one signed integer.
 LARGEST_NETWORK = 62
 #: Terms of a closure that are not worth classes of their own.
 FEW_TERMS = 16
-# Triples of term, row and class in the first compiled call for a closure.
-_FIRST_PIECE = 2**22
 #: States of missing nodes that a coalition may have; those with more are left to another method.
 STATE_LIMIT = 2**12
 
@@ -253,19 +249,19 @@ class _Builder:
         kind_bits = bits_in(kind_masks[empty:], np.arange(len(members)))
         states = np.where(kind_bits, cards, 1)
         kinds = Kinds(
-            _ends(states.prod(axis=1)), _ends(kind_bits.sum(axis=1)), np.nonzero(kind_bits)[1].astype(np.int64)
+            ends_of(states.prod(axis=1)), ends_of(kind_bits.sum(axis=1)), np.nonzero(kind_bits)[1].astype(np.int64)
         )
         at = np.searchsorted(ideals, held[first] | missing[first])
         strides = shapes.strides[at]
         active = (strides > 0) & bits_in(held[first], np.arange(len(members)))
         kind_of = kind_of.reshape(-1).astype(np.int64) - empty
-        offset_starts = _ends(np.append(np.diff(kinds.starts), 0)[kind_of])
+        offset_starts = ends_of(np.append(np.diff(kinds.starts), 0)[kind_of])
         offsets = np.zeros(offset_starts[-1], dtype=np.int64)
         lay_out_states(kind_of, kinds, cards, strides, offset_starts, offsets)
         places = Places(
             held[first],
             shapes.starts[at],
-            _ends(active.sum(axis=1)),
+            ends_of(active.sum(axis=1)),
             np.nonzero(active)[1].astype(np.int64),
             strides[active],
             kind_of,
@@ -303,7 +299,7 @@ class _Builder:
             return None
         strides = np.ones_like(sizes)
         np.cumprod(sizes[:, :-1], axis=1, out=strides[:, 1:])
-        shapes = Shapes(_ends(sizes.prod(axis=1)), np.where(active, strides, 0))
+        shapes = Shapes(ends_of(sizes.prod(axis=1)), np.where(active, strides, 0))
         lowest = rest & -rest
         step = np.where(rest > 0, np.round(np.log2(np.maximum(lowest, 1))), -1).astype(np.int64)
         following = np.where(rest > 0, np.searchsorted(ideals, ideals | lowest), -1)
@@ -316,7 +312,7 @@ class _Builder:
             factors.offsets[members],
             strides_in,
             cards,
-            _ends(cards),
+            ends_of(cards),
         )
         return ideals, shapes, tables
 
@@ -347,14 +343,14 @@ class _Builder:
         groups = [groups for _, groups in self.margins.values()]
         states = np.where(bits_in(shown, np.arange(self.network.n_nodes)), self.factors.cards, 1).prod(axis=1)
         return Margins(
-            _ends(states),
-            _ends(np.array([len(own) for own in groups], dtype=np.int64)),
+            ends_of(states),
+            ends_of(np.array([len(own) for own in groups], dtype=np.int64)),
             np.concatenate([np.zeros(0, dtype=np.int64), *groups]),
             shown,
         )
 
 
-def _ends(counts: np.ndarray) -> np.ndarray:
+def ends_of(counts: np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
@@ -363,94 +359,3 @@ def _starts_of(columns: Sequence[np.ndarray]) -> np.ndarray:
     differs = np.ones(len(columns[0]), dtype=bool)
     differs[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
     return differs
-
-
-# --- values -------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class CompletedValues:
-    """nu of some coalitions, closure by closure: the sum over the terms that are ``known``, bool (t,)."""
-
-    products: SumOfProducts
-    known: np.ndarray
-    nodes: np.ndarray
-    coalitions: "Coalitions"
-    factors: "Factors"
-    roots: tuple[ClosedSet, ...]
-    margins: "Margins"
-
-    def values(self, rows: np.ndarray, report: Report = keep_silent) -> tuple[np.ndarray, np.ndarray]:
-        """Codes (r, n) -> the sum over terms (m, r, k), without the offset, and whether each row is possible (r,)."""
-        from shap_asv.backends.ancestral.completion_kernel import fill_margins, weigh_groups
-        from shap_asv.backends.ancestral.value_kernel import RowMargins
-
-        coalitions = self.coalitions
-        codes = np.full((len(rows), len(self.factors.cards)), -1, dtype=np.int64)
-        codes[:, self.nodes] = rows
-        starts = self.group_starts
-        posteriors = np.empty((len(rows), starts[-1]))
-        possible = weigh_groups(coalitions.missing, coalitions.seen, starts, self.factors, codes, posteriors)
-        margins = RowMargins(
-            self.margins.starts,
-            np.empty((len(rows), self.margins.starts[-1])),
-            np.zeros((len(rows), max(1, len(self.margins.shown))), dtype=np.int64),
-        )
-        fill_margins(
-            self.margins,
-            coalitions.missing,
-            starts,
-            self.factors.cards,
-            posteriors,
-            self._group_looks(codes),
-            margins.posteriors,
-            margins.looks,
-        )
-        out = np.zeros((len(coalitions.held), len(rows), self.products.n_outputs))
-        constant = self.known & ~(self.products.terms != 0).any(axis=1)
-        out += self.products.coefficients[constant].sum(axis=0)
-        done = 0
-        for root in self.roots:
-            done += self._add(root, codes, margins, out)
-            report(done / max(1, self.products.n_terms))
-        return out, possible
-
-    @property
-    def group_starts(self) -> np.ndarray:
-        """Where the states of each group start."""
-        cards = self.factors.cards
-        return _ends(np.where(bits_in(self.coalitions.missing, np.arange(len(cards))), cards, 1).prod(axis=1))
-
-    def _group_looks(self, codes: np.ndarray) -> np.ndarray:
-        """Rows that agree on what a group depends on have the same number, int (rows, groups)."""
-        cards = self.factors.cards
-        looks = np.zeros((len(codes), len(self.coalitions.seen)), dtype=np.int64)
-        for group, seen in enumerate(bits_in(self.coalitions.seen, np.arange(len(cards)))):
-            columns = [(codes[:, v], int(cards[v])) for v in np.flatnonzero(seen)]
-            looks[:, group] = number_rows(columns, len(codes))[0]
-        return looks
-
-    def _add(self, own: ClosedSet, codes: np.ndarray, margins: "RowMargins", out: np.ndarray) -> int:
-        """Add the values of a closure and of all below it to those of the set around it, (classes, rows, k)."""
-        from shap_asv.backends.ancestral.value_kernel import Leaves, add_classes, add_values
-
-        products, n_rows = self.products, len(codes)
-        here = np.zeros((own.n_classes, n_rows, products.n_outputs))
-        done = len(own.terms)
-        for child in own.children:
-            done += self._add(child, codes, margins, here)
-        feature_of = {int(node): v for v, node in enumerate(self.nodes)}
-        offsets = own.tables.offsets
-        factors = np.ones((len(own.terms), offsets[-1]))
-        for j, node in enumerate(own.members.tolist()):
-            v = feature_of.get(node)
-            if v is not None:
-                factors[:, offsets[j] : offsets[j + 1]] = products.vectors[v][products.terms[own.terms, v]]
-        coefficients = products.coefficients[own.terms]
-        inside = np.ascontiguousarray(codes[:, own.members])
-        # a first piece of work that is over soon; what does not depend on the terms is done again for every piece
-        for part in paced(len(factors), max(1, _FIRST_PIECE // (own.n_classes * n_rows))):
-            leaves = Leaves(factors[part], coefficients[part])
-            add_values(own.shapes, own.tables, own.places, own.kinds, leaves, inside, margins, here)
-        add_classes(out.reshape(len(out), -1), here.reshape(len(here), -1), own.parent_classes)
-        return done

@@ -9,7 +9,6 @@ from shap_asv.backends.ancestral.closures import random_prefixes
 from shap_asv.backends.ancestral.completed import (
     LARGEST_NETWORK,
     STATE_LIMIT,
-    CompletedValues,
     complete,
     count_states,
     find_closed_sets,
@@ -17,6 +16,7 @@ from shap_asv.backends.ancestral.completed import (
     masks_of,
     with_causes,
 )
+from shap_asv.backends.ancestral.completed_values import CompletedValues
 from shap_asv.backends.coalitionwise import ROW_BLOCK, CoalitionwiseAttributor
 from shap_asv.backends.contract import Attribution, Attributor, Backend, Estimate, Problem, Settings
 from shap_asv.backends.pace import Report, keep_silent, part_of

@@ -212,7 +212,10 @@ def prepare_trees(
     leaves, constant = find_leaves(coding, rank)
     widest = int(np.diff(leaves.start).max(initial=0))
     if widest > PATH_BITS:
-        raise BudgetExceededError(f"a path of the trees has {widest} features; at most {PATH_BITS} can be treated")
+        raise BudgetExceededError(
+            f"a path of the trees has {widest} different features, at most {PATH_BITS} can be treated; fit the model "
+            f"with a depth of at most {PATH_BITS}"
+        )
     if background is None:
         codes = np.zeros((n, 0), dtype=np.int32)
     else:

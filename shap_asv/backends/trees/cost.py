@@ -13,6 +13,7 @@ from shap_asv.backends.contract import Estimate
 from shap_asv.backends.trees.attributor import KEPT_BYTES, ROW_BLOCK, table_bits
 from shap_asv.backends.trees.orderings import FOREST, LATTICE, LEVELS, NAMES, ORDERS
 from shap_asv.models.ensembles import FloatEnsemble
+from shap_asv.orders import CausalOrder
 
 # Seconds: of a call at all; a path entry at preparation; a cell of a table, in the caches of the processor or past
 # them; a path entry of a row, per output; a point of a product on a long path; a word of background rows; a background
@@ -27,10 +28,14 @@ _STEP = {LEVELS: 2e-9, FOREST: 6e-8, LATTICE: 0.8e-9, ORDERS: 1.5e-9}
 
 @dataclass(frozen=True, eq=False)
 class PathLengths:
-    """How many leaves have d distinct features: float64 (longest + 1,), and how many of their sets are distinct."""
+    """How many leaves have d distinct features: float64 (longest + 1,), and how many of their sets are distinct.
+
+    ``words`` (sets, n / 64) are these sets as bits.
+    """
 
     leaves: np.ndarray
     sets: np.ndarray
+    words: np.ndarray
 
 
 @lru_cache(maxsize=8)  # plans are made again and again
@@ -51,11 +56,33 @@ def path_lengths(ensemble: FloatEnsemble) -> PathLengths:
         seen = np.concatenate([seen, seen])
     found = np.concatenate(ends)
     lengths = np.bitwise_count(found).sum(axis=1)
-    distinct = np.bitwise_count(np.unique(found, axis=0)).sum(axis=1)
+    words = np.unique(found, axis=0)
+    distinct = np.bitwise_count(words).sum(axis=1)
     longest = int(lengths.max(initial=0)) + 1
-    return PathLengths(
-        np.bincount(lengths, minlength=longest).astype(float), np.bincount(distinct, minlength=longest).astype(float)
-    )
+    leaves, sets = (np.bincount(counted, minlength=longest).astype(float) for counted in (lengths, distinct))
+    return PathLengths(leaves, sets, words)
+
+
+@lru_cache(maxsize=8)
+def largest_walk(ensemble: FloatEnsemble, order: CausalOrder) -> tuple[float, int]:
+    """What a causal forest asks for at its worst path: ideals of the path's features with their causes, and how many
+    features those are.
+
+    With f(v) = 1 + product of f over the effects of v among them, there are as many ideals as the product of f over
+    the roots. O(sets * n).
+    """
+    words, n = path_lengths(ensemble).words, ensemble.n_columns
+    bits = words[:, np.arange(n) // 64] >> (np.arange(n) % 64).astype(np.uint64)
+    member = (bits & np.uint64(1)).astype(bool)
+    ideals, below = np.ones(len(member)), np.ones((n, len(member)))
+    for v in reversed(order.topological_indices):
+        own = np.where(member[:, v], 1.0 + below[v], 1.0)
+        for cause in order.parents[v]:
+            member[:, cause] |= member[:, v]
+            below[cause] *= own
+        if not order.parents[v]:
+            ideals *= own
+    return float(ideals.max(initial=1.0)), int(member.sum(axis=1).max(initial=0))
 
 
 def estimate_trees(
@@ -98,11 +125,12 @@ def estimate_trees(
     cells = 2.0**d
     closed = kind == LEVELS and not n_background
     tabled = d <= table_bits(paths.leaves, closed)
+    few = np.where(tabled, cells, 0.0)  # long paths list what occurs, never all of their subsets
     steps = {
-        LEVELS: d * cells / 2,
+        LEVELS: d * few / 2,
         FOREST: d * np.minimum(cells, 40 * d),
-        LATTICE: n_ideals * d + n_edges * d / max(1, n) + d * cells,
-        ORDERS: n_orders * d**2 + 4 * groups * d * cells,
+        LATTICE: n_ideals * d + n_edges * d / max(1, n) + d * few,
+        ORDERS: n_orders * d**2 + 4 * groups * d * few,
     }[kind]
     words = -(-n_background // 64)
     # patterns that occur on a long path, and what one of them takes

@@ -23,9 +23,10 @@ LEVELS, FOREST, LATTICE, ORDERS = range(4)
 NAMES = ("levels", "forest", "lattice", "orders")
 
 # kind; level (n,); parent, size (n,) and topological (n,) of a forest; member (n, ideals), and the edges of the lattice
-# by feature: edge_start (n + 1,), edge_source, edge_weight; rank (orders, n) = positions, share (orders,).
+# by feature: edge_start (n + 1,), edge_source, edge_weight; rank (orders, n) = positions, share (orders,);
+# closed: is a union of coalitions that are passed always one that is passed? So it is for the ideals of one order.
 Ordering = namedtuple(
-    "Ordering", "kind level parent size topological member edge_start edge_source edge_weight rank share"
+    "Ordering", "kind level parent size topological member edge_start edge_source edge_weight rank share closed"
 )
 
 
@@ -61,7 +62,7 @@ def kind_of(order: CausalOrder | GraphMixture) -> int:
     return FOREST if order.is_forest else LATTICE
 
 
-def _ordering(kind: int, n: int, **arrays: np.ndarray) -> Ordering:
+def _ordering(kind: int, n: int, closed: bool = True, **arrays: np.ndarray) -> Ordering:
     empty = {
         "level": np.zeros(n, dtype=np.int64),
         "parent": np.full(n, -1, dtype=np.int64),
@@ -74,7 +75,7 @@ def _ordering(kind: int, n: int, **arrays: np.ndarray) -> Ordering:
         "rank": np.zeros((0, n), dtype=np.int32),
         "share": np.zeros(0),
     }
-    return Ordering(kind, **{**empty, **arrays})
+    return Ordering(kind, **{**empty, **arrays}, closed=closed)
 
 
 def order_by_precedence(
@@ -143,6 +144,7 @@ def order_by_groups(order: CausalOrder, players: Players, ideal_limit: int | Non
     return _ordering(
         LATTICE,
         n,
+        closed=False,  # members in the middle of two groups are not passed together
         member=np.ascontiguousarray(np.concatenate(sets).T).astype(np.uint8),
         edge_start=np.searchsorted(np.concatenate(feature)[by_feature], np.arange(n + 1)).astype(np.int64),
         edge_source=np.concatenate(source)[by_feature].astype(np.int32),
@@ -157,6 +159,7 @@ def _order_by_mixture(mixture: GraphMixture, ideal_limit: int | None) -> Orderin
     return _ordering(
         LATTICE,
         mixture.n_features,
+        closed=False,
         member=np.ascontiguousarray(weights.coalitions.T).astype(np.uint8),
         edge_start=np.searchsorted(feature, np.arange(mixture.n_features + 1)).astype(np.int64),
         edge_source=source.astype(np.int32),
@@ -170,4 +173,4 @@ def order_by_list(orders: np.ndarray, weights: np.ndarray | None = None) -> Orde
     share = check_order_weights(weights, len(orders))
     rank = np.empty(orders.shape, dtype=np.int32)
     np.put_along_axis(rank, orders, np.arange(orders.shape[1], dtype=np.int32)[None], axis=1)
-    return _ordering(ORDERS, orders.shape[1], rank=rank, share=share)
+    return _ordering(ORDERS, orders.shape[1], closed=False, rank=rank, share=share)

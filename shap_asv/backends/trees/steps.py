@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from shap_asv.backends.trees.leaves import Leaves
-from shap_asv.backends.trees.orderings import FOREST, LATTICE, LEVELS, Ordering
+from shap_asv.backends.trees.orderings import FOREST, LATTICE, LEVELS, ORDERS, Ordering
 from shap_asv.errors import BudgetExceededError
 
 #: Steps that are listed together.
@@ -29,6 +29,8 @@ class StepLister:
         room = MOST_STEPS
         if order.kind == LATTICE:
             room = max(room, len(order.edge_weight))
+        if order.kind == ORDERS:
+            room = max(room, order.rank.size)  # a long path lists each order once for each of its features
         self._steps = Steps(
             np.zeros(0, dtype=np.int64),
             np.empty(room, dtype=np.int64),

@@ -7,7 +7,7 @@ import numpy as np
 
 from shap_asv.backends.trees.ground import Grounds
 from shap_asv.backends.trees.leaves import Leaves
-from shap_asv.backends.trees.orderings import ORDERS, Ordering
+from shap_asv.backends.trees.orderings import Ordering
 from shap_asv.backends.trees.steps import StepLister
 
 # Of the leaves from `first` on: set_of (leaves,) is their set of features; row_of is the row of a pattern in the table,
@@ -65,7 +65,7 @@ def _build(
     row_of = np.empty(cell_at[-1], dtype=np.int32)
     n_rows = np.empty(len(sets), dtype=np.int64)
     room = np.empty(1 << widest, dtype=np.int64)
-    kernels.number_patterns(lengths[sets], steps, order.kind != ORDERS, cell_at, row_of, room, n_rows)
+    kernels.number_patterns(lengths[sets], steps, order.closed, cell_at, row_of, room, n_rows)
     outside_at = np.concatenate([[0], np.cumsum(1 << lengths[first:last])])
     outside = np.empty(outside_at[-1])
     if grounds.n_rows:

@@ -94,6 +94,9 @@ class NumberColumn:
         return codes
 
     def _as_floats(self, values: Any) -> np.ndarray:
+        if getattr(getattr(values, "dtype", None), "kind", "O") in "mM":
+            # pandas would count them in nanoseconds
+            raise RowsError(f"column {self.name!r} holds numbers; the rows have {values.dtype} there")
         try:
             if hasattr(values, "to_numpy"):
                 return values.to_numpy(dtype=float, na_value=np.nan, copy=True)

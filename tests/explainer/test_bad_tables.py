@@ -1,0 +1,169 @@
+"""The list of what tables, graphs and mechanisms get wrong, through the front door: an error by name, or an answer.
+
+What each background refuses on its own is tested beside it; here is what a user of ``AsymmetricExplainer`` meets.
+"""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from shap_asv import AsymmetricExplainer, CausalOrder, GaussianModel, StructuralModel, fit_network
+from shap_asv.errors import (
+    CausalGraphWarning,
+    ImpossibleEvidenceError,
+    MechanismError,
+    MethodNotApplicableError,
+    RowsError,
+    ShapAsvWarning,
+    TableError,
+    UnknownStateError,
+)
+
+DAG = [("age", "job"), ("age", "pay"), ("job", "pay")]
+LEVELS = CausalOrder.from_levels([["age"], ["job", "pay"]])
+
+
+def people(n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    age = rng.normal(40, 10, n)
+    job = np.where(rng.random(n) < 0.5, "field", "office")
+    return pd.DataFrame({"age": age, "job": job, "pay": age + 5 * (job == "office") + rng.normal(size=n)})
+
+
+def model(X):
+    return np.asarray(X["pay"], dtype=float) * (X["job"] == "office") + np.asarray(X["age"], dtype=float)
+
+
+def conditional(table, graph, model=model):
+    return AsymmetricExplainer(model, table, graph, values="conditional", seed=0, n_draws=16, silent=True)
+
+
+def network(table, graph, model=model):
+    return AsymmetricExplainer(model, fit_network(table, graph, bins=3), feature_names=list(table.columns))
+
+
+def assert_adds_up(explainer, rows, expected):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a network with bins says that f(x) moves
+        explanation = explainer(rows, silent=True)
+    assert np.isfinite(explanation.values).all()
+    np.testing.assert_allclose(explanation.base_values + explanation.values.sum(axis=1), expected, atol=1e-9)
+
+
+both = pytest.mark.parametrize("make", [conditional, network])
+
+
+@both
+def test_a_node_without_a_column(make):
+    graph = [*DAG, ("luck", "pay")]
+    if make is network:
+        with pytest.raises(TableError, match=r"node 'luck'.*no column.*leave it out"):
+            make(people(), graph)
+        return
+    # a hidden cause: what is not measured is not learned, and the others are related without it
+    with pytest.warns(CausalGraphWarning, match="'luck', not a feature of the model; projected out"):
+        explainer = make(people(), graph)
+    assert not isinstance(explainer.masker, StructuralModel)
+    assert_adds_up(explainer, people().iloc[:2], model(people().iloc[:2]))
+    with pytest.raises(TableError, match=r"node 'luck'.*no column.*leave it out"):
+        StructuralModel.fit(people(), graph)
+
+
+@both
+def test_a_column_without_a_node_is_told_what_happens_to_it(make):
+    with pytest.warns(CausalGraphWarning, match=r"'pay'.*(independent|without causes)"):
+        make(people(), [("age", "job")])
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "words"),
+    [
+        (lambda causes, u: np.where(causes["age"] > 45, np.nan, 1.0), "'pay' returned nan"),
+        (lambda causes, u: np.zeros((len(u), 2)), r"'pay'.*shape \(4096, 2\)"),
+        (lambda causes, u: np.zeros(3), r"'pay'.*shape \(3,\)"),
+    ],
+)
+def test_a_mechanism_that_returns_nan_or_another_shape(mechanism, words):
+    with pytest.raises(MechanismError, match=words):
+        StructuralModel([("age", "pay")], {"age": lambda causes, u: 20 + 50 * u, "pay": mechanism})
+
+
+def test_a_mechanism_that_returns_nan_only_for_some_row():
+    """Not among the rows that were tried at first: an error when it happens, never a NaN in an explanation."""
+    like = pd.DataFrame({"age": [30.0, 40.0], "pay": [1.0, 2.0]})
+    scm = StructuralModel(
+        [("age", "pay")],
+        {"age": lambda causes, u: 20 + 50 * u, "pay": lambda causes, u: np.sqrt(np.maximum(causes["age"], -1)) + u},
+        like=like,
+    )
+    explainer = AsymmetricExplainer(lambda X: X["pay"], scm, feature_names=["age", "pay"], n_draws=16, seed=0)
+    row = pd.DataFrame({"age": [-5.0], "pay": [1.0]})
+    with np.errstate(invalid="ignore"), pytest.raises(MechanismError, match=r"'pay' returned nan"):
+        explainer(row, silent=True)
+
+
+def test_a_singular_covariance():
+    gaussian = GaussianModel([0.0, 0.0], [[1.0, 1.0], [1.0, 1.0]], ["a", "b"])
+    explainer = AsymmetricExplainer(lambda X: X["a"] + X["b"], gaussian, n_draws=16, seed=0)
+    assert_adds_up(explainer, pd.DataFrame({"a": [2.0], "b": [2.0]}), [4.0])
+    with pytest.raises(ImpossibleEvidenceError, match=r"a=2.*b=3|singular"):
+        explainer(pd.DataFrame({"a": [2.0], "b": [3.0]}))
+
+
+@pytest.mark.parametrize(
+    ("make", "graph"),
+    [(conditional, DAG), (conditional, LEVELS), (network, DAG)],
+    ids=["structural", "levels", "network"],
+)
+def test_constant_columns(make, graph):
+    table = people().assign(age=40.0, job="office")
+    explainer = make(table, graph)
+    row = table.iloc[[0]]
+    shown = explainer.masker.representatives(row) if make is network else row
+    assert_adds_up(explainer, row, model(shown))
+    explanation = explainer(row, silent=True) if make is conditional else None
+    if explanation is not None:
+        # what never changes tells nothing; donors are drawn, and their draws have errors
+        assert (np.abs(explanation.values[0, :2]) <= 5 * explanation.error_std[0, :2] + 1e-9).all()
+
+
+@pytest.mark.parametrize(
+    ("make", "graph"),
+    [(conditional, DAG), (conditional, LEVELS), (network, DAG)],
+    ids=["structural", "levels", "network"],
+)
+def test_a_table_of_ten_rows(make, graph):
+    table = people(10)
+    explainer = make(table, graph)
+    shown = explainer.masker.representatives(table) if make is network else table
+    assert_adds_up(explainer, table, model(shown))
+
+
+@both
+def test_categories_unseen_in_training(make):
+    explainer = make(people(), DAG)
+    with pytest.raises(UnknownStateError, match=r"'job', row 0: 'farm'.*'field', 'office'"):
+        explainer(people().iloc[:1].assign(job="farm"))
+
+
+@both
+def test_datetimes(make):
+    table = people().assign(pay=pd.Timestamp("2024-05-01"))
+    with pytest.raises(TableError, match=r"'pay' holds datetimes.*dt\.month"):
+        make(table, DAG)
+    with pytest.raises(RowsError, match="'age'"):
+        make(people(), DAG)(people().iloc[:1].assign(age=pd.Timestamp("2024-05-01")))
+
+
+def test_a_coalition_that_cannot_be_conditioned_on():
+    scm = StructuralModel.fit(people(), DAG, "forest", seed=0, silent=True)
+    order = CausalOrder.from_edges([("pay", "age")], features=["age", "job", "pay"])
+    against = AsymmetricExplainer(model, scm, order, feature_names=["age", "job", "pay"], seed=0)
+    with pytest.raises(MethodNotApplicableError, match=r"can only condition on a set that holds the causes.*any set"):
+        against(people().iloc[:1])
+    # a network of the same table conditions on any set
+    other = AsymmetricExplainer(model, fit_network(people(), DAG), order, feature_names=list(people()))
+    with pytest.warns(ShapAsvWarning, match="moves by"):
+        assert np.isfinite(other(people().iloc[:1]).values).all()
