@@ -39,7 +39,8 @@ def place_graph(graph: Any, features: Sequence[str], methods: Sequence[str]) -> 
     -------
     dict
         ``width``, ``height``; ``card`` (width, height); ``label``, the room of a method's name;
-        ``nodes`` with name, feature (a position, or None), x, y (of the upper left corner); ``arrows`` with from, to (positions among the nodes), path and certainty.
+        ``nodes`` with name, feature (a position, or None), x, y (of the upper left corner);
+        ``arrows`` with from, to (positions among the nodes), path and certainty.
     """
     dag: nx.DiGraph = read_graph(graph)
     dag.add_nodes_from(features)
