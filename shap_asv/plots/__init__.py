@@ -1,11 +1,12 @@
 """SHAP and ASV side by side, in matplotlib: where credit moves from effects to causes.
 
 Every plot takes ``shap.Explanation`` objects of the same rows and features, looks like shap's own, takes ``show=`` and
-``ax=`` and returns its axes. (``mechanisms`` takes the report of a structural model, ``scores`` a table of scores.)
-matplotlib is imported when a plot is drawn, not before.
+``ax=`` and returns its axes. (``mechanisms`` takes the report of a structural model, ``scores`` a table of scores,
+``graph_check`` what ``check_graph`` gives.) matplotlib is imported when a plot is drawn, not before.
 """
 
 from shap_asv.plots.bars import comparison
+from shap_asv.plots.checks import graph_check
 from shap_asv.plots.convergence import Convergence, convergence
 from shap_asv.plots.effects import effects
 from shap_asv.plots.graphs import causal_graph
@@ -23,6 +24,7 @@ __all__ = [
     "comparison_waterfall",
     "convergence",
     "effects",
+    "graph_check",
     "mechanisms",
     "scores",
     "sensitivity",

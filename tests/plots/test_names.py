@@ -5,6 +5,7 @@ import pytest
 from matplotlib.text import Text
 
 from shap_asv import plots
+from shap_asv.discovery.checks import GraphCheck, TestedPair
 from shap_asv.sensitivity import Sensitivity
 from tests.plots.looking import two_explanations
 
@@ -21,8 +22,17 @@ RUN = plots.Convergence([10, 20], np.ones((2, 2)) * [1, 2], np.ones((2, 2)), FEA
         lambda: plots.causal_graph(two_explanations(FEATURES), [("$a_b^c$", "$hidden$")], show=False)[0],
         lambda: plots.convergence(RUN, show=False),
         lambda: plots.sensitivity(Sensitivity([[[1.0, 2.0]]], FEATURES), show=False),
+        lambda: plots.graph_check(GraphCheck((TestedPair(*FEATURES, (), 0.5, 0.5),), (), (), 0.05, 100), show=False),
     ],
-    ids=["comparison", "comparison_waterfall", "comparison_beeswarm", "causal_graph", "convergence", "sensitivity"],
+    ids=[
+        "comparison",
+        "comparison_waterfall",
+        "comparison_beeswarm",
+        "causal_graph",
+        "convergence",
+        "sensitivity",
+        "graph_check",
+    ],
 )
 def test_a_dollar_sign_is_no_mathematics(draw):
     figure = draw().figure

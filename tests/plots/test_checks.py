@@ -1,0 +1,108 @@
+"""p-values of implied independences and edges: each on its side of the threshold, the worst first and filled."""
+
+import math
+from types import SimpleNamespace
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from shap_asv import check_graph, load_network, plots, sample_rows
+from shap_asv.discovery.checks import GraphCheck, TestedPair
+from shap_asv.errors import ExplanationError
+from tests.plots.looking import LONG, assert_neat
+
+
+def wrong_asia():
+    network = load_network("asia")
+    graph = nx.DiGraph(network.edges())
+    graph.remove_edge("smoke", "bronc")
+    graph.add_edge("asia", "smoke")
+    return check_graph(sample_rows(network, 3000, seed=1), graph)
+
+
+def made_up(p_independent, p_edges, names=("a", "b", "c"), alpha=0.05):
+    def pair(p):
+        return TestedPair(names[0], names[1], tuple(names[2:]), p, p)
+
+    return GraphCheck(tuple(map(pair, sorted(p_independent))), tuple(map(pair, sorted(p_edges)[::-1])), (), alpha, 100)
+
+
+def drawn(ax):
+    """(place, log10 p, filled, marker) of each test, top down."""
+    marks = [line for line in ax.lines if line.get_gid() in ("wrong", "right")]
+    return [(m.get_ydata()[0], m.get_xdata()[0], m.get_gid() == "wrong", m.get_marker()) for m in marks]
+
+
+def test_every_test_is_drawn_on_its_side():
+    check = wrong_asia()
+    assert check.violations, "the graph was made wrong"
+    assert check.doubtful_edges, "asia does not cause smoke"
+    ax = plots.graph_check(check, max_display=None, show=False)
+    marks = drawn(ax)
+    m = len(check.independences)
+    wanted = [max(test.adjusted, 1e-12) for test in check.independences] + [max(t.p, 1e-12) for t in check.edges]
+    np.testing.assert_allclose([x for _, x, _, _ in marks], np.log10(wanted))
+    assert [place for place, *_ in marks] == list(range(m + len(check.edges)))
+    assert sum(filled for *_, filled, _ in marks[:m]) == len(check.violations)
+    assert sum(filled for *_, filled, _ in marks[m:]) == len(check.doubtful_edges)
+    (line,) = [line for line in ax.lines if line.get_gid() == "alpha"]
+    threshold = line.get_xdata()[0]
+    assert threshold == pytest.approx(math.log10(0.05))
+    assert all((x <= threshold) == filled for _, x, filled, _ in marks[:m])
+    assert all((x > threshold) == filled for _, x, filled, _ in marks[m:])
+    low, high = ax.get_ylim()
+    assert low > high, "the worst belongs on top"
+    assert_neat(ax.figure)
+
+
+def test_labels_name_the_worst():
+    check = wrong_asia()
+    ax = plots.graph_check(check, max_display=2, show=False)
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    assert len(labels) == 4
+    worst, edge = check.violations[0], check.doubtful_edges[0]
+    assert labels[0].replace("\n", " ") == f"{worst.x}, {worst.y}{worst.condition}"
+    assert labels[2] == f"{edge.x} \N{RIGHTWARDS ARROW} {edge.y}"
+    assert ax.texts[0].get_text().startswith("contradicted, p = ")
+    assert ax.texts[2].get_text().startswith("not seen, p = ")
+    legend = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert legend == [
+        f"implied independences: {len(check.violations)} of {len(check.independences)} contradicted",
+        f"edges: {len(check.doubtful_edges)} of {len(check.edges)} not seen",
+    ]
+
+
+@pytest.mark.parametrize("p", [[0.0, 1e-300, 1e-5], [1.0, 0.9], [0.5], []], ids=["zero", "large", "one", "none"])
+@pytest.mark.parametrize("names", [("a", "b"), LONG], ids=["short", "long"])
+def test_any_p_values_and_names(p, names):
+    ax = plots.graph_check(made_up(p, [0.2, 1e-40], names), show=False)
+    marks = drawn(ax)
+    assert all(math.isfinite(x) for _, x, _, _ in marks)
+    assert [marker == "<" for *_, marker in marks] == [own < 1e-12 for own in sorted(p)] + [False, True]
+    assert_neat(ax.figure)
+
+
+def test_many_tests_are_neat():
+    rng = np.random.default_rng(0)
+    ax = plots.graph_check(made_up(rng.random(60) ** 6, rng.random(20), LONG), max_display=None, show=False)
+    assert len(drawn(ax)) == 80
+    assert_neat(ax.figure)
+
+
+def test_given_axes():
+    import matplotlib.pyplot as plt
+
+    _, ax = plt.subplots()
+    assert plots.graph_check(made_up([0.5], [0.01]), ax=ax, show=False) is ax
+
+
+def test_bad_input():
+    with pytest.raises(ExplanationError, match="draws what check_graph returns, not a list"):
+        plots.graph_check([1], show=False)
+    with pytest.raises(ExplanationError, match="nothing was tested"):
+        plots.graph_check(made_up([], []), show=False)
+    with pytest.raises(ExplanationError, match="max_display"):
+        plots.graph_check(made_up([0.5], []), max_display=0, show=False)
+    with pytest.raises(ExplanationError, match="not a SimpleNamespace"):
+        plots.graph_check(SimpleNamespace(independences=()), show=False)
