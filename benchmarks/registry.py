@@ -11,6 +11,7 @@ from benchmarks.draws import DRAWS
 from benchmarks.experiment import Experiment
 from benchmarks.first_call import FIRST_CALL
 from benchmarks.levels import LEVELS
+from benchmarks.many_rows import MANY_ROWS
 from benchmarks.mean_prediction import MEAN_PREDICTION
 from benchmarks.orders import ORDERS
 from benchmarks.peers.comparison import PEERS
@@ -34,6 +35,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     DRAWS,
     BEYOND,
     TREES_ALONE,
+    MANY_ROWS,
     FIRST_CALL,
     UNCERTAIN,
     CAUSAL,

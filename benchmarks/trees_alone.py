@@ -5,17 +5,13 @@ counts* is ``TreeExplainer(model)``, *background rows* is ``TreeExplainer(model,
 from the parsed trees on: paths, weights, tables and rows; nothing is kept from one measurement to the next. All sides
 have read the model before, and run in one thread. woodelf, which knows no causal order, runs in an environment of its
 own, between TreeExplainer and ours.
-
-``python -m benchmarks.trees_alone N`` explains N rows through the explainer and prints what memory that took.
 """
 
 import contextlib
 import io
-import json
 import os
 import pickle
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -87,61 +83,6 @@ def ask_woodelf(model: Any, rows: np.ndarray, ground: np.ndarray, counts: tuple[
 def one_thread() -> dict[str, str]:
     threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
     return {**os.environ, **dict.fromkeys(threads, "1")}
-
-
-def explain_many(n_rows: int) -> dict[str, float]:
-    """Megabytes before and at the peak, and CPU seconds, of one call of the explainer with levels; in this process."""
-    from shap_asv import AsymmetricExplainer
-
-    rows, target = data(max(n_rows, 6000))
-    forest = models("full", rows[:6000], target[:6000])["random forest"]
-    explainer = AsymmetricExplainer(forest, causal_graph=causal_orders()["levels"])
-    explainer(rows[:64], silent=True)
-    before = peak_megabytes()
-    seconds, found = timed(lambda: explainer(rows[:n_rows], silent=True))
-    some = np.linspace(0, n_rows - 1, 100).astype(int)
-    gap = found.base_values[some] + found.values[some].sum(axis=1) - forest.predict(rows[some])
-    return {"before": before, "peak": peak_megabytes(), "seconds": seconds, "gap": float(np.abs(gap).max())}
-
-
-def peak_megabytes() -> float:
-    """The most memory that this process has held. ``getrusage`` would count what its parent held before it began."""
-    for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) / 1024
-    raise RuntimeError("/proc/self/status has no VmHWM")
-
-
-def many_rows(size: Size) -> tuple[Table, Claim]:
-    """Two numbers of rows, each in a process of its own."""
-    counts = (25_000, 100_000) if size == "full" else (100, 200)
-    found = []
-    for count in counts:
-        if size == "full":
-            command = [sys.executable, "-W", "ignore", "-m", "benchmarks.trees_alone", str(count)]
-            done = subprocess.run(command, cwd=ROOT, env=one_thread(), capture_output=True, text=True, check=True)
-            found.append(json.loads(done.stdout.splitlines()[-1]))
-        else:
-            found.append({"before": 0.0, "peak": 0.0, "seconds": 0.0, "gap": 0.0})
-    table = Table(
-        "many_rows",
-        ("rows", "seconds", "memory before (MB)", "memory at the peak (MB)", "result (MB)", "largest gap"),
-        tuple(
-            (count, one["seconds"], one["before"], one["peak"], count * N * 8 / 1e6, one["gap"])
-            for count, one in zip(counts, found, strict=True)
-        ),
-        "Rows through the explainer, levels, cover counts, the random forest; one process each.",
-    )
-    first, last = (one["peak"] - one["before"] for one in found)
-    # rows, codes, result and what is shown beside it: a few numbers for each entry of the table
-    more = (last - first) * 1e6 / ((counts[1] - counts[0]) * N * 8)
-    claim = Claim(
-        f"{counts[1]:,} rows in bounded memory",
-        "at most 1 GB above the model, and 10 numbers for each entry of the table",
-        f"{last:.0f} MB, {more:.1f} numbers",
-        0 < last <= 1000 and more <= 10 if size == "full" else None,
-    )
-    return table, claim
 
 
 def run(size: Size, progress: Progress) -> Result:
@@ -269,10 +210,8 @@ def run(size: Size, progress: Progress) -> Result:
         f"TreeExplainer and woodelf have {few} background rows also where ours has {many:,}; 0 stands for cover "
         "counts. Neither of them knows a causal order."
     )
-    memory, bounded = many_rows(size)
-    claims.append(bounded)
     times = Table("times", columns, tuple(table), caption)
-    return Result("trees_alone", TREES_ALONE.title, (times, memory), tuple(claims))
+    return Result("trees_alone", TREES_ALONE.title, (times,), tuple(claims))
 
 
 TREES_ALONE = Experiment(
@@ -287,7 +226,3 @@ TREES_ALONE = Experiment(
         "(`woodelf_explainer` 0.4.8), which computes ordinary Shapley values, is asked about the same rows."
     ),
 )
-
-
-if __name__ == "__main__":
-    sys.stdout.write(json.dumps(explain_many(int(sys.argv[1]))) + "\n")

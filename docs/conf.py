@@ -1,5 +1,6 @@
 """Sphinx builds the documentation from this folder: ``make docs``."""
 
+import re
 from importlib.metadata import version as installed_version
 from pathlib import Path
 
@@ -47,7 +48,7 @@ def list_further_pages(app, docname, source):
 
 def escape_bars(app, what, name, obj, options, lines):
     """``|value|`` is an absolute value in our docstrings, not a substitution."""
-    lines[:] = [line.replace("|value|", r"\|value\|") for line in lines]
+    lines[:] = [re.sub(r"(?<!`)\|(\w+)\|", r"\|\1\|", line) for line in lines]
 
 
 def setup(app):

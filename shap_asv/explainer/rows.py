@@ -136,17 +136,28 @@ def fit_rows(problem: Problem, table: Table, encoded: bool) -> np.ndarray:
     return rows
 
 
+def own_outputs(problem: Problem, rows: np.ndarray, table: Any) -> np.ndarray:
+    """The model's answers (r, k) to a table read as ``rows``: to its own values, where states are bins of them."""
+    outputs = _answers_to_given(problem, table)
+    return problem.predictor.predict(rows) if outputs is None else outputs
+
+
+def _answers_to_given(problem: Problem, table: Any) -> np.ndarray | None:
+    """The model's answers to values that became states; None where rows are what the model sees."""
+    background, predictor = problem.background, problem.predictor
+    given = background.as_given(table) if isinstance(background, StandsForValues) else None
+    return None if given is None or not isinstance(predictor, CodedPredictor) else predictor.answers(given[0])
+
+
 def _report_moved(problem: Problem, rows: np.ndarray, table: Any) -> None:
     """Warn where the model sees other values than those of the rows (those that stand for bins), and answers otherwise.
 
     One call of the model on the rows, where columns are binned; none otherwise.
     """
-    background, predictor = problem.background, problem.predictor
-    given = background.as_given(table) if isinstance(background, StandsForValues) else None
-    if given is None or not isinstance(predictor, CodedPredictor):
+    outputs = _answers_to_given(problem, table)
+    if outputs is None:
         return
-    outputs = predictor.answers(given[0])
-    moved = np.abs(outputs - predictor.predict(rows)).max(axis=1)
+    moved = np.abs(outputs - problem.predictor.predict(rows)).max(axis=1)
     if moved.max() > 1e-6 * max(1e-300, np.abs(outputs).max()):
         warn_user(
             f"the model answers to bins as it does to the values that stand for them: f(x) of these rows moves by "

@@ -20,7 +20,7 @@ from shap_asv.errors import ArgumentError, MethodNotApplicableError
 from shap_asv.explainer.assembly import Arguments, assemble, known_features
 from shap_asv.explainer.fitting import asked_coalitions, is_table
 from shap_asv.explainer.options import check_whole
-from shap_asv.explainer.rows import fit_rows, read_table
+from shap_asv.explainer.rows import fit_rows, own_outputs, read_table
 from shap_asv.values.monte_carlo import MonteCarlo
 
 #: Coalitions that are scored: a sample by weight where an order passes more.
@@ -139,8 +139,9 @@ def _scored_coalitions(problem: Problem, seed: int) -> tuple[np.ndarray, np.ndar
 
 def _losses(problem: Problem, data: Any, coalitions: np.ndarray, n_draws: int, seed: int) -> np.ndarray:
     """Squared distances (r, m), summed over outputs."""
-    rows = fit_rows(problem, read_table(data), encoded=False)
-    outputs = problem.predictor.predict(rows)
+    table = read_table(data)
+    rows = fit_rows(problem, table, encoded=False)
+    outputs = own_outputs(problem, rows, table.content)
     values = MonteCarlo(problem.background, problem.predictor, n_draws, seed).values(coalitions, rows)
     deviations = outputs.std(axis=0) if outputs.shape[1] > 1 else np.ones(1)
     unit = np.where(deviations > 0, deviations, 1.0)

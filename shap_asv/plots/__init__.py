@@ -1,8 +1,8 @@
 """SHAP and ASV side by side, in matplotlib: where credit moves from effects to causes.
 
 Every plot takes ``shap.Explanation`` objects of the same rows and features, looks like shap's own, takes ``show=`` and
-``ax=`` and returns its axes. (``mechanisms`` takes the report of a structural model instead, ``graph_check`` what
-``check_graph`` gives.) matplotlib is imported when a plot is drawn, not before.
+``ax=`` and returns its axes. (``mechanisms`` takes the report of a structural model, ``scores`` a table of scores,
+``graph_check`` what ``check_graph`` gives.) matplotlib is imported when a plot is drawn, not before.
 """
 
 from shap_asv.plots.bars import comparison
@@ -11,6 +11,7 @@ from shap_asv.plots.convergence import Convergence, convergence
 from shap_asv.plots.effects import effects
 from shap_asv.plots.graphs import causal_graph
 from shap_asv.plots.mechanisms import mechanisms
+from shap_asv.plots.scores import scores
 from shap_asv.plots.sensitivity import sensitivity
 from shap_asv.plots.swarms import comparison_beeswarm
 from shap_asv.plots.waterfalls import comparison_waterfall
@@ -25,5 +26,6 @@ __all__ = [
     "effects",
     "graph_check",
     "mechanisms",
+    "scores",
     "sensitivity",
 ]

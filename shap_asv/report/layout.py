@@ -16,13 +16,14 @@ from shap_asv.plots.layers import Boxes, lay_out
 
 PIXELS = 96.0  # an inch
 NARROWEST, WIDEST = 156, 216
-PER_LETTER = 7.4
+PER_LETTER, PER_SMALL_LETTER = 7.4, 6.2
+SHORTEST_LABEL, LONGEST_LABEL = 42, 110
 HEAD, PER_METHOD, FOOT = 40, 17, 8  # pixels: name and state, a line for a method, below
 COLUMN_GAP, ROW_GAP, TRACK, MARGIN = 46, 14, 8, 6
 TIP = 7  # an arrowhead
 
 
-def place_graph(graph: Any, features: Sequence[str], n_methods: int) -> dict[str, Any]:
+def place_graph(graph: Any, features: Sequence[str], methods: Sequence[str]) -> dict[str, Any]:
     """Nodes, arrows and size of the drawing, in pixels, ready for the page.
 
     Parameters
@@ -31,21 +32,23 @@ def place_graph(graph: Any, features: Sequence[str], n_methods: int) -> dict[str
         Nodes that are not features are drawn as latent ones.
     features : sequence of str
         Features that the graph does not know are added without arrows.
-    n_methods : int
-        Lines of a card.
+    methods : sequence of str
+        Names of the lines of a card.
 
     Returns
     -------
     dict
-        ``width``, ``height``; ``card`` (width, height); ``nodes`` with name, feature (a position, or None), x, y (of
-        the upper left corner); ``arrows`` with from, to (positions among the nodes), path and certainty.
+        ``width``, ``height``; ``card`` (width, height); ``label``, the room of a method's name;
+        ``nodes`` with name, feature (a position, or None), x, y (of the upper left corner);
+        ``arrows`` with from, to (positions among the nodes), path and certainty.
     """
     dag: nx.DiGraph = read_graph(graph)
     dag.add_nodes_from(features)
     names = [*features, *(node for node in dag if node not in set(features))]
     place = {name: i for i, name in enumerate(names)}
-    width = int(np.clip(PER_LETTER * max(map(len, names)) + 24, NARROWEST, WIDEST))
-    height = HEAD + PER_METHOD * n_methods + FOOT
+    label = int(np.clip(PER_SMALL_LETTER * max(map(len, methods)) + 6, SHORTEST_LABEL, LONGEST_LABEL))
+    width = int(np.clip(PER_LETTER * max(map(len, names)) + 24, NARROWEST, WIDEST)) + label - SHORTEST_LABEL
+    height = HEAD + PER_METHOD * len(methods) + FOOT
     half_width, half_height = (np.full(len(names), size / 2 / PIXELS) for size in (width, height))
     edges = [(place[cause], place[effect]) for cause, effect in dag.edges]
     column_gap, row_gap, track = (length / PIXELS for length in (COLUMN_GAP, ROW_GAP, TRACK))
@@ -73,6 +76,7 @@ def place_graph(graph: Any, features: Sequence[str], n_methods: int) -> dict[str
         "width": round(PIXELS * drawing.width + 2 * MARGIN),
         "height": round(PIXELS * drawing.height + 2 * MARGIN),
         "card": [width, height],
+        "label": label,
         "nodes": nodes,
         "arrows": arrows,
     }

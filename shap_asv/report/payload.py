@@ -37,7 +37,9 @@ def make_payload(block: Block, graph: Any, sensitivity: Any, title: str, notes: 
         "pair": None if block.pair is None else [block.methods.index(method) for method in block.pair],
         "states": _pack_states(block, rows),
         "conclusions": [conclude(block, k) for k in outputs],
-        "graph": None if graph is None else place_graph(graph, block.features, len(block.methods)),
+        "graph": None
+        if graph is None
+        else place_graph(graph, block.features, [method.name for method in block.methods]),
         "n_graphs": block.n_graphs,
         "sensitivity": None if sensitivity is None else _pack_sensitivity(sensitivity, block, rows),
         "notes": list(notes),

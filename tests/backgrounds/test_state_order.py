@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.graphs import to_pgmpy
 from shap_asv import AsymmetricExplainer, StructuralModel
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
-from shap_asv.backgrounds.pgmpy_networks import to_pgmpy
 from shap_asv.backgrounds.state_order import Interval, low_to_high, ranks, read_interval
 
 

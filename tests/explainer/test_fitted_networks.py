@@ -236,6 +236,21 @@ def test_beside_others():
     np.testing.assert_allclose(values, side.explanations["SHAP"].values[:2], atol=1.5)
 
 
+def test_a_score_is_about_the_model_at_the_rows_themselves():
+    """One bin for all: nu is one number for every coalition, and the score its distance from the model's answers."""
+    table = people(200)[["age", "pay"]]
+    network = fit_network(table, [("age", "pay")], bins={"age": [1000], "pay": [1000]})
+    rows = table.iloc[:50]
+
+    def model(X):
+        return X["pay"] + X["age"]
+
+    with pytest.warns(ShapAsvWarning, match="moves by"):
+        scores = score_background(network, model, rows, n_draws=4096)
+    constant = model(network.representatives(rows)).iloc[0]
+    assert scores.scores[0] == pytest.approx(((model(rows) - constant) ** 2).mean(), rel=0.2)
+
+
 def nx_without_edges():
     import networkx as nx
 

@@ -10,6 +10,7 @@ import joblib
 import numpy as np
 import pytest
 from dask import distributed
+from sklearn.ensemble import RandomForestClassifier
 
 from shap_asv import AsymmetricExplainer
 from shap_asv.errors import ShapAsvError, ShapAsvWarning
@@ -46,6 +47,21 @@ def test_a_cluster_gives_the_same_bits(name, cluster, small_blocks):
     np.testing.assert_array_equal(found.base_values, expected.base_values)
     if expected.error_std is not None:
         np.testing.assert_array_equal(found.error_std, expected.error_std)
+
+
+@pytest.mark.parametrize("background", [0, 30], ids=["covers", "rows"])
+def test_trees_on_a_cluster_and_in_processes_have_the_same_bits(background, cluster, small_blocks):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(200, 5)).astype(np.float32)
+    model = RandomForestClassifier(5, max_depth=6, random_state=0).fit(rows, rng.integers(3, size=200))
+    explainer = AsymmetricExplainer(model, rows[-background:] if background else None, orders=[[2, 0, 1, 3, 4]])
+    expected = explainer(rows[:64], silent=True)
+    assert explainer.plan(64).backend.name == "paths"
+    for options in ({"backend": "dask"}, {"backend": "loky", "n_jobs": 2}):
+        with joblib.parallel_config(**options):
+            found = explainer(rows[:64], silent=True)
+        np.testing.assert_array_equal(found.values, expected.values)
+        np.testing.assert_array_equal(found.base_values, expected.base_values)
 
 
 class Slow:

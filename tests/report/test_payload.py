@@ -115,7 +115,7 @@ def test_sensitivity_gives_ranges():
 
 
 def test_cards_do_not_overlap_and_arrows_go_right():
-    placed = place_graph([*EDGES, ("a latent cause of much", "cough")], FEATURES, 3)
+    placed = place_graph([*EDGES, ("a latent cause of much", "cough")], FEATURES, ["SHAP", "ASV", "causal ASV"])
     width, height = placed["card"]
     nodes = placed["nodes"]
     assert [node["feature"] for node in nodes] == [0, 1, 2, 3, 4, None]
@@ -132,7 +132,7 @@ def test_cards_do_not_overlap_and_arrows_go_right():
 
 
 def test_features_that_the_graph_does_not_know_are_drawn_too():
-    placed = place_graph(nx.DiGraph([("age", "smoker")]), FEATURES, 2)
+    placed = place_graph(nx.DiGraph([("age", "smoker")]), FEATURES, ["SHAP", "ASV"])
     assert {node["name"] for node in placed["nodes"]} == set(FEATURES)
 
 

@@ -61,13 +61,27 @@ def rows(problem):
     return possible_rows(problem.background, 5)
 
 
+def unseen(problem, *methods):
+    """How far a few of the draws can move a mean: spread draws may all miss a jump by the same share, and no group of
+    them differs from another.
+    """
+    if all(method.exact for method in methods):
+        return 1e-9
+    background = problem.background
+    nothing = np.full((1, len(background.features)), background.free)
+    uniforms = np.random.default_rng(0).random((200, background.n_uniforms))
+    outputs = problem.predictor.predict(background.draws(nothing, uniforms)[0])
+    return 1e-9 + 3 * np.ptp(outputs, axis=0).max() / OPTIONS.n_draws
+
+
 def estimate(values, coalitions, rows):
     """Values and their standard errors (r, m, k), which are 0 where the values are exact."""
     found = values.values(coalitions, rows)
     if values.exact:
         return found, np.zeros_like(found)
     groups = values.groups(coalitions, rows)
-    return found, groups.std(axis=0, ddof=1) / np.sqrt(len(groups))
+    # the spread of few groups is a rough estimate, which the values know of
+    return found, getattr(values, "widening", 1.0) * groups.std(axis=0, ddof=1) / np.sqrt(len(groups))
 
 
 # --- what runs, and why the rest does not ----------------------------------------------------------------------------
@@ -161,7 +175,9 @@ def test_methods_agree(pair, problem, values, coalitions, rows):
         # not the same numbers behind the draws
         built = other.build(problem.background, problem.predictor, replace(OPTIONS, seed=1))
         theirs, their_error = estimate(built, coalitions, rows)
-        assert (np.abs(found - theirs) <= FAR * np.hypot(error, their_error) + 1e-9).all(), other.name
+        assert (np.abs(found - theirs) <= FAR * np.hypot(error, their_error) + unseen(problem, method, other)).all(), (
+            other.name
+        )
 
 
 @pytest.mark.parametrize("pair", SAMPLED, ids=pair_name)

@@ -1,5 +1,5 @@
 // The causal graph: a card for each feature with a bar for each method. Built once for a set of methods, then moved.
-const LABEL = 42;
+const LABEL = P.graph === null ? 0 : P.graph.label;
 const FIGURE = 50;
 
 function buildGraph() {
@@ -43,7 +43,7 @@ function card(node) {
   const methods = shownMethods();
   const lines = methods.map((method, line) => {
     const y = 40 + 17 * line;
-    return `<text class="soft" x="10" y="${y + 11}" font-size="11">${escaped(clipped(method.name, LABEL - 2, 7))}</text>
+    return `<text class="soft" x="10" y="${y + 11}" font-size="11">${escaped(clipped(method.name, LABEL, 6.1))}</text>
       <rect class="bar" data-method="${method.index}" y="${y + 2}" height="11" rx="2" fill="${method.colour}"/>
       <line class="whisker" data-method="${method.index}" y1="${y + 7.5}" y2="${y + 7.5}"/>
       <text class="figure" data-method="${method.index}" x="${width - 9}" y="${y + 11}" text-anchor="end" font-size="11.5"></text>`;

@@ -26,6 +26,7 @@ function drawTable() {
   const methods = shownMethods();
   const one = state.scope === "row";
   const scale = barScale();
+  element("values").style.setProperty("--methods", methods.length);
   const withState = one && P.states !== null;
   element("table-title").textContent = one ? "Feature by feature, " + rowName(state.row) : "Feature by feature, mean |value|";
   element("values").tHead.innerHTML = `<tr><th scope="col">Feature</th>${withState ? '<th scope="col">State</th>' : ""}${methods

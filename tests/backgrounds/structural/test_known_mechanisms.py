@@ -1,7 +1,6 @@
 """Given mechanisms of four kinds: ASV against brute force over the lattice, and intervals that cover.
 
-The oracle clamps every ancestral set and averages 2^17 scrambled Sobol draws in plain numpy, whose error is below that
-of a million independent ones; it imports nothing of ours.
+The oracle clamps every ancestral set and averages 2^17 scrambled Sobol draws in numpy; it imports nothing of ours.
 """
 
 import networkx as nx
