@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from shap_asv import planning
 from shap_asv.backends.coalitionwise import CoalitionwiseAttributor
 from shap_asv.backends.contract import Attribution, Attributor, Problem, Settings
 from shap_asv.backends.weight_columns import Columns, empty_columns, of_players, singleton_columns
@@ -60,7 +61,7 @@ class Execution:
         jobs = min(most, count_local_jobs(self.n_jobs))
         asked = (settings, n_rows, n_results, jobs)
         known = self._plans.get(asked)
-        if known is not None:
+        if known is not None and _enough(planning.available_memory()):
             return known
         semantics = (*describe(self.problem, self.own_graph), *_shared_ideals(self.problem, settings))
         budget = replace(self.budget, jobs=jobs)
@@ -231,6 +232,11 @@ class Execution:
                 f"to meet tolerance={tolerance:g}; raise tolerance="
             )
         return replace(settings, **larger)  # type: ignore[arg-type]
+
+
+def _enough(free: int | None) -> bool:
+    """Whether more memory is free than any plan takes that is remembered."""
+    return free is None or free > 2 * SMALL_MEMORY
 
 
 def announce(plan: Plan, settings: Settings, wanted: Settings, budget: float, silent: bool) -> None:

