@@ -99,11 +99,15 @@ def _obstacle(problem: Problem) -> str | None:
         return found
     found = ENSEMBLE.obstacle(problem.predictor)
     if found is not None:
-        return found + _cost_of_margin(problem)
-    if problem.link is not None:
-        return "a link that is not the identity has to see every coalition's value as a whole"
+        margin = problem.predictor.margin
+        return found if margin is None else f"{found}, and {_cost_of_sum(problem, margin)}"
     trees = problem.predictor.trees
     assert trees is not None
+    if problem.link is not None:
+        return (
+            "a link that is not the identity has to see every coalition's value as a whole; the sum of the trees "
+            f"without a link {_cost_of_sum(problem, trees)}"
+        )
     if problem.n_features > PATH_BITS:
         longest = len(path_lengths(trees.ensemble).leaves) - 1
         if longest > PATH_BITS:
@@ -129,12 +133,10 @@ def _forest_obstacle(problem: Problem) -> str | None:
     )
 
 
-def _cost_of_margin(problem: Problem) -> str:
-    """Probabilities of boosted trees are not a sum; their margin is, and this is what it would take."""
-    if problem.predictor.margin is None or problem.link is not None:
-        return ""
-    seconds = _estimate(problem, problem.predictor.margin, 1000, LEVELS).seconds
-    return f", and would take {'less than 0.1' if seconds < 0.1 else f'about {seconds:.1f}'} s for 1,000 rows"
+def _cost_of_sum(problem: Problem, trees: TreeForm) -> str:
+    """Probabilities of boosted trees, and links, are not a sum; the margin is, and this is what it would take."""
+    seconds = _estimate(problem, trees, 1000, LEVELS).seconds
+    return f"would take {'less than 0.1' if seconds < 0.1 else f'about {seconds:.1f}'} s for 1,000 rows"
 
 
 def _estimate(problem: Problem, trees: TreeForm, n_rows: int, kind: int, **counts: int) -> Estimate:

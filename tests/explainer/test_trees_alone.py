@@ -465,3 +465,17 @@ def test_rows_and_graphs_that_do_not_fit(table, small):
         AsymmetricExplainer(model, causal_graph=[("smoking", "cancer")])
     with pytest.raises(ModelError, match="fitted on 4 columns, but the rows have 3"):
         AsymmetricExplainer(small[0], feature_names=["x", "y", "z"])
+
+
+def test_a_link_is_told_what_the_sum_of_the_trees_would_cost():
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 2
+    model = GradientBoostingClassifier(n_estimators=3, random_state=0).fit(X, y)
+    explainer = AsymmetricExplainer(model.predict_proba, X[:10], link=shap.links.logit)
+    explainer(X[:1], silent=True)
+    shown = {candidate.name: candidate.obstacle for candidate in explainer.plan(1).candidates}
+    assert shown["paths"].endswith("is one, and would take less than 0.1 s for 1,000 rows")
+    forest = RandomForestRegressor(n_estimators=3, random_state=0).fit(X, 0.2 + 0.5 * y)
+    linked = AsymmetricExplainer(forest, X[:10], link=shap.links.logit)
+    linked(X[:1], silent=True)
+    shown = {candidate.name: candidate.obstacle for candidate in linked.plan(1).candidates}
+    assert "without a link would take less than 0.1 s for 1,000 rows" in shown["paths"]
