@@ -74,6 +74,25 @@ def measure_importance(
     )
 
 
+def usual_loss(problem: Problem, model: Any) -> str:
+    """``"log"`` of the true class where outputs are classes, else ``"squared"``; a margin has no loss of its own.
+
+    Raises
+    ------
+    ArgumentError
+        The model is a classifier, and what is explained is not its probabilities.
+    """
+    if problem.predictor.output_names is not None:
+        return "log"
+    if hasattr(model, "predict_proba") and hasattr(model, "classes_"):
+        raise ArgumentError(
+            f"{type(model).__name__} is a classifier, and what is explained is its margin, which is neither a class "
+            "nor a probability; make the explainer with model_output='probability', or pass loss= a function of "
+            "margins and targets"
+        )
+    return "squared"
+
+
 def as_it_is(nu: np.ndarray) -> np.ndarray:
     """A link that changes nothing, and that term-wise backends have to respect."""
     return nu
@@ -194,8 +213,6 @@ def _read_targets(y: Any, n_rows: int, problem: Problem, loss: Any) -> tuple[np.
     if missing:
         raise ArgumentError(f"y is missing in row {missing[0]}; leave out rows without a target")
     word = loss
-    if isinstance(word, str) and word == "auto":
-        word = "log" if problem.predictor.output_names is not None else "squared"
     if isinstance(word, str) and word in ("log", "probability"):
         return targets, TrueClass(_class_columns(distinct, problem), word == "log")
     if isinstance(word, str) and word == "squared":

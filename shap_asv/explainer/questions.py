@@ -17,7 +17,7 @@ from shap_asv.explainer.causality import edgeless_order
 from shap_asv.explainer.comparing import compare_methods
 from shap_asv.explainer.effects import Effects, measure_effects
 from shap_asv.explainer.execution import Execution
-from shap_asv.explainer.importances import measure_importance
+from shap_asv.explainer.importances import measure_importance, usual_loss
 from shap_asv.explainer.meaning import levels_of
 from shap_asv.explainer.options import check_whole
 from shap_asv.explainer.rows import Table, read_table
@@ -77,7 +77,8 @@ class Questions:
 
         Of causal values (``values="causal"``) these are the causal Shapley values of Heskes and others (2020).
         """
-        return self._symmetric_over(self.masker)
+        # a table as it was given, with the types of its columns; shap's masker of it has none
+        return self._symmetric_over(self._given if self._table is None else self.masker)
 
     def _symmetric_over(self, masker: Any) -> Any:
         problem = self._known_execution().problem
@@ -178,6 +179,8 @@ class Questions:
         table = read_table(X)
         execution, encoded = self._execution_for(table), self.encoder is not None
         settings = self._settings(execution.problem)
+        if isinstance(loss, str) and loss == "auto":
+            loss = usual_loss(execution.problem, self.model)
         return measure_importance(execution, table, y, settings, loss, int(n_bootstrap), encoded, silent)
 
     @property

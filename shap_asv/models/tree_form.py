@@ -76,7 +76,23 @@ class TreeForm:
             coded[:, self.place] = self.own.rows(own)
         except (TypeError, ValueError) as error:
             raise RowsError(f"the rows are not numbers, as {describe(self.call.target)} takes them: {error}") from error
+        if type(self.call.target).__module__.split(".")[0] == "xgboost":
+            self._check_labels(own, coded[:, self.place])
         return coded
+
+    def _check_labels(self, own: Any, coded: np.ndarray) -> None:
+        """XGBoost refuses a category that it never saw; other libraries take it for missing, and so does ``rows``."""
+        for j, labels in enumerate(self.own.labels):
+            if labels is None or not np.isnan(coded[:, j]).any():
+                continue
+            column = own.iloc[:, j] if hasattr(own, "iloc") else own[:, j]
+            for i in np.flatnonzero(np.isnan(coded[:, j])):
+                value = column.iloc[i] if hasattr(column, "iloc") else column[i]
+                if value is not None and value == value:
+                    raise RowsError(
+                        f"row {i}: {value!r} is not a category of {self.features[self.place[j]]!r} that "
+                        f"{describe(self.call.target)} was fitted with: {', '.join(map(repr, labels))}"
+                    )
 
     def decode(self, numbers: np.ndarray) -> Any:
         """Numbers (r, n) -> what the model is called with, its columns in its own order."""

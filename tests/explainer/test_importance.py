@@ -8,7 +8,7 @@ import pytest
 import shap
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
@@ -267,3 +267,14 @@ def test_bad_settings():
         probabilities.importance(rows, [1, 2, 3, 4], loss="squared")
     with pytest.raises(ModelError, match="probability 0"):
         probabilities.importance(rows, ["b", "b", "c", "c"])
+
+
+def test_a_margin_has_no_usual_loss():
+    rng = np.random.default_rng(0)
+    rows, y = rng.normal(size=(60, 2)), np.arange(60) % 2
+    model = GradientBoostingClassifier(n_estimators=4, random_state=0).fit(rows, y)
+    with pytest.raises(ArgumentError, match=r"margin.*model_output='probability'"):
+        AsymmetricExplainer(model, rows[:20]).importance(rows, y)
+    found = AsymmetricExplainer(model, rows[:20], model_output="probability").importance(rows, y)
+    certain = model.predict_proba(rows)[np.arange(60), y]
+    np.testing.assert_allclose(found.values.sum() + found.base_values, np.log(certain).mean(), atol=1e-9)

@@ -479,3 +479,29 @@ def test_a_link_is_told_what_the_sum_of_the_trees_would_cost():
     linked(X[:1], silent=True)
     shown = {candidate.name: candidate.obstacle for candidate in linked.plan(1).candidates}
     assert "without a link would take less than 0.1 s for 1,000 rows" in shown["paths"]
+
+
+def categories_of_xgboost():
+    xgboost = pytest.importorskip("xgboost")
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"age": rng.integers(20, 60, 200), "job": pd.Categorical(rng.choice(["a", "b", "c"], 200))})
+    return xgboost.XGBRegressor(n_estimators=10, enable_categorical=True).fit(X, X.age / 20 + (X.job == "b") * 3), X
+
+
+def test_a_category_that_xgboost_never_saw():
+    model, _ = categories_of_xgboost()
+    explainer = AsymmetricExplainer(model, causal_graph=[("age", "job")])
+    with pytest.raises(RowsError, match="row 0: 'zzz' is not a category of 'job'"):
+        explainer(pd.DataFrame({"age": [30], "job": pd.Categorical(["zzz"])}))
+    missing = pd.DataFrame({"age": [30], "job": pd.Categorical([None], categories=["a", "b", "c"])})
+    found = explainer(missing)
+    np.testing.assert_allclose(found.values.sum() + found.base_values, model.predict(missing), rtol=1e-5)
+
+
+def test_symmetric_keeps_the_types_of_the_columns():
+    model, X = categories_of_xgboost()
+    explainer = AsymmetricExplainer(model, X[:30], [("age", "job")], values="marginal")
+    comparison = explainer.compare(X[:3])
+    np.testing.assert_allclose(
+        comparison.explanations["SHAP"].values.sum(axis=1), comparison.explanations["ASV"].values.sum(axis=1), atol=1e-5
+    )
