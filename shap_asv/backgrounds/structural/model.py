@@ -287,7 +287,7 @@ def _fit_all(tasks: Sequence[NodeTask], n_jobs: int | None, silent: bool) -> lis
 
 def _fit_on_one_thread(task: NodeTask) -> FittedNode:
     """The matrices of a node are small: threads of their own gain nothing, and on a busy machine wait for each other
-    twenty times as long as the work takes.
+    longer than the work takes.
     """
     from threadpoolctl import threadpool_limits
 
