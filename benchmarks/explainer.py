@@ -16,7 +16,7 @@ from sklearn.preprocessing import OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from shap_asv import AsymmetricExplainer, load_network, sample_rows
-from shap_asv.explainer.rows import fit_rows, read_table
+from shap_asv.explainer.reading.rows import fit_rows, read_table
 
 # CPU time, interpreter included: wall times of imports depend on what else the machine does.
 COLD = """

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from shap_asv.datasets import sample_rows
     from shap_asv.discovery import bootstrap_graphs, check_graph
     from shap_asv.explainer.asymmetric import AsymmetricExplainer
-    from shap_asv.explainer.comparing import compare
-    from shap_asv.explainer.network_fitting import fit_network
-    from shap_asv.explainer.scoring import score_background
+    from shap_asv.explainer.questions.comparing import compare
+    from shap_asv.explainer.questions.scoring import score_background
+    from shap_asv.explainer.reading.network_fitting import fit_network
     from shap_asv.maskers import ConditionalMasker
     from shap_asv.orders import CausalOrder
     from shap_asv.orders.uncertain import GraphMixture, PartialGraph
@@ -44,11 +44,11 @@ _HOMES = {
     "StructuralModel": "shap_asv.backgrounds.structural.model",
     "bootstrap_graphs": "shap_asv.discovery",
     "check_graph": "shap_asv.discovery",
-    "compare": "shap_asv.explainer.comparing",
-    "fit_network": "shap_asv.explainer.network_fitting",
+    "compare": "shap_asv.explainer.questions.comparing",
+    "fit_network": "shap_asv.explainer.reading.network_fitting",
     "load_network": "shap_asv.backgrounds.pgmpy_networks",
     "sample_rows": "shap_asv.datasets",
-    "score_background": "shap_asv.explainer.scoring",
+    "score_background": "shap_asv.explainer.questions.scoring",
 }
 _MODULES = ("errors", "plots")
 

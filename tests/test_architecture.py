@@ -77,7 +77,7 @@ def test_imports_go_one_way(path):
 
 @pytest.mark.parametrize(
     ("module", "home"),
-    [("pgmpy", "backgrounds/pgmpy_networks.py"), ("shap.explainers._tree", "models/shap_trees.py")],
+    [("pgmpy", "backgrounds/pgmpy_networks.py"), ("shap.explainers._tree", "models/trees/shap_trees.py")],
 )
 def test_foreign_module_has_one_home(module, home):
     users = {
@@ -93,3 +93,11 @@ def test_rooms_do_not_know_shap(room):
     for path in FILES:
         if room_of(path) == room and path.name != "marginal.py":
             assert not any(name.split(".")[0] == "shap" for name in imported_modules(path)), path
+
+
+@pytest.mark.parametrize("room", sorted({path.parent for path in FILES}), ids=lambda p: str(p.relative_to(ROOT)))
+def test_a_room_shows_at_a_glance_what_is_in_it(room):
+    files = [path for path in room.glob("*.py") if path.name != "__init__.py"]
+    assert len(files) <= 13, f"{room.name} has {len(files)} files: give it inner rooms"
+    long = [path.name for path in files if len(path.read_text(encoding="utf-8").splitlines()) > 400]
+    assert not long, f"modules past 400 lines: {long}"

@@ -84,9 +84,9 @@ def test_a_change_in_an_inner_file_is_noticed_under_warm_caches(package, tmp_pat
 # A leaf that asks for a code of at most 1, and the one step of its one feature: twice phi of a row that has code 1.
 REAL = """
 import numpy as np
-from shap_asv.backends.trees.deep_kernel import Room, add_steps
+from shap_asv.backends.trees.kernels.deep import Room, add_steps
 from shap_asv.backends.trees.leaves import Leaves
-from shap_asv.backends.trees.weight_kernel import Steps
+from shap_asv.backends.trees.kernels.weights import Steps
 
 one, none = np.array([1]), np.array([0])
 leaves = Leaves(np.array([0, 1]), none, none, one, none > 0, none - 1, one / 2, np.ones((1, 1)), none, none + 9)
@@ -103,7 +103,7 @@ def test_a_mutant_of_a_real_inner_kernel_is_noticed_under_warm_caches(tmp_path):
     shutil.copytree(Path(kernels.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
     assert run(package, cache, REAL) == (1, 0)
     assert run(package, cache, REAL) == (1, 1)
-    inner = package / "backends" / "trees" / "row_kernel.py"
+    inner = package / "backends" / "trees" / "kernels" / "rows.py"
     text = inner.read_text()
     condition = "((code >= low) & (code <= high)) << bit"
     assert text.count(condition) == 1
@@ -167,7 +167,7 @@ def test_silent_is_silent(tmp_path):
 
 
 def test_what_a_kernel_calls_is_counted_once():
-    from shap_asv.backends.trees import row_kernel
+    from shap_asv.backends.trees.kernels import rows as row_kernel
 
     missing = {}
     inner = row_kernel.find_patterns

@@ -22,7 +22,7 @@ from shap_asv.backends.weight_columns import N_GROUPS
 from shap_asv.backends.workload import BYTES_PER_ORDER, ideals_obstacle, orders_obstacle, seconds_per_order
 from shap_asv.backgrounds.contract import GROUND, TreeGround
 from shap_asv.models.contract import ENSEMBLE
-from shap_asv.models.tree_form import TreeForm
+from shap_asv.models.trees.form import TreeForm
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.uncertain import GraphMixture
 

@@ -5,7 +5,7 @@ from shap_asv.backends.weight_columns import N_GROUPS, Columns, exact_columns, o
 from shap_asv.backgrounds.contract import Terms
 from shap_asv.errors import BudgetExceededError
 from shap_asv.models.products import SumOfProducts
-from shap_asv.orders.sampling import methods_used
+from shap_asv.orders.topological.sampling import methods_used
 from shap_asv.orders.weights import weigh_ideals, weigh_orders
 
 # Measured: a topological order drawn by counts, per feature.

@@ -13,10 +13,10 @@ import numpy as np
 
 from shap_asv.backgrounds import covers, matrix, ready_models
 from shap_asv.backgrounds.contract import Distribution
-from shap_asv.backgrounds.discrete import fitted
-from shap_asv.backgrounds.discrete import reading as discrete
-from shap_asv.backgrounds.discrete.binning import learn_states
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.states import fitted
+from shap_asv.backgrounds.discrete.states import reading as discrete
+from shap_asv.backgrounds.discrete.states.binning import learn_states
 from shap_asv.backgrounds.donors.conditional_table import ConditionalTable
 from shap_asv.backgrounds.donors.nearest import NearestRows
 from shap_asv.backgrounds.gaussian.copula import CopulaModel

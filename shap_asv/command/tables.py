@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shap_asv.backgrounds.state_order import low_to_high, read_interval
+from shap_asv.backgrounds.discrete.states.ranking import low_to_high, read_interval
 from shap_asv.command.checks import RowChoice
 from shap_asv.errors import RowsError, TableError, UnknownStateError
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.backgrounds.state_order import low_to_high
+from shap_asv.backgrounds.discrete.states.ranking import low_to_high
 from shap_asv.errors import UnknownFeatureError
 
 

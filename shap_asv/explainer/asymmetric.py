@@ -16,16 +16,16 @@ from shap_asv.backends.contract import Problem, Settings
 from shap_asv.backgrounds.contract import Distribution
 from shap_asv.backgrounds.registry import kind_of
 from shap_asv.errors import RowsError
-from shap_asv.explainer import fitting
-from shap_asv.explainer.assembly import Arguments, arguments_of, assemble, assemble_for_rows, known_features
-from shap_asv.explainer.execution import Execution, describe
-from shap_asv.explainer.meaning import check_values
-from shap_asv.explainer.options import check_options, check_positive, check_whole, read_names, settings_of_call
 from shap_asv.explainer.persistence import load_explainer, save_explainer
-from shap_asv.explainer.players import show_groups
-from shap_asv.explainer.questions import Questions
-from shap_asv.explainer.rows import Table, any_row, display_names, fit_rows, read_table, shown_rows
-from shap_asv.explainer.selection import select_outputs
+from shap_asv.explainer.questions.asking import Questions
+from shap_asv.explainer.reading import fitting
+from shap_asv.explainer.reading.assembly import Arguments, arguments_of, assemble, assemble_for_rows, known_features
+from shap_asv.explainer.reading.meaning import check_values
+from shap_asv.explainer.reading.options import check_options, check_positive, check_whole, read_names, settings_of_call
+from shap_asv.explainer.reading.players import show_groups
+from shap_asv.explainer.reading.rows import Table, any_row, display_names, fit_rows, read_table, shown_rows
+from shap_asv.explainer.running.execution import Execution, describe
+from shap_asv.explainer.running.selection import select_outputs
 from shap_asv.explanation import build_explanation
 from shap_asv.planning import Budget, check_room
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from shap_asv.models.calls.outputs import ModelCall, describe
 from shap_asv.models.contract import Affine
 from shap_asv.models.linear import is_linear
-from shap_asv.models.outputs import ModelCall, describe
 from shap_asv.models.pipelines import split_stages
 from shap_asv.models.products import NotSumOfProducts
 

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Optional, Protocol
 
 import numpy as np
 
+from shap_asv.models.calls.speed import MOST
 from shap_asv.models.products import SumOfProducts
-from shap_asv.models.speed import MOST
 
 if TYPE_CHECKING:
-    from shap_asv.models.tree_form import TreeForm
+    from shap_asv.models.trees.form import TreeForm
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.models.inputs import TableInputs, require_numbers
-from shap_asv.models.outputs import ModelCall, describe
+from shap_asv.models.calls.inputs import TableInputs, require_numbers
+from shap_asv.models.calls.outputs import ModelCall, describe
 from shap_asv.models.products import NotSumOfProducts, SumOfProducts
 
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from shap_asv.errors import EncodingError
-from shap_asv.models.inputs import show
-from shap_asv.models.outputs import describe, is_a, shorten
+from shap_asv.models.calls.inputs import show
+from shap_asv.models.calls.outputs import describe, is_a, shorten
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,14 @@ import numpy as np
 
 from shap_asv.errors import ModelError
 from shap_asv.models.affine import read_affine
+from shap_asv.models.calls.inputs import CELLS
+from shap_asv.models.calls.outputs import ModelCall, check_finite, choose_call, name_outputs
+from shap_asv.models.calls.speed import MOST, Stopwatch, Timed
 from shap_asv.models.contract import Affine
-from shap_asv.models.ensemble_reading import explained_call, read_ensemble
-from shap_asv.models.inputs import CELLS
-from shap_asv.models.outputs import ModelCall, check_finite, choose_call, name_outputs
 from shap_asv.models.pipelines import known_columns
 from shap_asv.models.products import NotSumOfProducts
-from shap_asv.models.speed import MOST, Stopwatch, Timed
-from shap_asv.models.tree_form import TreeForm, ends_in_trees, made_of_trees, read_trees
+from shap_asv.models.trees.form import TreeForm, ends_in_trees, made_of_trees, read_trees
+from shap_asv.models.trees.reading import explained_call, read_ensemble
 
 # A first call that takes longer than this is made twice before its time is believed.
 _WARM = 0.1

@@ -2,9 +2,10 @@
 has one.
 
 ``read_model`` finds out, once, at construction: which function of the model is called
-(:mod:`~shap_asv.models.outputs`), in which form it takes the states (:mod:`~shap_asv.models.forms`), whether the
-steps before the final estimator are functions of one feature each (:mod:`~shap_asv.models.columns`), and whether the
-final estimator is a sum of products (:mod:`~shap_asv.models.readers`). Everything that cannot work is an error there.
+(:mod:`~shap_asv.models.calls.outputs`), in which form it takes the states (:mod:`~shap_asv.models.calls.forms`),
+whether the steps before the final estimator are functions of one feature each (:mod:`~shap_asv.models.calls.columns`),
+and whether the final estimator is a sum of products (:mod:`~shap_asv.models.readers`). Everything that cannot work is
+an error there.
 """
 
 import time
@@ -16,16 +17,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shap_asv.errors import EncodingError, ModelError
-from shap_asv.models.columns import discover_columns
-from shap_asv.models.forms import Path, find_path, show_row
-from shap_asv.models.inputs import CELLS, States
-from shap_asv.models.outputs import check_finite, choose_call, describe, name_outputs, shorten
+from shap_asv.models.calls.columns import discover_columns
+from shap_asv.models.calls.forms import Path, find_path, show_row
+from shap_asv.models.calls.inputs import CELLS, States
+from shap_asv.models.calls.outputs import check_finite, choose_call, describe, name_outputs, shorten
+from shap_asv.models.calls.probes import cover_rows, probe_rows
+from shap_asv.models.calls.speed import FASTEST, MOST, Stopwatch, Timed
 from shap_asv.models.pipelines import Stages, apply_transformers, known_columns, known_width, split_stages
-from shap_asv.models.probes import cover_rows, probe_rows
 from shap_asv.models.products import NotSumOfProducts, SumOfProducts
 from shap_asv.models.readers import read_products
-from shap_asv.models.sklearn_trees import rounds_input
-from shap_asv.models.speed import FASTEST, MOST, Stopwatch, Timed
+from shap_asv.models.trees.sklearn_trees import rounds_input
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 A reader takes a fitted estimator and the columns it eats (tables over states) and returns a
 :class:`~shap_asv.models.products.SumOfProducts`, or raises NotSumOfProducts with a sentence that says why not. To add a
 model type, write one file with ``applies`` and ``read`` (``parse`` for trees, see
-:mod:`~shap_asv.models.ensembles`) and add one row to :data:`READERS`; the contract test asks
+:mod:`~shap_asv.models.trees.ensembles`) and add one row to :data:`READERS`; the contract test asks
 for an example model and checks it.
 
 No reader is believed: what it returns is compared with the model's own output, see :func:`verify`.
@@ -16,21 +16,21 @@ from typing import Any, TypeVar
 import numpy as np
 
 from shap_asv.errors import ModelError
-from shap_asv.models import (
+from shap_asv.models import linear
+from shap_asv.models.calls.inputs import TableInputs
+from shap_asv.models.calls.outputs import ModelCall, describe, shorten
+from shap_asv.models.calls.probes import SEED, probe_rows, random_rows
+from shap_asv.models.products import NotSumOfProducts, SumOfProducts
+from shap_asv.models.trees import (
     catboost_trees,
     hist_trees,
     lightgbm_trees,
-    linear,
     shap_trees,
     sklearn_trees,
     xgboost_trees,
 )
-from shap_asv.models.ensembles import FloatEnsemble
-from shap_asv.models.inputs import TableInputs
-from shap_asv.models.outputs import ModelCall, describe, shorten
-from shap_asv.models.probes import SEED, probe_rows, random_rows
-from shap_asv.models.products import NotSumOfProducts, SumOfProducts
-from shap_asv.models.regions import state_regions
+from shap_asv.models.trees.ensembles import FloatEnsemble
+from shap_asv.models.trees.regions import state_regions
 
 Predict = Callable[[np.ndarray], np.ndarray]
 Parse = Callable[[Any, ModelCall], FloatEnsemble]

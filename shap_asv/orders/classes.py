@@ -15,10 +15,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from shap_asv.orders.bitsets import bits_of, unpack
-from shap_asv.orders.counting import count_ideals, count_topological_orders, ideals_up_to
 from shap_asv.orders.lattice import IdealLattice, build_lattice, enumerate_ideals
 from shap_asv.orders.limits import check_limit, too_many_ideals
 from shap_asv.orders.paths import exact_down, exact_up
+from shap_asv.orders.topological.counting import count_ideals, count_topological_orders, ideals_up_to
 
 if TYPE_CHECKING:
     from shap_asv.orders.causal_order import CausalOrder

@@ -24,8 +24,8 @@ import numpy as np
 from shap_asv.backgrounds.contract import JOINT, JointTable
 from shap_asv.backgrounds.discrete.joint import rough
 from shap_asv.errors import BudgetExceededError, MethodNotApplicableError
+from shap_asv.models.calls.forms import show_row
 from shap_asv.models.contract import BLACK_BOX, Predictor
-from shap_asv.models.forms import show_row
 from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, blocks
 from shap_asv.values.table import RARE
 

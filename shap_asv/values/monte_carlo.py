@@ -15,8 +15,8 @@ so it is widened as Student's distribution says: mean +- 1.96 errors covers 95%.
 import numpy as np
 
 from shap_asv.backgrounds.contract import DRAWS, Background, DrawsGivenEvidence, FiniteStates, is_free
+from shap_asv.models.calls.speed import MOST
 from shap_asv.models.contract import BLACK_BOX, Predictor
-from shap_asv.models.speed import MOST
 from shap_asv.strata import sobol_uniforms
 from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, blocks, evidence_of
 

@@ -20,7 +20,7 @@ from shap_asv.backends.trees.cost import estimate_trees, largest_walk, path_leng
 from shap_asv.backends.trees.orderings import FOREST as FOREST_KIND
 from shap_asv.backends.trees.orderings import LATTICE, LEVELS, ORDERS
 from shap_asv.errors import BudgetExceededError, MethodNotApplicableError, ModelError, OrdersError, RowsError
-from shap_asv.models.ensemble_reading import read_ensemble
+from shap_asv.models.trees.reading import read_ensemble
 from shap_asv.orders import CausalOrder
 
 RNG = np.random.default_rng(0)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from shap_asv.models.ensembles import FloatEnsemble
+from shap_asv.models.trees.ensembles import FloatEnsemble
 
 
 def ensemble_of(trees, n, offset=0.0, dtype=np.float64):

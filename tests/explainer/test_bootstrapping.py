@@ -8,7 +8,7 @@ import pytest
 
 from shap_asv import AsymmetricExplainer, GaussianModel
 from shap_asv.errors import ArgumentError, MethodNotApplicableError, TableError
-from shap_asv.explainer.bootstrapping import resampled
+from shap_asv.explainer.questions.bootstrapping import resampled
 
 X = pd.DataFrame({"a": [1.5], "b": [0.0]})
 

@@ -8,7 +8,7 @@ import pytest
 from shap_asv import AsymmetricExplainer, CausalOrder
 from shap_asv.backends.contract import Settings
 from shap_asv.errors import ApproximationWarning, LongCallWarning
-from shap_asv.explainer import execution as executing
+from shap_asv.explainer.running import execution as executing
 
 NAMES = [f"x{v}" for v in range(12)]
 

@@ -9,7 +9,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsRegressor
 
 from shap_asv.models import readers
-from shap_asv.models.outputs import choose_call
+from shap_asv.models.calls.outputs import choose_call
 from shap_asv.models.predictor import read_model
 from shap_asv.models.products import NotSumOfProducts
 from shap_asv.models.readers import READERS, read_products, verify

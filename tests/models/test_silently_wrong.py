@@ -12,10 +12,11 @@ import xgboost
 from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
 
-from shap_asv.models import readers, shap_trees
+from shap_asv.models import readers
 from shap_asv.models.predictor import read_model
 from shap_asv.models.readers import READERS
-from shap_asv.models.regions import state_regions
+from shap_asv.models.trees import shap_trees
+from shap_asv.models.trees.regions import state_regions
 from tests.models.examples import CAT, CATEGORIES, FOUR, LGB, MATRIX, NUMBERS, PAIR, RATE, TEXT, TWO, XGB, Y
 from tests.models.problems import FEATURES, all_rows, frame
 

@@ -5,9 +5,9 @@ import pytest
 
 from shap_asv import AsymmetricExplainer
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
-from shap_asv.models import speed
+from shap_asv.models.calls import speed
+from shap_asv.models.calls.speed import FASTEST, Stopwatch, Timed
 from shap_asv.models.plain import read_plain_model
-from shap_asv.models.speed import FASTEST, Stopwatch, Timed
 
 NAMES = tuple(f"x{v}" for v in range(14))
 COINS = DiscreteNetwork(NAMES, ((0, 1),) * 14, ((),) * 14, (np.array([0.4, 0.6]),) * 14)

@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from shap_asv.errors import ModelError, RowsError
-from shap_asv.models.tree_form import made_of_trees, read_trees, tree_predictor
+from shap_asv.models.trees.form import made_of_trees, read_trees, tree_predictor
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from shap_asv.orders import CausalOrder
-from shap_asv.orders.chains import _fresh_bound, _numbered, alias_table, mixing_steps, position_weights
-from shap_asv.orders.chains_kernel import BATCH, bounded_steps, fill_words, steps_to_forget, swap_steps
+from shap_asv.orders.topological.chains import _fresh_bound, _numbered, alias_table, mixing_steps, position_weights
+from shap_asv.orders.topological.chains_kernel import BATCH, bounded_steps, fill_words, steps_to_forget, swap_steps
 from tests.oracles.brute_force import topological_orders
 from tests.orders.enumerated import enumerated
 

@@ -20,7 +20,7 @@ from shap_asv.errors import (
     UnknownMethodError,
 )
 from shap_asv.orders import CausalOrder
-from shap_asv.orders.sampling import METHODS, Options, methods_used
+from shap_asv.orders.topological.sampling import METHODS, Options, methods_used
 from tests.oracles.brute_force import topological_orders
 
 FALSE_ALARM = 1e-4

@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from shap_asv.explainer import blocks, execution
+from shap_asv.explainer.running import blocks, execution
 from tests.reliability.jobs import LONG_JOBS, rows_for
 
 #: Rows of the long call: far more than can be explained before the signal comes.

@@ -55,7 +55,7 @@ def neighbours(file: str, root: Path = ROOT) -> tuple[str, ...]:
     """Test files beside ``shap_asv/<file>``, in the same room: those that import it or are called like it, and the
     contract tests. A row in a table is tested by these, whichever file it comes from; so nothing has to be listed.
 
-    >>> neighbours("backgrounds/discrete/encoding.py")
+    >>> neighbours("backgrounds/discrete/states/encoding.py")
     ('tests/backgrounds/test_contract.py', 'tests/backgrounds/test_encoding.py')
     """
     path = Path(file)
@@ -95,13 +95,13 @@ MUTANTS = (
     ),
     Mutant(
         "off by one at a threshold",
-        "models/regions.py",
+        "models/trees/regions.py",
         "tables[column] <= threshold)",
         "tables[column] < threshold)",
     ),
     Mutant(
         "a region that keeps the states it should lose",
-        "models/regions.py",
+        "models/trees/regions.py",
         "members & ~left_sets[s])",
         "members)",
     ),
@@ -114,49 +114,49 @@ MUTANTS = (
     ),
     Mutant(
         "latent nodes that hand no precedence on",
-        "explainer/causality.py",
+        "explainer/reading/causality.py",
         "from_graph(background.graph, features=list(background.features))",
         "from_graph(background.graph.subgraph(background.features), features=list(background.features))",
         ("tests/reliability/test_properties.py::test_latent_causes_hand_precedence_on",),
     ),
     Mutant(
         "forest sampler: clocks without subtree sizes",
-        "orders/draws.py",
+        "orders/topological/draws.py",
         "    times /= np.array(subtree_sizes(order), dtype=float)[sequence][:, None]\n",
         "",
         (f"{UNIFORM}[tree-forest]",),
     ),
     Mutant(
         "polytree sampler: positions counted from the wrong end",
-        "orders/draws.py",
+        "orders/topological/draws.py",
         "ways = ways_before(counts, follows=True)[:s]",
         "ways = ways_before(counts[::-1], follows=True)[:s]",
         (f"{UNIFORM}[polytree-polytree]",),
     ),
     Mutant(
         "ideal sampler: the next feature uniform among those available",
-        "orders/draws.py",
+        "orders/topological/draws.py",
         "leaving = down[lattice.edge_target[edges]]",
         "leaving = np.ones(edges.stop - edges.start)",
         (f"{UNIFORM}[crown-ideals]",),
     ),
     Mutant(
         "Markov chain: not run for its mixing time",
-        "orders/chains.py",
+        "orders/topological/chains.py",
         "return ceil((n**3 - n) / 6 * log(",
         "return ceil((n**3 - n) / 60 * log(",
         (f"{UNIFORM}[crown-mcmc]", "tests/orders/test_chains.py"),
     ),
     Mutant(
         "Markov chain: swaps are taken more readily one way than the other",
-        "orders/chains_kernel.py",
+        "orders/topological/chains_kernel.py",
         "swap = (word & np.uint64(1) != np.uint64(0)) & (not precedes[a, b])",
         "swap = ((word & np.uint64(1) != np.uint64(0)) | (a > b)) & (not precedes[a, b])",
         (f"{UNIFORM}[crown-mcmc]",),
     ),
     Mutant(
         "perfect sampler: the same coin for list and bound",
-        "orders/chains_kernel.py",
+        "orders/topological/chains_kernel.py",
         "swap = (coin != (u == b)) & (not precedes[u, v])",
         "swap = coin & (not precedes[u, v])",
         (f"{UNIFORM}[crown-perfect]", "tests/orders/test_chains.py"),
@@ -196,21 +196,21 @@ MUTANTS = (
     ),
     Mutant(
         "equal rows: results handed to the wrong rows",
-        "explainer/execution.py",
+        "explainer/running/execution.py",
         "return self.order[first : first + int(counts.sum())], np.repeat",
         "return np.sort(self.order)[first : first + int(counts.sum())], np.repeat",
         ("tests/explainer/test_interface.py::test_row_order_is_kept_and_equal_rows_agree", f"{QUESTION}[nothing]"),
     ),
     Mutant(
         "weights of explicit orders dropped",
-        "explainer/causality.py",
+        "explainer/reading/causality.py",
         "    return w / w.sum()",
         "    return np.full(k, 1 / k)",
         (f"{EXACT}::test_explicit_orders_with_weights",),
     ),
     Mutant(
         "trees, lattice: equal shadows are not added up",
-        "backends/trees/weight_kernel.py",
+        "backends/trees/kernels/weights.py",
         "cells[shadow[order.edge_source[e]]] += order.edge_weight[e]",
         "cells[shadow[order.edge_source[e]]] = order.edge_weight[e]",
         (
@@ -227,21 +227,21 @@ MUTANTS = (
     ),
     Mutant(
         "trees, levels: later levels forgotten on long paths",
-        "backends/trees/deep_kernel.py",
+        "backends/trees/kernels/deep.py",
         "phi[shift + j] *= later * (p - ratio[first + j])",
         "phi[shift + j] *= p - ratio[first + j]",
         (f"{TREES}::test_paths_through_fourteen_features",),
     ),
     Mutant(
         "trees: a background row counted on the wrong side of a threshold",
-        "backends/trees/ground_kernel.py",
+        "backends/trees/kernels/ground.py",
         "if low > 0 and rows[low - 1] >= 0:",
         "if low > 1 and rows[low - 1] >= 0:",
         (f"{TREES}::test_equal_to_all_orders",),
     ),
     Mutant(
         "trees: missing values go left at every node",
-        "backends/trees/leaf_kernel.py",
+        "backends/trees/kernels/leaves.py",
         "if nodes.nan_left[parent] != is_left:",
         "if not is_left:",
         (f"{TREES}::test_equal_to_all_orders",),
@@ -283,13 +283,13 @@ MUTANTS = (
     ),
     Mutant(
         "relaxation: nothing is dropped",
-        "backgrounds/discrete/impossible.py",
+        "backgrounds/discrete/states/impossible.py",
         "        possible = ~np.isneginf(log_probability(trial))",
         "        possible = np.ones(len(trial), dtype=bool)",
     ),
     Mutant(
         "encoding: the first of several matches is taken",
-        "backgrounds/discrete/encoding.py",
+        "backgrounds/discrete/states/encoding.py",
         "        if len(found) == 1:",
         "        if found:",
     ),
@@ -391,21 +391,21 @@ MUTANTS = (
     ),
     Mutant(
         "meaning: causal values count as conditional whatever the order",
-        "explainer/meaning.py",
+        "explainer/reading/meaning.py",
         "        if is_ancestral(problem):",
         "        if problem.background.graph is not None:",
         (DO,),
     ),
     Mutant(
         "sensitivity: other graphs get the conditional shortcut of causal values",
-        "explainer/sensitivities.py",
+        "explainer/questions/sensitivities.py",
         "    problem = replace(execution.problem.for_any_coalition(), order=mixture",
         "    problem = replace(execution.problem, order=mixture",
         (DO,),
     ),
     Mutant(
         "effects: shown features are counted with the wrong sign of the weights",
-        "explainer/effects.py",
+        "explainer/questions/effects.py",
         "    keys = entries.row * np.int64(p + 1) + np.where(inside, player + 1, 0)",
         "    keys = entries.row * np.int64(p + 1) + np.where(inside, 0, 0)",
         (EFFECTS,),
@@ -457,7 +457,7 @@ MUTANTS = (
     ),
     Mutant(
         "symmetric: the causal graph kept",
-        "explainer/questions.py",
+        "explainer/questions/asking.py",
         'arguments["causal_graph"] = edgeless_order(problem.names, levels_of(self.causal_graph))',
         'arguments["causal_graph"] = self.causal_graph',
         (f"{EXACT}::test_symmetric_is_ordinary_shapley",),

@@ -14,7 +14,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 from shap_asv import AsymmetricExplainer
 from shap_asv.errors import ShapAsvError, ShapAsvWarning
-from shap_asv.explainer import blocks
+from shap_asv.explainer.running import blocks
 from tests.reliability.engines import kill_at_work
 from tests.reliability.jobs import JOBS, rows_for
 

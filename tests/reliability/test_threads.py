@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from shap_asv import AsymmetricExplainer
-from shap_asv.explainer import blocks
+from shap_asv.explainer.running import blocks
 from tests.reliability.jobs import JOBS, depends_on_seed, ensemble, network, rows_for, target
 from tests.reliability.reproducible import (
     digests,

@@ -102,7 +102,7 @@ def test_sampled_values_are_unbiased_and_their_errors_calibrated(algorithm):
     ("algorithm", "where", "name"),
     [
         ("ideals x monte_carlo", "shap_asv.values.monte_carlo", "sobol_uniforms"),
-        ("orders x table", "shap_asv.orders.draws", "spread_uniforms"),
+        ("orders x table", "shap_asv.orders.topological.draws", "spread_uniforms"),
     ],
 )
 def test_a_small_bias_would_be_seen(algorithm, where, name, monkeypatch):

@@ -1,7 +1,7 @@
 """From an ensemble, a distribution and an order to attributions of rows.
 
 What does not depend on rows is done once: paths, codes, and (where memory allows) the tables of phi per pattern. Long
-paths have no tables; see :mod:`shap_asv.backends.trees.deep_kernel`.
+paths have no tables; see :mod:`shap_asv.backends.trees.kernels.deep`.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from shap_asv.backends.trees.long_paths import add_long_paths
 from shap_asv.backends.trees.orderings import LEVELS, Ordering, order_by_groups, order_by_list, order_by_precedence
 from shap_asv.backends.trees.tables import Tables, build_tables
 from shap_asv.errors import BudgetExceededError, ModelError, OrdersError, RowsError
-from shap_asv.models.ensembles import FloatEnsemble
+from shap_asv.models.trees.ensembles import FloatEnsemble
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.players import Players
 from shap_asv.orders.uncertain import GraphMixture
@@ -106,7 +106,7 @@ class TreeAttributor:
 
     def _add_up(self, order: Ordering, codes: np.ndarray, report: Report) -> np.ndarray:
         """phi of all leaves, (k, players, r), under one order: first those with tables, then those with long paths."""
-        from shap_asv.backends.trees.row_kernel import add_tables
+        from shap_asv.backends.trees.kernels.rows import add_tables
 
         leaves = self.leaves
         lengths = np.diff(leaves.start)
@@ -195,7 +195,7 @@ def prepare_trees(
     Examples
     --------
     >>> from sklearn.tree import DecisionTreeRegressor
-    >>> from shap_asv.models.ensemble_reading import read_ensemble
+    >>> from shap_asv.models.trees.reading import read_ensemble
     >>> tree = DecisionTreeRegressor().fit([[0, 0], [0, 1], [1, 0], [1, 1]], [0.0, 0.0, 0.0, 4.0])
     >>> order = CausalOrder.from_edges([("a", "b")])
     >>> found = prepare_trees(read_ensemble(tree), order).attribute(np.array([[1.0, 1.0]]))

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shap_asv.models.ensembles import FloatEnsemble, is_member
 from shap_asv.models.products import NotSumOfProducts
+from shap_asv.models.trees.ensembles import FloatEnsemble, is_member
 
 
 @dataclass(frozen=True, eq=False)

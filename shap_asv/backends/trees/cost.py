@@ -12,7 +12,7 @@ import numpy as np
 from shap_asv.backends.contract import Estimate
 from shap_asv.backends.trees.attributor import KEPT_BYTES, ROW_BLOCK, table_bits
 from shap_asv.backends.trees.orderings import FOREST, LATTICE, LEVELS, NAMES, ORDERS
-from shap_asv.models.ensembles import FloatEnsemble
+from shap_asv.models.trees.ensembles import FloatEnsemble
 from shap_asv.orders import CausalOrder
 
 # Seconds: of a call at all; a path entry at preparation; a cell of a table, in the caches of the processor or past
@@ -111,7 +111,7 @@ def estimate_trees(
     Examples
     --------
     >>> from sklearn.tree import DecisionTreeRegressor
-    >>> from shap_asv.models.ensemble_reading import read_ensemble
+    >>> from shap_asv.models.trees.reading import read_ensemble
     >>> tree = DecisionTreeRegressor().fit([[0, 0], [0, 1], [1, 0], [1, 1]], [0.0, 0.0, 0.0, 4.0])
     >>> cost = estimate_trees(read_ensemble(tree), LEVELS, n_rows=1000)
     >>> cost.coalitions, cost.seconds < 1
@@ -164,7 +164,7 @@ def estimate_trees(
     return Estimate(int((paths.leaves * cells).sum()), n_orders, 0, 0, seconds, int(memory))
 
 
-_ROOM = "shap_asv.backends.trees"
+_ROOM = "shap_asv.backends.trees.kernels"
 
 
 def tree_kernels(ensemble: FloatEnsemble, kind: int, background: bool) -> tuple[str, ...]:
@@ -173,7 +173,7 @@ def tree_kernels(ensemble: FloatEnsemble, kind: int, background: bool) -> tuple[
     Examples
     --------
     >>> from sklearn.tree import DecisionTreeRegressor
-    >>> from shap_asv.models.ensemble_reading import read_ensemble
+    >>> from shap_asv.models.trees.reading import read_ensemble
     >>> stump = DecisionTreeRegressor(max_depth=1).fit([[0], [1]], [0.0, 4.0])
     >>> [name.split(":")[1] for name in tree_kernels(read_ensemble(stump), LEVELS, background=False)][:2]
     ['walk_paths', 'list_levels_steps']
@@ -181,16 +181,16 @@ def tree_kernels(ensemble: FloatEnsemble, kind: int, background: bool) -> tuple[
     leaves = path_lengths(ensemble).leaves
     bits = table_bits(leaves, kind == LEVELS and not background)
     long_paths, closed = len(leaves) > bits + 1, kind == LEVELS
-    found = ["leaf_kernel:walk_paths"]
+    found = ["leaves:walk_paths"]
     if leaves[1 : bits + 1].any() or (long_paths and not closed):
-        found.append(f"weight_kernel:list_{NAMES[kind]}_steps")
+        found.append(f"weights:list_{NAMES[kind]}_steps")
     if background:
-        found += ["ground_kernel:fill_ground", "ground_kernel:count_reached"]
+        found += ["ground:fill_ground", "ground:count_reached"]
     if leaves[1 : bits + 1].any():
-        found += ["table_kernel:number_patterns", "table_kernel:fill_tables", "row_kernel:add_tables"]
-        found.append("ground_kernel:count_ground" if background else "table_kernel:multiply_ratios")
+        found += ["tables:number_patterns", "tables:fill_tables", "rows:add_tables"]
+        found.append("ground:count_ground" if background else "tables:multiply_ratios")
     if long_paths and closed:
-        found.append("deep_kernel:add_rows" if background else "deep_kernel:add_ratios")
+        found.append("deep:add_rows" if background else "deep:add_ratios")
     elif long_paths:
-        found += ["row_kernel:find_patterns", "deep_kernel:weigh_outside", "deep_kernel:add_steps"]
+        found += ["rows:find_patterns", "deep:weigh_outside", "deep:add_steps"]
     return tuple(f"{_ROOM}.{name}" for name in found)

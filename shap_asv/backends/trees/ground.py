@@ -46,7 +46,7 @@ class Grounds:
             self._kept.extend(kept)
 
     def _block(self, codes: np.ndarray) -> Any:
-        from shap_asv.backends.trees.ground_kernel import Ground, fill_ground
+        from shap_asv.backends.trees.kernels.ground import Ground, fill_ground
 
         row_at = np.full((len(codes), int(self.nan_code.max(initial=0)) + 1), -1, dtype=np.int64)
         np.put_along_axis(row_at, codes.astype(np.int64), 0, axis=1)
@@ -57,7 +57,7 @@ class Grounds:
 
     def shares(self, leaves: Leaves) -> np.ndarray:
         """The share of the background rows in each leaf: float64 (leaves,)."""
-        from shap_asv.backends.trees.ground_kernel import count_reached
+        from shap_asv.backends.trees.kernels.ground import count_reached
 
         reached = np.zeros(len(leaves.values))
         for ground in self.blocks():
@@ -66,7 +66,7 @@ class Grounds:
 
     def count_outside(self, leaves: Leaves, span: tuple[int, int], outside_at: np.ndarray, outside: np.ndarray) -> None:
         """outside[B] = F(D - B) for all B of the leaves ``span``, from ``outside_at`` on."""
-        from shap_asv.backends.trees.ground_kernel import count_ground
+        from shap_asv.backends.trees.kernels.ground import count_ground
 
         widest = int(np.diff(leaves.start[span[0] : span[1] + 1]).max())
         outside[:] = 0.0

@@ -21,7 +21,7 @@ def find_leaves(coding: Coding, rank: np.ndarray) -> tuple[Leaves, np.ndarray]:
     ``rank`` (n,) says in which sequence the features of a path are listed: by levels where the causal order has them.
     A node without any cover passes half of its (zero) weight to each child. O(leaves * depth).
     """
-    from shap_asv.backends.trees.leaf_kernel import Nodes, Paths, State, walk_paths
+    from shap_asv.backends.trees.kernels.leaves import Nodes, Paths, State, walk_paths
 
     ensemble = coding.ensemble
     inner = ensemble.left >= 0

@@ -20,8 +20,8 @@ def add_long_paths(
     report: Report,
 ) -> None:
     """out (k, n, r) += phi of the leaves from ``first`` on; ``background`` (n, m) are codes, m = 0 for cover ratios."""
-    from shap_asv.backends.trees import deep_kernel as kernels
-    from shap_asv.backends.trees.row_kernel import find_patterns
+    from shap_asv.backends.trees.kernels import deep as kernels
+    from shap_asv.backends.trees.kernels.rows import find_patterns
 
     n_leaves = len(leaves.values)
     widest = int(np.diff(leaves.start)[-1])
@@ -59,7 +59,7 @@ def add_long_paths(
 
 def gauss_rule(widest: int) -> Any:
     """Gauss-Legendre rules on [0, 1] with 1 .. (widest + 1) // 2 points."""
-    from shap_asv.backends.trees.deep_kernel import Rule
+    from shap_asv.backends.trees.kernels.deep import Rule
 
     most = max(1, (widest + 1) // 2)
     points, weights = np.zeros((2, most + 1, most))

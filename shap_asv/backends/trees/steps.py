@@ -22,7 +22,7 @@ class StepLister:
     """``w_D(i, B)`` of one order, for many D; owns the room that the kernels work in."""
 
     def __init__(self, order: Ordering) -> None:
-        from shap_asv.backends.trees.weight_kernel import CELL_BITS, Steps, Walk
+        from shap_asv.backends.trees.kernels.weights import CELL_BITS, Steps, Walk
 
         self.order = order
         n = len(order.level)
@@ -56,7 +56,7 @@ class StepLister:
 
         The arrays are overwritten by the next call.
         """
-        from shap_asv.backends.trees import weight_kernel as kernels
+        from shap_asv.backends.trees.kernels import weights as kernels
 
         steps = self._steps._replace(start=np.zeros(len(which) + 1, dtype=np.int64))
         sets = kernels.Sets(leaves.start, leaves.feature, which)

@@ -55,7 +55,7 @@ def opening(leaves: Leaves, n_leaves: int) -> np.ndarray:
 def _build(
     leaves: Leaves, order: Ordering, grounds: Grounds, span: tuple[int, int], sets: np.ndarray, steps: tuple
 ) -> Tables:
-    from shap_asv.backends.trees import table_kernel as kernels
+    from shap_asv.backends.trees.kernels import tables as kernels
 
     first, last = span
     lengths = np.diff(leaves.start)

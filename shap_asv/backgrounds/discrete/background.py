@@ -16,14 +16,14 @@ import numpy as np
 
 from shap_asv.backgrounds.contract import Conditions, StateValues
 from shap_asv.backgrounds.discrete import questions
-from shap_asv.backgrounds.discrete.border import Border, LabelBorder
-from shap_asv.backgrounds.discrete.impossible import minimal_contradiction, relax_evidence, relaxed_expectations
 from shap_asv.backgrounds.discrete.inference.engine import KERNELS, Inference
 from shap_asv.backgrounds.discrete.inference.requisite import RequisiteEvidence
 from shap_asv.backgrounds.discrete.joint import feature_factors, feature_joint, joint_given, largest_product, rough
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
-from shap_asv.backgrounds.discrete.validation import checked_network
-from shap_asv.backgrounds.state_order import ranks
+from shap_asv.backgrounds.discrete.states.border import Border, LabelBorder
+from shap_asv.backgrounds.discrete.states.impossible import minimal_contradiction, relax_evidence, relaxed_expectations
+from shap_asv.backgrounds.discrete.states.ranking import ranks
+from shap_asv.backgrounds.discrete.states.validation import checked_network
 from shap_asv.errors import ImpossibleEvidenceError, ShapAsvError, UnknownFeatureError, UnknownMethodError
 
 if TYPE_CHECKING:

@@ -20,12 +20,12 @@ import numpy as np
 
 from shap_asv.backgrounds.contract import StateValues
 from shap_asv.backgrounds.discrete.background import JOINT_LIMIT, DiscreteBackground
-from shap_asv.backgrounds.discrete.border import Border
 from shap_asv.backgrounds.discrete.inference.engine import Inference
 from shap_asv.backgrounds.discrete.inference.requisite import RequisiteEvidence
 from shap_asv.backgrounds.discrete.joint import intervened_joint
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.discrete.questions import checked_coefficients, checked_uniforms
+from shap_asv.backgrounds.discrete.states.border import Border
 from shap_asv.backgrounds.intervening import Intervening
 
 

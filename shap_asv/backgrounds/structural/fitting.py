@@ -1,9 +1,9 @@
 """One mechanism per node from a table: what kind of node it is decides what is tried; scores decide what is taken.
 
 - no causes, or causes that never change: the empirical distribution;
-- a category: :mod:`~shap_asv.backgrounds.structural.categories`, by log score;
-- a number: :mod:`~shap_asv.backgrounds.structural.numbers`, by CRPS; one with at most 12 distinct values is also tried
-  as a category over these values;
+- a category: :mod:`~shap_asv.backgrounds.structural.mechanisms.categories`, by log score;
+- a number: :mod:`~shap_asv.backgrounds.structural.mechanisms.numbers`, by CRPS; one with at most 12 distinct
+  values is also tried as a category over these values;
 - a number with gaps: first whether it is missing, as a category, then its value from the rows that have one.
 """
 
@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.backgrounds.structural.categories import CANDIDATES, CategoryTask, OneOf, discrete_codes
-from shap_asv.backgrounds.structural.design import Design
-from shap_asv.backgrounds.structural.given import (
+from shap_asv.backgrounds.structural.mechanisms.categories import CANDIDATES, CategoryTask, OneOf, discrete_codes
+from shap_asv.backgrounds.structural.mechanisms.contract import Empirical, Mechanism, Support, WithGaps
+from shap_asv.backgrounds.structural.mechanisms.design import Design
+from shap_asv.backgrounds.structural.mechanisms.given import (
     EstimatedClasses,
     Given,
     RawInputs,
@@ -23,9 +24,8 @@ from shap_asv.backgrounds.structural.given import (
     fit_checked,
     fit_user_estimator,
 )
-from shap_asv.backgrounds.structural.mechanism import Empirical, Mechanism, Support, WithGaps
-from shap_asv.backgrounds.structural.numbers import NAMED, NOISES, NumberTask, draws_at, scoring_uniforms
-from shap_asv.backgrounds.structural.scores import crps, log_score, pit_of_draws, pit_of_probabilities
+from shap_asv.backgrounds.structural.mechanisms.numbers import NAMED, NOISES, NumberTask, draws_at, scoring_uniforms
+from shap_asv.backgrounds.structural.mechanisms.scores import crps, log_score, pit_of_draws, pit_of_probabilities
 from shap_asv.backgrounds.tables.columns import Column
 from shap_asv.errors import MechanismError
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from shap_asv.backgrounds.structural.background import StructuralBackground, described
 from shap_asv.backgrounds.structural.fitting import FittedNode, NodeTask, fit_node
-from shap_asv.backgrounds.structural.given import Given, call_mechanism
 from shap_asv.backgrounds.structural.graph import Dag, check_nodes
-from shap_asv.backgrounds.structural.mechanism import Mechanism
+from shap_asv.backgrounds.structural.mechanisms.contract import Mechanism
+from shap_asv.backgrounds.structural.mechanisms.given import Given, call_mechanism
 from shap_asv.backgrounds.structural.report import MechanismReport, NodeReport
 from shap_asv.backgrounds.tables.codec import TableCodec
 from shap_asv.backgrounds.tables.columns import Column, listed

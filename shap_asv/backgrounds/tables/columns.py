@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from shap_asv.backgrounds.state_order import low_to_high
+from shap_asv.backgrounds.discrete.states.ranking import low_to_high
 from shap_asv.errors import RowsError, TableError, UnknownStateError
 
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ import pytest
 from scipy.interpolate import BSpline
 from scipy.special import expit
 
-from shap_asv.backgrounds.structural.design import Design
-from shap_asv.backgrounds.structural.forests import LeafValues
-from shap_asv.backgrounds.structural.locations import LocationData, fit_smooth, fit_stepped, fit_straight
-from shap_asv.backgrounds.structural.mechanism import Empirical, Support
-from shap_asv.backgrounds.structural.noises import Scale, ShapedNoise
-from shap_asv.backgrounds.structural.splines import SmoothFit, cubic_basis
-from shap_asv.backgrounds.structural.steps import Steps, find_step
+from shap_asv.backgrounds.structural.mechanisms.contract import Empirical, Support
+from shap_asv.backgrounds.structural.mechanisms.design import Design
+from shap_asv.backgrounds.structural.mechanisms.forests import LeafValues
+from shap_asv.backgrounds.structural.mechanisms.locations import LocationData, fit_smooth, fit_stepped, fit_straight
+from shap_asv.backgrounds.structural.mechanisms.noises import Scale, ShapedNoise
+from shap_asv.backgrounds.structural.mechanisms.splines import SmoothFit, cubic_basis
+from shap_asv.backgrounds.structural.mechanisms.steps import Steps, find_step
 from shap_asv.backgrounds.tables.columns import ColumnKind
 from shap_asv.backgrounds.tables.quantiles import quantile_between
 

@@ -9,7 +9,7 @@ import pytest
 
 from shap_asv.errors import BudgetExceededError, CausalGraphError, OrdersError
 from shap_asv.orders import CausalOrder
-from shap_asv.orders.sampling import methods_used
+from shap_asv.orders.topological.sampling import methods_used
 from shap_asv.orders.uncertain import GraphMixture, PartialGraph, union
 from shap_asv.orders.weights import weigh_ideals
 from tests.oracles.brute_force import topological_orders

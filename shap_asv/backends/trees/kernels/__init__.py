@@ -1,0 +1,1 @@
+"""What is compiled of the algorithm on the paths of trees."""

@@ -1,0 +1,173 @@
+"""Where the distribution of a number lies, given its causes: ``mu(x)``, one file-level table of ways to fit it.
+
+Every way is fitted to all rows for use, and to all rows but one fold for each fold, so that the residuals which the
+noise is learned from come from fits that have not seen them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from shap_asv.backgrounds.structural.mechanisms.design import Design, Variable
+from shap_asv.backgrounds.structural.mechanisms.splines import SmoothFit
+from shap_asv.backgrounds.structural.mechanisms.steps import MOST_STEPS, Steps, fit_steps
+from shap_asv.backgrounds.tables.evidence import rowwise_product
+
+Location = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class LocationData:
+    """What locations are fitted to: causes (r, p) and a number (r,), with the fold (r,) that each row belongs to."""
+
+    design: Design
+    parents: np.ndarray
+    target: np.ndarray
+    folds: np.ndarray
+    seed: int = 0
+
+    @cached_property
+    def smooth(self) -> SmoothFit:
+        """Smooth equations, prepared once for all who ask."""
+        return SmoothFit.prepare(self.design, self.parents)
+
+    def held_out(self, predict: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
+        """``predict(inside, outside)``, a fit to some rows applied to others (bool masks), fold by fold -> (r,)."""
+        result = np.empty(len(self.target))
+        for fold in np.unique(self.folds):
+            result[self.folds == fold] = predict(self.folds != fold, self.folds == fold)
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class FittedLocation:
+    """A function of the causes and its predictions for each training row by a fit without that row's fold."""
+
+    name: str
+    function: Location
+    held_out: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Nothing:
+    """``mu = 0``: all is left to the noise."""
+
+    def __call__(self, parents: np.ndarray) -> np.ndarray:
+        return np.zeros(len(parents))
+
+
+@dataclass(frozen=True, eq=False)
+class Straight:
+    """``mu = a + b' x``."""
+
+    design: Design
+    constant: float
+    slopes: np.ndarray
+
+    def __call__(self, parents: np.ndarray) -> np.ndarray:
+        return self.constant + rowwise_product(self.design.linear(parents), self.slopes[:, None])[:, 0]
+
+
+@dataclass(frozen=True, eq=False)
+class Estimated:
+    """The prediction of a fitted estimator; ``inputs`` turns causes into what it takes."""
+
+    inputs: Callable[[np.ndarray], Any]
+    estimator: Any
+
+    def __call__(self, parents: np.ndarray) -> np.ndarray:
+        return np.asarray(self.estimator.predict(self.inputs(parents)), dtype=float).reshape(len(parents))
+
+
+@dataclass(frozen=True, eq=False)
+class Stepped:
+    """A smooth function plus steps in single numbers."""
+
+    smooth: Location
+    numbers: tuple[Variable, ...]
+    steps: Steps
+
+    def __call__(self, parents: np.ndarray) -> np.ndarray:
+        columns = [variable.values(parents) for variable in self.numbers]
+        return self.smooth(parents) + self.steps.at(np.stack(columns, axis=1))
+
+
+def fit_nothing(data: LocationData) -> FittedLocation:
+    return FittedLocation("nothing", Nothing(), np.zeros(len(data.target)))
+
+
+def fit_straight(data: LocationData) -> FittedLocation:
+    """Least squares, with a ridge so small that it only decides between columns that say the same."""
+    target, n_rows = data.target, len(data.target)
+    matrix = np.column_stack([np.ones(n_rows), data.design.linear(data.parents)])
+    ridge = 1e-6 * n_rows * np.eye(matrix.shape[1])
+
+    def solved(rows: np.ndarray) -> np.ndarray:
+        return np.linalg.solve(matrix[rows].T @ matrix[rows] + ridge, matrix[rows].T @ target[rows])
+
+    held_out = data.held_out(lambda inside, outside: matrix[outside] @ solved(inside))
+    b = solved(np.ones(n_rows, dtype=bool))
+    return FittedLocation("linear", Straight(data.design, float(b[0]), b[1:]), held_out)
+
+
+def fit_smooth(data: LocationData) -> FittedLocation:
+    fit, target = data.smooth, data.target
+    penalty = fit.best_penalty(target)
+    held_out = data.held_out(lambda inside, outside: fit.matrix[outside] @ fit.coefficients(target, penalty, inside))
+    return FittedLocation("smooth", fit.basis.tabulated(fit.coefficients(target, penalty)), held_out)
+
+
+def fit_stepped(data: LocationData) -> FittedLocation:
+    """A smooth function with as many steps as held-out rows ask for.
+
+    Smoothness is chosen twice: with the jumps in the target, and again for what the steps leave of it.
+    """
+    fit, target = data.smooth, data.target
+    numbers = tuple(variable for variable in data.design.variables if variable.n_codes == 0)
+    columns = np.stack([variable.values(data.parents) for variable in numbers], axis=1)
+    everything = np.ones(len(target), dtype=bool)
+    first = fit_steps(fit, columns, target, fit.best_penalty(target), everything)
+    penalty = fit.best_penalty(target - first.steps[-1].at(columns))
+    held_out = np.full((MOST_STEPS + 1, len(target)), np.nan)
+    for fold in np.unique(data.folds):
+        out = data.folds == fold
+        inside = fit_steps(fit, columns, target, penalty, ~out)
+        for k, (b, steps) in enumerate(zip(inside.coefficients, inside.steps, strict=True)):
+            held_out[k:, out] = fit.matrix[out] @ b + steps.at(columns[out])
+    best = int(np.argmin(((target - held_out) ** 2).mean(axis=1)))
+    whole = fit_steps(fit, columns, target, penalty, everything)
+    count = min(best, len(whole.steps) - 1)
+    function = Stepped(fit.basis.tabulated(whole.coefficients[count]), numbers, whole.steps[count])
+    return FittedLocation("smooth with steps", function, held_out[best])
+
+
+def fit_estimator(
+    name: str, inputs: Callable[[np.ndarray], Any], fit: Callable[[Any, np.ndarray], Any], data: LocationData
+) -> FittedLocation:
+    """Any regressor: ``fit(inputs(parents), target)`` gives one with ``predict``, a fresh one each time."""
+
+    def fitted(rows: np.ndarray) -> Estimated:
+        return Estimated(inputs, fit(inputs(data.parents[rows]), data.target[rows]))
+
+    held_out = data.held_out(lambda inside, outside: fitted(inside)(data.parents[outside]))
+    return FittedLocation(name, fitted(np.ones(len(data.target), dtype=bool)), held_out)
+
+
+def fit_boosted(data: LocationData) -> FittedLocation:
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    def fit(matrix: np.ndarray, target: np.ndarray) -> Any:
+        return HistGradientBoostingRegressor(
+            max_iter=80,
+            learning_rate=0.12,
+            max_leaf_nodes=12,
+            min_samples_leaf=20,
+            l2_regularization=1.0,
+            early_stopping=False,
+            random_state=data.seed,
+        ).fit(matrix, target)
+
+    return fit_estimator("boosting", data.design.rows, fit, data)

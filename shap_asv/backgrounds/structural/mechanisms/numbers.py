@@ -1,0 +1,223 @@
+"""The mechanism of a number: a location plus noise, each chosen by cross-validation.
+
+    x = mu(parents) + noise(parents, u)
+
+1. Locations (linear, smooth, smooth with steps, boosting) are compared by the squared error of predictions for rows
+   that they were not fitted to. A richer one has to be better by more than the standard error of the difference.
+2. On the residuals of the chosen one, noises (even, scaled, shaped, local, and these scaled) are compared by CRPS,
+   again on rows that they were not fitted to; beside them shaped noise about the linear location, and the
+   distributional forest, which is local noise about nothing. A candidate that is clearly behind after a fold is not
+   tried on the next.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from shap_asv.backgrounds.structural.mechanisms import locations, noises
+from shap_asv.backgrounds.structural.mechanisms.contract import Mechanism, Named, Support
+from shap_asv.backgrounds.structural.mechanisms.design import Design
+from shap_asv.backgrounds.structural.mechanisms.locations import FittedLocation, Location, LocationData
+from shap_asv.backgrounds.structural.mechanisms.noises import Noise, NoiseData
+from shap_asv.backgrounds.structural.mechanisms.scores import crps
+from shap_asv.backgrounds.structural.mechanisms.splines import SmoothFit
+
+N_SCORED_DRAWS = 40
+N_SCORED_TREES = 16
+N_TREES = 60
+#: Rows that candidates are compared on; the chosen one is fitted to all.
+MOST_COMPARED = 3000
+#: Below so many rows only the linear location and even noise are tried.
+FEWEST_FOR_SHAPES = 60
+
+
+@dataclass(frozen=True, eq=False)
+class LocationNoise(Named):
+    """``x = support(mu(parents) + noise)``."""
+
+    location: Location
+    noise: Noise
+    support: Support
+    name: str
+
+    @property
+    def n_uniforms(self) -> int:
+        return self.noise.n_uniforms
+
+    def draw(self, parents: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+        return self.support.hold(self.location(parents)[:, None] + self.noise.draw(parents, uniforms))
+
+
+LOCATIONS: dict[str, Callable[[LocationData], FittedLocation]] = {
+    "nothing": locations.fit_nothing,
+    "linear": locations.fit_straight,
+    "smooth": locations.fit_smooth,
+    "smooth with steps": locations.fit_stepped,
+    "boosting": locations.fit_boosted,
+}
+#: In the order of preference among equals.
+NOISES: dict[str, Callable[[NoiseData], Noise]] = {
+    "residuals": noises.learn_even,
+    "scaled residuals": partial(noises.learn_scaled, noises.learn_even),
+    "shaped residuals": noises.learn_shaped,
+    "scaled shaped residuals": partial(noises.learn_scaled, noises.learn_shaped),
+    "local residuals": noises.learn_local,
+    "scaled local residuals": partial(noises.learn_scaled, noises.learn_local),
+}
+FOREST = "forest"
+
+#: What users may ask for by name -> (location, noises to choose from).
+NAMED: dict[str, tuple[str, tuple[str, ...]]] = {
+    "linear": ("linear", ("residuals", "scaled residuals")),
+    "smooth": ("smooth", tuple(NOISES)),
+    "smooth with steps": ("smooth with steps", tuple(NOISES)),
+    "boosting": ("boosting", tuple(NOISES)),
+    FOREST: ("nothing", (FOREST,)),
+}
+
+
+def clearly_better(errors: np.ndarray, than: np.ndarray, margin: float = 1.0) -> bool:
+    """Whether the mean of ``errors`` lies below that of ``than`` by ``margin`` standard errors of the difference."""
+    gain = than - errors
+    return bool(gain.mean() > 0 and gain.mean() > margin * gain.std() / np.sqrt(len(gain)))
+
+
+def draw_folds(n: int, rng: np.random.Generator) -> np.ndarray:
+    """Fold of each row: five of them, fewer for few rows or for very many."""
+    count = 5 if n < 5000 else 3
+    return rng.permutation(n) % min(count, n)
+
+
+def scoring_uniforms(n_uniforms: int) -> np.ndarray:
+    """The same well spread numbers (draws, n_uniforms) for all candidates."""
+    grid = (np.arange(N_SCORED_DRAWS) + 0.5) / N_SCORED_DRAWS
+    rng = np.random.default_rng(20)
+    return np.stack([grid, *(rng.permutation(grid) for _ in range(n_uniforms - 1))], axis=1)
+
+
+def draws_at(mechanism: Mechanism, parents: np.ndarray) -> np.ndarray:
+    """The draws (m, N_SCORED_DRAWS) that a mechanism is scored by."""
+    uniforms = scoring_uniforms(mechanism.n_uniforms)
+    return mechanism.draw(parents, np.broadcast_to(uniforms, (len(parents), *uniforms.shape)))
+
+
+@dataclass(frozen=True, eq=False)
+class NumberTask:
+    """Training rows of one node and what the comparison needs; ``rows`` are those compared on."""
+
+    design: Design
+    parents: np.ndarray
+    target: np.ndarray
+    support: Support
+    seed: int
+
+    def _subset(self, rng: np.random.Generator) -> "NumberTask":
+        if len(self.target) <= MOST_COMPARED:
+            return self
+        rows = np.sort(rng.choice(len(self.target), MOST_COMPARED, replace=False))
+        return NumberTask(self.design, self.parents[rows], self.target[rows], self.support, self.seed)
+
+    def _data(self, rng: np.random.Generator) -> LocationData:
+        return LocationData(self.design, self.parents, self.target, draw_folds(len(self.target), rng), self.seed)
+
+    def choose(
+        self, location: str | Callable | None = None, allowed: tuple[str, ...] | None = None
+    ) -> tuple[Mechanism, np.ndarray, np.ndarray]:
+        """The best mechanism; the draws (r', d) it is scored by and the rows' values (r',), both held out.
+
+        By default any location and noise; else a location (a name, or a way to fit one) and the noises ``allowed``.
+        """
+        rng = np.random.default_rng(self.seed)
+        part = self._subset(rng)
+        data = part._data(rng)
+        if location is not None:
+            fitted = _fit_location(location, data)
+            candidates = [(fitted, noise) for noise in allowed or NOISES]
+        elif len(part.target) < FEWEST_FOR_SHAPES:
+            candidates = [(_fit_location("linear", data), "residuals")]
+        else:
+            candidates = part._candidates(data)
+        (fitted, noise), draws = part._race(candidates, data)
+        if part is not self:  # the comparison saw a part of the rows: now all
+            data = self._data(rng)
+            fitted = _fit_location(fitted.name if location is None else location, data)
+        everything = np.ones(len(self.target), dtype=bool)
+        learned = self._learn(fitted, noise, data.smooth, everything, N_TREES)
+        return LocationNoise(fitted.function, learned, self.support, _named(fitted, noise)), draws, part.target
+
+    def _candidates(self, data: LocationData) -> list[tuple[FittedLocation, str]]:
+        """Locations and noises worth comparing, in the order of preference among equals.
+
+        The best location with all noises; if that is not the linear one, this too with shaped noise (a mean that bends
+        because modes trade places is better left to the noise); and the forest.
+        """
+        straight = locations.fit_straight(data)
+        fitted = [straight, locations.fit_smooth(data)]
+        if data.smooth.basis.numbers:
+            fitted.append(locations.fit_stepped(data))
+        fitted.append(locations.fit_boosted(data))
+        errors = [(self.target - one.held_out) ** 2 for one in fitted]
+        best = 0
+        for k in range(1, len(fitted)):
+            # its trees cost many look-ups a draw: boosting has to be worth it
+            margin, share = (2.0, 0.97) if fitted[k].name == "boosting" else (1.0, 1.0)
+            if clearly_better(errors[k], errors[best], margin) and errors[k].mean() < share * errors[best].mean():
+                best = k
+        found = [(fitted[best], noise) for noise in NOISES]
+        if best:
+            found += [(straight, "shaped residuals"), (straight, "scaled shaped residuals")]
+        return [*found, (locations.fit_nothing(data), FOREST)]
+
+    def _learn(self, fitted: FittedLocation, noise: str, fit: SmoothFit, rows: np.ndarray, n_trees: int) -> Noise:
+        between = not self.support.discrete
+        residuals = self.target - fitted.held_out
+        data = NoiseData(self.design, self.parents, residuals, fit, rows, between, self.seed, n_trees)
+        return noises.learn_forest(data) if noise == FOREST else NOISES[noise](data)
+
+    def _race(
+        self, candidates: list[tuple[FittedLocation, str]], data: LocationData
+    ) -> tuple[tuple[FittedLocation, str], np.ndarray]:
+        """The candidate of least CRPS and its held-out draws (r, d); who is clearly behind drops out fold by fold."""
+        folds = data.folds
+        draws = np.empty((len(candidates), len(folds), N_SCORED_DRAWS))
+        scores = np.empty((len(candidates), len(folds)))
+        alive = list(range(len(candidates)))
+        done = np.zeros(len(folds), dtype=bool)
+        for fold in np.unique(folds):
+            out = folds == fold
+            for k in alive:
+                fitted, noise = candidates[k]
+                learned = self._learn(fitted, noise, data.smooth, ~out, N_SCORED_TREES)
+                mechanism = LocationNoise(_Fixed(fitted.held_out[out]), learned, self.support, noise)
+                draws[k, out] = draws_at(mechanism, self.parents[out])
+                scores[k, out] = crps(draws[k, out], self.target[out])
+            done |= out
+            leader = min(alive, key=lambda k: scores[k, done].mean())
+            alive = [
+                k for k in alive if k == leader or not clearly_better(scores[leader, done], scores[k, done], margin=2.0)
+            ]
+        chosen = alive[0]
+        for k in alive[1:]:
+            if clearly_better(scores[k], scores[chosen]):
+                chosen = k
+        return candidates[chosen], draws[chosen]
+
+
+@dataclass(frozen=True, eq=False)
+class _Fixed:
+    """Predictions already made for the rows at hand."""
+
+    values: np.ndarray
+
+    def __call__(self, parents: np.ndarray) -> np.ndarray:
+        return self.values
+
+
+def _named(fitted: FittedLocation, noise: str) -> str:
+    return FOREST if noise == FOREST else f"{fitted.name} + {noise}"
+
+
+def _fit_location(location: str | Callable, data: LocationData) -> FittedLocation:
+    return location(data) if callable(location) else LOCATIONS[location](data)

@@ -1,0 +1,113 @@
+"""Errors that include the fit: resample the table, fit again, explain again.
+
+``error_std`` of an explanation is the error of its draws, with the fitted distribution taken for the truth. The table
+is a sample, too. Each replica of the bootstrap draws as many rows from it with replacement, fits to them what the
+explainer fits (the choice of a background included), and explains the same rows with random numbers of its own; how
+much the replicas differ is the error of fit and draws together. That of the graph is not in it, nor that of the model.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shap_asv.errors import ArgumentError, MethodNotApplicableError, TableError
+from shap_asv.explainer.running.progress import DELAY
+
+_STREAM = 11
+#: Resamples that are looked at for one that has all labels of the table.
+_TRIES = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Bootstrap:
+    """An explanation, and the same from resampled tables.
+
+    Attributes
+    ----------
+    explanation : shap.Explanation
+        From the whole table.
+    replicas : float (n, r, p) or (n, r, p, k)
+        Values from each of the n resampled tables.
+    """
+
+    explanation: Any
+    replicas: np.ndarray
+
+    @property
+    def standard_error(self) -> np.ndarray:
+        """Of fit and draws, in the shape of the values: the standard deviation of the replicas."""
+        return np.asarray(self.replicas.std(axis=0, ddof=1))
+
+    @property
+    def monte_carlo_error(self) -> np.ndarray:
+        """Of the draws alone, in the shape of the values; zero where the values are exact."""
+        error = self.explanation.error_std
+        return np.zeros(np.shape(self.explanation.values)) if error is None else np.asarray(error)
+
+    def __repr__(self) -> str:
+        values = np.asarray(self.explanation.values)
+        axes = (0, *range(2, values.ndim))
+        columns = [np.abs(values).mean(axis=axes)]
+        columns += [np.sqrt((e**2).mean(axis=axes)) for e in (self.standard_error, self.monte_carlo_error)]
+        names = [str(name) for name in self.explanation.feature_names]
+        width = max(7, *map(len, names))
+        lines = [
+            f"{len(values)} rows, {len(self.replicas)} resampled tables",
+            f"{'feature':<{width}} {'mean |value|':>14} {'error':>12} {'draws alone':>12}",
+        ]
+        lines += [
+            f"{name:<{width}} {size:>14.4g} {error:>12.2g} {draws:>12.2g}"
+            for name, size, error, draws in zip(names, *columns, strict=True)
+        ]
+        return "\n".join(lines)
+
+
+def bootstrap_values(
+    make: Callable[..., Any],
+    arguments: Mapping[str, Any],
+    explanation: Any,
+    table: Any,
+    n: int,
+    X: Any,
+    call: Mapping[str, Any],
+) -> Bootstrap:
+    """X explained by ``make(**arguments)`` over n resampled tables, beside ``explanation``. Costs n fits."""
+    from tqdm.auto import tqdm
+
+    if table is None:
+        raise MethodNotApplicableError(
+            "there is no table to resample: this explainer was given a ready background, or was loaded from a file; "
+            "make it from a table with values='conditional', or pass the table as data="
+        )
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 2:
+        raise ArgumentError(f"n={n!r:.80} resampled tables; at least 2 are needed for a standard error")
+    replicas = []
+    seeds = np.random.SeedSequence([arguments["seed"], _STREAM]).generate_state(n)
+    for seed in tqdm(seeds.tolist(), desc="Bootstrap", unit="fit", delay=DELAY, disable=bool(call.get("silent"))):
+        again = resampled(table, np.random.default_rng([seed, _STREAM]))
+        explainer = make(**{**arguments, "masker": again, "seed": seed, "values": "conditional", "silent": True})
+        replicas.append(np.asarray(explainer(X, **{**call, "silent": True}).values))
+    return Bootstrap(explanation, np.stack(replicas))
+
+
+def resampled(table: Any, rng: np.random.Generator) -> Any:
+    """As many rows, drawn with replacement; labels (not pandas categories) are all there at least once."""
+    n_rows = len(table)
+    if not hasattr(table, "iloc"):
+        return table[rng.integers(0, n_rows, n_rows)]
+    labels = {
+        k: table.iloc[:, k].astype("category").cat.codes.to_numpy()
+        for k, dtype in enumerate(table.dtypes)
+        if not hasattr(dtype, "categories") and dtype.kind not in "biuf"
+    }
+    for _ in range(_TRIES):
+        places = rng.integers(0, n_rows, n_rows)
+        short = [k for k, codes in labels.items() if len(np.unique(codes[places])) < len(np.unique(codes))]
+        if not short:
+            return table.iloc[places].reset_index(drop=True)
+    raise TableError(
+        f"column {str(table.columns[short[0]])!r} has labels so rare that resamples lack one; make it a pandas "
+        "category, or merge rare labels"
+    )

@@ -1,0 +1,151 @@
+"""Several methods on the same model, background and rows: SHAP, ASV, and both with other values, by their names.
+
+A method is a set of orders (all of them: SHAP; those that follow the causal graph: ASV) and a meaning of nu(S)
+(:mod:`~shap_asv.explainer.reading.meaning`). Without an adjective a name stands for what the explainer would compute
+anyway.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from shap_asv.backgrounds.contract import MaskedInputs
+from shap_asv.comparison import Comparison
+from shap_asv.errors import UnknownMethodError
+from shap_asv.explainer.reading import fitting
+from shap_asv.explainer.reading.rows import read_table
+
+if TYPE_CHECKING:
+    from shap_asv.explainer.questions.asking import Questions
+
+_CALL = ("max_evals", "main_effects", "error_bounds", "batch_size", "outputs", "silent")
+#: Name -> (whether all orders count, what nu(S) means; None for what the explainer is for).
+METHODS: dict[str, tuple[bool, str | None]] = {
+    "SHAP": (True, None),
+    "ASV": (False, None),
+    **{
+        f"{values} {name}": (symmetric, values)
+        for values in ("conditional", "causal", "marginal")
+        for name, symmetric in (("SHAP", True), ("ASV", False))
+    },
+}
+
+
+def compare(
+    model: Any, masker: Any, X: Any, causal_graph: Any = None, methods: Sequence[str] | None = None, **options: Any
+) -> Comparison:
+    """Explain the rows of X with several methods: by default once with and once without the causal graph.
+
+    Parameters
+    ----------
+    model, masker, causal_graph
+        As in :class:`~shap_asv.AsymmetricExplainer`.
+    X : table
+        The rows to explain.
+    methods : list of str, optional
+        ``"SHAP"`` (all orders) and ``"ASV"`` (the causal graph's), each alone or with one of ``"conditional"``,
+        ``"causal"`` and ``"marginal"`` before it; by default SHAP and ASV, with the adjective of ``values=``.
+    **options
+        Further arguments of :class:`~shap_asv.AsymmetricExplainer`, and of its call (``outputs``, ``max_evals``, ...).
+
+    Returns
+    -------
+    Comparison
+        With one ``shap.Explanation`` for each method; ``print`` it, or hand it to ``shap_asv.plots``. Where a
+        background cannot condition on the sets that SHAP asks for, one that can is fitted to draws from it.
+
+    Examples
+    --------
+    >>> from shap_asv import compare, load_network
+    >>> def model(X):
+    ...     return 1.0 * (X["Dyspnoea"] == "True")
+    >>> row, names = [["low", "True", "positive", "True"]], ["Pollution", "Smoker", "Xray", "Dyspnoea"]
+    >>> result = compare(model, load_network("cancer"), row, feature_names=names)
+    >>> result.to_frame(row=0)[["SHAP", "ASV"]].round(3).loc["Dyspnoea"].tolist()
+    [0.68, 0.673]
+    >>> several = ["SHAP", "marginal SHAP", "causal SHAP", "ASV"]
+    >>> compare(model, load_network("cancer"), row, feature_names=names, methods=several)  # doctest: +ELLIPSIS
+    SHAP, marginal SHAP, causal SHAP and ASV of 1 row: mean |value| per feature, causes first
+                SHAP marginal SHAP causal SHAP    ASV ASV - SHAP
+    Pollution 0.0007        0.0000      0.0003 0.0007    +0.0000
+    Smoker    0.0070        0.0000      0.0036 0.0071    +0.0001
+    Xray      0.0099        0.0000      0.0000 0.0161    +0.0063
+    Dyspnoea  0.6797        0.6959      0.6927 0.6734    -0.0064
+    SHAP over: conditional on a Bayesian network of 5 nodes, latent: Cancer
+    ...
+    """
+    from shap_asv.explainer.asymmetric import AsymmetricExplainer
+
+    call = {name: options.pop(name) for name in _CALL if name in options}
+    return AsymmetricExplainer(model, masker, causal_graph, **options).compare(X, methods=methods, **call)
+
+
+def compare_methods(explainer: "Questions", X: Any, methods: Sequence[str] | None, call: dict[str, Any]) -> Comparison:
+    """X by each of the methods; the explainer itself is used for those that it is."""
+    own = explainer(X, **call)  # the features are known afterwards, and what is wrong with X is said once
+    asked = _read_methods(methods, explainer)
+    explanations, words, plans = {}, {}, {}
+    by_values = {explainer.values: explainer}
+    for name in asked:
+        symmetric, values = METHODS[name]
+        if values is None:
+            values = explainer.values if _is_natural(explainer) else "conditional"
+        if values not in by_values:
+            by_values[values] = _with_values(explainer, values)
+        base = by_values[values]
+        other = _symmetric(base, X, call) if symmetric else base
+        explanations[name] = own if other is explainer else other(X, **call)
+        words[name] = other._known_execution().problem.background.describe()
+        plans[name] = str(other._known_execution().last_plan)
+    return Comparison(explanations, explainer.causal_order, words, plans)
+
+
+def _read_methods(methods: Any, explainer: "Questions") -> list[str]:
+    if methods is None:
+        word = "" if _is_natural(explainer) else f"{explainer.values} "
+        return [f"{word}SHAP", f"{word}ASV"]
+    if isinstance(methods, str):
+        methods = [methods]
+    try:
+        asked = list(methods)
+    except TypeError:
+        raise UnknownMethodError(f"methods={methods!r:.80} must be a list of names: {_listed()}") from None
+    if not asked:
+        raise UnknownMethodError(f"methods=[] names no method; choose among {_listed()}")
+    for name in asked:
+        if not isinstance(name, str) or name not in METHODS:
+            raise UnknownMethodError(f"unknown method {name!r:.80}; the methods are {_listed()}")
+        if asked.count(name) > 1:
+            raise UnknownMethodError(f"method {name!r} is named twice")
+    return asked
+
+
+def _listed() -> str:
+    return ", ".join(map(repr, METHODS))
+
+
+def _is_natural(explainer: "Questions") -> bool:
+    """Whether nu(S) means what the background is for: conditional, or marginal over background rows."""
+    background = explainer._known_execution().problem.background
+    return explainer.values in ("auto", "conditional") or isinstance(background, MaskedInputs)
+
+
+def _with_values(explainer: "Questions", values: str) -> "Questions":
+    """The same model, graph and background where nu(S) means something else."""
+    arguments = {**explainer._constructor_arguments(), "values": values, "seed": explainer._entropy}
+    known = explainer._known_execution().problem.background
+    # a table stands behind what was fitted to it, or has still to be fitted; as it is, it gives shap's marginal values
+    if values == "marginal" or isinstance(known, MaskedInputs):
+        arguments["masker"] = explainer._given
+    if explainer._distribution.named or explainer._distribution.of_model:
+        arguments["feature_names"] = list(known.features)
+    return type(explainer)(**arguments)
+
+
+def _symmetric(explainer: "Questions", X: Any, call: dict[str, Any]) -> "Questions":
+    """All orders; over a background of its own where that of the explainer cannot condition on what they ask for."""
+    if explainer.values == "causal":
+        return explainer.symmetric()
+    problem = explainer._execution_for(read_table(X)).problem
+    silent = bool(call.get("silent"))
+    other = fitting.any_set_background(problem, explainer.model, explainer.model_output, explainer._entropy, silent)
+    return explainer.symmetric() if other is None else explainer._symmetric_over(other)

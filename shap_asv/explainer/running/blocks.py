@@ -1,0 +1,194 @@
+"""Blocks of rows, one after the other or through joblib: bounded memory, and the same bits either way.
+
+Where the cuts are is decided by the rows and the backend alone, or else by a backend whose rows do not see one
+another (``rowwise``); so the number of processes shows in no bit of a result. What is ready for rows travels to
+another process once, as bytes, and is unpacked there once, however many blocks follow. A process that dies takes no
+rows with it: its blocks are run again.
+"""
+
+import pickle
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from shap_asv.backends.contract import Attribution, Attributor
+from shap_asv.errors import ShapAsvError, ShapAsvWarning, warn_user
+from shap_asv.explainer.running.progress import ProgressBar
+
+#: Fewer rows than this are not worth a process.
+SMALLEST_BLOCK = 64
+#: Numbers in the attributions of one block: 2**23 are 64 MiB.
+BLOCK_LIMIT = 2**23
+#: How often processes may die before it is taken for no accident.
+ATTEMPTS = 3
+
+
+def count_jobs(n_jobs: int | None) -> int:
+    """Processes that ``n_jobs`` stands for: None is one, or what ``joblib.parallel_config`` says."""
+    import joblib
+
+    return int(joblib.effective_n_jobs(n_jobs))
+
+
+def count_local_jobs(n_jobs: int | None) -> int:
+    """Processes on this machine, which share its memory; those of a cluster have their own."""
+    return count_jobs(n_jobs) if _is_local() else 1
+
+
+def _is_local() -> bool:
+    from joblib.parallel import get_active_backend
+
+    return type(get_active_backend()[0]).__module__.startswith("joblib._parallel_backends")
+
+
+def cut_rows(n_rows: int, largest: int, n_numbers: int, rowwise: bool, jobs: int) -> list[slice]:
+    """Slices of rows, of at most ``largest`` rows each; a row has ``n_numbers`` attributions.
+
+    Two blocks for each process where rows do not see one another. Where they do, at least four blocks whatever the
+    number of processes.
+
+    Examples
+    --------
+    >>> [block.stop for block in cut_rows(1000, 2048, 19, rowwise=True, jobs=1)]
+    [1000]
+    >>> [block.stop for block in cut_rows(1000, 2048, 19, rowwise=True, jobs=2)]
+    [250, 500, 750, 1000]
+    >>> cut_rows(1000, 2048, 19, rowwise=False, jobs=1) == cut_rows(1000, 2048, 19, rowwise=False, jobs=8)
+    True
+    """
+    wanted = (2 * jobs if jobs > 1 else 1) if rowwise else 4
+    size = min(largest, max(SMALLEST_BLOCK, -(-n_rows // wanted)), max(1, BLOCK_LIMIT // max(1, n_numbers)))
+    return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
+
+
+def run_blocks(
+    attributor: Attributor,
+    rows: np.ndarray,
+    weights: np.ndarray,
+    cuts: list[slice],
+    n_jobs: int | None,
+    bar: ProgressBar,
+) -> Iterator[tuple[slice, Attribution]]:
+    """Attributions block by block, in order. ``weights`` (r,): how many rows of the user a row stands for."""
+    if len(cuts) == 1 or count_jobs(n_jobs) == 1:
+        for block in cuts:
+            count = int(weights[block].sum())
+            part = attributor.attribute(rows[block], bar.within(count))
+            bar.finish(count)
+            yield block, part
+        return
+    parcel = pack(attributor)
+    done = 0
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            for block, part in zip(cuts[done:], _in_processes(parcel, rows, cuts[done:], n_jobs), strict=True):
+                bar.finish(int(weights[block].sum()))
+                done += 1
+                yield block, part
+            return
+        except BrokenProcessPool as error:
+            if attempt == ATTEMPTS:
+                raise ShapAsvError(
+                    f"a process that explained rows was killed, {ATTEMPTS} times; out of memory? Use a smaller n_jobs="
+                ) from error
+            warn_user(
+                f"a process that explained rows was killed; {len(cuts) - done} of {len(cuts)} blocks are run again",
+                ShapAsvWarning,
+            )
+
+
+def _in_processes(parcel: "Parcel", rows: np.ndarray, cuts: list[slice], n_jobs: int | None) -> Iterator[Attribution]:
+    import joblib
+    from joblib.parallel import get_active_backend
+
+    backend = get_active_backend()[0]
+    if type(backend).__module__ == "joblib._dask":
+        yield from _on_dask(backend, parcel, rows, cuts, count_jobs(n_jobs))
+        return
+    run = joblib.delayed(attribute_parcel)
+    if _is_local():
+        tasks = [run(parcel.name, parcel.content, rows[block]) for block in cuts]
+    else:  # whatever another engine does with arrays, bytes go along with their block
+        content = parcel.content.tobytes()
+        tasks = [run(parcel.name, content, pickle.dumps(rows[block])) for block in cuts]
+    # one block per task: joblib would otherwise gather quick ones, and a bar would wait for them
+    if backend.supports_return_generator:
+        yield from joblib.Parallel(n_jobs=n_jobs, return_as="generator", batch_size=1)(tasks)
+        return
+    wave = 4 * count_jobs(n_jobs)  # not all results at once
+    for first in range(0, len(tasks), wave):
+        yield from joblib.Parallel(n_jobs=n_jobs, batch_size=1)(tasks[first : first + wave])
+
+
+def _on_dask(backend: Any, parcel: "Parcel", rows: np.ndarray, cuts: list[slice], jobs: int) -> Iterator[Attribution]:
+    """Blocks as tasks of Dask's own.
+
+    Through joblib, an error that is Dask's and not the task's (its workers died too often, no worker is left) would
+    reach nobody, and the caller would wait for ever. Arrays would be placed on a worker beforehand, and be lost with
+    it; bytes go along with their block.
+    """
+    from distributed import KilledWorker
+
+    content = parcel.content.tobytes()
+    waiting: deque[Any] = deque()
+    try:
+        with backend.retrieval_context():  # a caller that is itself a task of Dask makes room meanwhile
+            for block in cuts:
+                waiting.append(
+                    backend.client.submit(
+                        attribute_parcel,
+                        parcel.name,
+                        content,
+                        pickle.dumps(rows[block]),
+                        pure=False,
+                        **backend.submit_kwargs,
+                    )
+                )
+                if len(waiting) >= 2 * jobs:  # not all results at once
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+    except KilledWorker as error:
+        raise ShapAsvError(
+            f"workers that explained the same rows died, one after the other; out of memory? Dask says: {error}"
+        ) from error
+    finally:
+        if waiting:
+            backend.client.cancel(list(waiting))
+
+
+# --- travelling to other processes ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Parcel:
+    """An attributor as bytes. An array, because joblib shares large arrays between processes instead of copying."""
+
+    name: str
+    content: np.ndarray
+
+
+def pack(attributor: Attributor) -> Parcel:
+    """Pickle by value what cannot be imported elsewhere, such as functions of a notebook."""
+    import cloudpickle
+
+    content = cloudpickle.dumps(attributor)
+    return Parcel(blake2b(content, digest_size=16).hexdigest(), np.frombuffer(content, dtype=np.uint8))
+
+
+_UNPACKED: dict[str, Attributor] = {}
+
+
+def attribute_parcel(name: str, content: np.ndarray | bytes, rows: np.ndarray | bytes) -> Attribution:
+    """Explain rows in another process; the attributor unpacked last is kept for the next block."""
+    attributor = _UNPACKED.get(name)
+    if attributor is None:
+        attributor = pickle.loads(content if isinstance(content, bytes) else np.asarray(content).data)
+        _UNPACKED.clear()
+        _UNPACKED[name] = attributor
+    return attributor.attribute(pickle.loads(rows) if isinstance(rows, bytes) else rows)

@@ -1,0 +1,317 @@
+"""Which form of the states a model takes: found out by asking it, at construction.
+
+Networks have named states; models eat names, numbers or categories, in a DataFrame or an ndarray. The candidates are
+tried on a few rows that hold every state (:mod:`~shap_asv.models.calls.probes`), in an order that depends on the model:
+
+- a Pipeline, or a model behind ``encoder=``: labels first, then numbers; fitted encoders are asked for states that they
+  never saw, so that ``handle_unknown="ignore"`` does not let a wrong form through;
+- any other estimator: numbers first, then labels, then pandas categories for libraries that split on categories. State
+  names are never turned into their codes behind the user's back: without an encoder that is an error;
+- states that stand for values of a table (a network fitted to it): these values, and nothing else is tried;
+- a callable: labels and numbers are both tried. When both work and disagree, a form to which the model does not
+  react at all loses; otherwise the input is ambiguous and the user is asked to say what is meant.
+"""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shap_asv.errors import EncodingError, ModelError
+from shap_asv.models.calls.columns import equal
+from shap_asv.models.calls.inputs import (
+    States,
+    TableInputs,
+    number_of,
+    numbers_of,
+    same_tables,
+    show,
+    suggest,
+    table_inputs,
+    tables_of_form,
+    tables_of_mapping,
+)
+from shap_asv.models.calls.outputs import ModelCall, check_finite, describe, is_a, shorten
+from shap_asv.models.calls.probes import SEED, cover_rows, one_at_a_time, random_rows
+from shap_asv.models.pipelines import (
+    EncoderStep,
+    apply_transformers,
+    encoder_step,
+    known_width,
+    match_columns,
+    split_stages,
+    unknown_states,
+)
+
+CATEGORICAL = (("sklearn", "BaseHistGradientBoosting"), ("xgboost", "XGBModel"), ("lightgbm", "LGBMModel"))
+
+
+@dataclass(frozen=True)
+class Path:
+    """How codes become outputs: ``call(transformers(inputs(codes)))``."""
+
+    inputs: TableInputs
+    transformers: tuple[Any, ...]
+    call: ModelCall
+
+    def prepare(self, codes: np.ndarray) -> Any:
+        return apply_transformers(self.transformers, self.inputs(codes))
+
+    def __call__(self, codes: np.ndarray) -> np.ndarray:
+        return self.call(self.prepare(codes))
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What happened when a path was tried: outputs, or the error."""
+
+    path: Path
+    outputs: np.ndarray | None
+    error: Exception | None
+    warned: bool
+
+
+def find_path(
+    call: ModelCall,
+    features: Sequence[str],
+    states: States,
+    encoder: Any = None,
+    values: tuple[Sequence[Any], Sequence[Any] | None] | None = None,
+) -> Path:
+    """The form and container that the model takes; EncodingError or ModelError, saying why, when there is none.
+
+    ``values`` are arrays of what each state of each feature is to the model, and column labels (None: plain arrays).
+    """
+    owner = None if call.method is None else call.target
+    if values is not None:
+        trial = try_path(_path_of_values(call, owner, features, *values), features, states)
+        return _first_good([trial]) or _fail([trial], call, owner, features, states, {})
+    if isinstance(encoder, Mapping):
+        tables = tables_of_mapping(encoder, features, states)
+        trials = [try_path(path, features, states) for path in _paths(call, owner, features, [("encoder", tables)])]
+        return _first_good(trials) or _fail(trials, call, owner, features, states, encoder)
+    if encoder is not None and not hasattr(encoder, "transform"):
+        raise EncodingError(
+            f"encoder= must be a fitted transformer or a mapping such as {{{features[0]!r}: {suggest(states[0])}}}; "
+            f"got {type(encoder).__name__}"
+        )
+    if encoder is not None:
+        return _path_with_encoder(call, owner, features, states, encoder)
+    forms = _forms(owner, states)
+    if owner is None:
+        trials = [try_path(path, features, states) for path in _paths(call, owner, features, forms)]
+        return _of_callable(trials, states) or _fail(trials, call, owner, features, states, None)
+    trials = []
+    first = split_stages(owner).transformers[:1]
+    for path in _paths(call, owner, features, forms):
+        trials.append(try_path(path, features, states, first))
+        if trials[-1].outputs is not None and not trials[-1].warned:
+            return path
+    return _first_good(trials) or _fail(trials, call, owner, features, states, None)
+
+
+def _forms(owner: Any, states: States) -> list[tuple[str, list[Any]]]:
+    """Candidate forms with their tables, best first, without repetitions."""
+    names = ["labels", "numbers"]
+    if owner is not None and not split_stages(owner).transformers:
+        names.reverse()
+        if takes_categories(owner):
+            names += ["categories", "all categories"]
+    forms: list[tuple[str, list[Any]]] = []
+    for name in names:
+        tables = tables_of_form(name, states)
+        if not any(same_tables(tables, other) for _, other in forms):
+            forms.append((name, tables))
+    return forms
+
+
+def _path_of_values(
+    call: ModelCall, owner: Any, features: Sequence[str], arrays: Sequence[Any], keys: Sequence[Any] | None
+) -> Path:
+    """Values as they are, in the order of the model's columns where it knows their names."""
+    columns = None if owner is None else match_columns(owner, features)
+    source = np.array([list(features).index(name) for name in columns or features], dtype=np.int64)
+    labels = None if keys is None else tuple(keys[v] for v in source)
+    return Path(TableInputs(source, tuple(arrays[v] for v in source), labels, "values of the table"), (), call)
+
+
+def takes_categories(model: Any) -> bool:
+    """Can this model have been trained on pandas categories, and does it remember them?"""
+    if not any(is_a(model, package, name) for package, name in CATEGORICAL):
+        return False
+    if is_a(model, "xgboost", "XGBModel"):
+        booster = model.get_booster()
+        # without stored categories XGBoost would take the codes of whatever categories it is given
+        return "c" in (booster.feature_types or []) and hasattr(booster, "get_categories")
+    return True
+
+
+def _paths(call: ModelCall, owner: Any, features: Sequence[str], forms: list[tuple[str, list[Any]]]) -> list[Path]:
+    """Every form in every container that the model may take."""
+    columns = None if owner is None else match_columns(owner, features)
+    if columns is not None:
+        containers = [True]
+    elif owner is not None and known_width(owner) is not None:
+        containers = [False, True]
+    else:
+        containers = [True, False]
+    return [
+        Path(table_inputs(tables, features, columns, as_frame, form), (), call)
+        for form, tables in forms
+        for as_frame in containers
+        if as_frame or "categories" not in form
+    ]
+
+
+def try_path(path: Path, features: Sequence[str], states: States, encoders: Sequence[Any] = ()) -> Trial:
+    """Call the model on rows that hold every state; remember whether it warned."""
+    rows = cover_rows([len(labels) for labels in states])
+    try:
+        for encoder in encoders:
+            check_categories(encoder, path.inputs, features)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            outputs = path(rows)
+        check_finite(outputs, path.call.name, lambda row: show_row(rows[row], features, states))
+    except (ModelError, EncodingError) as error:
+        return Trial(path, None, error, False)
+    except Exception as error:  # raised by encoder= itself
+        return Trial(path, None, error, False)
+    return Trial(path, outputs, None, any(issubclass(w.category, UserWarning) for w in caught))
+
+
+def check_categories(encoder: Any, inputs: TableInputs, features: Sequence[str]) -> None:
+    """EncodingError when an encoder knows none of the states of a feature in this form."""
+    for name, unseen, labels in never_seen(encoder, inputs, features):
+        if len(unseen) == len(labels):
+            raise EncodingError(
+                f"{describe(encoder)} was fitted on other values of {name!r}: it knows none of the states "
+                f"{show(labels)}"
+            )
+
+
+def never_seen(encoder: Any, inputs: TableInputs, features: Sequence[str]) -> list[tuple[str, list[Any], list[Any]]]:
+    """(feature, states that the encoder never saw, all its states) in this form, for features with such states."""
+    columns = [features[v] for v in inputs.source.tolist()]
+    labels = {name: list(table) for name, table in zip(columns, inputs.tables, strict=True)}
+    return [(name, unseen, labels[name]) for name, unseen in unknown_states(encoder, columns, labels).items()]
+
+
+def show_row(codes: np.ndarray, features: Sequence[str], states: States) -> str:
+    """A row of codes for a message: ``Pollution='low', Smoker='True'``, cut after eight features."""
+    pairs = [f"{features[v]}={states[v][code]!r}" for v, code in enumerate(codes[:8].tolist())]
+    return ", ".join(pairs) + (", ..." if len(codes) > 8 else "")
+
+
+def _path_with_encoder(call: ModelCall, owner: Any, features: Sequence[str], states: States, encoder: Any) -> Path:
+    """``encoder=`` in front: it is tried on labels, then on numbers, and the model on what comes out of it."""
+    rows = cover_rows([len(labels) for labels in states])
+    forms = [(name, tables_of_form(name, states)) for name in ("labels", "numbers")]
+    if same_tables(forms[0][1], forms[1][1]):
+        forms = forms[:1]
+    trials = []
+    for path in _paths(call, encoder, features, forms):
+
+        def make_input(inputs: TableInputs = path.inputs) -> Any:
+            return inputs(rows)
+
+        try:
+            check_categories(encoder, path.inputs, features)
+            step: EncoderStep = encoder_step(encoder, owner, features, make_input)
+        except EncodingError as error:
+            trials.append(Trial(path, None, error, False))
+            continue
+        trials.append(try_path(Path(path.inputs, (step,), call), features, states))
+        if trials[-1].outputs is not None and not trials[-1].warned:
+            break
+    return _first_good(trials) or _fail(trials, call, owner, features, states, encoder)
+
+
+def _first_good(trials: Sequence[Trial]) -> Path | None:
+    good = [trial for trial in trials if trial.outputs is not None]
+    return min(good, key=lambda trial: trial.warned).path if good else None
+
+
+def _of_callable(trials: Sequence[Trial], states: States) -> Path | None:
+    """The form that a callable means, when it accepts several."""
+    by_form = {form: [t for t in trials if t.path.inputs.form == form] for form in ("labels", "numbers")}
+    labels, numbers = (_first_good(by_form[form]) for form in ("labels", "numbers"))
+    if labels is None or numbers is None:
+        return labels or numbers
+    as_text, as_numbers = reactions(labels, states), reactions(numbers, states)
+    if as_text is None or as_numbers is None:
+        return numbers if as_text is None else labels
+    if np.array_equal(as_text[0], as_numbers[0], equal_nan=True):
+        return numbers if as_text[1].any() else labels  # numbers are quicker to hand over
+    if (as_text[1] >= as_numbers[1]).all() and not (as_numbers[1] >= as_text[1]).all():
+        return labels
+    if (as_numbers[1] >= as_text[1]).all() and not (as_text[1] >= as_numbers[1]).all():
+        return numbers
+    label = next(s[0] for s in states if isinstance(s[0], str) and numbers_of(s) is not None)
+    raise EncodingError(
+        f"the model accepts states both as text and as numbers and answers differently (for example {label!r} and "
+        f"{number_of(label):g}); say what is meant with encoder=, a mapping {{feature: {{state: value}}}} whose values "
+        f"are what the model takes"
+    )
+
+
+def reactions(path: Path, states: States, n_bases: int = 8) -> tuple[np.ndarray, np.ndarray] | None:
+    """Outputs at one-at-a-time variations of a few random rows, and which features they react to; None if it raises."""
+    cards = [len(labels) for labels in states]
+    bases = random_rows(cards, n_bases, np.random.default_rng(SEED))
+    blocks = [one_at_a_time(base, cards) for base in bases]
+    try:
+        outputs = path(np.concatenate([rows for rows, _ in blocks]))
+    except ModelError:
+        return None
+    cube = outputs.reshape(n_bases, -1, outputs.shape[1])
+    starts = blocks[0][1]
+    states_of = [cube[:, starts[v] : starts[v + 1]] for v in range(len(cards))]
+    reacts = [not equal(block, block[:, :1]).all() for block in states_of]
+    return outputs, np.array(reacts)
+
+
+def _fail(
+    trials: Sequence[Trial], call: ModelCall, owner: Any, features: Sequence[str], states: States, encoder: Any
+) -> Path:
+    """Raise the error that helps most."""
+    errors = [trial.error for trial in trials if trial.error is not None]
+    for error in errors:
+        if isinstance(error, ModelError) and error.__cause__ is None:
+            raise error  # the model did answer, but with labels, NaN or a wrong shape
+    steps = () if owner is None else split_stages(owner).transformers
+    cause = errors[0].__cause__ or errors[0]
+    said = f"{type(cause).__name__}: {shorten(cause)}"
+    first = encoder if hasattr(encoder, "transform") else next(iter(steps), None)
+    if first is not None and not isinstance(encoder, Mapping):
+        unseen = min((never_seen(first, trial.path.inputs, features) for trial in trials), key=len)
+        if unseen and len(unseen[0][1]) < len(unseen[0][2]):
+            name, missing, known = unseen[0]
+            raise EncodingError(
+                f"{describe(first)} never saw the state {show(missing)} of feature {name!r} (its states are "
+                f"{show(known)}); fit it on all states of the network, for example with categories=[...], or set its "
+                f"handle_unknown"
+            ) from cause
+    for error in errors:
+        if isinstance(error, EncodingError):
+            raise error
+    named = [v for v, labels in enumerate(states) if numbers_of(labels) is None]
+    if encoder is None and named and not steps:
+        feature, labels = features[named[0]], states[named[0]]
+        more = f" (and {len(named) - 1} more)" if len(named) > 1 else ""
+        wants = (
+            f"{describe(split_stages(owner).final)} does not take names"
+            if owner is not None
+            else f"the callable {call.name} does not take them in any form"
+        )
+        raise EncodingError(
+            f"feature {feature!r}{more} has the states {show(labels)}, but {wants} ({said}); pass encoder= the "
+            f"fitted encoder "
+            f"that the model was trained with, or a mapping such as encoder={{{feature!r}: {suggest(labels)}}}, or "
+            f"explain a Pipeline that includes the encoder"
+        ) from cause
+    if steps:
+        raise EncodingError(f"{describe(owner)} does not take the states of the network ({said})") from cause
+    raise ModelError(f"{call.name} raised on rows of states ({said})") from cause

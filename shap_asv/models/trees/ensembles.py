@@ -1,0 +1,248 @@
+"""Tree ensembles as their libraries grow them: nodes that compare numbers, covers, leaf values.
+
+    M(x) = offset + sum over trees of  values[the leaf that x reaches]
+
+Every library's file parses its own format into one :class:`FloatEnsemble`, once. Two consumers follow: rows of numbers
+are sent down the trees as they are (:meth:`FloatEnsemble.predict`, and the backends that need no network), and
+:mod:`~shap_asv.models.trees.regions` turns leaves into sets of states for discrete networks.
+
+What a node asks is the same everywhere: ``x <= threshold`` goes left, or *x is one of these categories* goes left (or
+right, ``member_left``), and a missing value goes where ``nan_left`` says. Libraries that compare otherwise (``<``,
+``>``) are translated by their parsers. Numbers are rounded to ``dtype`` first where the library does so.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+#: cells (row, tree) that are walked at a time
+_CELLS = 1 << 18
+
+
+@dataclass(frozen=True, eq=False)
+class FloatEnsemble:
+    """All trees of an ensemble end to end (N nodes), over ``n_columns`` columns of numbers.
+
+    Attributes
+    ----------
+    left, right : int64 arrays (N,)
+        Children as positions in these arrays; -1 marks a leaf.
+    column : int64 array (N,)
+        The column that an inner node looks at.
+    threshold : float64 array (N,)
+        ``x <= threshold`` goes left, at nodes with ``category_set < 0``.
+    nan_left : bool array (N,)
+    cover : float64 array (N,)
+        Training weight that passed a node.
+    values : float64 array (N, k)
+        What a leaf adds to each output.
+    roots : int64 array (trees,)
+    offset : float64 array (k,)
+    n_columns : int
+    dtype : numpy float type
+        What the library rounds its input to.
+    category_set : int64 array (N,)
+        Which of ``sets`` a categorical node asks for; -1 at numeric nodes.
+    member_left : bool array (N,)
+        Do members of the set go left? All other categories go the other way.
+    sets : tuple of int64 arrays
+        Categories, as whole numbers.
+    zero_missing : bool array (n_columns,)
+        Columns where zero means missing (LightGBM's ``zero_as_missing``).
+    labels : tuple, one entry per column
+        Labels behind the numbers 0, 1, 2, ... of a column, or None where numbers are numbers.
+    tiny : float
+        Numbers up to this size are taken for zero.
+    takes_missing : bool
+        Does the model answer to rows with missing values at all?
+    """
+
+    left: np.ndarray
+    right: np.ndarray
+    column: np.ndarray
+    threshold: np.ndarray
+    nan_left: np.ndarray
+    cover: np.ndarray
+    values: np.ndarray
+    roots: np.ndarray
+    offset: np.ndarray
+    n_columns: int
+    dtype: Any = np.float64
+    category_set: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    member_left: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    sets: tuple[np.ndarray, ...] = ()
+    zero_missing: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    labels: tuple[tuple[Any, ...] | None, ...] = ()
+    tiny: float = 0.0
+    takes_missing: bool = True
+
+    def __post_init__(self) -> None:
+        if not len(self.category_set):
+            object.__setattr__(self, "category_set", np.full(len(self.left), -1, dtype=np.int64))
+            object.__setattr__(self, "member_left", np.zeros(len(self.left), dtype=bool))
+        if not len(self.zero_missing):
+            object.__setattr__(self, "zero_missing", np.zeros(self.n_columns, dtype=bool))
+        if not self.labels:
+            object.__setattr__(self, "labels", (None,) * self.n_columns)
+
+    @property
+    def n_outputs(self) -> int:
+        return int(self.values.shape[1])
+
+    @property
+    def n_trees(self) -> int:
+        return len(self.roots)
+
+    @property
+    def n_leaves(self) -> int:
+        """Leaves of all trees together."""
+        return int((self.left < 0).sum())
+
+    def rounded(self, rows: np.ndarray) -> np.ndarray:
+        """Numbers as the nodes compare them: rounded to ``dtype``, NaN where zero means missing. Float64, a copy."""
+        numbers = np.empty(np.shape(rows))
+        for j in range(self.n_columns):
+            numbers[:, j] = self.rounded_column(rows[:, j], j)
+        return numbers
+
+    def rounded_column(self, numbers: np.ndarray, column: int) -> np.ndarray:
+        """One column of :meth:`rounded`."""
+        return self.rounding(column)(numbers)
+
+    def rounding(self, column: int) -> "Rounding":
+        """How the nodes see one column, without the trees."""
+        return Rounding(self.dtype, self.tiny, bool(self.zero_missing[column]))
+
+    def rows(self, table: Any) -> np.ndarray:
+        """A DataFrame or matrix as the model takes it -> float64 (r, n_columns) as the nodes take it.
+
+        Labels (pandas categories, text) become the numbers that the model gave them while it was trained; a label that
+        it never saw becomes NaN.
+        """
+        if hasattr(table, "iloc"):
+            columns = [code_column(table.iloc[:, j], self.labels[j]) for j in range(self.n_columns)]
+            return np.stack(columns, axis=1) if len(table) else np.empty((0, self.n_columns))
+        matrix = np.asarray(table)
+        if matrix.dtype.kind in "biuf" and not any(self.labels):
+            return matrix.astype(np.float64)
+        return np.stack([code_column(matrix[:, j], self.labels[j]) for j in range(self.n_columns)], axis=1)
+
+    def predict(self, rows: np.ndarray) -> np.ndarray:
+        """M at rows of numbers (r, n_columns) -> float64 (r, k). O(r * trees * depth)."""
+        outputs = np.empty((len(rows), self.n_outputs))
+        step = max(1, _CELLS // max(1, self.n_trees))
+        for start in range(0, len(rows), step):
+            leaves = self.leaves_of(rows[start : start + step])
+            outputs[start : start + step] = self.offset + self.values[leaves].sum(axis=1)
+        return outputs
+
+    def leaves_of(self, rows: np.ndarray) -> np.ndarray:
+        """The leaf of each tree that each row reaches: int64 (r, trees)."""
+        numbers = self.rounded(rows)
+        at = np.tile(self.roots, (len(numbers), 1))
+        row, tree = np.nonzero(self.left[at] >= 0)
+        while len(row):
+            node = at[row, tree]
+            at[row, tree] = np.where(
+                self.goes_left(node, numbers[row, self.column[node]]), self.left[node], self.right[node]
+            )
+            inner = self.left[at[row, tree]] >= 0
+            row, tree = row[inner], tree[inner]
+        return at
+
+    def goes_left(self, node: np.ndarray, number: np.ndarray) -> np.ndarray:
+        """Does ``number[i]`` go left at inner node ``node[i]``? Numbers as :meth:`rounded` returns them."""
+        with np.errstate(invalid="ignore"):
+            left = number <= self.threshold[node]
+        for s in np.unique(self.category_set[node]):
+            if s >= 0:
+                here = self.category_set[node] == s
+                member = is_member(number[here], self.sets[s])
+                left[here] = np.where(self.member_left[node[here]], member, ~member)
+        return np.where(np.isnan(number), self.nan_left[node], left)
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """Numbers as the nodes of a library compare them; see :class:`FloatEnsemble` for the attributes."""
+
+    dtype: Any
+    tiny: float
+    zero_missing: bool
+
+    def __call__(self, numbers: np.ndarray) -> np.ndarray:
+        """Numbers of any shape -> float64, a copy; NaN where zero means missing."""
+        with np.errstate(over="ignore"):
+            rounded = np.asarray(numbers, dtype=np.float64).astype(self.dtype).astype(np.float64)
+        if self.tiny or self.zero_missing:
+            rounded[np.abs(rounded) <= self.tiny] = np.nan if self.zero_missing else 0.0
+        return rounded
+
+
+def is_member(numbers: np.ndarray, categories: np.ndarray) -> np.ndarray:
+    """Is a number one of the categories? What follows the decimal point is cut off, as all libraries do.
+
+    >>> is_member(np.array([1.0, 1.5, 2.0, np.nan, -1.0]), np.array([1, 0]))
+    array([ True,  True, False, False, False])
+    """
+    usable = (numbers > -1) & (numbers < 2.0**31)  # NaN is neither
+    return usable & np.isin(np.where(usable, numbers, -1).astype(np.int64), categories)
+
+
+def code_column(column: Any, labels: tuple[Any, ...] | None) -> np.ndarray:
+    """One column as float64: labels by their place in ``labels``, everything else as the number it is.
+
+    >>> code_column(np.array(["b", "a", "?"], dtype=object), ("a", "b")).tolist()
+    [1.0, 0.0, nan]
+    """
+    if labels is not None:
+        place = {label: float(code) for code, label in enumerate(labels)}
+        return np.array([place.get(label, np.nan) for label in column], dtype=np.float64)
+    categories = getattr(column, "cat", None)
+    if categories is not None or hasattr(column, "categories"):  # a model that stored no labels took pandas' codes
+        codes = np.asarray(column.codes if categories is None else categories.codes, dtype=np.float64)
+        return np.where(codes < 0, np.nan, codes)
+    if hasattr(column, "to_numpy"):
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.asarray(column).astype(np.float64)
+
+
+def joined(parts: Sequence[np.ndarray], dtype: Any) -> np.ndarray:
+    """One array per tree -> all end to end."""
+    return np.concatenate([np.asarray(part, dtype=dtype) for part in parts]) if parts else np.zeros(0, dtype=dtype)
+
+
+def children(*sides: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """Children numbered within each tree (negative at leaves) -> numbered over all trees; last, the roots.
+
+    >>> children([np.array([1, -1, -1]), np.array([-1])], [np.array([2, -1, -1]), np.array([-1])])
+    (array([ 1, -1, -1, -1]), array([ 2, -1, -1, -1]), array([0, 3]))
+    """
+    sizes = [len(part) for part in sides[0]]
+    starts = np.cumsum([0, *sizes])[:-1].astype(np.int64)
+    numbers = [joined(parts, np.int64) for parts in sides]
+    return *(np.where(own >= 0, own + np.repeat(starts, sizes), -1) for own in numbers), starts
+
+
+class NodeList:
+    """Nodes of all trees, appended one by one by parsers of nested formats."""
+
+    def __init__(self, n_outputs: int) -> None:
+        self.left: list[int] = []
+        self.right: list[int] = []
+        self.column: list[int] = []
+        self.threshold: list[float] = []
+        self.cover: list[float] = []
+        self.values: list[np.ndarray] = []
+        self._nothing = np.zeros(n_outputs)
+
+    def add(self) -> int:
+        """A leaf that adds nothing yet, by its number."""
+        for numbers in (self.left, self.right, self.column):
+            numbers.append(-1)
+        self.threshold.append(0.0)
+        self.cover.append(0.0)
+        self.values.append(self._nothing.copy())
+        return len(self.left) - 1

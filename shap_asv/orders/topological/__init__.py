@@ -1,0 +1,1 @@
+"""Topological orders, counted and drawn uniformly; ``sampling`` has the table of methods."""

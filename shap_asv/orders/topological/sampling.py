@@ -1,0 +1,233 @@
+"""Uniform topological orders: one table of methods, and "auto", the cheapest exact one for each part.
+
+Drawing the next feature uniformly among those available ("random Kahn") is NOT uniform on orders: on ``a -> b, c`` it
+gives ``c a b`` half of the time instead of a third. Every method here is uniform, or says by how much it may not be.
+
+Whatever the method, an order is drawn block by block (:mod:`shap_asv.orders.topological.decomposition`): components are
+drawn apart and interleaved by a random shuffle, stacked parts are drawn apart and put one after the other.
+
+To add a sampler, add a row to :data:`METHODS`; the tests run over the table.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shap_asv.errors import ArgumentError, MethodNotApplicableError, ShapAsvError, UnknownMethodError
+from shap_asv.orders.limits import Seed, check_count, check_limit, check_sample, generator_of, too_many_ideals
+from shap_asv.orders.topological.chains import draw_mcmc, draw_perfect
+from shap_asv.orders.topological.counting import ideals_up_to
+from shap_asv.orders.topological.decomposition import decompose
+from shap_asv.orders.topological.draws import draw_by_ideals, draw_forest, draw_tree
+from shap_asv.strata import spread_uniforms
+
+if TYPE_CHECKING:
+    from shap_asv.orders.causal_order import CausalOrder
+    from shap_asv.orders.uncertain.mixture import GraphMixture
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a method may want to know besides the order: see :meth:`CausalOrder.sample_topological_orders`."""
+
+    epsilon: float
+    limit: int
+    n_groups: int | None = None
+
+
+@dataclass(frozen=True)
+class SamplingMethod:
+    """A way to draw orders.
+
+    Attributes
+    ----------
+    name : str
+    exact : bool
+        Whether draws are exactly uniform; "auto" takes no others.
+    refusal : callable (order, options) -> error or None
+        Why the method cannot treat an order; None when it can.
+    draw : callable (order, n, rng, options) -> int array (n, n_features)
+        Called with connected orders only, unless ``whole``.
+    whole : bool
+        Whether ``draw`` takes unconnected orders as they are, so that they need not be taken apart.
+    """
+
+    name: str
+    exact: bool
+    refusal: Callable[["CausalOrder", Options], ShapAsvError | None]
+    draw: Callable[["CausalOrder", int, np.random.Generator, Options], np.ndarray]
+    whole: bool = False
+
+
+def _no_forest(order: "CausalOrder", options: Options) -> ShapAsvError | None:
+    for v, parents in enumerate(order.parents):
+        if len(parents) > 1:
+            causes = " and ".join(str(order.features[p]) for p in parents[:2])
+            return MethodNotApplicableError(
+                f"method='forest' needs features with at most one parent, but {order.features[v]} has {causes}; "
+                "use method='auto'"
+            )
+    return None
+
+
+def _no_polytree(order: "CausalOrder", options: Options) -> ShapAsvError | None:
+    if order.is_polytree:
+        return None
+    return MethodNotApplicableError(
+        "method='polytree' needs a transitive reduction without undirected cycles, but this order has "
+        f"{len(order.edges)} edges among {order.n_features} features that close one; use method='auto'"
+    )
+
+
+def _too_many_ideals(order: "CausalOrder", options: Options) -> ShapAsvError | None:
+    for block in decompose(order):
+        if not block.parts:
+            part = order.restricted_to(block.members)
+            if ideals_up_to(part, options.limit) is None:
+                return too_many_ideals(part, options.limit)
+    return None
+
+
+# cheapest first: "auto" takes the first exact one that does not refuse
+METHODS: dict[str, SamplingMethod] = {
+    method.name: method
+    for method in (
+        SamplingMethod(
+            "forest",
+            exact=True,
+            refusal=_no_forest,
+            draw=lambda order, n, rng, options: draw_forest(order, n, rng, options.n_groups),
+            whole=True,
+        ),
+        SamplingMethod(
+            "polytree",
+            exact=True,
+            refusal=_no_polytree,
+            draw=lambda order, n, rng, options: draw_tree(order, n, rng),
+        ),
+        SamplingMethod(
+            "ideals",
+            exact=True,
+            refusal=_too_many_ideals,
+            draw=lambda order, n, rng, options: draw_by_ideals(order, n, rng, options.limit, options.n_groups),
+        ),
+        SamplingMethod(
+            "perfect",
+            exact=True,
+            refusal=lambda order, options: None,
+            draw=lambda order, n, rng, options: draw_perfect(order, n, rng),
+        ),
+        SamplingMethod(
+            "mcmc",
+            exact=False,
+            refusal=lambda order, options: None,
+            draw=lambda order, n, rng, options: draw_mcmc(order, n, rng, options.epsilon),
+        ),
+    )
+}
+
+
+def sample_topological_orders(
+    order: "CausalOrder", n: int, seed: Seed, method: str, epsilon: float, limit: int | None, n_groups: int | None
+) -> np.ndarray:
+    """See :meth:`CausalOrder.sample_topological_orders`."""
+    n = check_sample(n, order.n_features)
+    if isinstance(epsilon, bool) or not isinstance(epsilon, Real) or not 0 < epsilon < 1:
+        raise ArgumentError(f"epsilon={epsilon!r} is not a total-variation distance; pass a number between 0 and 1")
+    if n_groups is not None:
+        n_groups = check_count(n_groups, "n_groups", "a number of groups")
+        if n_groups > n:
+            raise ArgumentError(f"n_groups={n_groups} groups cannot be made of n={n} orders")
+    options = Options(float(epsilon), check_limit(limit), n_groups)
+    rng = generator_of(seed)
+    if method == "auto":
+        if order.is_forest:
+            return draw_forest(order, n, rng, n_groups)
+        return _draw_blocks(order, n, rng, options, _cheapest_exact)
+    if not isinstance(method, str) or method not in METHODS:
+        raise UnknownMethodError(f"method={method!r} is unknown; choose from {', '.join(['auto', *METHODS])}")
+    forced = METHODS[method]
+    refusal = forced.refusal(order, options)
+    if refusal is not None:
+        raise refusal
+    if forced.whole:
+        return forced.draw(order, n, rng, options)
+    return _draw_blocks(order, n, rng, options, lambda part, options: forced)
+
+
+def methods_used(order: "CausalOrder | GraphMixture", limit: int | None = None) -> tuple[str, ...]:
+    """The methods that "auto" takes for the parts of ``order``, cheapest first; what a plan prints.
+
+    Of a mixture, those that any of its graphs needs.
+
+    Examples
+    --------
+    >>> from shap_asv.orders import CausalOrder
+    >>> methods_used(CausalOrder.from_edges([("a", "c"), ("b", "c"), ("c", "d")]))
+    ('polytree',)
+    """
+    from shap_asv.orders.uncertain.mixture import GraphMixture  # builds on this module
+
+    if isinstance(order, GraphMixture):
+        together = {name for graph in order.orders for name in methods_used(graph, limit)}
+        return tuple(name for name in METHODS if name in together)
+    options = Options(0.5, check_limit(limit))
+    parts = [order] if order.is_forest else _leaves(order)
+    used = {_cheapest_exact(part, options).name for part in parts}
+    return tuple(name for name in METHODS if name in used)
+
+
+def _leaves(order: "CausalOrder") -> list["CausalOrder"]:
+    return [
+        order.restricted_to(block.members) for block in decompose(order) if len(block.members) > 1 and not block.parts
+    ]
+
+
+def _cheapest_exact(order: "CausalOrder", options: Options) -> SamplingMethod:
+    return next(method for method in METHODS.values() if method.exact and method.refusal(order, options) is None)
+
+
+def _draw_blocks(
+    order: "CausalOrder",
+    n: int,
+    rng: np.random.Generator,
+    options: Options,
+    choose: Callable[["CausalOrder", Options], SamplingMethod],
+) -> np.ndarray:
+    """Draw each block that falls no further apart by the method that ``choose`` gives, and put the parts together."""
+    blocks = decompose(order)
+    n_leaves = sum(len(block.members) > 1 and not block.parts for block in blocks)
+    # distances of independent parts add up at most
+    options = replace(options, epsilon=options.epsilon / max(1, n_leaves))
+    drawn: dict[int, np.ndarray] = {}
+    for place in reversed(range(len(blocks))):
+        block = blocks[place]
+        members = np.array(block.members)
+        if block.kind == "series":
+            drawn[place] = np.concatenate([drawn.pop(part) for part in block.parts], axis=1)
+        elif block.kind == "parallel":
+            drawn[place] = _interleave([drawn.pop(part) for part in block.parts], rng, options.n_groups)
+        elif len(members) == 1:
+            drawn[place] = np.broadcast_to(members, (n, 1))
+        else:
+            part = order.restricted_to(block.members)
+            drawn[place] = members[choose(part, options).draw(part, n, rng, options)]
+    return np.ascontiguousarray(drawn[0])
+
+
+def _interleave(parts: list[np.ndarray], rng: np.random.Generator, n_groups: int | None) -> np.ndarray:
+    """Merge orders (n, size) of several parts, every interleaving being equally likely."""
+    sizes = [part.shape[1] for part in parts]
+    n, size = len(parts[0]), sum(sizes)
+    numbers = rng.random((n, size)) if n_groups is None else spread_uniforms(rng, size, n, n_groups).T
+    places = np.argsort(numbers, axis=1)
+    start = 0
+    for size in sizes:
+        places[:, start : start + size].sort(axis=1)
+        start += size
+    merged = np.empty_like(places)
+    np.put_along_axis(merged, places, np.concatenate(parts, axis=1), axis=1)
+    return merged

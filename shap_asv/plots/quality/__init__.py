@@ -1,0 +1,1 @@
+"""How far to trust the values: samples, fits, graphs and their effect."""
