@@ -27,8 +27,7 @@ from pathlib import Path
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from tests.reliability.cases import CHOICES, case_of
-from tests.reliability.properties import check
+from tests.reliability import kinds
 from tests.reliability.records import Figure, Record, keep, show
 
 STATE = Path(__file__).parent / ".fuzz.json"
@@ -59,6 +58,7 @@ def sources() -> str:
     """A fingerprint of the code that is tried and of the code that tries it."""
     files = [*sorted((ROOT / "shap_asv").rglob("*.py")), *sorted((ROOT / "tests" / "oracles").glob("*.py"))]
     files += [Path(__file__).parent / f"{name}.py" for name in ("cases", "building", "properties")]
+    files += sorted((Path(__file__).parent / "kinds").glob("*.py"))
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
 
 
@@ -88,7 +88,7 @@ def failure_of(k: int) -> str | None:
     """Run case ``k``: None, or the first line of what went wrong."""
     try:
         with strict_warnings():
-            check(case_of(k))
+            kinds.check(k)
     except Exception as error:
         lines = [line for line in str(error).splitlines() if line.strip()] or [""]
         return f"{type(error).__name__}: {lines[0]}"
@@ -190,25 +190,22 @@ def run(
     return [span for span, _ in plan]
 
 
+def share_of(kind: kinds.Kind, tried: int) -> int:
+    """How many of the first ``tried`` cases are of this kind."""
+    return sum(kinds.kind_of(k) is kind for k in range(tried))
+
+
 def record_of(spans: list[Span]) -> Record:
     """The figures of a finished run."""
     tried = sum(span.done for span in spans)
     failures = [k for span in spans for k in span.failures]
     seconds = sum(span.seconds for span in spans)
     slowest = max(span.slowest for span in spans)
-    kinds = {name: len(set(words)) for name, words in CHOICES.items()}
-    nodes, states = CHOICES["n_nodes"], CHOICES["max_states"]
     notes = [
-        f"A case is a random network ({min(nodes)} to {max(nodes)} nodes, {min(states)} to {max(states)} states, up to "
-        "3 parents, latent nodes, zeros), a causal graph (the network's, sparser, denser, contradicting, unrelated, "
-        "with nodes too many or too few, levels, explicit orders), an encoder, "
-        f"one of {kinds['model']} kinds of model and rows in one of {kinds['rows']} forms; beside the values it asks "
-        "for one thing more: every exact backend by name, `symmetric()`, `compare`, main effects, a choice of outputs, "
-        "the logit link, sampled orders, Monte Carlo, `save` and `load`, impossible rows, or a matrix background "
-        "beside `shap.ExactExplainer`. A third of the cases forces the compiled kernels that otherwise wait for large "
-        "problems.",
-        "The oracle enumerates all orders and the full joint distribution and imports nothing of this package. "
-        "Agreement is asked to 1e-9 of the largest output, 3e-6 for XGBoost, which adds up in float32.",
+        "Kinds of cases, each with an oracle that imports nothing of this package: "
+        + ", ".join(f"{kind.name} {share_of(kind, tried):,}" for kind in kinds.KINDS)
+        + ".",
+        *(kind.note() for kind in kinds.KINDS),
     ]
     figures = [
         Figure("cases tried", f"{tried:,}", f"at least {ASKED:,}", tried >= ASKED),
@@ -229,10 +226,10 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     with threadpool_limits(1):  # models of a few rows: threads only get in each other's way
         if options.case is not None:
-            print(case_of(options.case))
+            print(kinds.describe(options.case))
             try:
                 with strict_warnings():
-                    check(case_of(options.case))
+                    kinds.check(options.case)
             except Exception:
                 traceback.print_exc()
                 return 1
