@@ -33,7 +33,7 @@ from tests.reliability.building import (
     build_rows,
     dressed_rows,
 )
-from tests.reliability.cases import CHOICES, Case
+from tests.reliability.cases import Case
 
 NAMED_ROWS = ("frame", "duplicated", "permuted", "dictionaries")
 
@@ -109,24 +109,6 @@ def check(case: Case) -> None:
         compare(world, explanation, world.graph.orders, world.graph.weights)
         assert explanation.error_std is None
         FURTHER[case.also](world, explainer, explanation)
-
-
-def note() -> str:
-    """What the record says about these cases."""
-    count = {name: len(set(words)) for name, words in CHOICES.items()}
-    nodes, states = CHOICES["n_nodes"], CHOICES["max_states"]
-    return (
-        f"networks: a case is a random network ({min(nodes)} to {max(nodes)} nodes, {min(states)} to {max(states)} "
-        "states, up to 3 parents, latent nodes, zeros), a causal graph (the network's, sparser, denser, contradicting, "
-        "unrelated, with nodes too many or too few, levels, explicit orders), an encoder, "
-        f"one of {count['model']} kinds of model and rows in one of {count['rows']} forms; beside the values it asks "
-        f"for one thing more of {count['also']}: "
-        + ", ".join(dict.fromkeys(CHOICES["also"]))
-        + ". A third of the cases "
-        "forces the compiled kernels that otherwise wait for large problems. The oracle enumerates all orders and the "
-        "full joint distribution. Agreement is asked to 1e-9 of the largest output, 3e-6 for XGBoost, which adds up in "
-        "float32."
-    )
 
 
 @contextmanager
