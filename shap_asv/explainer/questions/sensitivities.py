@@ -222,7 +222,9 @@ def _whole_graph(problem: Problem, order: CausalOrder, given_graph: Any) -> Part
     if graph.undirected:
         return order
     if problem.players is not None:
-        owner = {name: problem.names[player] for name, player in zip(features, problem.players.of_feature, strict=True)}
+        owner: dict[Hashable, Hashable] = {
+            name: problem.names[player] for name, player in zip(features, problem.players.of_feature, strict=True)
+        }
         found = graph.merged(lambda node: owner.get(node, node))
         if found is None:  # a hidden node between two members of a group
             return order

@@ -151,9 +151,10 @@ class PartialGraph:
         >>> graph.merged(lambda node: {"c": "a"}.get(node, node)) is None
         True
         """
-        directed, undirected, bidirected = (
-            frozenset(pair for edge in edges if len(set(pair := tuple(map(rename, edge)))) == 2)
-            for edges in (self.directed, self.undirected, self.bidirected)
+        directed = frozenset((rename(a), rename(b)) for a, b in self.directed if rename(a) != rename(b))
+        undirected, bidirected = (
+            frozenset(pair for edge in edges if len(pair := frozenset(map(rename, edge))) == 2)
+            for edges in (self.undirected, self.bidirected)
         )
         if not nx.is_directed_acyclic_graph(nx.DiGraph(list(directed))):
             return None
