@@ -109,7 +109,8 @@ def take_apart(order: CausalOrder, ideal_limit: int | None = None) -> OrderParts
 
 def _sequence(blocks: list[Block]) -> list[int]:
     """All features, those of every block next to one another."""
-    waiting, found = [0], []
+    waiting: list[int] = [0]
+    found: list[int] = []
     while waiting:
         block = blocks[waiting.pop()]
         waiting += reversed(block.parts)
