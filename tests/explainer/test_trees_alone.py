@@ -270,7 +270,10 @@ def test_half_a_graph_is_exact_and_says_so():
     zigzag = [(v + v % 2, v + 1 - v % 2) for v in range(40)]
     plan = AsymmetricExplainer(model, None, zigzag).plan(10)
     assert not plan.exact
-    assert "41 features (0, 1, 2, ...) cannot be taken apart and have more than 1,000,000 ideals" in str(plan)
+    assert (
+        "41 features (Feature 0, Feature 1, Feature 2, ...) cannot be taken apart and have more than 1,000,000 ideals"
+        in str(plan)
+    )
 
 
 # --- what people do with it -------------------------------------------------------------------------------------
