@@ -176,6 +176,13 @@ MUTANTS = (
         ("tests/statistics/test_unbiased.py::test_intervals_cover",),
     ),
     Mutant(
+        "standard error of draws: the slope of the link with the wrong sign inside",
+        "backends/coalitionwise.py",
+        "self.link(nu + step) - self.link(nu - step)",
+        "self.link(nu + step) + self.link(nu - step)",
+        (f"{COVER}::test_errors_go_through_the_slope_of_the_link",),
+    ),
+    Mutant(
         "the link left out",
         "backends/coalitionwise.py",
         "            linked = self.link(nu)",
