@@ -160,4 +160,5 @@ def coalitionwise_backend(method: ValueMethod, sweep: Sweep) -> Backend:
         method.needs,
         method.reads,
         kernels=background_kernels,
+        by_coalitions=True,
     )

@@ -207,4 +207,5 @@ def termwise_backend(sweep: Sweep) -> Backend:
         prepare,
         ROW_BLOCK if sweep.sampled else TERM_ROW_BLOCK,
         kernels=background_kernels,
+        by_coalitions=True,
     )

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from shap_asv.errors import ExplanationError
+from shap_asv.plots.style import feature_label
 
 DEFAULT_NAMES = ("SHAP", "ASV")
 
@@ -59,6 +60,10 @@ class Attributions:
         if shown is None:
             return [None] * len(self.features)
         return [_as_text(value) for value in shown[row]]
+
+    def row_labels(self, texts: Sequence[str | None], width: int = 30) -> list[str]:
+        """``Smoker = True``: every feature with what a row holds in it."""
+        return [feature_label(feature, text, width) for feature, text in zip(self.features, texts, strict=True)]
 
     def of_row(self, row: int | None) -> tuple[np.ndarray, list[str | None]]:
         """(values (m, n), labels of what the row holds); of None the means of |value| over all rows, without labels."""

@@ -181,4 +181,5 @@ def completed_backend(sweep: Sweep) -> Backend:
         CONDITIONED_TERMS,
         kernels=lambda problem, settings, estimate: KERNELS,
         over=over,
+        by_coalitions=True,
     )
