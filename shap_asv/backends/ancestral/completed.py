@@ -186,8 +186,8 @@ def find_closed_sets(
 def gather_few(closed: np.ndarray, few: int) -> tuple[np.ndarray, np.ndarray]:
     """The distinct sets among the closures of terms (t,), and the one of each term.
 
-    Where a set has at most ``few`` terms, they go to the smallest set around it: what a set costs by itself is more than
-    these terms do. O(sets^2) bit operations.
+    Where a set has at most ``few`` terms, they go to the smallest set around it: a set costs more by itself than these
+    terms do. O(sets^2) bit operations.
     """
     masks, member, counts = np.unique(closed, return_inverse=True, return_counts=True)
     member = member.reshape(-1)

@@ -13,7 +13,7 @@ import numpy as np
 
 from shap_asv.backends.conditioning import conditioning_obstacle
 from shap_asv.backends.contract import Problem
-from shap_asv.backgrounds.choice.scoring import ScoreTable, checked_weights
+from shap_asv.backgrounds.choice.scoring import ScoreTable, scored_coalitions
 from shap_asv.backgrounds.contract import DRAWS
 from shap_asv.backgrounds.registry import kind_of
 from shap_asv.errors import ArgumentError, MethodNotApplicableError
@@ -21,6 +21,7 @@ from shap_asv.explainer.reading.assembly import Arguments, assemble, known_featu
 from shap_asv.explainer.reading.fitting import asked_coalitions, is_table
 from shap_asv.explainer.reading.options import check_whole
 from shap_asv.explainer.reading.rows import fit_rows, own_outputs, read_table
+from shap_asv.values.contract import ValueOptions
 from shap_asv.values.monte_carlo import MonteCarlo
 
 #: Coalitions that are scored: a sample by weight where an order passes more.
@@ -123,18 +124,12 @@ def _problem(
 
 
 def _scored_coalitions(problem: Problem, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """At most 32 coalitions and their weights; the empty and the full one say nothing about conditioning."""
-    coalitions, weights = asked_coalitions(problem.background.features, problem.order, seed=seed)
-    inner = coalitions.any(axis=1) & ~coalitions.all(axis=1)
-    if not inner.any():
+    """At most 32 coalitions and their weights."""
+    asked = asked_coalitions(problem.background.features, problem.order, seed=seed)
+    coalitions, weights = scored_coalitions(*asked, MOST_COALITIONS, np.random.default_rng([seed, len(asked[0]) - 2]))
+    if not len(coalitions):
         raise ArgumentError("a single feature has nothing to be conditioned on; there is nothing to score")
-    coalitions, weights = coalitions[inner], weights[inner]
-    if len(coalitions) > MOST_COALITIONS:
-        chance = weights / weights.sum()
-        drawn = np.random.default_rng([seed, len(chance)]).choice(len(chance), MOST_COALITIONS, p=chance)
-        chosen, counts = np.unique(drawn, return_counts=True)
-        coalitions, weights = coalitions[chosen], counts.astype(float)
-    return coalitions, checked_weights(coalitions, weights)
+    return coalitions, weights
 
 
 def _losses(problem: Problem, data: Any, coalitions: np.ndarray, n_draws: int, seed: int) -> np.ndarray:
@@ -142,7 +137,7 @@ def _losses(problem: Problem, data: Any, coalitions: np.ndarray, n_draws: int, s
     table = read_table(data)
     rows = fit_rows(problem, table, encoded=False)
     outputs = own_outputs(problem, rows, table.content)
-    values = MonteCarlo(problem.background, problem.predictor, n_draws, seed).values(coalitions, rows)
+    values = MonteCarlo(problem.background, problem.predictor, ValueOptions(n_draws, seed)).values(coalitions, rows)
     deviations = outputs.std(axis=0) if outputs.shape[1] > 1 else np.ones(1)
     unit = np.where(deviations > 0, deviations, 1.0)
     return np.asarray((((outputs[:, None, :] - values) / unit) ** 2).sum(axis=2))
