@@ -1,6 +1,7 @@
 """Make every picture and every table of the documentation: ``python docs/make_figures.py``.
 
-Runs the scripts in ``examples/`` and the code of ``README.md`` and of other pages with pictures. What they print and
+Runs the scripts in ``examples/``, the stories (``docs/stories.py``), and the code of ``README.md`` and of other pages
+with pictures. What they print and
 some of their pictures (with few colours, so that the files stay small) are kept in ``docs/figures/``. The tests compare
 what the examples print with what is kept.
 """
@@ -14,6 +15,7 @@ import tempfile
 from pathlib import Path
 
 import matplotlib as mpl
+import stories
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
@@ -30,7 +32,6 @@ PICTURES = {
 #: Pages whose code draws pictures: what these are called, in the order in which they are drawn.
 PAGES = {
     "howto/your_own_table": ["waterfall", "comparison"],
-    "tutorials/uncertain_graph_sachs": ["learned", "sensitivity"],
 }
 
 
@@ -83,6 +84,9 @@ def main() -> None:
             for picture in pictures:
                 shrink(work / name / f"{picture}.png", FIGURES / f"{name}_{picture}.png")
             print(f"{name}: {', '.join(pictures)}")
+    for name in stories.NAMES:
+        stories.make(name)
+        print(f"{name}: page, notebook and pictures")
 
 
 if __name__ == "__main__":
