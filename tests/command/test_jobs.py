@@ -99,7 +99,7 @@ def test_a_given_model_is_explained_as_python_would(folder, capsys):
     assert "Left out, because the model does not know them: ill." in capsys.readouterr().out
     page = payload(folder / "page" / "index.html")
     explainer = AsymmetricExplainer(
-        model, X, [("age", "smoker"), ("smoker", "dose")], values="conditional", seed=7, n_orders=256, n_draws=128,
+        model, X, [("age", "smoker"), ("smoker", "dose")], values="conditional", seed=7, n_orders=256, n_draws=2048,
         budget=60.0, feature_names=list(X.columns), silent=True,
     )  # fmt: skip
     expected = explainer(X.iloc[[4, 2]], silent=True).values
