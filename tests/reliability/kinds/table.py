@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from tests.reliability.kinds.contract import Kind
+from tests.reliability.kinds.groups import GROUPS
+from tests.reliability.kinds.levels import LEVELS
 from tests.reliability.kinds.networks import NETWORKS
 
-KINDS: tuple[Kind, ...] = (NETWORKS,)
+KINDS: tuple[Kind, ...] = (NETWORKS, GROUPS, LEVELS)
 
 
 def kind_of(k: int) -> Kind:
