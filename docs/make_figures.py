@@ -30,6 +30,7 @@ PICTURES = {
 #: Pages whose code draws pictures: what these are called, in the order in which they are drawn.
 PAGES = {
     "howto/your_own_table": ["waterfall", "comparison"],
+    "howto/which_values": ["conditional", "causal", "marginal", "methods", "effects"],
     "tutorials/uncertain_graph_sachs": ["learned", "sensitivity"],
 }
 
