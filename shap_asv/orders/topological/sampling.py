@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shap_asv.arguments import Seed, check_count, generator_of
 from shap_asv.errors import ArgumentError, MethodNotApplicableError, ShapAsvError, UnknownMethodError
-from shap_asv.orders.limits import Seed, check_count, check_limit, check_sample, generator_of, too_many_ideals
+from shap_asv.orders.limits import check_limit, check_sample, too_many_ideals
 from shap_asv.orders.topological.chains import draw_mcmc, draw_perfect
 from shap_asv.orders.topological.counting import ideals_up_to
 from shap_asv.orders.topological.decomposition import decompose
