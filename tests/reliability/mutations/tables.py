@@ -212,8 +212,8 @@ MUTANTS = (
     Mutant(
         "trees: coalitions of several graphs taken for closed under unions",
         "backends/trees/orderings.py",
-        "        mixture.n_features,\n        closed=False,",
-        "        mixture.n_features,\n        closed=True,",
+        "    return _lattice(weights.coalitions, *weights.steps())",
+        "    return _lattice(weights.coalitions, *weights.steps(), closed=True)",
         ("tests/explainer/test_uncertain_graphs.py", *TREES),
     ),
     # --- several graphs ---
