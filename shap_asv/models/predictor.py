@@ -3,7 +3,7 @@ has one.
 
 ``read_model`` finds out, once, at construction: which function of the model is called
 (:mod:`~shap_asv.models.calls.outputs`), in which form it takes the states (:mod:`~shap_asv.models.calls.forms`),
-whether the steps before the final estimator are functions of one feature each (:mod:`~shap_asv.models.calls.columns`),
+whether the steps before the final estimator are functions of one feature each (:mod:`~shap_asv.models.calls.column_tables`),
 and whether the final estimator is a sum of products (:mod:`~shap_asv.models.readers`). Everything that cannot work is
 an error there.
 """
@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shap_asv.errors import EncodingError, ModelError
-from shap_asv.models.calls.columns import discover_columns
+from shap_asv.models.calls.column_tables import discover_columns
 from shap_asv.models.calls.forms import Path, find_path, show_row
 from shap_asv.models.calls.inputs import CELLS, States
 from shap_asv.models.calls.outputs import check_finite, choose_call, describe, name_outputs, shorten
