@@ -10,11 +10,9 @@ from shap_asv.backends.weight_columns import N_GROUPS, Columns, exact_columns, o
 from shap_asv.backgrounds.contract import Terms
 from shap_asv.errors import BudgetExceededError
 from shap_asv.models.products import SumOfProducts
-from shap_asv.orders.topological.sampling import methods_used
+from shap_asv.orders.topological.sampling import seconds_to_draw
 from shap_asv.orders.weights import weigh_ideals, weigh_orders
 
-# Measured: a topological order drawn by counts, per feature.
-_SECONDS_PER_ORDER = 1e-6
 #: Bytes that an order takes per feature while it is drawn and its prefixes are numbered.
 BYTES_PER_ORDER = 120
 
@@ -88,13 +86,10 @@ def patterns(n_rows: int) -> float:
 
 
 def seconds_per_order(problem: Problem, settings: Settings, sampled: bool) -> float:
-    """Drawing by counts is cheap; the perfect sampler takes time that grows with the cube of the features and more."""
+    """What drawing an order takes, if orders are drawn."""
     if not sampled or problem.order is None:
         return 0.0
-    methods = methods_used(problem.order) if settings.order_method == "auto" else (settings.order_method,)
-    if not {"perfect", "mcmc"} & set(methods):
-        return _SECONDS_PER_ORDER * problem.n_players
-    return 8e-3 * (problem.n_players / 56) ** 3.4
+    return seconds_to_draw(problem.order, settings.order_method)
 
 
 @dataclass(frozen=True)
