@@ -155,15 +155,16 @@ def run(size: Size, progress: Progress) -> Result:
             caption=f"What exact values have to look at, from {_SAMPLED_LEAVES} leaves.",
         ),
     )  # fmt: skip
-    return Result("wide", WIDE.title, tables, tuple(claims), notes(times, operations))
+    return Result("wide", WIDE.title, tables, tuple(claims), notes(cases, times, operations))
 
 
-def notes(times: list[tuple], operations: list[tuple]) -> tuple[str, ...]:
-    """What a missed goal leaves for one value."""
+def notes(cases: tuple, times: list, operations: list) -> tuple[str, ...]:
+    """What one value takes, and what the goal leaves for it."""
     said = []
-    for row, (what, *_, alive) in zip(times, operations, strict=True):
-        if row[5] is not None:
-            said.append(f"{what}: {1e9 * row[5] / alive:,.0f} ns")
+    for (*_, (unit, goal)), row, (what, *_, alive) in zip(cases, times, operations, strict=True):
+        allowed = goal if unit == "seconds" else goal * row[6]
+        taken = "not run" if row[5] is None else f"{1e9 * row[5] / alive:,.0f} ns"
+        said.append(f"{what}: {taken}, the goal leaves {1e9 * allowed / alive:,.0f} ns")
     return (f"Time per alive value (a leaf, a row, an ideal that the leaf sees): {'; '.join(said)}.",)
 
 
