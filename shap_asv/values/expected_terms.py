@@ -28,8 +28,9 @@ _SECONDS_PER_CLIQUE_STATE = {True: 1e-10, False: 5e-10}
 # A pair costs more, the more nodes stand between a term and what is known: measured on chains up to 1,000 nodes.
 _SECONDS_PER_PAIR = 5e-9
 _SHORT = 15.0
-# Before the background has worked for a while, it does without a compiler.
+# Before the background has worked for a while, it does without a compiler. A call of it has a price of its own.
 _SECONDS_BEFORE_KERNELS = 8e-6
+_SECONDS_PER_CALL = 8e-4
 _PATIENCE = 1.5
 
 
@@ -61,7 +62,7 @@ def _cost(background: Terms, predictor: Predictor, work: Workload) -> Cost:
     network_cost = clique_states(background.network) * _SECONDS_PER_CLIQUE_STATE[work.ancestral]
     seconds = evidence * max(_SECONDS_PER_EVIDENCE[work.ancestral], network_cost)
     seconds += pairs * _SECONDS_PER_PAIR * max(1.0, mean_closure(background, products) / _SHORT) ** 2
-    seconds += seconds_to_plan(background.network)
+    seconds += seconds_to_plan(background.network) + _SECONDS_PER_CALL
     seconds += min(evidence * _SECONDS_BEFORE_KERNELS, _PATIENCE)
     return Cost(model_calls=0, queries=pairs, seconds=seconds, memory=memory)
 
