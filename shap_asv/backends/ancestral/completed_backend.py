@@ -46,10 +46,11 @@ KERNELS = (
     "shap_asv.backends.ancestral.completion_kernel:weigh_groups",
     "shap_asv.backends.ancestral.completion_kernel:fill_margins",
     "shap_asv.backends.ancestral.value_kernel:lay_out_states",
-    "shap_asv.backends.ancestral.value_kernel:add_values",
     "shap_asv.backends.ancestral.value_kernel:add_classes",
-    "shap_asv.backends.ancestral.piece_kernel:add_pieces",
 )
+# ... and one of these two: with a mixture over states, and without
+_ADD_PIECES = "shap_asv.backends.ancestral.piece_kernel:add_pieces"
+_ADD_VALUES = "shap_asv.backends.ancestral.value_kernel:add_values"
 #: Numbers of nu that are held at one time.
 NU_LIMIT = 2**24
 # Measured on child with 100 graphs: a term, a row and a class of coalitions; laying out one closure.
@@ -174,6 +175,11 @@ class _Measured:
     entries: float
     latent_states: float
 
+    @property
+    def mixes(self) -> bool:
+        """Whether values are expected to be mixtures over the states of latent nodes."""
+        return 1.0 < self.latent_states <= MIXTURE_LIMIT and self.entries <= _SMALL_TABLES
+
 
 @lru_cache(maxsize=2)
 def _measure(background: Terms, order: CausalOrder | GraphMixture | None, products: SumOfProducts) -> _Measured:
@@ -206,6 +212,12 @@ def _measure(background: Terms, order: CausalOrder | GraphMixture | None, produc
         float(np.mean(entries)),
         _count_latent_states(np.asarray((known & ~held).any(axis=0)), background),
     )
+
+
+def _kernels(problem: Problem, settings: Settings, estimate: Estimate) -> tuple[str, ...]:
+    background, products = network_and_terms(problem)
+    mixes = _measure(background, problem.order, products).mixes and only_indicators(products)
+    return (*KERNELS, _ADD_PIECES if mixes else _ADD_VALUES)
 
 
 def completed_backend(sweep: Sweep) -> Backend:
@@ -265,7 +277,7 @@ def completed_backend(sweep: Sweep) -> Backend:
         prepare,
         ROW_BLOCK,
         CONDITIONED_TERMS,
-        kernels=lambda problem, settings, estimate: KERNELS,
+        kernels=_kernels,
         over=over,
         by_coalitions=True,
     )
