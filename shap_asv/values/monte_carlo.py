@@ -7,18 +7,20 @@ much the groups disagree is the standard error, of a value and of anything that 
 
 Groups are scrambled Sobol sets, whose sizes are powers of two. Few large ones have the smallest error: on models with
 jumps, four sets of 128 do as well as five to twenty times as many independent draws. A background with finitely many
-states takes more and smaller ones: a set of 128 meets a state about as often as the next set does, to the draw, and the
-spread of four sets may be nothing at all where the error is not. The spread of few groups is itself a rough estimate,
-so it is widened as Student's distribution says: mean +- 1.96 errors covers 95%.
+states, or donors, takes more and smaller ones: a set of 128 meets a state about as often as the next set does, to the
+draw, and the spread of four sets may be nothing at all where the error is not. The spread of few groups is itself a
+rough estimate, so it is widened as Student's distribution says: mean +- 1.96 errors covers 95%.
 """
+
+from typing import Any
 
 import numpy as np
 
-from shap_asv.backgrounds.contract import DRAWS, Background, DrawsGivenEvidence, FiniteStates, is_free
+from shap_asv.backgrounds.contract import DRAWS, Background, DrawsGivenEvidence, FiniteStates, WeightedRows, is_free
 from shap_asv.models.calls.speed import MOST
 from shap_asv.models.contract import BLACK_BOX, Predictor
 from shap_asv.strata import sobol_uniforms
-from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, blocks, evidence_of
+from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, blocks, distinct_rows, evidence_of
 
 #: Independent groups of draws, about: their sizes are powers of two.
 N_GROUPS = 5
@@ -56,7 +58,7 @@ class MonteCarlo:
         self.predictor = predictor
         self.n_outputs = predictor.n_outputs
         self.batch_size = batch_size
-        self.n_groups, size = _groups(max(2, n_draws), isinstance(background, FiniteStates))
+        self.n_groups, size = _groups(max(2, n_draws), _has_atoms(background))
         self.n_draws = self.n_groups * size
         #: What the spread of the groups is multiplied with, so that 1.96 errors are a 95% interval.
         self.widening = _student(self.n_groups - 1)
@@ -75,7 +77,7 @@ class MonteCarlo:
 
     def groups(self, coalitions: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Means of the groups of draws -> float64 (G, r, m, k)."""
-        evidence, back = _distinct(evidence_of(coalitions, rows, self._free))
+        evidence, back = distinct_rows(evidence_of(coalitions, rows, self._free))
         means = np.empty((self.n_groups, len(evidence), self.n_outputs))
         for block in blocks(len(evidence), self.batch_size // self.n_draws):
             means[:, block] = self._group_means(evidence[block])
@@ -98,6 +100,11 @@ class MonteCarlo:
         return grouped.mean(axis=2).transpose(1, 0, 2)
 
 
+def _has_atoms(background: Any) -> bool:
+    """Whether draws are some of finitely many rows: states of a network, donors of a table."""
+    return isinstance(background, FiniteStates | WeightedRows)
+
+
 def _groups(n_draws: int, finite: bool) -> tuple[int, int]:
     """Number and size of the groups, for at least ``n_draws``; Sobol sets are balanced where sizes are powers of two.
 
@@ -115,18 +122,11 @@ def _student(degrees: int) -> float:
     return float(stdtrit(degrees, 0.975) / 1.96)
 
 
-def _distinct(evidence: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Every evidence row once, and where each row is among them; floats are compared by their bits."""
-    keys = evidence.view(np.int64) if evidence.dtype.kind == "f" else evidence
-    _, chosen, back = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    return evidence[chosen], back.reshape(-1)
-
-
 def _cost(background: DrawsGivenEvidence, predictor: Predictor, work: Workload) -> Cost:
     calls = work.n_rows * work.n_coalitions * work.n_draws
     # the group means; outputs of the draws of one pair at least; a batch of draws, as drawn and as the model takes it;
     # and the random numbers behind them, which are spread, sorted and turned round
-    n_groups = _groups(max(2, work.n_draws), isinstance(background, FiniteStates))[0]
+    n_groups = _groups(max(2, work.n_draws), _has_atoms(background))[0]
     held = n_groups * work.n_rows * work.n_coalitions * predictor.n_outputs
     held += max(min(calls, work.batch_size), work.n_draws) * 2 * predictor.n_outputs
     held += min(calls, work.batch_size) * 3 * work.n_features + 3 * work.n_draws * background.n_uniforms
@@ -137,6 +137,7 @@ def _cost(background: DrawsGivenEvidence, predictor: Predictor, work: Workload) 
     seconds = calls * getattr(background, "seconds_per_draw", _SECONDS_PER_DRAW) + predictor.seconds(
         calls, -(-calls // size), most=most
     )
+    seconds += work.n_coalitions * getattr(background, "seconds_per_coalition", 0.0)
     return Cost(model_calls=calls, queries=0, seconds=seconds, memory=memory)
 
 

@@ -294,6 +294,13 @@ MUTANTS = (
         "        if found:",
     ),
     Mutant(
+        "donors that all count alike",
+        "values/weighted.py",
+        "(own[:, None] * out).sum(axis=0)",
+        "out.mean(axis=0)",
+        ("tests/values/test_weighted.py",),
+    ),
+    Mutant(
         "Monte Carlo: other numbers for every batch",
         "values/monte_carlo.py",
         "draws(evidence[open_], self._uniforms[piece])",

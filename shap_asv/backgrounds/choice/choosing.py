@@ -25,13 +25,14 @@ from shap_asv.backgrounds.gaussian.model import GaussianModel
 from shap_asv.backgrounds.tables.codec import NamedArray, TableCodec
 from shap_asv.errors import ArgumentError
 
-Fit = Callable[[Any, int], Any]
+#: ``fit(data, seed)``, or ``fit(data, seed, earlier)`` with what the same fit made of a part of the rows.
+Fit = Callable[..., Any]
 
-#: name -> (fit(data, seed), whether it takes numbers only); the simplest first
+#: name -> (fit, whether it takes numbers only); the simplest first
 CANDIDATES: Mapping[str, tuple[Fit, bool]] = {
-    "gaussian": (lambda data, seed: GaussianModel.fit(data, impossible="relax"), True),
-    "copula": (lambda data, seed: CopulaModel(data), True),
-    "donors": (lambda data, seed: ConditionalTable(data, seed=seed), False),
+    "gaussian": (lambda data, seed, earlier=None: GaussianModel.fit(data, impossible="relax"), True),
+    "copula": (lambda data, seed, earlier=None: CopulaModel(data), True),
+    "donors": (lambda data, seed, earlier=None: ConditionalTable(data, seed=seed), False),
 }
 
 
@@ -61,9 +62,10 @@ def level_candidates(levels: Sequence[Sequence[str]], n_jobs: int | None = None)
         for effect in later
     ]
 
-    def fit(data: Any, seed: int) -> Any:
+    def fit(data: Any, seed: int, earlier: Any = None) -> Any:
         import networkx as nx
 
+        from shap_asv.backgrounds.structural.fitting import way_of
         from shap_asv.backgrounds.structural.model import StructuralModel
 
         names = TableCodec.learn(data).names
@@ -73,7 +75,12 @@ def level_candidates(levels: Sequence[Sequence[str]], n_jobs: int | None = None)
         graph = nx.DiGraph()
         graph.add_nodes_from(names)
         graph.add_edges_from(edges)
-        return StructuralModel.fit(data, graph, seed=seed, n_jobs=n_jobs, silent=True).background(names)
+        mechanisms: Any = "auto"
+        if earlier is not None:
+            columns = dict(zip(earlier.codec.names, earlier.codec.columns, strict=True))
+            known = zip(earlier.dag.names, earlier.mechanisms, strict=True)
+            mechanisms = {node: way_of(mechanism, columns[node]) for node, mechanism in known}
+        return StructuralModel.fit(data, graph, mechanisms, seed, n_jobs, silent=True).background(names)
 
     return {**CANDIDATES, "levels": (fit, False)}
 
@@ -81,7 +88,7 @@ def level_candidates(levels: Sequence[Sequence[str]], n_jobs: int | None = None)
 SHARE_HELD_OUT = 1 / 3
 MOST_HELD_OUT = 600
 #: Rows that candidates are fitted to for the comparison; the chosen ones are fitted to all.
-MOST_KEPT = 3000
+MOST_KEPT = 1500
 MOST_COALITIONS = 16
 LEAST_SHARE = 0.05
 FEWEST_ROWS = 30
@@ -107,7 +114,7 @@ def choose_background(
     weights: np.ndarray,
     seed: int = 0,
     candidates: Mapping[str, tuple[Fit, bool]] = CANDIDATES,
-    n_draws: int = 128,
+    n_draws: int = 64,
 ) -> Choice:
     """The background of a table for a model and the coalitions that it will be asked for.
 
@@ -119,7 +126,7 @@ def choose_background(
     coalitions : bool (m, n), weights : float (m,)
         At most 16 are looked at: a sample by weight if there are more.
     candidates : mapping
-        name -> (fit(data, seed), whether it takes numbers only), the simplest first; see :func:`level_candidates`.
+        name -> (fit, whether it takes numbers only), the simplest first; see :func:`level_candidates`.
     seed : int
         Decides the split, the draws and the forests; the same seed gives the same choice.
 
@@ -147,9 +154,10 @@ def choose_background(
     n_held_out = min(int(n_rows * SHARE_HELD_OUT), MOST_HELD_OUT)
     held_out, kept = order[:n_held_out], np.sort(order[n_held_out : n_held_out + MOST_KEPT])
     asked, counts = _asked(coalitions, weights, rng)
+    earlier = {name: fit(_rows(data, kept), seed) for name, fit in fits.items()}
     misses = {
-        name: held_out_misses(fit(_rows(data, kept), seed), predict, _rows(data, held_out), asked, n_draws, seed)
-        for name, fit in fits.items()
+        name: held_out_misses(background, predict, _rows(data, held_out), asked, n_draws, seed)
+        for name, background in earlier.items()
     }
     names = tuple(misses)
     stacked = np.stack([misses[name] for name in names])  # (b, r, m, k)
@@ -166,7 +174,9 @@ def choose_background(
     if alone is not None:
         shares = np.eye(len(names))[alone]
     used = {name: float(share) for name, share in zip(names, shares, strict=True) if share > 0}
-    fitted = [fits[name](data, seed) for name in used]
+    # what so many rows have settled is not asked of all of them again
+    settled = len(kept) == MOST_KEPT
+    fitted = [fits[name](data, seed, earlier[name] if settled else None) for name in used]
     background = fitted[0] if len(fitted) == 1 else MixtureModel(fitted, list(used.values()))
     return Choice(background, scores, used)
 

@@ -21,14 +21,14 @@ from shap_asv.backgrounds.structural.mechanisms.contract import Mechanism, Named
 from shap_asv.backgrounds.structural.mechanisms.design import Design
 from shap_asv.backgrounds.structural.mechanisms.locations import FittedLocation, Location, LocationData
 from shap_asv.backgrounds.structural.mechanisms.noises import Noise, NoiseData
-from shap_asv.backgrounds.structural.mechanisms.scores import crps
+from shap_asv.backgrounds.structural.mechanisms.scores import clearly_better, crps, still_in
 from shap_asv.backgrounds.structural.mechanisms.splines import SmoothFit
 
 N_SCORED_DRAWS = 40
 N_SCORED_TREES = 16
 N_TREES = 60
 #: Rows that candidates are compared on; the chosen one is fitted to all.
-MOST_COMPARED = 3000
+MOST_COMPARED = 2000
 #: Below so many rows only the linear location and even noise are tried.
 FEWEST_FOR_SHAPES = 60
 
@@ -76,12 +76,10 @@ NAMED: dict[str, tuple[str, tuple[str, ...]]] = {
     "boosting": ("boosting", tuple(NOISES)),
     FOREST: ("nothing", (FOREST,)),
 }
-
-
-def clearly_better(errors: np.ndarray, than: np.ndarray, margin: float = 1.0) -> bool:
-    """Whether the mean of ``errors`` lies below that of ``than`` by ``margin`` standard errors of the difference."""
-    gain = than - errors
-    return bool(gain.mean() > 0 and gain.mean() > margin * gain.std() / np.sqrt(len(gain)))
+#: The same for what a mechanism is called once it is chosen: "smooth + scaled residuals".
+CHOSEN: dict[str, tuple[str, tuple[str, ...]]] = {
+    f"{location} + {noise}": (location, (noise,)) for location in LOCATIONS if location != "nothing" for noise in NOISES
+}
 
 
 def draw_folds(n: int, rng: np.random.Generator) -> np.ndarray:
@@ -157,16 +155,18 @@ class NumberTask:
         fitted = [straight, locations.fit_smooth(data)]
         if data.smooth.basis.numbers:
             fitted.append(locations.fit_stepped(data))
-        fitted.append(locations.fit_boosted(data))
-        errors = [(self.target - one.held_out) ** 2 for one in fitted]
-        best = 0
-        for k in range(1, len(fitted)):
+        best, errors = straight, (self.target - straight.held_out) ** 2
+        for one in fitted[1:]:
+            if clearly_better((self.target - one.held_out) ** 2, errors):
+                best, errors = one, (self.target - one.held_out) ** 2
+        if locations.boosting_promises(data, best):
+            boosted = locations.fit_boosted(data)
             # its trees cost many look-ups a draw: boosting has to be worth it
-            margin, share = (2.0, 0.97) if fitted[k].name == "boosting" else (1.0, 1.0)
-            if clearly_better(errors[k], errors[best], margin) and errors[k].mean() < share * errors[best].mean():
-                best = k
-        found = [(fitted[best], noise) for noise in NOISES]
-        if best:
+            own = (self.target - boosted.held_out) ** 2
+            if clearly_better(own, errors, margin=2.0) and own.mean() < 0.97 * errors.mean():
+                best = boosted
+        found = [(best, noise) for noise in NOISES]
+        if best is not straight:
             found += [(straight, "shaped residuals"), (straight, "scaled shaped residuals")]
         return [*found, (locations.fit_nothing(data), FOREST)]
 
@@ -194,10 +194,7 @@ class NumberTask:
                 draws[k, out] = draws_at(mechanism, self.parents[out])
                 scores[k, out] = crps(draws[k, out], self.target[out])
             done |= out
-            leader = min(alive, key=lambda k: scores[k, done].mean())
-            alive = [
-                k for k in alive if k == leader or not clearly_better(scores[leader, done], scores[k, done], margin=2.0)
-            ]
+            alive = still_in(alive, {k: scores[k, done] for k in alive})
         chosen = alive[0]
         for k in alive[1:]:
             if clearly_better(scores[k], scores[chosen]):
