@@ -17,7 +17,7 @@ help:
 	@echo "make docs   set up, then build the documentation into docs/_build/html"
 	@echo "make benchmark  set up, run all experiments (about half an hour), rewrite docs/benchmarks.md"
 	@echo "make reliability  set up, then bad input, extremes, statistical tests, threads and seeds, damaged files (minutes)"
-	@echo "make fuzz   set up, then 10,000 random cases against the definition (goes on where it stopped; WORKERS=4 for four processes)"
+	@echo "make fuzz   set up, then 20,000 random cases against the definition (goes on where it stopped; WORKERS=4 for four processes)"
 	@echo "make compatibility  wheel, sdist, and the tests with the oldest and the newest versions (half an hour)"
 	@echo "make mutants  set up, then break the code in known ways and see that the tests notice"
 	@echo "make limits set up, then Ctrl-C in every backend, memory and time as planned, problems too large, a million rows (half an hour)"

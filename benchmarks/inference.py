@@ -4,12 +4,11 @@
     python -m benchmarks.inference --queries 400 --loop 20
 
 The regions are the 100 leaves of a decision tree, the evidence is what a row holds on a coalition, once for ancestral
-coalitions (conditioning is clamping) and once for arbitrary ones. The queries come in two shapes: a *grid* of every
-region for each of 100 evidence rows, as an explanation asks them; and unrelated *pairs*, 10,000 different evidence
-rows, each with one region that neither contradicts the evidence nor follows from it. Both sides get the same network
-(renormalised) and must agree to 1e-9. pgmpy answers one query at a time and is extrapolated from a few hundred of
-them; a query of the grid whose region contradicts the evidence is answered without asking it. The batched side is timed
-in full, cold (plans are made; a fresh background each time) and warm.
+coalitions (conditioning is clamping) and once for arbitrary ones. The queries are a grid: every region for each of 100
+evidence rows, as an explanation asks them. Both sides get the same network (renormalised) and must agree to 1e-9. pgmpy
+answers one query at a time and is extrapolated from a few hundred of them; a query whose region contradicts the
+evidence is answered without asking it. The batched side is timed in full, cold (plans are made; a fresh background each
+time) and warm.
 """
 
 import argparse
@@ -45,7 +44,6 @@ class Comparison:
     """Seconds for so many queries: pgmpy's loop (extrapolated), ours in the first call and in later ones."""
 
     network: str
-    shape: str
     ancestral: bool
     n_queries: int
     loop: float
@@ -56,7 +54,7 @@ class Comparison:
     def __str__(self) -> str:
         kind = "ancestral" if self.ancestral else "arbitrary"
         return (
-            f"{self.network:6s} {self.shape:5s} {kind} evidence, {self.n_queries} queries: pgmpy {self.loop:6.2f} s; "
+            f"{self.network:6s} {kind} evidence, {self.n_queries} queries: pgmpy {self.loop:6.2f} s; "
             f"batched {1e3 * self.cold:6.1f} ms cold, {1e3 * self.warm:6.1f} ms warm; "
             f"ratio {self.loop / self.cold:5.0f} cold, {self.loop / self.warm:5.0f} warm; "
             f"largest difference {self.error:.0e}"
@@ -101,19 +99,6 @@ def evidence_rows(background: DiscreteBackground, count: int, ancestral: bool, s
     return np.where(members, rows, -1)
 
 
-def open_pairs(evidence: np.ndarray, vectors: list[np.ndarray], terms: np.ndarray, seed: int) -> list[tuple[int, int]]:
-    """A random term for each evidence row, of those that it neither contradicts nor settles; rows without are left."""
-    rng = np.random.default_rng(seed)
-    possible = np.ones((len(evidence), len(terms)), dtype=bool)
-    undecided = np.zeros_like(possible)
-    for v, functions in enumerate(vectors):
-        seen = evidence[:, v] >= 0
-        possible[seen] &= functions[terms[:, v]][:, evidence[seen, v]].T > 0
-        undecided[~seen] |= terms[:, v] > 0
-    candidates = [np.flatnonzero(row) for row in possible & undecided]
-    return [(row, int(rng.choice(found))) for row, found in enumerate(candidates) if len(found)]
-
-
 def ask_in_a_loop(engine: VariableElimination, background: DiscreteBackground, queries: Queries) -> np.ndarray:
     """One call of pgmpy for each query, for the unobserved features of the region."""
     answers = np.empty(len(queries.pairs))
@@ -152,38 +137,26 @@ def timed(ask: Callable[[DiscreteBackground], np.ndarray], plain: DiscreteNetwor
 
 
 def compare(name: str, n_queries: int, n_loop: int) -> Iterator[Comparison]:
-    """The comparisons on one bundled network: grid and pairs, ancestral and arbitrary evidence."""
+    """The comparisons on one bundled network, of ancestral and of arbitrary evidence."""
     plain = read_network(load_network(name))
     engine = VariableElimination(to_pgmpy(plain))
     background = DiscreteBackground(plain)
     vectors, terms = tree_regions(background, seed=0)
     rng = np.random.default_rng(0)
     for ancestral in (True, False):
-        for shape in ("grid", "pairs"):
-            if shape == "grid":
-                evidence = evidence_rows(background, -(-n_queries // len(terms)), ancestral, seed=1)
-                pairs = [(row, t) for row in range(len(evidence)) for t in range(len(terms))]
-                grid = functools.partial(
-                    DiscreteBackground.expectations, evidence=evidence, vectors=vectors, terms=terms
-                )
-                answers, cold, warm = timed(grid, plain)
-                answers = answers.reshape(-1)
-            else:
-                evidence = evidence_rows(background, 3 * n_queries, ancestral, seed=1)
-                pairs = open_pairs(evidence, vectors, terms, seed=2)[:n_queries]
-                rows, asked = (np.array(part) for part in zip(*pairs, strict=True))
-                paired = functools.partial(
-                    DiscreteBackground.paired_expectations, evidence=evidence[rows], vectors=vectors, terms=terms[asked]
-                )
-                answers, cold, warm = timed(paired, plain)
-            sample = rng.choice(len(pairs), min(n_loop, len(pairs)), replace=False)
-            start = time.perf_counter()
-            expected = ask_in_a_loop(engine, background, Queries(evidence, vectors, terms, [pairs[i] for i in sample]))
-            loop = (time.perf_counter() - start) / len(sample) * len(pairs)
-            error = float(np.abs(answers[sample] - expected).max())
-            if error > 1e-9:
-                raise SystemExit(f"{name}: answers differ by {error}")
-            yield Comparison(name, shape, ancestral, len(pairs), loop, cold, warm, error)
+        evidence = evidence_rows(background, -(-n_queries // len(terms)), ancestral, seed=1)
+        pairs = [(row, t) for row in range(len(evidence)) for t in range(len(terms))]
+        ask = functools.partial(DiscreteBackground.expectations, evidence=evidence, vectors=vectors, terms=terms)
+        answers, cold, warm = timed(ask, plain)
+        answers = answers.reshape(-1)
+        sample = rng.choice(len(pairs), min(n_loop, len(pairs)), replace=False)
+        start = time.perf_counter()
+        expected = ask_in_a_loop(engine, background, Queries(evidence, vectors, terms, [pairs[i] for i in sample]))
+        loop = (time.perf_counter() - start) / len(sample) * len(pairs)
+        error = float(np.abs(answers[sample] - expected).max())
+        if error > 1e-9:
+            raise SystemExit(f"{name}: answers differ by {error}")
+        yield Comparison(name, ancestral, len(pairs), loop, cold, warm, error)
 
 
 def main() -> None:

@@ -50,6 +50,7 @@ class Counting:
 
 
 def run(size: Size, progress: Progress) -> Result:
+    from shap_asv.values.contract import ValueOptions
     from shap_asv.values.monte_carlo import MonteCarlo
 
     full = size == "full"
@@ -64,7 +65,7 @@ def run(size: Size, progress: Progress) -> Result:
     times = []
     for name, coalitions in progress.over([("ancestral", prefixes), ("any", anywhere)], "monte carlo"):
         counting = Counting(predictor)
-        values = MonteCarlo(background, counting, n_draws=n_draws, seed=0)
+        values = MonteCarlo(background, counting, ValueOptions(n_draws, seed=0))
         values.values(coalitions[:2], rows[:1])
         counting.seconds = counting.rows = 0
         start = time.perf_counter()
@@ -73,7 +74,7 @@ def run(size: Size, progress: Progress) -> Result:
         times.append((name, counting.rows, whole, counting.seconds, whole / counting.seconds))
     peaks = []
     for n_rows in progress.over((2, 20) if full else (1, 2), "memory"):
-        values = MonteCarlo(background, predictor, n_draws=n_draws, seed=0, batch_size=BATCH)
+        values = MonteCarlo(background, predictor, ValueOptions(n_draws, seed=0, batch_size=BATCH))
         tracemalloc.start()
         values.values(prefixes, rows[:n_rows])
         peaks.append((n_rows, tracemalloc.get_traced_memory()[1] / 2**20))

@@ -44,19 +44,12 @@ _SHOWN_FROM = 1 << 24
 class EveryState:
     """nu of any model under a discrete network, exactly; the model is called once at every state that can occur.
 
-    Parameters
-    ----------
-    batch_size : int
-        Rows per call of the model.
-    silent : bool
-        Whether to show no progress while the model is asked (which is the long part, before the first row).
+    That is the long part, before the first row: progress is shown unless it is to be silent.
     """
 
     exact = True
 
-    def __init__(
-        self, background: JointTable, predictor: Predictor, batch_size: int = 65_536, silent: bool = True
-    ) -> None:
+    def __init__(self, background: JointTable, predictor: Predictor, options: ValueOptions) -> None:
         obstacle = _limit(background, predictor)
         if obstacle is not None:
             raise BudgetExceededError(f"not every state can be asked about: {obstacle}")
@@ -68,10 +61,10 @@ class EveryState:
         self._last: tuple[bytes, np.ndarray] | None = None
         self._base = np.zeros(self.n_outputs)
         self._outputs = np.zeros((background.size, self.n_outputs))
-        progress = _progress(background.size, silent)
+        progress = _progress(background.size, options.silent)
         for where, p in self._blocks():
             possible = where.start + np.flatnonzero(p)
-            for block in blocks(len(possible), batch_size):
+            for block in blocks(len(possible), options.batch_size):
                 states = np.stack(np.unravel_index(possible[block], cards), axis=1)
                 self._outputs[possible[block]] = predictor.predict(states)
             self._base += p @ self._outputs[where]
@@ -165,30 +158,19 @@ def _limit(background: JointTable, predictor: Predictor) -> str | None:
         return f"{rough(background.size)} joint states, more than {STATE_LIMIT:,}"
     if len(background.cardinalities) > FEATURE_LIMIT:
         return f"{len(background.cardinalities)} features, more than the {FEATURE_LIMIT} whose coalitions can be held"
-    latent = background.joint_obstacle()[1]
-    if latent is not None:
-        return latent
     if background.impossible == "relax":
         return "impossible='relax' would ask the model about states that cannot occur"
-    return None
+    return background.joint_obstacle()[1]
 
 
 def _cost(background: JointTable, predictor: Predictor, work: Workload) -> Cost:
     size, k, n = background.size, predictor.n_outputs + 1, len(background.cardinalities)
-    seconds = (
-        _SECONDS_AT_LEAST
-        + predictor.seconds(size, -(-size // work.rows_per_call(predictor)))
-        + work.n_rows * size * k * _SECONDS_PER_ADDITION
-    )
-    seconds += work.n_rows * k * (n << n) * _SECONDS_PER_ADDITION
+    seconds = _SECONDS_AT_LEAST + work.seconds_to_ask(predictor, size)
+    seconds += work.n_rows * k * (size + (n << n)) * _SECONDS_PER_ADDITION
     rows = min(work.n_rows * work.n_coalitions, _rows_at_a_time(background, predictor.n_outputs))
     held = rows * (2 * 8 * (k << n) + 4 * min(_BLOCK, size))
     held += 16 * background.joint_obstacle()[0]
     return Cost(size, 0, seconds, 8 * (size * k + (4 + k) * _BLOCK) + held + 2**26)
 
 
-def _build(background: JointTable, predictor: Predictor, options: ValueOptions) -> EveryState:
-    return EveryState(background, predictor, options.batch_size, options.silent)
-
-
-AGREEMENT = ValueMethod("agreement", True, JOINT, BLACK_BOX, _cost, _build, _limit, asks_first=True)
+AGREEMENT = ValueMethod("agreement", True, JOINT, BLACK_BOX, _cost, EveryState, _limit, asks_first=True)

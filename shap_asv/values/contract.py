@@ -45,6 +45,10 @@ class Workload:
         """Rows that the model gets in one call, at most."""
         return min(self.batch_size, predictor.batch_size or self.batch_size)
 
+    def seconds_to_ask(self, predictor: Predictor, n_rows: int) -> float:
+        """What the model takes for so many rows, a batch at a time."""
+        return predictor.seconds(n_rows, -(-n_rows // self.rows_per_call(predictor)))
+
 
 @dataclass(frozen=True)
 class Cost:
@@ -70,6 +74,7 @@ class ValueMethod:
     reads : Form
     cost : callable (background, predictor, workload) -> Cost
     build : callable (background, predictor, options) -> Values
+        The class of the values itself, where it is made from these three.
     limit : callable (background, predictor) -> str or None
         Why a background that has what it takes is too large all the same.
     applies_link : bool

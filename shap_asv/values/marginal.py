@@ -7,8 +7,6 @@ without a causal graph gives shap's own numbers. With a nonlinear link and ``lin
 link(M)`` instead, with weights chosen such that the empty coalition still gives ``link(mean M)``; so do we.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
 from shap_asv.backgrounds.contract import MASKED, MaskedInputs
@@ -22,20 +20,13 @@ class MarginalValues:
 
     exact = True
 
-    def __init__(
-        self,
-        background: MaskedInputs,
-        predictor: Predictor,
-        link: Callable[[np.ndarray], np.ndarray] | None = None,
-        linearize_link: bool = True,
-        batch_size: int = 65_536,
-    ) -> None:
+    def __init__(self, background: MaskedInputs, predictor: Predictor, options: ValueOptions) -> None:
         self.background = background
         self.predictor = predictor
         self.n_outputs = predictor.n_outputs
-        self.batch_size = batch_size
-        self._link = link
-        self._linearize = linearize_link and link is not None
+        self.batch_size = options.batch_size
+        self._link = options.link
+        self._linearize = options.linearize_link and options.link is not None
 
     def values(self, coalitions: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """bool (m, n) and rows (r, n) of the model's own inputs -> float64 (r, m, k), the link already applied."""
@@ -92,8 +83,4 @@ def _cost(background: MaskedInputs, predictor: Predictor, work: Workload) -> Cos
     return Cost(model_calls=calls, queries=0, seconds=seconds, memory=memory)
 
 
-def _build(background: MaskedInputs, predictor: Predictor, options: ValueOptions) -> MarginalValues:
-    return MarginalValues(background, predictor, options.link, options.linearize_link, options.batch_size)
-
-
-MARGINAL = ValueMethod("marginal", True, MASKED, BLACK_BOX, _cost, _build, applies_link=True)
+MARGINAL = ValueMethod("marginal", True, MASKED, BLACK_BOX, _cost, MarginalValues, applies_link=True)

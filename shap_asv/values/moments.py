@@ -6,7 +6,7 @@ Exact for every coalition, without a single draw or call of the model.
 import numpy as np
 
 from shap_asv.backgrounds.contract import MOMENTS, Background, Moments
-from shap_asv.models.contract import AFFINE, Affine, Predictor
+from shap_asv.models.contract import AFFINE, Predictor
 from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, evidence_of
 
 _SECONDS_PER_EVIDENCE = 1e-6
@@ -17,10 +17,11 @@ class LinearInMeans:
 
     exact = True
 
-    def __init__(self, background: Background, affine: Affine) -> None:
+    def __init__(self, background: Background, predictor: Predictor, options: ValueOptions) -> None:
+        assert predictor.affine is not None
         self.background = background
-        self.affine = affine
-        self.n_outputs = len(affine.offset)
+        self.affine = predictor.affine
+        self.n_outputs = predictor.n_outputs
 
     def values(self, coalitions: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """bool (m, n) and rows (r, n) -> float64 (r, m, k)."""
@@ -35,9 +36,4 @@ def _cost(background: Background, predictor: Predictor, work: Workload) -> Cost:
     return Cost(0, evidence, seconds, 8 * evidence * (3 * work.n_features + predictor.n_outputs))
 
 
-def _build(background: Background, predictor: Predictor, options: ValueOptions) -> LinearInMeans:
-    assert predictor.affine is not None
-    return LinearInMeans(background, predictor.affine)
-
-
-LINEAR_IN_MEANS = ValueMethod("moments", True, MOMENTS, AFFINE, _cost, _build)
+LINEAR_IN_MEANS = ValueMethod("moments", True, MOMENTS, AFFINE, _cost, LinearInMeans)

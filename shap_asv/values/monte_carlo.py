@@ -32,38 +32,24 @@ _SECONDS_PER_DRAW = 1e-6
 class MonteCarlo:
     """nu of any model under a background that can be drawn from, estimated.
 
-    Parameters
-    ----------
-    n_draws : int
-        Draws per (row, coalition); rounded up to groups of equal size, at least two per value.
-    seed : int or None
-        Fixes every draw.
-    batch_size : int
-        Rows per call of the model; bounds the memory.
+    The draws per (row, coalition) are rounded up to groups of equal size, at least two per value.
     """
 
     exact = False
 
-    def __init__(
-        self,
-        background: Background,
-        predictor: Predictor,
-        n_draws: int = 500,
-        seed: int | None = None,
-        batch_size: int = 65_536,
-    ) -> None:
+    def __init__(self, background: Background, predictor: Predictor, options: ValueOptions) -> None:
         assert isinstance(background, DrawsGivenEvidence)
         self.background = background
         self._free = background.free
         self.predictor = predictor
         self.n_outputs = predictor.n_outputs
-        self.batch_size = batch_size
-        self.n_groups, size = _groups(max(2, n_draws), _has_atoms(background))
+        self.batch_size = options.batch_size
+        self.n_groups, size = _groups(max(2, options.n_draws), _has_atoms(background))
         self.n_draws = self.n_groups * size
         #: What the spread of the groups is multiplied with, so that 1.96 errors are a 95% interval.
         self.widening = _student(self.n_groups - 1)
         # a stream of its own: sampled orders start from the same seed, and must not know of the draws
-        rng = np.random.default_rng(None if seed is None else [seed, _STREAM])
+        rng = np.random.default_rng(None if options.seed is None else [options.seed, _STREAM])
         self._uniforms = sobol_uniforms(rng, background.n_uniforms, self.n_draws, self.n_groups).T
 
     def values(self, coalitions: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -141,8 +127,4 @@ def _cost(background: DrawsGivenEvidence, predictor: Predictor, work: Workload) 
     return Cost(model_calls=calls, queries=0, seconds=seconds, memory=memory)
 
 
-def _build(background: Background, predictor: Predictor, options: ValueOptions) -> MonteCarlo:
-    return MonteCarlo(background, predictor, options.n_draws, options.seed, options.batch_size)
-
-
-MONTE_CARLO = ValueMethod("monte_carlo", False, DRAWS, BLACK_BOX, _cost, _build, grows_with="n_draws")
+MONTE_CARLO = ValueMethod("monte_carlo", False, DRAWS, BLACK_BOX, _cost, MonteCarlo, grows_with="n_draws")

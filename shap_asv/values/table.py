@@ -10,11 +10,12 @@ property of the causal order or of the network. A table is kept only while a sma
 Doubles end at 1e-308. A row rarer than :data:`RARE` is summed from logarithms instead, one coalition at a time.
 """
 
+from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
 
-from shap_asv.backgrounds.contract import JOINT, JointTable
+from shap_asv.backgrounds.contract import JOINT, FiniteStates, IntervenedJoint, JointTable
 from shap_asv.backgrounds.discrete.joint import rough
 from shap_asv.errors import BudgetExceededError
 from shap_asv.models.contract import BLACK_BOX, Predictor
@@ -24,7 +25,7 @@ from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, 
 STATE_LIMIT = 2_000_000
 #: Below this probability of a row, states that underflow could weigh as much as a rounding error.
 RARE = 1e-280
-_SECONDS_PER_CELL = 2e-9
+SECONDS_PER_CELL = 2e-9
 
 
 class TabulatedModel:
@@ -37,21 +38,11 @@ class TabulatedModel:
 
     exact = True
 
-    def __init__(self, background: JointTable, predictor: Predictor, batch_size: int = 65_536) -> None:
-        if background.size > STATE_LIMIT:
-            raise BudgetExceededError(
-                f"the features have {rough(background.size)} joint states, more than the {STATE_LIMIT:,} that may be "
-                "tabulated; use algorithm='sampling', or fewer features"
-            )
+    def __init__(self, background: JointTable, predictor: Predictor, options: ValueOptions) -> None:
         self.background = background
         self.n_outputs = predictor.n_outputs
-        cards = background.cardinalities
+        self._m = tabulate(background, predictor, options.batch_size)
         self._p = background.feature_joint()
-        table = np.empty((background.size, self.n_outputs))
-        for block in blocks(background.size, batch_size):
-            states = np.stack(np.unravel_index(np.arange(block.start, block.stop), cards), axis=1)
-            table[block] = predictor.predict(states)
-        self._m = table.reshape(*cards, self.n_outputs)
 
     def values(self, coalitions: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """bool (m, n) and codes (r, n) -> float64 (r, m, k)."""
@@ -105,12 +96,8 @@ class TabulatedModel:
     @cached_property
     def _log_p(self) -> np.ndarray:
         """``log P(x)`` over all joint states: what has underflowed in ``_p`` is still told apart."""
-        cards = self.background.cardinalities
-        log_p = np.empty(self.background.size)
-        for block in blocks(len(log_p), 65_536):
-            states = np.stack(np.unravel_index(np.arange(block.start, block.stop), cards), axis=1)
-            log_p[block] = self.background.log_probability(states)
-        return log_p.reshape(cards)
+        ask = self.background.log_probability
+        return np.concatenate([ask(states) for _, states in all_states(self.background, 65_536)]).reshape(self._p.shape)
 
     def _one_by_one(self, coalitions: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Rare and impossible rows: the model sees e_S, the rest follows the part of e_S that is possible."""
@@ -130,28 +117,46 @@ class TabulatedModel:
         return out
 
 
-def _limit(background: JointTable, predictor: Predictor) -> str | None:
+def all_states(background: FiniteStates, at_a_time: int) -> Iterator[tuple[slice, np.ndarray]]:
+    """The joint states of the features in C order: (which ones, codes (b, n))."""
+    for block in blocks(background.size, at_a_time):
+        codes = np.unravel_index(np.arange(block.start, block.stop), background.cardinalities)
+        yield block, np.stack(codes, axis=1)
+
+
+def tabulate(background: JointTable | IntervenedJoint, predictor: Predictor, batch_size: int) -> np.ndarray:
+    """The model at every joint state of the features: float64, one axis per feature and one for the outputs."""
+    obstacle = tabulation_limit(background, predictor)
+    if obstacle is not None:
+        raise BudgetExceededError(
+            f"the model cannot be tabulated: {obstacle}; use algorithm='sampling', or fewer features"
+        )
+    table = np.empty((background.size, predictor.n_outputs))
+    for block, states in all_states(background, batch_size):
+        table[block] = predictor.predict(states)
+    return table.reshape(*background.cardinalities, predictor.n_outputs)
+
+
+def tabulation_limit(background: JointTable | IntervenedJoint, predictor: Predictor) -> str | None:
+    """Why the states are too many; None where they are not."""
     if background.size > STATE_LIMIT:
         return f"{rough(background.size)} joint states, more than {STATE_LIMIT:,}"
     return background.joint_obstacle()[1]
 
 
+def tabulation_cost(
+    background: JointTable | IntervenedJoint, predictor: Predictor, work: Workload, seconds: float
+) -> Cost:
+    """Asking the model about every state, and ``seconds`` for the sums."""
+    size, k = background.size, predictor.n_outputs
+    memory = 8 * (size * (3 * k + 2) + work.n_rows * work.n_coalitions * k) + 16 * background.joint_obstacle()[0]
+    return Cost(size, work.n_coalitions, work.seconds_to_ask(predictor, size) + seconds, memory)
+
+
 def _cost(background: JointTable, predictor: Predictor, work: Workload) -> Cost:
-    size = background.size
     # half the features are summed out of a typical coalition's superset
-    cells = work.n_coalitions * (size**0.5 * 4 + work.n_rows) * (predictor.n_outputs + 1)
-    memory = int(8 * (size * (3 * predictor.n_outputs + 2) + work.n_rows * work.n_coalitions * predictor.n_outputs))
-    memory += 16 * background.joint_obstacle()[0]
-    seconds = (
-        predictor.seconds(size, -(-size // work.rows_per_call(predictor)))
-        + cells * _SECONDS_PER_CELL
-        + work.n_coalitions * 5e-5
-    )
-    return Cost(model_calls=size, queries=work.n_coalitions, seconds=seconds, memory=memory)
+    cells = work.n_coalitions * (background.size**0.5 * 4 + work.n_rows) * (predictor.n_outputs + 1)
+    return tabulation_cost(background, predictor, work, cells * SECONDS_PER_CELL + work.n_coalitions * 5e-5)
 
 
-def _build(background: JointTable, predictor: Predictor, options: ValueOptions) -> TabulatedModel:
-    return TabulatedModel(background, predictor, options.batch_size)
-
-
-TABLE = ValueMethod("table", True, JOINT, BLACK_BOX, _cost, _build, _limit, asks_first=True)
+TABLE = ValueMethod("table", True, JOINT, BLACK_BOX, _cost, TabulatedModel, tabulation_limit, asks_first=True)

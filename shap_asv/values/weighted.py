@@ -7,7 +7,7 @@ by their weights, all of them are asked once.
 
 import numpy as np
 
-from shap_asv.backgrounds.contract import WEIGHTED, Background, WeightedRows, is_free
+from shap_asv.backgrounds.contract import WEIGHTED, WeightedRows, is_free
 from shap_asv.models.contract import BLACK_BOX, Predictor
 from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, blocks, distinct_rows, evidence_of
 
@@ -15,21 +15,15 @@ _SECONDS_PER_ROW = 5e-7
 
 
 class WeightedValues:
-    """nu of any model under a weighted table, exactly.
-
-    Parameters
-    ----------
-    batch_size : int
-        Rows per call of the model; bounds the memory, but the rows of one coalition are always held together.
-    """
+    """nu of any model under a weighted table, exactly; the rows of one coalition are always held together."""
 
     exact = True
 
-    def __init__(self, background: WeightedRows, predictor: Predictor, batch_size: int = 65_536) -> None:
+    def __init__(self, background: WeightedRows, predictor: Predictor, options: ValueOptions) -> None:
         self.background = background
         self.predictor = predictor
         self.n_outputs = predictor.n_outputs
-        self.batch_size = batch_size
+        self.batch_size = options.batch_size
 
     def values(self, coalitions: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """bool (m, n) and rows (r, n) -> float64 (r, m, k)."""
@@ -70,9 +64,4 @@ def _cost(background: WeightedRows, predictor: Predictor, work: Workload) -> Cos
     return Cost(model_calls=calls, queries=0, seconds=seconds, memory=8 * held)
 
 
-def _build(background: Background, predictor: Predictor, options: ValueOptions) -> WeightedValues:
-    assert isinstance(background, WeightedRows)
-    return WeightedValues(background, predictor, options.batch_size)
-
-
-WEIGHTED_SUM = ValueMethod("weighted", True, WEIGHTED, BLACK_BOX, _cost, _build)
+WEIGHTED_SUM = ValueMethod("weighted", True, WEIGHTED, BLACK_BOX, _cost, WeightedValues)

@@ -1,13 +1,11 @@
 """One case of the property tests: which network, graph, encoder, model and rows, and what is asked beside values.
 
 A case is a small record of words and numbers. Hypothesis draws it field by field (and can simplify it, see
-``test_properties.py``); the long run draws case ``k`` from ``default_rng(k)``, so that a number repeats it anywhere.
+``test_properties.py``); the long run draws it from its number (``kinds/contract.py``), which repeats it anywhere.
 ``tests/reliability/building.py`` makes the network, the model and the rows of it.
 """
 
 from dataclasses import dataclass, fields
-
-import numpy as np
 
 #: The words that each field may hold. A word that stands twice is drawn twice as often.
 CHOICES: dict[str, tuple] = {
@@ -104,13 +102,6 @@ class Case:
     names: str
     also: str
     compiled: bool
-
-
-def case_of(k: int) -> Case:
-    """Case number ``k``: a function of the number alone."""
-    rng = np.random.default_rng(k)
-    words = {name: CHOICES[name][int(rng.integers(len(CHOICES[name])))] for name in CHOICES}
-    return Case(seed=k, **words)
 
 
 assert [field.name for field in fields(Case)] == ["seed", *CHOICES]

@@ -1,4 +1,4 @@
-"""The long run of the property tests: ``python -m tests.reliability.fuzz`` (``make fuzz``), 10,000 cases.
+"""The long run of the property tests: ``python -m tests.reliability.fuzz`` (``make fuzz``), 20,000 cases.
 
 Case ``k`` depends on the number ``k`` alone, so a failure is repeated by its number:
 
@@ -6,7 +6,7 @@ Case ``k`` depends on the number ``k`` alone, so a failure is repeated by its nu
 
 How far each thousand has come is kept in ``.fuzz.json`` beside this file (not under version control): a run that was
 stopped goes on where it was, unless the sources have changed since: a thousand of other sources is run again.
-``--fresh`` starts over, ``--workers`` takes several processes. No record is kept of fewer than 10,000 cases.
+``--fresh`` starts over, ``--workers`` takes several processes. No record is kept of fewer than 20,000 cases.
 """
 
 import argparse
@@ -18,6 +18,7 @@ import sys
 import time
 import traceback
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
@@ -27,12 +28,11 @@ from pathlib import Path
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from tests.reliability.cases import CHOICES, case_of
-from tests.reliability.properties import check
+from tests.reliability.kinds.table import KINDS, case_of, check, kind_of
 from tests.reliability.records import Figure, Record, keep, show
 
 STATE = Path(__file__).parent / ".fuzz.json"
-ASKED = 10_000  # cases that make a record
+ASKED = 20_000  # cases that make a record
 SPAN = 1000  # cases counted together
 BATCH = 20  # cases that another process runs before it reports
 SAVE_EVERY = 5.0  # seconds
@@ -58,7 +58,8 @@ class Span:
 def sources() -> str:
     """A fingerprint of the code that is tried and of the code that tries it."""
     files = [*sorted((ROOT / "shap_asv").rglob("*.py")), *sorted((ROOT / "tests" / "oracles").glob("*.py"))]
-    files += [Path(__file__).parent / f"{name}.py" for name in ("cases", "building", "properties")]
+    here = Path(__file__).parent
+    files += [here / f"{name}.py" for name in ("cases", "building", "properties")] + sorted(here.glob("kinds/*.py"))
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
 
 
@@ -88,7 +89,7 @@ def failure_of(k: int) -> str | None:
     """Run case ``k``: None, or the first line of what went wrong."""
     try:
         with strict_warnings():
-            check(case_of(k))
+            check(k)
     except Exception as error:
         lines = [line for line in str(error).splitlines() if line.strip()] or [""]
         return f"{type(error).__name__}: {lines[0]}"
@@ -196,22 +197,13 @@ def record_of(spans: list[Span]) -> Record:
     failures = [k for span in spans for k in span.failures]
     seconds = sum(span.seconds for span in spans)
     slowest = max(span.slowest for span in spans)
-    kinds = {name: len(set(words)) for name, words in CHOICES.items()}
-    nodes, states = CHOICES["n_nodes"], CHOICES["max_states"]
-    notes = [
-        f"A case is a random network ({min(nodes)} to {max(nodes)} nodes, {min(states)} to {max(states)} states, up to "
-        "3 parents, latent nodes, zeros), a causal graph (the network's, sparser, denser, contradicting, unrelated, "
-        "with nodes too many or too few, levels, explicit orders), an encoder, "
-        f"one of {kinds['model']} kinds of model and rows in one of {kinds['rows']} forms; beside the values it asks "
-        "for one thing more: every exact backend by name, `symmetric()`, `compare`, main effects, a choice of outputs, "
-        "the logit link, sampled orders, Monte Carlo, `save` and `load`, impossible rows, or a matrix background "
-        "beside `shap.ExactExplainer`. A third of the cases forces the compiled kernels that otherwise wait for large "
-        "problems.",
-        "The oracle enumerates all orders and the full joint distribution and imports nothing of this package. "
-        "Agreement is asked to 1e-9 of the largest output, 3e-6 for XGBoost, which adds up in float32.",
-    ]
+    counts = Counter(kind_of(k).name for span in spans for k in range(span.first, span.first + span.done))
+    shares = ", ".join(f"{kind.name} {counts[kind.name]:,} ({counts[kind.name] / tried:.0%})" for kind in KINDS)
+    notes = [f"{kind.name[0].upper()}{kind.name[1:]}: {kind.note}" for kind in KINDS]
+    notes.append("No oracle imports anything of this package.")
     figures = [
         Figure("cases tried", f"{tried:,}", f"at least {ASKED:,}", tried >= ASKED),
+        Figure("kinds of cases and their shares", shares),
         Figure("failures", str(len(failures)), "0", not failures),
         Figure("processor time of a case, mean and largest", f"{seconds / tried * 1e3:.0f} ms, {slowest:.1f} s"),
         Figure("processor time in all", f"{seconds / 60:.1f} minutes"),
@@ -229,10 +221,10 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     with threadpool_limits(1):  # models of a few rows: threads only get in each other's way
         if options.case is not None:
-            print(case_of(options.case))
+            print(f"{kind_of(options.case).name}: {case_of(options.case)}")
             try:
                 with strict_warnings():
-                    check(case_of(options.case))
+                    check(options.case)
             except Exception:
                 traceback.print_exc()
                 return 1

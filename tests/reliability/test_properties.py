@@ -12,33 +12,53 @@ from shap_asv import AsymmetricExplainer
 from shap_asv.backends import weight_columns
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from tests.reliability import fuzz
-from tests.reliability.cases import CHOICES, Case, case_of
+from tests.reliability.cases import CHOICES
+from tests.reliability.kinds.networks import NETWORKS
+from tests.reliability.kinds.table import KINDS, kind_of
 from tests.reliability.properties import check
 
-#: Simplest first: what hypothesis falls back on when it simplifies a case that fails.
 SIMPLE_FIRST = {name: tuple(dict.fromkeys(words)) for name, words in CHOICES.items()}
-CASES = st.builds(
-    Case, seed=st.integers(0, 2**32 - 1), **{name: st.sampled_from(words) for name, words in SIMPLE_FIRST.items()}
-)
 
 
-@settings(max_examples=80, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-@given(CASES)
-def test_explanations_follow_from_the_definition(case):
+def cases(kind):
+    """A strategy for the cases of a kind."""
+    words = {name: st.sampled_from(tuple(dict.fromkeys(choices))) for name, choices in kind.choices.items()}
+    return st.builds(kind.make, seed=st.integers(0, 2**32 - 1), **words)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_explanations_follow_from_the_definition(kind):
+    """Simplified by hypothesis if they fail; many of the networks, a few of every other kind."""
+    examples = 80 if kind is NETWORKS else 12
+
+    @settings(max_examples=examples, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @given(cases(kind))
+    def run(case):
+        kind.check(case)
+
     with threadpool_limits(1):
-        check(case)
+        run()
 
 
-def test_a_number_is_a_case():
-    assert case_of(7) == case_of(7)
-    seen = [case_of(k) for k in range(400)]
-    for name, words in CHOICES.items():
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_a_number_is_a_case(kind):
+    assert kind.case(7) == kind.case(7)
+    seen = [kind.case(k) for k in range(400)]
+    for name, words in kind.choices.items():
         assert {getattr(case, name) for case in seen} == set(words)
+
+
+def test_kinds_are_drawn_by_their_shares():
+    drawn = [kind_of(k).name for k in range(4000)]
+    assert len({kind.name for kind in KINDS}) == len(KINDS)
+    for kind in KINDS:
+        share = kind.share / sum(kind.share for kind in KINDS)
+        assert abs(drawn.count(kind.name) / 4000 - share) <= 4 * (share * (1 - share) / 4000) ** 0.5
 
 
 def test_every_kind_of_case_is_sound():
     """One case of each model, and of each further question, on a network that is not trivial."""
-    base = replace(case_of(0), n_nodes=4, n_latent=1, max_states=3, shape="dag", compiled=False)
+    base = replace(NETWORKS.case(0), n_nodes=4, n_latent=1, max_states=3, shape="dag", compiled=False)
     with threadpool_limits(1):
         for k, model in enumerate(SIMPLE_FIRST["model"]):
             check(replace(base, seed=k, model=model, also="nothing", encoder="ordinal", graph="own"))
@@ -54,7 +74,7 @@ def test_every_further_question(also):
             words = {"n_nodes": 5, "n_latent": k % 2, "max_states": 3, "zeros": 0.3, "shape": shape, "graph": graph,
                      "model": model, "states": "names", "container": "pgmpy", "encoder": "ordinal",
                      "model_output": "auto", "rows": "duplicated", "names": "given", "compiled": False}  # fmt: skip
-            check(replace(case_of(0), seed=100 + k, also=also, **words))
+            check(replace(NETWORKS.case(0), seed=100 + k, also=also, **words))
 
 
 def test_latent_causes_hand_precedence_on():
@@ -88,7 +108,7 @@ def test_a_wrong_weight_is_found(broken, tmp_path, capsys):
     assert 3 <= len(spans[0].failures) <= 40
     said = capsys.readouterr()
     assert f"--case {spans[0].failures[0]}" in said.out + said.err
-    assert fuzz.record_of(spans).figures[1].holds is False
+    assert fuzz.record_of(spans).figures[2].holds is False
     assert fuzz.main(["--case", str(spans[0].failures[0])]) == 1
 
 
@@ -161,15 +181,16 @@ def test_a_record_is_kept_of_whole_runs_only(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(fuzz, "ASKED", 5)
     short = fuzz.record_of([fuzz.Span(0, done=4)])
     assert short.figures[0].holds is False
-    monkeypatch.setitem(fuzz.CHOICES, "rows", ("frame", "frame", "array"))
-    assert "rows in one of 2 forms" in fuzz.record_of([fuzz.Span(0, done=4)]).notes[0]
+    shares = {figure.what: figure.value for figure in short.figures}["kinds of cases and their shares"]
+    assert [kind.name for kind in KINDS if kind.name in shares] == [kind.name for kind in KINDS]
+    assert len(short.notes) == len(KINDS) + 1
 
 
 def test_the_same_case_gives_the_same_numbers():
     from tests.reliability.properties import build
 
     with threadpool_limits(1):
-        first, second = build(case_of(11)), build(case_of(11))
+        first, second = build(NETWORKS.case(11)), build(NETWORKS.case(11))
     np.testing.assert_array_equal(first.joint, second.joint)
     np.testing.assert_array_equal(first.fitted.table, second.fitted.table)
     np.testing.assert_array_equal(first.codes, second.codes)

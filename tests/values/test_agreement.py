@@ -12,6 +12,7 @@ from shap_asv.errors import BudgetExceededError, MethodNotApplicableError
 from shap_asv.models.predictor import read_model
 from shap_asv.values import agreement
 from shap_asv.values.agreement import AGREEMENT, EveryState
+from shap_asv.values.contract import ValueOptions
 from tests.backgrounds.problems import as_network
 from tests.oracles import brute_force
 from tests.problems import make_problem, to_codes
@@ -30,7 +31,7 @@ def test_blocks_of_states(seed, block, monkeypatch):
     problem = make_problem(seed, n=5, latent=seed % 3, zeros=0.3 * (seed % 2))
     background = DiscreteBackground(problem.network(), problem.features)
     predictor = read_model(black_box, problem.features, background.states)
-    values = EveryState(background, predictor, batch_size=5)
+    values = EveryState(background, predictor, ValueOptions(batch_size=5))
     coalitions = np.array(list(itertools.product([False, True], repeat=background.n_features)))
     rows = problem.rows(np.random.default_rng(seed), 3)
     found = values.values(coalitions, rows)
@@ -55,7 +56,7 @@ def test_the_model_is_asked_once_about_each_state_that_can_occur():
             asked.extend(map(tuple, codes))
             return predictor.predict(codes)
 
-    values = EveryState(background, Counting(), batch_size=4)
+    values = EveryState(background, Counting(), ValueOptions(batch_size=4))
     possible = set(map(tuple, np.argwhere(problem.joint() > 0)))
     assert 0 < len(possible) < background.size
     assert sorted(asked) == sorted(possible)
@@ -106,7 +107,7 @@ def test_what_it_refuses(monkeypatch):
     background = DiscreteBackground(problem.network(), problem.features)
     monkeypatch.setattr(agreement, "STATE_LIMIT", background.size - 1)
     with pytest.raises(BudgetExceededError, match=f"{background.size} joint states, more than"):
-        EveryState(background, predictor)
+        EveryState(background, predictor, ValueOptions())
     monkeypatch.setattr(agreement, "STATE_LIMIT", background.size)
     assert AGREEMENT.obstacle(background, predictor) is None
     monkeypatch.setattr(agreement, "FEATURE_LIMIT", 3)
@@ -118,7 +119,7 @@ def test_a_row_too_rare_for_doubles_is_an_error():
     network = as_network([2, 2], [(), ()], [tiny / tiny.sum()] * 2)
     background = DiscreteBackground(network)
     predictor = read_model(black_box, background.features, background.states)
-    values = EveryState(background, predictor)
+    values = EveryState(background, predictor, ValueOptions())
     everything = np.array([[True, True]])
     np.testing.assert_allclose(values.values(everything, np.array([[0, 1]]))[0], predictor.predict(np.array([[0, 1]])))
     with pytest.raises(MethodNotApplicableError, match="the row n0='s1', n1='s1' has probability 1e-300"):

@@ -47,7 +47,7 @@ def estimates(n_draws, seeds):
     predictor = read_plain_model(jumps, probe=np.zeros((2, N)), inputs=background.inputs)
     coalition = np.array([[True, False, False, False]])
     for seed in seeds:
-        mean, error = MonteCarlo(background, predictor, n_draws, seed).estimate(coalition, ROW[None])
+        mean, error = MonteCarlo(background, predictor, ValueOptions(n_draws, seed)).estimate(coalition, ROW[None])
         yield mean.item(), error.item()
 
 
@@ -73,7 +73,9 @@ def test_draws_of_networks_gain_too():
     predictor = read_model(lambda X: weighted(X) ** 2, features, background.states)
     coalition, row = np.array([[False, True, False, False, False]]), np.array([[1, 1, 0, 1, 0]])
     exact = TABLE.build(background, predictor, ValueOptions()).values(coalition, row).item()
-    sets = [MonteCarlo(background, predictor, 512, seed).values(coalition, row).item() for seed in range(100)]
+    sets = [
+        MonteCarlo(background, predictor, ValueOptions(512, seed)).values(coalition, row).item() for seed in range(100)
+    ]
     plain = np.random.default_rng(1).random((100 * 512, background.n_uniforms))
     outputs = predictor.predict(background.draws(np.where(coalition, row, -1), plain)[0]).reshape(100, 512)
     independent = outputs.mean(axis=1)

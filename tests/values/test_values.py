@@ -122,7 +122,9 @@ def test_monte_carlo_covers_the_exact_values():
     exact = TABLE.build(background, predictor, ValueOptions()).values(coalitions, rows)
     inside, seen = 0, 0
     for seed in range(60):
-        mean, error = MonteCarlo(background, predictor, n_draws=1000, seed=seed).estimate(coalitions, rows)
+        mean, error = MonteCarlo(background, predictor, ValueOptions(n_draws=1000, seed=seed)).estimate(
+            coalitions, rows
+        )
         assert (error > 0).mean() > 0.9  # 0 where a group of draws hits a probability exactly
         inside += int((np.abs(mean - exact) <= 1.96 * error + 1e-12)[0, :, 0].sum())
         seen += len(coalitions)
@@ -135,11 +137,11 @@ def test_monte_carlo_is_the_same_in_any_batches():
     predictor = read_model(black_box, problem.features, background.states)
     coalitions = np.array(list(itertools.product([False, True], repeat=5)))
     rows = problem.rows(np.random.default_rng(0), 6)
-    whole = MonteCarlo(background, predictor, 100, seed=3).values(coalitions, rows)
-    small = MonteCarlo(background, predictor, 100, seed=3, batch_size=37)
+    whole = MonteCarlo(background, predictor, ValueOptions(100, seed=3)).values(coalitions, rows)
+    small = MonteCarlo(background, predictor, ValueOptions(100, seed=3, batch_size=37))
     parts = np.concatenate([small.values(coalitions, rows[:2]), small.values(coalitions, rows[2:])])
     np.testing.assert_allclose(whole, parts, rtol=0, atol=1e-12)
-    assert not np.allclose(whole, MonteCarlo(background, predictor, 100, seed=4).values(coalitions, rows))
+    assert not np.allclose(whole, MonteCarlo(background, predictor, ValueOptions(100, seed=4)).values(coalitions, rows))
 
 
 @pytest.mark.parametrize("method", methods_under(NETWORKS), ids=lambda m: m.name)

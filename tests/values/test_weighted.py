@@ -7,6 +7,7 @@ import pytest
 from shap_asv import AsymmetricExplainer, ConditionalTable
 from shap_asv.backgrounds.donors.nearest import NearestRows
 from shap_asv.models.plain import read_plain_model
+from shap_asv.values.contract import ValueOptions
 from shap_asv.values.monte_carlo import MonteCarlo
 from shap_asv.values.weighted import WeightedValues
 
@@ -33,7 +34,7 @@ def test_nearest_rows_by_hand():
     data, bandwidth = table(), 0.5
     row = pd.DataFrame({"a": [0.7], "b": ["yes"], "c": [0.2]})
     background = NearestRows(data, bandwidth)
-    values = WeightedValues(background, predictor_of(background, data))
+    values = WeightedValues(background, predictor_of(background, data), ValueOptions())
     found = values.values(COALITIONS, background.read(row))[0, :, 0]
     scale = {"a": data["a"].std(ddof=0), "c": data["c"].std(ddof=0)}
     for members, nu in zip(COALITIONS, found, strict=True):
@@ -51,7 +52,7 @@ def test_donors_are_what_very_many_draws_tend_to():
     data = table(200)
     background = ConditionalTable(data, seed=3)
     rows = background.read(data[:3])
-    exact = WeightedValues(background, predictor_of(background, data)).values(COALITIONS, rows)
+    exact = WeightedValues(background, predictor_of(background, data), ValueOptions()).values(COALITIONS, rows)
     # evenly spaced numbers miss the inverse of a distribution function by one draw for each of the donors at most
     levels = (np.arange(40_000) + 0.5)[:, None] / 40_000
     for k, members in enumerate(COALITIONS[:-1]):
@@ -60,7 +61,9 @@ def test_donors_are_what_very_many_draws_tend_to():
         np.testing.assert_allclose(exact[:, k, 0], means, atol=200 * 10 / 40_000)
     np.testing.assert_allclose(exact[:, -1, 0], jumps(data[:3]), rtol=1e-12)
     np.testing.assert_allclose(exact[:, 0, 0], jumps(data).mean(), rtol=1e-12)  # no evidence: the table itself
-    sampled, error = MonteCarlo(background, predictor_of(background, data), 4096, seed=0).estimate(COALITIONS, rows)
+    sampled, error = MonteCarlo(background, predictor_of(background, data), ValueOptions(4096, 0)).estimate(
+        COALITIONS, rows
+    )
     assert (np.abs(sampled - exact) <= 5 * error + 1e-12).all()
 
 
@@ -69,7 +72,9 @@ def test_same_bits_in_any_batches():
     background = ConditionalTable(data, seed=3)
     rows = background.read(data[:4])
     whole, single = (
-        WeightedValues(background, predictor_of(background, data), size).values(COALITIONS, rows)
+        WeightedValues(background, predictor_of(background, data), ValueOptions(batch_size=size)).values(
+            COALITIONS, rows
+        )
         for size in (65_536, 7)
     )
     assert (whole == single).all()

@@ -24,7 +24,7 @@ from shap_asv.backgrounds.discrete.states.border import Border, LabelBorder
 from shap_asv.backgrounds.discrete.states.impossible import minimal_contradiction, relax_evidence, relaxed_expectations
 from shap_asv.backgrounds.discrete.states.ranking import ranks
 from shap_asv.backgrounds.discrete.states.validation import checked_network
-from shap_asv.errors import ImpossibleEvidenceError, ShapAsvError, UnknownFeatureError, UnknownMethodError
+from shap_asv.errors import ImpossibleEvidenceError, UnknownFeatureError, UnknownMethodError
 
 if TYPE_CHECKING:
     from shap_asv.backgrounds.discrete.interventions import DiscreteInterventions
@@ -236,30 +236,6 @@ class DiscreteBackground:
         if len(rows):
             self._refuse_impossible(evidence, rows)
             result[rows] = self._relaxed_expectations(evidence[rows], vectors, terms)
-        return result
-
-    def paired_expectations(self, evidence: np.ndarray, vectors: Sequence[np.ndarray], terms: np.ndarray) -> np.ndarray:
-        """``E[prod over v of g_qv(X_v) | evidence row q]`` for pairs of one evidence row and one term -> float64 (Q,).
-
-        The diagonal of :meth:`expectations`, for questions that have nothing to do with one another; where every term
-        is asked of every evidence row, :meth:`expectations` shares more.
-
-        Parameters
-        ----------
-        evidence : int array (Q, n)
-        vectors : sequence of n float arrays (V_v, card(v))
-        terms : int array (Q, n)
-            The term of each evidence row.
-        """
-        evidence = self.checked_evidence(evidence)
-        by_node, node_terms = self.checked_terms(vectors, terms)
-        if len(node_terms) != len(evidence):
-            raise ShapAsvError(f"{len(evidence)} evidence rows cannot be paired with {len(node_terms)} terms")
-        result, rows = self._inference.paired_expectations(self.on_nodes(evidence), by_node, node_terms)
-        if len(rows):
-            self._refuse_impossible(evidence, rows)
-            for row in rows:
-                result[row] = self._relaxed_expectations(evidence[[row]], vectors, np.asarray(terms)[[row]])[0, 0]
         return result
 
     def expected_sums(

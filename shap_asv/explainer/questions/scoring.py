@@ -21,6 +21,7 @@ from shap_asv.explainer.reading.assembly import Arguments, assemble, known_featu
 from shap_asv.explainer.reading.fitting import asked_coalitions, is_table
 from shap_asv.explainer.reading.options import check_whole
 from shap_asv.explainer.reading.rows import fit_rows, own_outputs, read_table
+from shap_asv.values.contract import ValueOptions
 from shap_asv.values.monte_carlo import MonteCarlo
 
 #: Coalitions that are scored: a sample by weight where an order passes more.
@@ -142,7 +143,7 @@ def _losses(problem: Problem, data: Any, coalitions: np.ndarray, n_draws: int, s
     table = read_table(data)
     rows = fit_rows(problem, table, encoded=False)
     outputs = own_outputs(problem, rows, table.content)
-    values = MonteCarlo(problem.background, problem.predictor, n_draws, seed).values(coalitions, rows)
+    values = MonteCarlo(problem.background, problem.predictor, ValueOptions(n_draws, seed)).values(coalitions, rows)
     deviations = outputs.std(axis=0) if outputs.shape[1] > 1 else np.ones(1)
     unit = np.where(deviations > 0, deviations, 1.0)
     return np.asarray((((outputs[:, None, :] - values) / unit) ** 2).sum(axis=2))

@@ -162,14 +162,15 @@ class Execution:
         """The same without the shortcut of computing causal values as conditional ones."""
         return Execution(self.problem.for_any_coalition(), self.algorithm, self.budget, self.n_jobs, self.own_graph)
 
-    def contract(self, rows: np.ndarray, settings: Settings, plan: Plan, columns: Columns, silent: bool) -> np.ndarray:
-        """``nu @ matrix`` (r, c, k) for the c columns of a matrix of weights, by the value method of the plan."""
+    def contract(self, rows: np.ndarray, settings: Settings, plan: Plan, columns: Columns, silent: bool) -> Attribution:
+        """``nu @ matrix`` (r, c, k) for the c columns of a matrix of weights, by the value method of the plan; with
+        standard errors where nu is sampled."""
         over = plan.backend.over
         attributor: Attributor = (
             self._by_coalitions(plan, settings, columns) if over is None else over(self.problem, settings, columns)
         )
         width = int(columns.matrix.shape[1])
-        return self.run(attributor, find_equal_rows(rows), plan.backend.row_block, silent, width).phi
+        return self.run(attributor, find_equal_rows(rows), plan.backend.row_block, silent, width)
 
     def _by_coalitions(self, plan: Plan, settings: Settings, columns: Columns) -> CoalitionwiseAttributor:
         """Single coalitions with the value method of the plan, which is ready already if rows were explained."""

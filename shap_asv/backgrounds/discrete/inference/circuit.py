@@ -129,7 +129,6 @@ def compile_evidence(
     codes: np.ndarray,
     entry_limit: int,
     compiled: bool,
-    marks: np.ndarray | None = None,
     cut: np.ndarray | None = None,
 ) -> Circuit | None:
     """Circuit of evidence ``codes`` (nodes, E), -1 = free; None when it would have more than ``entry_limit`` entries.
@@ -137,14 +136,10 @@ def compile_evidence(
     O(E nodes) integer work plus O(entries) arithmetic; entries <= E * plan.n_entries, usually far fewer.
     A single evidence row is never refused. ``compiled`` changes the speed, not a bit of the result.
 
-    ``marks`` (nodes, E), if given, are numbers from 0 that have to agree as well for two rows to be one. ``cut``
-    (nodes, E) bool, if given, says whose CPTs are left out; the plan must keep its factors apart.
+    ``cut`` (nodes, E) bool, if given, says whose CPTs are left out; the plan must keep its factors apart.
     """
     n_evidence = codes.shape[1]
-    if cut is not None:
-        assert marks is None
-        marks = _number_cuts(plan, cut)
-    labels, bounds = _labels(plan, codes, marks)
+    labels, bounds = _labels(plan, codes, None if cut is None else _number_cuts(plan, cut))
     numbering = _number_compiled(plan, labels, bounds) if compiled else _number(plan, labels, bounds)
     layouts = _lay_out(plan, codes, numbering, entry_limit if n_evidence > 1 else None, compiled)
     if layouts is None:

@@ -19,7 +19,6 @@ from shap_asv.backgrounds.discrete.drawing import (
 )
 from shap_asv.backgrounds.discrete.inference.circuit import Circuit, compile_evidence
 from shap_asv.backgrounds.discrete.inference.elimination import EliminationPlan, plan_elimination
-from shap_asv.backgrounds.discrete.inference.pairs import evaluate_pairs, split_pairs
 from shap_asv.backgrounds.discrete.inference.terms import (
     TermColumns,
     count_products,
@@ -119,16 +118,9 @@ class Inference:
         return bool(2 * (known | ~needed).all(axis=0).sum() >= sample.shape[1])
 
     def circuits(
-        self,
-        evidence: np.ndarray,
-        asked: np.ndarray,
-        causal: bool | None = None,
-        marks: np.ndarray | None = None,
+        self, evidence: np.ndarray, asked: np.ndarray, causal: bool | None = None
     ) -> Iterator[tuple[slice, Circuit]]:
-        """Circuits of consecutive blocks of evidence within :data:`ENTRY_LIMIT`, fit for terms on ``asked`` nodes.
-
-        Evidence rows whose ``marks`` (nodes, E) differ are kept apart.
-        """
+        """Circuits of consecutive blocks of evidence within :data:`ENTRY_LIMIT`, fit for terms on ``asked`` nodes."""
         causal = self.is_causal(evidence) if causal is None else causal
         if self._intervenes:
             # what is set tells nothing of its causes: nothing but the ancestors of what is asked matters
@@ -140,9 +132,8 @@ class Inference:
         while first < evidence.shape[1]:
             where = slice(first, min(first + step, evidence.shape[1]))
             compiled = self.uses_kernels((where.stop - first) * len(plan.buckets) * _NANOSECONDS_PER_CODE)
-            marked = None if marks is None else marks[:, where]
             cut = evidence[:, where] >= 0 if self._intervenes else None
-            circuit = compile_evidence(plan, evidence[:, where], ENTRY_LIMIT, compiled, marked, cut)
+            circuit = compile_evidence(plan, evidence[:, where], ENTRY_LIMIT, compiled, cut)
             if circuit is None:
                 step = max(1, (where.stop - first) // 2)
                 continue
@@ -211,17 +202,6 @@ class Inference:
             for block, columns in _term_blocks(circuit, vectors, terms, numbered):
                 compiled = self.uses_kernels(count_products(circuit, columns) * _NANOSECONDS_PER_PRODUCT)
                 yield where, circuit, block, columns, compiled
-
-    def paired_expectations(
-        self, evidence: np.ndarray, vectors: Sequence[np.ndarray | None], terms: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """``E[prod of g of term q | evidence row q]`` -> (Q,), and the evidence rows that are impossible."""
-        result, functions, vectors = split_pairs(evidence, vectors, terms)
-        impossible = np.zeros(evidence.shape[1], dtype=bool)
-        for where, circuit in self.circuits(evidence, functions.max(axis=1, initial=0) > 0, marks=functions):
-            impossible[where] = np.isneginf(circuit.log_probability)
-            result[where] *= evaluate_pairs(circuit, vectors, functions[:, where])
-        return result, np.flatnonzero(impossible)
 
     def draw(
         self, evidence: np.ndarray, ancestral: bool, uniforms: np.ndarray, columns: np.ndarray
