@@ -6,8 +6,10 @@ large as the differences between good ones, and the best of several noisy scores
 - a **mixture** instead of a choice: nu of a mixture is linear in its shares, so the score is a quadratic form in them,
   and its least point on the simplex is found exactly. Where two backgrounds are equally good, both are used, and the
   mean of two estimates with different errors is better than either.
-- **simplicity**: candidates stand in an order, the simplest first. The simplest one whose score is above that of the
-  mixture by no more than one standard error of the difference (paired, row by row) is used alone.
+- **simplicity**: candidates stand in an order, the simplest first. Those in closed form (a Gaussian, a copula) have few
+  parameters: the first of them whose score is above that of the mixture by no more than one standard error of the
+  difference (paired, row by row) is used alone. The others are all learned from neighbours and trees; none of them is
+  simple, and a share of each costs nothing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -170,9 +172,10 @@ def choose_background(
     losses = np.einsum("brmk,m->br", stacked**2, counts)
     mixed_loss = np.einsum("rmk,m->r", mixed**2, counts)
     scores = ScoreTable(names, losses)
-    alone = _simple_enough(losses, mixed_loss)
+    simple = [k for k, name in enumerate(names) if candidates[name][1]]
+    alone = _simple_enough(losses[simple], mixed_loss)
     if alone is not None:
-        shares = np.eye(len(names))[alone]
+        shares = np.eye(len(names))[simple[alone]]
     used = {name: float(share) for name, share in zip(names, shares, strict=True) if share > 0}
     # what so many rows have settled is not asked of all of them again
     settled = len(kept) == MOST_KEPT
