@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shap_asv.errors import ExplanationError, OrdersError, UnknownMethodError
+from shap_asv.explanation import checked_output, checked_row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -260,11 +261,7 @@ class Sensitivity:
         """The sensitivity of one output, by position or name."""
         if self.values.ndim == 3:
             raise UnknownMethodError("the model has one output; there is none to choose")
-        count = self.values.shape[3]
-        names: list[Any] = list(self.output_names) if self.output_names is not None else list(range(count))
-        place = names.index(which) if which in names else which
-        if isinstance(place, bool) or not isinstance(place, int | np.integer) or not -count <= place < count:
-            raise UnknownMethodError(f"there is no output {which!r}; the outputs are {names}")
+        place = checked_output(which, self.output_names, self.values.shape[3])
         reference = None if self.reference is None else self.reference[..., place]
         error = None if self.error_std is None else self.error_std[..., place]
         return replace(self, values=self.values[..., place], reference=reference, output_names=None, error_std=error)
@@ -304,10 +301,7 @@ class Sensitivity:
 
     def check_row(self, row: Any) -> int:
         """The row as a position, or an :class:`~shap_asv.errors.ExplanationError`."""
-        n_rows = self.values.shape[1]
-        if isinstance(row, bool) or not isinstance(row, int | np.integer) or not -n_rows <= row < n_rows:
-            raise ExplanationError(f"there is no row {row!r}; {n_rows} were explained, the rows are 0 to {n_rows - 1}")
-        return int(row)
+        return checked_row(row, self.values.shape[1])
 
     def _row(self, values: np.ndarray, row: int) -> np.ndarray:
         if values.ndim == 4:

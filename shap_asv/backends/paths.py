@@ -20,7 +20,7 @@ from shap_asv.backends.trees.orderings import FOREST, LATTICE, LEVELS, ORDERS, P
 from shap_asv.backends.trees.parts import MOST_CHANCES, prime_orders
 from shap_asv.backends.trees.steps import MOST_IDEALS, WIDEST
 from shap_asv.backends.weight_columns import N_GROUPS
-from shap_asv.backends.workload import BYTES_PER_ORDER, ideals_obstacle, orders_obstacle, seconds_per_order
+from shap_asv.backends.workload import SAMPLED_ORDERS, Sweep, draw_orders, ideals_obstacle
 from shap_asv.backgrounds.contract import GROUND, TreeGround
 from shap_asv.errors import BudgetExceededError
 from shap_asv.models.contract import ENSEMBLE
@@ -177,15 +177,16 @@ def _kind(problem: Problem, sampled: bool) -> int:
     return LATTICE if problem.groups is not None else kind_of(problem.order)
 
 
-def paths_backend(sampled: bool) -> Backend:
+def paths_backend(sweep: Sweep) -> Backend:
     """All orders at once, or sampled orders, leaf by leaf."""
+    sampled = sweep is SAMPLED_ORDERS
 
     def obstacle(problem: Problem, settings: Settings) -> str | None:
         found = _obstacle(problem)
         if found is not None:
             return found
         if sampled:
-            return orders_obstacle(problem, settings)
+            return sweep.obstacle(problem, settings)
         if problem.groups is not None and isinstance(problem.order, GraphMixture):
             return "several graphs of groups are not one order"
         kind = _kind(problem, sampled)
@@ -201,13 +202,9 @@ def paths_backend(sampled: bool) -> Backend:
         trees, kind = problem.predictor.trees, _kind(problem, sampled)
         assert trees is not None
         if sampled:
-            orders = settings.n_orders
+            orders, seconds, drawn = sweep.drawing(problem, settings)
             found = _estimate(problem, trees, n_rows, kind, n_orders=orders, n_groups=min(N_GROUPS, orders))
-            return replace(
-                found,
-                seconds=found.seconds + orders * seconds_per_order(problem, settings, sampled),
-                memory=found.memory + orders * problem.n_features * BYTES_PER_ORDER,
-            )
+            return replace(found, seconds=found.seconds + seconds, memory=found.memory + drawn)
         if kind == ORDERS:
             assert problem.given_orders is not None
             return _estimate(problem, trees, n_rows, kind, n_orders=len(problem.given_orders))
@@ -243,13 +240,7 @@ def paths_backend(sampled: bool) -> Backend:
                 players=problem.groups,
             )
             return PathsAttributor(trees, inner)
-        assert problem.order is not None
-        orders = problem.order.sample_topological_orders(
-            settings.n_orders,
-            seed=settings.seed,
-            method=settings.order_method,
-            n_groups=min(N_GROUPS, settings.n_orders),
-        )
+        orders = draw_orders(problem, settings)
         return PathsAttributor(
             trees, prepare_trees(trees.ensemble, None, ground, orders=orders, sampled=True, players=problem.groups)
         )

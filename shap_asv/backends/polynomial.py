@@ -17,9 +17,9 @@ from shap_asv.backends.forest.prepared import prepare_forest
 from shap_asv.backends.pace import Report, keep_silent, part_of
 from shap_asv.backends.polytree.layout import polytree_applicable
 from shap_asv.backends.polytree.prepared import prepare_polytree
-from shap_asv.backends.relaxed import RelaxingAttributor
+from shap_asv.backends.relaxed import relaxing
 from shap_asv.backends.termwise import TERM_ROW_BLOCK, terms_obstacle
-from shap_asv.backends.workload import groups_obstacle, ideal_columns, network_and_terms, patterns
+from shap_asv.backends.workload import expected_output, groups_obstacle, ideal_columns, network_and_terms, patterns
 from shap_asv.backgrounds.contract import Terms
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.uncertain import GraphMixture
@@ -138,12 +138,8 @@ def polynomial_backend(
             (prepare(background.network, _nodes(background), products, order_parents=order.parents), share)
             for order, share in _weighted_orders(problem)
         )
-        nothing = np.full((1, problem.n_features), -1)
-        expected = background.expected_sums(nothing, products.vectors, products.terms, products.coefficients)[0]
-        fast = PolynomialAttributor(prepared, products.offset + expected)
-        if background.impossible != "relax":
-            return fast
-        return RelaxingAttributor(background, fast, CoalitionByCoalition(problem, settings))
+        fast = PolynomialAttributor(prepared, expected_output(background, products))
+        return relaxing(background, fast, CoalitionByCoalition(problem, settings))
 
     return Backend(
         name,

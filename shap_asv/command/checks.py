@@ -5,7 +5,7 @@ Everything here is quick: of a table only the header is read.
 
 import csv
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
@@ -40,7 +40,7 @@ class Request:
     rows: RowChoice
     output: str | None
     values: str
-    plan_only: bool
+    plan: bool
     algorithm: str
     seed: int
     budget: float
@@ -67,23 +67,8 @@ def check_request(options: Any) -> Request:
     if not options.budget > 0:
         raise ArgumentError(f"--budget is a positive number of seconds, not {options.budget}")
     check_out(options.out)
-    return Request(
-        options.data,
-        options.target,
-        features,
-        edges,
-        levels,
-        options.network,
-        options.model,
-        read_rows_choice(options.rows),
-        options.output,
-        options.values,
-        options.plan,
-        options.algorithm,
-        options.seed,
-        options.budget,
-        options.out,
-    )
+    read = {"features": features, "edges": edges, "levels": levels, "rows": read_rows_choice(options.rows)}
+    return Request(**{field.name: {**vars(options), **read}[field.name] for field in fields(Request)})
 
 
 def read_header(path: Path) -> list[str]:
@@ -130,12 +115,13 @@ def _split(text: str) -> list[str]:
 def _check_columns(wanted: Sequence[str], columns: Sequence[str], path: Path, option: str) -> None:
     for name in wanted:
         if name not in columns:
-            raise TableError(f"{option}: {path} has no column {name!r}{_meant(name, columns)}")
+            raise TableError(f"{option}: {path} has no column {name!r}{meant(name, columns)}")
 
 
-def _meant(name: str, known: Sequence[str]) -> str:
+def meant(name: str, known: Sequence[str], what: str = "its columns are") -> str:
+    """The end of an error about a name: the one that looks like it, or all there are."""
     close = get_close_matches(name, known, n=1)
-    return f"; is {close[0]!r} meant?" if close else f"; its columns are {', '.join(known)}"
+    return f"; is {close[0]!r} meant?" if close else f"; {what} {', '.join(known)}"
 
 
 def read_edges(path: Path, features: Sequence[str], target: str) -> tuple[Edge, ...]:
@@ -152,7 +138,7 @@ def read_edges(path: Path, features: Sequence[str], target: str) -> tuple[Edge, 
         for name in cells[:2]:
             if name not in known:
                 raise CausalGraphError(
-                    f"{path}: line {number + 1}: {name!r} is not a column of the table{_meant(name, sorted(known))}"
+                    f"{path}: line {number + 1}: {name!r} is not a column of the table{meant(name, sorted(known))}"
                 )
         edges.append((cells[0], cells[1]))
     if not edges:
@@ -166,7 +152,7 @@ def read_levels(levels: Sequence[str], features: Sequence[str]) -> tuple[tuple[s
     named = [name for level in read for name in level]
     for name in named:
         if name not in features:
-            raise CausalGraphError(f"--levels: {name!r} is not a feature{_meant(name, features)}")
+            raise CausalGraphError(f"--levels: {name!r} is not a feature{meant(name, features)}")
         if named.count(name) > 1:
             raise CausalGraphError(f"--levels: {name!r} stands in two levels; a feature has one place in time")
     rest = tuple(name for name in features if name not in named)
@@ -186,7 +172,7 @@ def find_network(name: str) -> Path:
     )
     known = {file.name.removesuffix(".bif.gz"): file for folder in folders for file in folder.glob("*.bif.gz")}
     if name not in known:
-        raise NetworkError(f"no network is called {name!r}; known: {', '.join(sorted(known))}; or give a .bif path")
+        raise NetworkError(f"no network is called {name!r}{meant(name, sorted(known), 'known:')}; or give a .bif path")
     return known[name]
 
 

@@ -4,9 +4,10 @@ Rows are drawn from the network, a decision tree learns to predict one node from
 twice, by SHAP and by ASV, over the same network. The predicted node itself is not a feature; it is summed out.
 """
 
-from dataclasses import dataclass
+from argparse import Namespace
 from pathlib import Path
 
+from shap_asv.command.checks import meant
 from shap_asv.command.steps import Steps
 from shap_asv.command.wording import explained_words, summary_of, telling_output
 from shap_asv.errors import UnknownFeatureError
@@ -17,22 +18,11 @@ TRAINING_ROWS = 5000
 ORDERS = 300  # where SHAP has to be sampled: standard errors of about a hundredth, in seconds
 
 
-@dataclass(frozen=True)
-class Request:
-    """What the command line asks for; ``target`` and ``state`` have defaults that depend on the network."""
+def run(request: Namespace, steps: Steps) -> Path:
+    """Train a tree on the network's data, explain it by SHAP and ASV, write the report; returns its path.
 
-    network: str = "child"
-    target: str | None = None
-    state: str | None = None
-    rows: int = 300
-    depth: int = 5
-    algorithm: str = "auto"
-    seed: int = 0
-    out: Path = Path("demo")
-
-
-def run(request: Request, steps: Steps) -> Path:
-    """Train a tree on the network's data, explain it by SHAP and ASV, write the report; returns its path."""
+    ``request`` is what the command line says; ``target`` and ``state`` have defaults that depend on the network.
+    """
     steps.say("loading shap, scikit-learn and pgmpy")
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OrdinalEncoder
@@ -47,7 +37,7 @@ def run(request: Request, steps: Steps) -> Path:
     target = request.target or TARGETS.get(request.network) or plain.names[-1]
     if target not in plain.names:
         raise UnknownFeatureError(
-            f"target {target!r} is not a node of the network; its nodes are {', '.join(plain.names)}"
+            f"target {target!r} is not a node of the network{meant(target, plain.names, 'its nodes are')}"
         )
     steps.say(f"read the network {request.network}: {len(plain.names)} nodes; {target} is to be predicted")
     drawn = sample_rows(network, TRAINING_ROWS + request.rows, request.seed)

@@ -127,15 +127,22 @@ def order_by_precedence(
         parts = take_apart(order, ideal_limit)
         return _ordering(PARTS, n, level=parts.rank, parts=parts)
     lattice = build_lattice(order, ideal_limit)
-    by_feature = np.argsort(lattice.edge_feature, kind="stable")
-    starts = np.searchsorted(lattice.edge_feature[by_feature], np.arange(n + 1))
+    return _lattice(lattice.members(), lattice.edge_source, lattice.edge_feature, lattice.edge_weights, closed=True)
+
+
+def _lattice(
+    sets: np.ndarray, source: np.ndarray, feature: np.ndarray, weight: np.ndarray, closed: bool = False
+) -> Ordering:
+    """Sets of features (m, n), and steps from them: ``source[e] + feature[e]`` with a weight."""
+    n, by_feature = sets.shape[1], np.argsort(feature, kind="stable")
     return _ordering(
         LATTICE,
         n,
-        member=np.ascontiguousarray(lattice.members().T).astype(np.uint8),
-        edge_start=starts.astype(np.int64),
-        edge_source=lattice.edge_source[by_feature],
-        edge_weight=lattice.edge_weights[by_feature],
+        closed=closed,
+        member=np.ascontiguousarray(sets.T).astype(np.uint8),
+        edge_start=np.searchsorted(feature[by_feature], np.arange(n + 1)).astype(np.int64),
+        edge_source=source[by_feature].astype(np.int32),
+        edge_weight=weight[by_feature],
     )
 
 
@@ -162,32 +169,15 @@ def order_by_groups(order: CausalOrder, players: Players, ideal_limit: int | Non
             source.append(here)
             feature.append(np.full(len(edges), member))
             weight.append(lattice.edge_weights[edges])
-    by_feature = np.argsort(np.concatenate(feature), kind="stable")
-    n = len(players.of_feature)
-    return _ordering(
-        LATTICE,
-        n,
-        closed=False,  # members in the middle of two groups are not passed together
-        member=np.ascontiguousarray(np.concatenate(sets).T).astype(np.uint8),
-        edge_start=np.searchsorted(np.concatenate(feature)[by_feature], np.arange(n + 1)).astype(np.int64),
-        edge_source=np.concatenate(source)[by_feature].astype(np.int32),
-        edge_weight=np.concatenate(weight)[by_feature],
-    )
+    # members in the middle of two groups are not passed together: not closed under unions
+    steps = np.concatenate(source), np.concatenate(feature), np.concatenate(weight)
+    return _lattice(np.concatenate(sets), *steps)
 
 
 def _order_by_mixture(mixture: GraphMixture, ideal_limit: int | None) -> Ordering:
     """The ideals of all graphs together, and the steps between them with their mean weights."""
     weights = weigh_ideals(mixture, ideal_limit)
-    source, feature, weight = weights.steps()  # by feature
-    return _ordering(
-        LATTICE,
-        mixture.n_features,
-        closed=False,
-        member=np.ascontiguousarray(weights.coalitions.T).astype(np.uint8),
-        edge_start=np.searchsorted(feature, np.arange(mixture.n_features + 1)).astype(np.int64),
-        edge_source=source.astype(np.int32),
-        edge_weight=weight,
-    )
+    return _lattice(weights.coalitions, *weights.steps())
 
 
 def order_by_list(orders: np.ndarray, weights: np.ndarray | None = None) -> Ordering:

@@ -251,9 +251,7 @@ def _execution_over(execution: Execution, mixture: GraphMixture) -> Execution:
             "values of single coalitions, which graphs share, cannot be computed under "
             f"{problem.background.describe()}; pass background rows, or explain with one explainer for each graph"
         )
-    # a backend that was asked for by name may be one for forests, or one that samples orders
-    algorithm = execution.algorithm if execution.algorithm.startswith(("exact", "ideals")) else "auto"
-    return Execution(problem, algorithm, execution.budget, execution.n_jobs, execution.own_graph)
+    return execution.over_coalitions(problem, samples=False)
 
 
 def _plan_together(own: Execution, settings: Settings, n_rows: int, n_results: int | None = None) -> Plan:
