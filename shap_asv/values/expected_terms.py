@@ -38,8 +38,6 @@ _PATIENCE = 1.5
 class ExactProducts:
     """nu of a sum of products under a discrete network, exactly."""
 
-    exact = True
-
     def __init__(self, background: Terms, products: SumOfProducts) -> None:
         self.background = background
         self.products = products

@@ -10,6 +10,11 @@ jumps, four sets of 128 do as well as five to twenty times as many independent d
 states, or donors, takes more and smaller ones: a set of 128 meets a state about as often as the next set does, to the
 draw, and the spread of four sets may be nothing at all where the error is not. The spread of few groups is itself a
 rough estimate, so it is widened as Student's distribution says: mean +- 1.96 errors covers 95%.
+
+Few sets may agree by chance. Where a value hangs on one jump in one number, each of G sets of s draws misses its
+probability by a part of 1 / s, and now and then all by the same part: no spread at all. No set can do better than that,
+so an error is never taken to be below ``sigma / (s sqrt(G))``, sigma being the deviation of single draws. Smooth models
+hardly meet this floor.
 """
 
 from typing import Any
@@ -25,6 +30,8 @@ from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, 
 #: Independent groups of draws, about: their sizes are powers of two.
 N_GROUPS = 5
 N_GROUPS_OF_STATES = 32
+#: Draws of each group, the first ones, that tell the deviation of single draws.
+N_SAMPLED = 16
 _STREAM = 1
 _SECONDS_PER_DRAW = 1e-6
 
@@ -34,8 +41,6 @@ class MonteCarlo:
 
     The draws per (row, coalition) are rounded up to groups of equal size, at least two per value.
     """
-
-    exact = False
 
     def __init__(self, background: Background, predictor: Predictor, options: ValueOptions) -> None:
         assert isinstance(background, DrawsGivenEvidence)
@@ -48,6 +53,9 @@ class MonteCarlo:
         self.n_draws = self.n_groups * size
         #: What the spread of the groups is multiplied with, so that 1.96 errors are a 95% interval.
         self.widening = _student(self.n_groups - 1)
+        #: What the variance of single draws is multiplied with for the least variance of a mean.
+        self.resolution = 1 / (size * self.n_draws)
+        self._sampled = (size * np.arange(self.n_groups)[:, None] + np.arange(min(size, N_SAMPLED))).ravel()
         # a stream of its own: sampled orders start from the same seed, and must not know of the draws
         rng = np.random.default_rng(None if options.seed is None else [options.seed, _STREAM])
         self._uniforms = sobol_uniforms(rng, background.n_uniforms, self.n_draws, self.n_groups).T
@@ -58,18 +66,32 @@ class MonteCarlo:
 
     def estimate(self, coalitions: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values and their standard errors, each float64 (r, m, k)."""
-        groups = self.groups(coalitions, rows)
-        return groups.mean(axis=0), self.widening * groups.std(axis=0, ddof=1) / np.sqrt(self.n_groups)
+        groups, sample = self.groups_and_sample(coalitions, rows)
+        spread = self.widening * groups.std(axis=0, ddof=1) / np.sqrt(self.n_groups)
+        return groups.mean(axis=0), np.maximum(spread, sample.std(axis=0) * np.sqrt(self.resolution))
 
     def groups(self, coalitions: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Means of the groups of draws -> float64 (G, r, m, k)."""
+        return self._drawn(coalitions, rows, self._sampled[:0])[0]
+
+    def groups_and_sample(self, coalitions: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Means of the groups (G, r, m, k), and some of the draws one by one (S, r, m, k)."""
+        return self._drawn(coalitions, rows, self._sampled)
+
+    def _drawn(self, coalitions: np.ndarray, rows: np.ndarray, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         evidence, back = distinct_rows(evidence_of(coalitions, rows, self._free))
         means = np.empty((self.n_groups, len(evidence), self.n_outputs))
+        sample = np.empty((len(kept), len(evidence), self.n_outputs))
         for block in blocks(len(evidence), self.batch_size // self.n_draws):
-            means[:, block] = self._group_means(evidence[block])
-        return means[:, back].reshape(self.n_groups, len(rows), len(coalitions), self.n_outputs)
+            outputs = self._outputs(evidence[block])
+            grouped = outputs.reshape(len(outputs), self.n_groups, -1, self.n_outputs)
+            means[:, block] = grouped.mean(axis=2).transpose(1, 0, 2)
+            sample[:, block] = outputs[:, kept].transpose(1, 0, 2)
+        shape = (len(rows), len(coalitions), self.n_outputs)
+        return means[:, back].reshape(-1, *shape), sample[:, back].reshape(len(kept), *shape)
 
-    def _group_means(self, evidence: np.ndarray) -> np.ndarray:
+    def _outputs(self, evidence: np.ndarray) -> np.ndarray:
+        """The model at every draw, (E, D, k)."""
         n = evidence.shape[1]
         complete = ~is_free(evidence, self._free).any(axis=1)
         outputs = np.empty((len(evidence), self.n_draws, self.n_outputs))
@@ -82,8 +104,7 @@ class MonteCarlo:
                 draws = self.background.draws(evidence[open_], self._uniforms[piece])
                 predicted = self.predictor.predict(draws.reshape(-1, n))
                 outputs[open_, piece] = predicted.reshape(len(open_), -1, self.n_outputs)
-        grouped = outputs.reshape(len(evidence), self.n_groups, -1, self.n_outputs)
-        return grouped.mean(axis=2).transpose(1, 0, 2)
+        return outputs
 
 
 def _has_atoms(background: Any) -> bool:

@@ -155,20 +155,21 @@ class NumberTask:
         fitted = [straight, locations.fit_smooth(data)]
         if data.smooth.basis.numbers:
             fitted.append(locations.fit_stepped(data))
-        best, errors = straight, (self.target - straight.held_out) ** 2
+        best = straight
         for one in fitted[1:]:
-            if clearly_better((self.target - one.held_out) ** 2, errors):
-                best, errors = one, (self.target - one.held_out) ** 2
+            best = self._better(one, best)
         if locations.boosting_promises(data, best):
-            boosted = locations.fit_boosted(data)
-            # its trees cost many look-ups a draw: boosting has to be worth it
-            own = (self.target - boosted.held_out) ** 2
-            if clearly_better(own, errors, margin=2.0) and own.mean() < 0.97 * errors.mean():
-                best = boosted
+            best = self._better(locations.fit_boosted(data), best)
         found = [(best, noise) for noise in NOISES]
         if best is not straight:
             found += [(straight, "shaped residuals"), (straight, "scaled shaped residuals")]
         return [*found, (locations.fit_nothing(data), FOREST)]
+
+    def _better(self, one: FittedLocation, best: FittedLocation) -> FittedLocation:
+        """The one, if it is better than the best so far by as much as it has to be."""
+        errors, least = (self.target - one.held_out) ** 2, (self.target - best.held_out) ** 2
+        better = clearly_better(errors, least, one.margin) and errors.mean() < one.share * least.mean()
+        return one if better else best
 
     def _learn(self, fitted: FittedLocation, noise: str, fit: SmoothFit, rows: np.ndarray, n_trees: int) -> Noise:
         between = not self.support.discrete
