@@ -135,11 +135,8 @@ class WeightedRows(Protocol):
 
     @property
     def free(self) -> Any: ...
-
     @property
-    def n_weighted(self) -> int:
-        """K, the number of rows."""
-        ...
+    def n_weighted(self) -> int: ...
 
     def weighted(self, evidence: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Evidence (E, n) -> rows (E, K, n) that agree with it, and weights (E, K) that sum to one."""
@@ -394,8 +391,6 @@ CONDITIONED_TERMS = Capability(ConditionedTerms, "a network that is conditioned 
 JOINT = Capability(JointTable, "a joint table of its states (a discrete Bayesian network)")
 CUT_JOINT = Capability(IntervenedJoint, "joint tables of its states under interventions (values='causal' on a network)")
 MASKED = Capability(MaskedInputs, "background rows (a matrix, a DataFrame or a shap masker)")
-
-
 GROUND = Capability(TreeGround, "background rows, or no background at all (the cover counts of the trees)")
 
 
