@@ -10,6 +10,7 @@ from benchmarks.classes import CLASSES
 from benchmarks.draws import DRAWS
 from benchmarks.experiment import Experiment
 from benchmarks.first_call import FIRST_CALL
+from benchmarks.groups import GROUPS
 from benchmarks.levels import LEVELS
 from benchmarks.many_rows import MANY_ROWS
 from benchmarks.mean_prediction import MEAN_PREDICTION
@@ -39,6 +40,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     FIRST_CALL,
     UNCERTAIN,
     CAUSAL,
+    GROUPS,
     PEERS,
 )
 
