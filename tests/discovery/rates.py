@@ -53,7 +53,8 @@ def figures_of(name, alarms, noticed, n_tables=N_TABLES, n_rows=N_ROWS):
 def record_of(figures):
     notes = [
         "Rows are drawn from the network. The graph that is checked is the true one, and the true one without one "
-        f"edge, drawn at random for each table; alpha = {ALPHA:g}, with Holm's correction for the number of independences."
+        f"edge, drawn at random for each table; alpha = {ALPHA:g}, with Holm's correction for the number of "
+        "independences."
     ]
     return Record("graph_checks", "check_graph on known networks", "python -m tests.discovery.rates", figures, notes)
 
