@@ -25,17 +25,14 @@ def groups_of(network: Any, count: int = MEMBERS) -> dict[str, list[str]]:
     return {f"group {k // count}": nodes[k : k + count] for k in range(0, len(nodes), count)}
 
 
-def models(size: Size, data: Any, target: np.ndarray) -> dict[str, Any]:
-    from sklearn.ensemble import RandomForestRegressor
+def models(data: Any, target: np.ndarray) -> dict[str, Any]:
     from sklearn.linear_model import LinearRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OrdinalEncoder
     from sklearn.tree import DecisionTreeRegressor
 
-    trees = 5 if size == "full" else 2
     found = {
         "tree of 64 leaves": DecisionTreeRegressor(max_leaf_nodes=64, random_state=0),
-        f"forest of {trees} such trees": RandomForestRegressor(trees, max_leaf_nodes=64, random_state=0),
         "linear model": LinearRegression(),
     }
     return {name: make_pipeline(OrdinalEncoder(), model).fit(data, target) for name, model in found.items()}
@@ -52,7 +49,7 @@ def run(size: Size, progress: Progress) -> Result:
     target = codes @ rng.normal(size=codes.shape[1]) + rng.normal(size=len(codes))
     groups = groups_of(network)
     table, ratios, gaps = [], {}, []
-    for name, model in progress.over(list(models(size, data, target).items()), "groups"):
+    for name, model in progress.over(list(models(data, target).items()), "groups"):
         for n_rows in (100, 1000) if full else (10,):
             rows = data.iloc[:n_rows]
             seconds, plans = {}, {}
