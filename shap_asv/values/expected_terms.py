@@ -28,6 +28,8 @@ _SECONDS_PER_CLIQUE_STATE = {True: 1e-10, False: 5e-10}
 # A pair costs more, the more nodes stand between a term and what is known: measured on chains up to 1,000 nodes.
 _SECONDS_PER_PAIR = 5e-9
 _SHORT = 15.0
+# ... and the more states the cliques have that it runs through: measured on child and insurance.
+_FEW_STATES = 2000.0
 # Before the background has worked for a while, it does without a compiler.
 _SECONDS_BEFORE_KERNELS = 8e-6
 _PATIENCE = 1.5
@@ -35,8 +37,6 @@ _PATIENCE = 1.5
 
 class ExactProducts:
     """nu of a sum of products under a discrete network, exactly."""
-
-    exact = True
 
     def __init__(self, background: Terms, products: SumOfProducts) -> None:
         self.background = background
@@ -58,9 +58,11 @@ def _cost(background: Terms, predictor: Predictor, work: Workload) -> Cost:
     memory = _WORKING_MEMORY + 8 * work.n_rows * work.n_coalitions * (products.n_outputs + work.n_features)
     evidence = work.n_rows * work.n_coalitions
     # networks with large cliques take their time; clamped evidence leaves few of a clique's states to look at
-    network_cost = clique_states(background.network) * _SECONDS_PER_CLIQUE_STATE[work.ancestral]
+    states = clique_states(background.network)
+    network_cost = states * _SECONDS_PER_CLIQUE_STATE[work.ancestral]
     seconds = evidence * max(_SECONDS_PER_EVIDENCE[work.ancestral], network_cost)
-    seconds += pairs * _SECONDS_PER_PAIR * max(1.0, mean_closure(background, products) / _SHORT) ** 2
+    per_pair = _SECONDS_PER_PAIR * max(1.0, states / _FEW_STATES) ** 0.5
+    seconds += pairs * per_pair * max(1.0, mean_closure(background, products) / _SHORT) ** 2
     seconds += seconds_to_plan(background.network)
     seconds += min(evidence * _SECONDS_BEFORE_KERNELS, _PATIENCE)
     return Cost(model_calls=0, queries=pairs, seconds=seconds, memory=memory)

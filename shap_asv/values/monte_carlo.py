@@ -33,8 +33,6 @@ class MonteCarlo:
     The draws per (row, coalition) are rounded up to groups of equal size, at least two per value.
     """
 
-    exact = False
-
     def __init__(self, background: Background, predictor: Predictor, options: ValueOptions) -> None:
         assert isinstance(background, DrawsGivenEvidence)
         self.background = background

@@ -46,6 +46,8 @@ NU_LIMIT = 2**24
 _SECONDS_PER_CLASS = 6e-10
 _SECONDS_PER_STATE = 6e-10
 _SECONDS_PER_CLOSURE = 3e-3
+# Filling the tables of a term, and reading them from where they have been put.
+_SECONDS_PER_ENTRY = 4e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,26 +114,48 @@ def attribute_columns(problem: Problem, columns: Columns) -> Attributor:
     return relaxing(background, fast, CoalitionwiseAttributor(ExactProducts(background, products), columns))
 
 
-@lru_cache(maxsize=2)
-def _measure(
-    background: Terms, order: CausalOrder | GraphMixture | None, products: SumOfProducts
-) -> tuple[int, float, float, float]:
-    """Closures, members of a closure, states of what a coalition lacks, share of coalitions that lack nothing.
-
-    From the prefixes of a few random orders; orders that nobody knows are taken to be any.
+@dataclass(frozen=True)
+class _Measured:
+    """Closures; members of one; states of what a coalition lacks; share of coalitions that lack nothing; entries of the
+    tables of a term, per ideal of its closure. Means over the terms.
     """
+
+    n_sets: int
+    size: float
+    states: float
+    complete: float
+    entries: float
+
+
+@lru_cache(maxsize=2)
+def _measure(background: Terms, order: CausalOrder | GraphMixture | None, products: SumOfProducts) -> _Measured:
+    """From the prefixes of a few random orders; orders that nobody knows are taken to be any."""
     network = background.network
     looks = np.zeros((products.n_terms, network.n_nodes), dtype=bool)
     looks[:, background.nodes] = products.terms != 0
     closed = with_causes(network, looks)
     if order is None:
         order = CausalOrder.from_edges([], features=background.features)
-    states = count_states(network, random_prefixes(order, np.random.default_rng(0)), background.nodes)
-    return (
+    prefixes = random_prefixes(order, np.random.default_rng(0))
+    states = count_states(network, prefixes, background.nodes)
+    held = np.zeros((len(prefixes), network.n_nodes), dtype=bool)
+    held[:, background.nodes] = prefixes
+    known = with_causes(network, held)
+    children = np.zeros((network.n_nodes, network.n_nodes), dtype=np.float32)
+    for v, parents in enumerate(network.parents):
+        children[list(parents), v] = 1.0
+    sizes = np.log(np.array(network.cardinalities, dtype=float))
+    entries = [1.0]
+    for term in np.linspace(0, products.n_terms - 1, min(24, products.n_terms)).astype(int):
+        inside = closed[term]
+        active = known & inside & ((~known & inside).astype(np.float32) @ children.T > 0)
+        entries.append(float(np.exp(active @ sizes).mean()))
+    return _Measured(
         len(np.unique(masks_of(closed))),
         float(closed.sum(axis=1).mean()) if len(closed) else 0.0,
         float(np.minimum(states, STATE_LIMIT).mean()),
         float((states < 1.5).mean()),
+        float(np.mean(entries)),
     )
 
 
@@ -152,11 +176,13 @@ def completed_backend(sweep: Sweep) -> Backend:
         background, products = network_and_terms(problem)
         coalitions = sweep.count(problem, settings)
         orders, drawing, drawn = sweep.drawing(problem, settings)
-        n_sets, size, states, share = _measure(background, problem.order, products)
-        ideals = min(float(coalitions), 2.0 ** (size / 2 + 2))
-        classes = min(float(coalitions), ideals / max(share, 1e-3))
+        met = _measure(background, problem.order, products)
+        n_sets, states = met.n_sets, met.states
+        ideals = min(float(coalitions), 2.0 ** (met.size / 2 + 2))
+        classes = min(float(coalitions), ideals / max(met.complete, 1e-3))
         work = products.n_terms * n_rows * classes
-        seconds = 0.5 + n_sets * _SECONDS_PER_CLOSURE + products.n_terms * (5e-5 + ideals * 2e-7)
+        seconds = 0.5 + n_sets * _SECONDS_PER_CLOSURE
+        seconds += products.n_terms * (5e-5 + ideals * met.entries * _SECONDS_PER_ENTRY)
         seconds += work * (_SECONDS_PER_CLASS + states * _SECONDS_PER_STATE) + coalitions * n_rows * 2e-7
         at_once = min(n_rows, max(1, NU_LIMIT // (max(1, coalitions) * problem.n_outputs)))
         memory = coalitions * (problem.n_features * 3 + 400) + int(n_sets * classes * 150) + 2**27
