@@ -43,7 +43,7 @@ def run(size: Size, progress: Progress) -> Result:
 
     full = size == "full"
     network = load_network("insurance")
-    data = sample_rows(network, 4000 if full else 300, seed=0)
+    data = sample_rows(network, 4000, seed=0)
     rng = np.random.default_rng(0)
     codes = np.stack([np.unique(data[name], return_inverse=True)[1] for name in data], axis=1)
     target = codes @ rng.normal(size=codes.shape[1]) + rng.normal(size=len(codes))
