@@ -23,6 +23,7 @@ from benchmarks.tables import TABLES
 from benchmarks.trees_alone import TREES_ALONE
 from benchmarks.uncertain import UNCERTAIN
 from benchmarks.values import MONTE_CARLO
+from benchmarks.wide import WIDE
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     CLASSES,
@@ -37,6 +38,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     DRAWS,
     BEYOND,
     TREES_ALONE,
+    WIDE,
     MANY_ROWS,
     FIRST_CALL,
     SMALL,
