@@ -10,6 +10,7 @@ from benchmarks.classes import CLASSES
 from benchmarks.draws import DRAWS
 from benchmarks.experiment import Experiment
 from benchmarks.first_call import FIRST_CALL
+from benchmarks.given import GIVEN
 from benchmarks.groups import GROUPS
 from benchmarks.levels import LEVELS
 from benchmarks.many_rows import MANY_ROWS
@@ -33,6 +34,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     MEAN_PREDICTION,
     ORDERS,
     MONTE_CARLO,
+    GIVEN,
     TABLES,
     LEVELS,
     DRAWS,
