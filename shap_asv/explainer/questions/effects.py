@@ -67,10 +67,10 @@ class ShownValues:
     def __init__(self, plain: Values, shown: list[Values]) -> None:
         self.n_outputs = plain.n_outputs
         self._plain, self._shown = plain, shown
-        if hasattr(plain, "groups"):  # means of draws, which know their error
-            self.groups = self._groups
-            self.n_groups = plain.n_groups  # type: ignore[attr-defined]
-            self.widening = getattr(plain, "widening", 1.0)
+        if hasattr(plain, "groups_and_sample"):  # means of draws, which know their error
+            self.groups_and_sample = self._groups_and_sample
+            for name in ("n_groups", "widening", "resolution"):
+                setattr(self, name, getattr(plain, name))
 
     def values(self, coalitions: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """bool (m, n + p), or (m, n) where nobody is only shown, and rows (r, n) -> float64 (r, m, k)."""
@@ -79,16 +79,17 @@ class ShownValues:
             result[:, which] = values.values(coalitions[which, : rows.shape[1]], rows)
         return result
 
-    def _groups(self, coalitions: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Means of the groups of draws -> float64 (G, r, m, k)."""
-        result = np.empty((self.n_groups, len(rows), len(coalitions), self.n_outputs))
-        for values, which in self._parts(coalitions, rows.shape[1]):
-            result[:, :, which] = values.groups(coalitions[which, : rows.shape[1]], rows)  # type: ignore[attr-defined]
-        return result
+    def _groups_and_sample(self, coalitions: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Means of the groups of draws (G, r, m, k), and some of the draws one by one (S, r, m, k)."""
+        parts = self._parts(coalitions, rows.shape[1])
+        drawn = [values.groups_and_sample(coalitions[at, : rows.shape[1]], rows) for values, at in parts]
+        back = np.argsort(np.concatenate([at for _, at in parts]))
+        grouped, sample = (np.concatenate(both, axis=2)[:, :, back] for both in zip(*drawn, strict=True))
+        return grouped, sample
 
-    def _parts(self, coalitions: np.ndarray, n: int) -> list[tuple[Values, np.ndarray]]:
+    def _parts(self, coalitions: np.ndarray, n: int) -> list[tuple[Any, np.ndarray]]:
         shown = coalitions[:, n:]
-        parts = [(self._plain, np.flatnonzero(~shown.any(axis=1)))]
+        parts: list[tuple[Any, np.ndarray]] = [(self._plain, np.flatnonzero(~shown.any(axis=1)))]
         parts += [(self._shown[i], np.flatnonzero(shown[:, i])) for i in range(shown.shape[1])]
         return [(values, which) for values, which in parts if len(which)]
 
