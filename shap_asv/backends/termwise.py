@@ -46,7 +46,8 @@ from shap_asv.values.expected_terms import ExactProducts, clique_states, seconds
 _DENSE_LIMIT = 2**22
 # Measured on child and alarm: bringing one coalition into a class of a group of terms, and one query of a class.
 _SECONDS_PER_CLASSIFIED = 4e-7
-SECONDS_PER_QUERY = {True: 1.5e-6, False: 2.5e-6}
+_SECONDS_PER_QUERY = {True: 1.5e-6, False: 2.5e-6}
+_SECONDS_PER_CLIQUE_STATE = {True: 1e-10, False: 5e-10}
 #: Distinct rows explained at a time. Terms see few features, so that more rows mean more rows alike.
 TERM_ROW_BLOCK = 2048
 
@@ -174,6 +175,11 @@ def seconds_to_classify(problem: Problem, coalitions: int) -> float:
     return 4e-3 + 2e-4 * problem.n_features + coalitions * _SECONDS_PER_CLASSIFIED * words
 
 
+def seconds_per_query(background: Terms, clamped: bool) -> float:
+    """One query of a class: evidence walks through the states of cliques, of which clamping leaves few."""
+    return max(_SECONDS_PER_QUERY[clamped], clique_states(background.network) * _SECONDS_PER_CLIQUE_STATE[clamped])
+
+
 def termwise_backend(sampled: bool) -> Backend:
     """All ideals, or the prefixes of sampled orders, term by term."""
     columns_of = order_columns if sampled else ideal_columns
@@ -190,16 +196,15 @@ def termwise_backend(sampled: bool) -> Backend:
         clamped = problem.order is not None and is_ancestral(problem)
         if clamped and problem.groups is None:
             assert problem.order is not None
-            classes = int(estimate_entries(background, problem.order, products, coalitions)[1])
+            classes = int(estimate_entries(background, problem.order, products, coalitions).ideals)
         else:
             classes = min(coalitions, 100 + coalitions // 10)
         # about one in three pairs of row and class stays alive; classes see few features, so that many rows look alike
         told_apart = min(n_rows, 100) + 0.1 * max(0, n_rows - 100)
         queries = int(len(touched) * classes * told_apart * 0.3)
         orders = settings.n_orders if sampled else 0
-        # evidence that is not clamped walks through the states of the network's cliques
-        per_query = max(SECONDS_PER_QUERY[clamped], 0 if clamped else clique_states(background.network) * 5e-10)
-        seconds = len(touched) * seconds_to_classify(problem, coalitions) + queries * per_query
+        seconds = len(touched) * seconds_to_classify(problem, coalitions)
+        seconds += queries * seconds_per_query(background, clamped)
         seconds += seconds_to_plan(background.network)
         memory = coalitions * (problem.n_features * 3 + 300) + len(touched) * classes * 200 + 2**27
         memory += orders * problem.n_features * BYTES_PER_ORDER

@@ -25,12 +25,14 @@ _WORKING_MEMORY = 2**27
 # Measured on child and insurance: a row of evidence (clamped, or conditioned on), and an (evidence, term) pair.
 _SECONDS_PER_EVIDENCE = {True: 5e-7, False: 2e-6}
 _SECONDS_PER_CLIQUE_STATE = {True: 1e-10, False: 5e-10}
-# A pair costs more, the more nodes stand between a term and what is known: measured on chains up to 1,000 nodes.
+# A pair costs more, the more nodes stand between a term and what is known (measured on chains up to 1,000 nodes), and
+# the larger the cliques are (measured on child, alarm and insurance).
 _SECONDS_PER_PAIR = 5e-9
 _SHORT = 15.0
+_SMALL_CLIQUES = 2000.0
 # Before the background has worked for a while, it does without a compiler.
 _SECONDS_BEFORE_KERNELS = 8e-6
-_PATIENCE = 1.5
+_PATIENCE = 0.3
 
 
 class ExactProducts:
@@ -53,14 +55,20 @@ class ExactProducts:
 
 
 def _cost(background: Terms, predictor: Predictor, work: Workload) -> Cost:
-    products = _products(predictor)
+    return cost_of_products(background, _products(predictor), work)
+
+
+def cost_of_products(background: Terms, products: SumOfProducts, work: Workload) -> Cost:
+    """What :class:`ExactProducts` would take."""
     pairs = work.n_rows * work.n_coalitions * products.n_terms
     memory = _WORKING_MEMORY + 8 * work.n_rows * work.n_coalitions * (products.n_outputs + work.n_features)
     evidence = work.n_rows * work.n_coalitions
     # networks with large cliques take their time; clamped evidence leaves few of a clique's states to look at
     network_cost = clique_states(background.network) * _SECONDS_PER_CLIQUE_STATE[work.ancestral]
     seconds = evidence * max(_SECONDS_PER_EVIDENCE[work.ancestral], network_cost)
-    seconds += pairs * _SECONDS_PER_PAIR * max(1.0, mean_closure(background, products) / _SHORT) ** 2
+    length = max(1.0, mean_closure(background, products) / _SHORT) ** 2
+    width = max(1.0, clique_states(background.network) / _SMALL_CLIQUES) ** 0.5
+    seconds += pairs * _SECONDS_PER_PAIR * max(length, width)
     seconds += seconds_to_plan(background.network)
     seconds += min(evidence * _SECONDS_BEFORE_KERNELS, _PATIENCE)
     return Cost(model_calls=0, queries=pairs, seconds=seconds, memory=memory)

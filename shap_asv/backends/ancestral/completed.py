@@ -156,7 +156,7 @@ def find_closed_sets(
     network = background.network
     looks = np.zeros((products.n_terms, network.n_nodes), dtype=bool)
     looks[:, background.nodes] = products.terms != 0
-    masks, member = _gather_few(masks_of(with_causes(network, looks)))
+    masks, member = gather_closures(with_causes(network, looks))
     by_set = np.split(np.argsort(member, kind="stable"), np.cumsum(np.bincount(member, minlength=len(masks)))[:-1])
     builder = _Builder(network, background.nodes, coalitions, flatten_tables(network))
     parents = _smallest_around(masks)
@@ -183,12 +183,12 @@ def find_closed_sets(
     return roots, builder.list_margins(), np.concatenate(left)
 
 
-def _gather_few(closed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct sets among the closures of terms (t,), and the one of each term.
+def gather_closures(closed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct sets among the closures of terms, bool (t, nodes), as bits, and the one of each term.
 
     Where a set has few terms, they go to the smallest set around it: handing values on costs more than these terms do.
     """
-    masks, member, counts = np.unique(closed, return_inverse=True, return_counts=True)
+    masks, member, counts = np.unique(masks_of(closed), return_inverse=True, return_counts=True)
     member = member.reshape(-1)
     sizes = bits_in(masks, np.arange(63)).sum(axis=1)
     taken = np.arange(len(masks))

@@ -1,23 +1,26 @@
 """The rows of the table: closures of terms for coalitions that may lack causes of their members, and their cost."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
-from shap_asv.backends.ancestral.closures import random_prefixes
+from shap_asv.backends.ancestral.closures import ENTRY_LIMIT, ClosureSizes, Nodes, random_prefixes, sample_closures
 from shap_asv.backends.ancestral.completed import (
     LARGEST_NETWORK,
     STATE_LIMIT,
+    bits_in,
     complete,
     count_states,
     find_closed_sets,
     flatten_tables,
-    masks_of,
+    gather_closures,
     with_causes,
 )
-from shap_asv.backends.ancestral.completed_values import CompletedValues
+from shap_asv.backends.ancestral.completed_values import TABLES_AT_ONCE, CompletedValues
 from shap_asv.backends.coalitionwise import ROW_BLOCK, CoalitionwiseAttributor
+from shap_asv.backends.conditioning import is_ancestral
 from shap_asv.backends.contract import Attribution, Attributor, Backend, Estimate, Problem, Settings
 from shap_asv.backends.pace import Report, keep_silent, part_of
 from shap_asv.backends.relaxed import RelaxingAttributor
@@ -39,8 +42,8 @@ from shap_asv.backgrounds.contract import CONDITIONED_TERMS, Terms
 from shap_asv.models.products import SumOfProducts
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.uncertain import GraphMixture
-from shap_asv.values.contract import blocks
-from shap_asv.values.expected_terms import ExactProducts
+from shap_asv.values.contract import Workload, blocks
+from shap_asv.values.expected_terms import ExactProducts, cost_of_products
 
 KERNELS = (
     "shap_asv.backends.ancestral.completion_kernel:find_groups",
@@ -57,6 +60,9 @@ NU_LIMIT = 2**24
 _SECONDS_PER_CLASS = 6e-10
 _SECONDS_PER_STATE = 6e-10
 _SECONDS_PER_CLOSURE = 3e-3
+# An entry of a table; what a call takes beside its work, with the kernels loaded.
+_SECONDS_PER_ENTRY = 1e-8
+_LOADING = 0.15
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,25 +136,42 @@ def attribute_columns(problem: Problem, columns: Columns) -> Attributor:
     return RelaxingAttributor(background, fast, general)
 
 
-@lru_cache(maxsize=2)
-def _measure(
-    background: Terms, order: CausalOrder | GraphMixture | None, products: SumOfProducts
-) -> tuple[int, float, float, float]:
-    """Closures, members of a closure, states of what a coalition lacks, share of coalitions that lack nothing.
+class _Sample(NamedTuple):
+    """What a plan needs: sets of terms, sizes of their closures, states that a coalition lacks, and how many lack none.
 
-    From the prefixes of a few random orders; orders that nobody knows are taken to be any.
+    ``complete`` is the share of the coalitions that lack nothing.
     """
+
+    n_sets: int
+    sizes: ClosureSizes
+    states: float
+    complete: float
+
+
+@lru_cache(maxsize=4)
+def _measure(
+    background: Terms, order: CausalOrder | GraphMixture | None, products: SumOfProducts, coalitions: int
+) -> _Sample:
+    """From the prefixes of a few random orders; orders that nobody knows are taken to be any."""
     network = background.network
     looks = np.zeros((products.n_terms, network.n_nodes), dtype=bool)
     looks[:, background.nodes] = products.terms != 0
-    closed = with_causes(network, looks)
     if order is None:
         order = CausalOrder.from_edges([], features=background.features)
-    states = count_states(network, random_prefixes(order, np.random.default_rng(0)), background.nodes)
-    return (
-        len(np.unique(masks_of(closed))),
-        float(closed.sum(axis=1).mean()) if len(closed) else 0.0,
-        float(np.minimum(states, STATE_LIMIT).mean()),
+    prefixes = random_prefixes(order, np.random.default_rng(0))
+    held = np.zeros((len(prefixes), network.n_nodes), dtype=bool)
+    held[:, background.nodes] = prefixes
+    ideals = with_causes(network, held)
+    masks, member = gather_closures(with_causes(network, looks))
+    sets = bits_in(masks, np.arange(network.n_nodes))
+    feature_of = np.full(network.n_nodes, -1)
+    feature_of[background.nodes] = np.arange(len(background.nodes))
+    nodes = Nodes(network.parents, network.cardinalities, feature_of.tolist())
+    states = np.minimum(count_states(network, prefixes, background.nodes), STATE_LIMIT)
+    return _Sample(
+        len(masks),
+        sample_closures(nodes, products, ideals, (sets, member), (order, coalitions)),
+        float(states.mean()),
         float((states < 1.5).mean()),
     )
 
@@ -172,16 +195,26 @@ def completed_backend(sampled: bool) -> Backend:
         background, products = network_and_terms(problem)
         coalitions = count_sampled(problem, settings) if sampled else count_ideals(problem, settings) or 0
         orders = settings.n_orders if sampled else 0
-        n_sets, size, states, share = _measure(background, problem.order, products)
-        ideals = min(float(coalitions), 2.0 ** (size / 2 + 2))
-        classes = min(float(coalitions), ideals / max(share, 1e-3))
-        work = products.n_terms * n_rows * classes
-        seconds = 0.5 + n_sets * _SECONDS_PER_CLOSURE + products.n_terms * (5e-5 + ideals * 2e-7)
+        n_sets, sizes, states, complete = _measure(background, problem.order, products, coalitions)
+        left = round(sizes.left * products.n_terms)
+        here = products.n_terms - left
+        classes = min(float(coalitions), sizes.ideals / max(complete, 1e-3))
+        at_once = min(n_rows, ROW_BLOCK, max(1, NU_LIMIT // (max(1, coalitions) * problem.n_outputs)))
+        fillings = -(-n_rows // at_once)
+        work = here * n_rows * classes
+        seconds = _LOADING + n_sets * _SECONDS_PER_CLOSURE
+        seconds += here * (5e-5 + fillings * sizes.entries * _SECONDS_PER_ENTRY)
         seconds += work * (_SECONDS_PER_CLASS + states * _SECONDS_PER_STATE) + coalitions * n_rows * 2e-7
         seconds += orders * seconds_per_order(problem, settings, sampled)
-        at_once = min(n_rows, max(1, NU_LIMIT // (max(1, coalitions) * problem.n_outputs)))
         memory = coalitions * (problem.n_features * 3 + 400) + int(n_sets * classes * 150) + 2**27
         memory += 3 * 8 * coalitions * at_once * problem.n_outputs + orders * problem.n_features * BYTES_PER_ORDER
+        memory += 8 * max(TABLES_AT_ONCE, ENTRY_LIMIT // 2)
+        if left:  # these go to the network coalition by coalition
+            general = Workload(n_rows, coalitions, problem.n_features, ancestral=is_ancestral(problem))
+            others = products.only(np.arange(left))
+            cost = cost_of_products(background, others, general)
+            held = cost_of_products(background, others, replace(general, n_rows=at_once))
+            seconds, memory = seconds + cost.seconds, memory + held.memory
         return Estimate(coalitions, orders, 0, int(work), seconds, memory)
 
     def prepare(problem: Problem, settings: Settings) -> Attributor:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # Triples of term, row and class in the first compiled call for a closure.
 _FIRST_PIECE = 2**22
+#: Table entries that are held at one time, or those of one term where it has more: 2**23 are 64 MiB.
+TABLES_AT_ONCE = 2**23
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +101,8 @@ class CompletedValues:
         coefficients = products.coefficients[own.terms]
         inside = np.ascontiguousarray(codes[:, own.members])
         # a first piece of work that is over soon; what does not depend on the terms is done again for every piece
-        for part in paced(len(factors), max(1, _FIRST_PIECE // (own.n_classes * n_rows))):
+        first = max(1, _FIRST_PIECE // (own.n_classes * n_rows))
+        for part in paced(len(factors), first, most=TABLES_AT_ONCE // int(own.shapes.starts[-1])):
             leaves = Leaves(factors[part], coefficients[part])
             add_values(own.shapes, own.tables, own.places, own.kinds, leaves, inside, margins, here)
         add_classes(out.reshape(len(out), -1), here.reshape(len(here), -1), own.parent_classes)
