@@ -9,6 +9,7 @@ right background above a wrong one?
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -47,9 +48,27 @@ def fitted_backgrounds(world: Any, data: Any, seed: int) -> dict[str, tuple[Any,
     return found
 
 
+def score_backgrounds(
+    backgrounds: Mapping[str, Any],
+    predict: Callable[[Any], np.ndarray],
+    data: Any,
+    coalitions: np.ndarray,
+    weights: Any,
+    n_draws: int = 256,
+) -> Any:
+    """Scores on rows that none of the backgrounds was fitted to; ``weights`` (m,) say how much a coalition counts."""
+    from shap_asv.backgrounds.choice.scoring import ScoreTable, checked_weights, held_out_misses
+
+    losses = []
+    for background in backgrounds.values():
+        misses = held_out_misses(background, predict, data, coalitions, n_draws, seed=0)
+        losses.append((misses**2).sum(axis=2) @ checked_weights(coalitions, weights))
+    return ScoreTable(tuple(backgrounds), np.stack(losses))
+
+
 def measure(kind: str, variant: int, n_train: int, n_rows: int, n_draws: int, seed: int = 0) -> list[tuple]:
     """(kind, variant, background, relative error of ASV, score on fresh rows, seconds to fit, what it is), each."""
-    from shap_asv.backgrounds.choice.scoring import coalition_values, score_backgrounds
+    from shap_asv.backgrounds.choice.scoring import coalition_values
     from shap_asv.backgrounds.independent import IndependentColumns
     from tests.oracles.level_models import LevelModel, Simulated, level_coalitions
 

@@ -1,4 +1,4 @@
-"""How fast lattices are built and Markov chains draw orders: ``python -m benchmarks orders``.
+"""How fast lattices are built and Markov chains draw orders, which are uniform: ``python -m benchmarks orders``.
 
 Every claim is a ratio of two times taken in the same run. ``python -m benchmarks.orders`` prints the same tables, and
 the sampling times beside the paper's, without storing anything.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import tracemalloc
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +17,8 @@ from benchmarks import sampling
 from benchmarks.experiment import Claim, Experiment, Plot, Progress, Result, Size, Table
 from benchmarks.graphs import network_graph
 from benchmarks.markdown import shown
-from benchmarks.timing import shortest
+from benchmarks.timing import shortest, timed
+from benchmarks.uniformity import position_scores, reinsertion_p_values
 
 if TYPE_CHECKING:
     from shap_asv.orders import CausalOrder
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 NETWORKS = ("child", "insurance", "water", "mildew", "alarm")
 CHAINED = ("hailfinder", "hepar2", "andes")
 ASKED_RATIO = 20.0
+ASKED_ORDERS = {"hailfinder": 1000, "andes": 20}
+LARGEST_Z, SMALLEST_P = 5.0, 1e-3
 ASKED_MIB = 1024.0
 
 
@@ -81,30 +84,77 @@ def lattices(names: Sequence[str], progress: Progress) -> Table:
     return Table("lattices", columns, tuple(rows), caption)
 
 
+def draws_per_second(draw: Callable[[int], object], budget: float) -> float:
+    """Orders per CPU second of ``draw(n)``, compiled and warm; n is doubled until it takes a quarter of ``budget``."""
+    draw(1)
+    n = 1
+    while True:
+        taken, _ = timed(lambda n=n: draw(n))
+        if taken >= budget / 4:
+            return n / taken
+        n *= 2
+
+
 def chains(names: Sequence[str], budget: float, progress: Progress) -> Table:
-    """Orders per second of the two Markov chains, compiled and warm; about ``budget`` seconds each."""
+    """Orders per second of the Markov chains; about ``budget`` seconds each."""
+    from benchmarks.bounding_list import draw_by_bounding_list
     from shap_asv.orders import CausalOrder
+    from shap_asv.orders.topological.coupling import longest_chain
+    from shap_asv.orders.topological.decomposition import decompose
 
     rows = []
     for name in progress.over(names, "chains"):
         order = CausalOrder.from_graph(network_graph(name))
-        for method in ("perfect", "mcmc"):
-            order.sample_topological_orders(1, seed=0, method=method)
-            n, taken = 1, 0.0
-            while taken < budget / 4:
-                n = 2 * n if taken else n
-                taken = shortest(lambda n=n, o=order, m=method: o.sample_topological_orders(n, seed=1, method=m), 1)
-            rows.append((name, order.n_features, method, n / taken))
+        largest = order.restricted_to(max((block.members for block in decompose(order) if not block.parts), key=len))
+        speeds = [
+            draws_per_second(lambda n, o=largest: draw_by_bounding_list(o, n, np.random.default_rng(1)), budget),
+            *(
+                draws_per_second(lambda n, o=order, m=method: o.sample_topological_orders(n, seed=1, method=m), budget)
+                for method in ("perfect", "mcmc")
+            ),
+        ]
+        rows.append((name, order.n_features, longest_chain(order), *speeds, speeds[1] / speeds[0]))
     caption = (
-        "Markov chains for graphs whose lattice is too large (mcmc: total variation 0.01; perfect: exactly uniform)."
+        "Orders per CPU second, one thread, of graphs whose lattice is too large. Bounding list: perfect sampling as "
+        "it was before (Huber), on the largest part alone; perfect: coupled times, exactly uniform as well; mcmc: "
+        "total variation 0.01."
     )
-    return Table("chains", ("network", "features", "method", "orders per second"), tuple(rows), caption)
+    columns = ("network", "features", "longest chain", "bounding list", "perfect", "mcmc", "perfect / bounding list")
+    return Table("chains", columns, tuple(rows), caption)
+
+
+def uniformity(lattices_of: Sequence[str], others: Sequence[str], n: int, progress: Progress) -> Table:
+    """Draws of the perfect sampler against exact chances of positions, or against places between causes and effects."""
+    from shap_asv.orders import CausalOrder
+
+    rows = []
+    for name in progress.over([*lattices_of, *others], "uniformity"):
+        order = CausalOrder.from_graph(network_graph(name))
+        draws = order.sample_topological_orders(n, seed=2, method="perfect")
+        if name in lattices_of:
+            z = position_scores(order, draws)
+            rows.append((name, n, len(z), float(abs(z).max()), float((z**2).mean()), None))
+        else:
+            p_values = reinsertion_p_values(order, draws, np.random.default_rng(3))
+            rows.append((name, n, len(p_values), None, None, float(p_values.min() * len(p_values))))
+    caption = (
+        "Is the perfect sampler uniform? Where the lattice can be built: how often each feature stands at each "
+        "position, in standard errors of the exact chance. Elsewhere: where each feature stands between its last cause "
+        "and its first effect, Kolmogorov-Smirnov, the smallest p-value times the number of tests."
+    )
+    columns = ("network", "orders", "tests", "largest |z|", "mean z^2", "smallest p x tests")
+    return Table("uniformity", columns, tuple(rows), caption)
 
 
 def run(size: Size, progress: Progress) -> Result:
     full = size == "full"
     built = lattices(NETWORKS if full else NETWORKS[:1], progress)
     drawn = chains(CHAINED if full else ("asia",), 10.0 if full else 0.2, progress)
+    tested = uniformity(
+        ("child", "alarm") if full else ("asia",), ("hailfinder", "andes") if full else (), 2000, progress
+    )
+    worst = max((cell for cell in tested.column("largest |z|") if cell is not None), default=0.0)
+    rarest = min((cell for cell in tested.column("smallest p x tests") if cell is not None), default=1.0)
     last = built.rows[-1]
     per_edge = built.column("bytes per edge")
     claims = (
@@ -121,13 +171,24 @@ def run(size: Size, progress: Progress) -> Result:
             " -> ".join(f"{cell:,.0f}" for cell in per_edge),
             per_edge[-1] <= 1.5 * per_edge[0],
         ),
+        *(
+            Claim(
+                f"exactly uniform orders of {row[0]} ({row[1]} features), one thread",
+                f"at least {ASKED_ORDERS[row[0]]:,} per second",
+                f"{row[4]:,.0f} per second ({row[3]:,.1f} by the bounding list, same run)",
+                row[4] >= ASKED_ORDERS[row[0]],
+            )
+            for row in drawn.rows
+            if row[0] in ASKED_ORDERS
+        ),
         Claim(
-            "orders of graphs whose lattice is out of reach",
-            "",
-            "; ".join(f"{row[0]} ({row[1]} features, {row[2]}): {row[3]:,.1f} per second" for row in drawn.rows),
+            "these orders are uniform",
+            f"every |z| below {LARGEST_Z:g}, no smallest p x tests below {SMALLEST_P:g}",
+            f"largest |z| {worst:.1f}, smallest p x tests {rarest:.2g}",
+            worst < LARGEST_Z and rarest > SMALLEST_P,
         ),
     )
-    return Result("orders", ORDERS.title, (built, drawn), claims)
+    return Result("orders", ORDERS.title, (built, drawn, tested), claims)
 
 
 def draw(result: Result) -> list[Plot]:

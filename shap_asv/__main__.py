@@ -29,19 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
             check_out(options.out)
             from shap_asv.command import demo
 
-            demo.run(
-                demo.Request(
-                    options.network,
-                    options.target,
-                    options.state,
-                    options.rows,
-                    options.depth,
-                    options.algorithm,
-                    options.seed,
-                    options.out,
-                ),
-                steps,
-            )
+            demo.run(options, steps)
     except (ShapAsvError, OSError) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 2

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from shap_asv.errors import ExplanationError, ShapAsvWarning, UnknownMethodError, warn_user
+from shap_asv.explanation import checked_output, checked_row
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.uncertain import GraphMixture
 
@@ -131,28 +132,17 @@ class Comparison:
 
     def output(self, which: int | str) -> "Comparison":
         """The comparison of one output, by position or name."""
-        names = self._first.output_names
         if np.ndim(self._first.values) == 2:
             raise UnknownMethodError("the model has one output; there is none to choose")
-        if isinstance(which, str):
-            if names is None or which not in list(names):
-                raise UnknownMethodError(f"there is no output {which!r}; the outputs are {list(names or [])}")
-            which = list(names).index(which)
-        k = np.shape(self._first.values)[2]
-        if isinstance(which, bool) or not isinstance(which, (int, np.integer)) or not -k <= which < k:
-            raise UnknownMethodError(f"there is no output {which!r}; the outputs are {list(names or range(k))}")
-        return replace(self, explanations={name: e[..., which] for name, e in self.explanations.items()})
+        place = checked_output(which, self._first.output_names, np.shape(self._first.values)[2])
+        return replace(self, explanations={name: e[..., place] for name, e in self.explanations.items()})
 
     def to_frame(self, row: int | None = None) -> pd.DataFrame:
         """One line per feature, causes first: the mean of |value| over all rows, or the values of one row.
 
         Several outputs are averaged (``output`` picks one); a single row of several outputs needs one to be picked.
         """
-        n_rows = len(np.asarray(self._first.values))
-        if row is not None and (
-            isinstance(row, bool) or not isinstance(row, (int, np.integer)) or not -n_rows <= row < n_rows
-        ):
-            raise ExplanationError(f"there is no row {row!r}; {n_rows} were explained, the rows are 0 to {n_rows - 1}")
+        row = None if row is None else checked_row(row, len(np.asarray(self._first.values)))
         columns = {name: self._column(explanation, row) for name, explanation in self.explanations.items()}
         frame = pd.DataFrame(columns, index=pd.Index([str(name) for name in self._first.feature_names], name="feature"))
         if self.pair is not None:
@@ -215,16 +205,7 @@ class Comparison:
         """
         from shap_asv.report import write_report
 
-        return write_report(
-            self,
-            path,
-            title=title,
-            explained=explained,
-            graph=graph,
-            sensitivity=sensitivity,
-            notes=notes,
-            max_rows=max_rows,
-        )
+        return write_report(self, path, title, explained, graph, sensitivity, notes, max_rows)
 
     def _column(self, explanation: Any, row: int | None) -> np.ndarray:
         values = np.asarray(explanation.values)

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from shap_asv.errors import ExplanationError, UnknownMethodError
+
 
 def build_explanation(
     phi: np.ndarray,
@@ -45,3 +47,19 @@ def build_explanation(
         main_effects=squeeze(main_effects),
         compute_time=float(compute_time),
     )
+
+
+def checked_row(row: Any, n_rows: int) -> int:
+    """The row of an explanation as a position from 0; negative ones count from the end."""
+    if isinstance(row, bool) or not isinstance(row, int | np.integer) or not -n_rows <= row < n_rows:
+        raise ExplanationError(f"there is no row {row!r}; {n_rows} were explained, the rows are 0 to {n_rows - 1}")
+    return int(row) % n_rows
+
+
+def checked_output(which: Any, names: Sequence[Any] | None, count: int) -> int:
+    """The output of an explanation, by position or by name, as a position."""
+    known = list(range(count)) if names is None else list(names)
+    place = known.index(which) if isinstance(which, str) and which in known else which
+    if isinstance(place, bool) or not isinstance(place, int | np.integer) or not -count <= place < count:
+        raise UnknownMethodError(f"there is no output {which!r}; the outputs are {known}")
+    return int(place)

@@ -141,12 +141,16 @@ def make_plan(
 
 def check_algorithm(algorithm: str) -> None:
     """Raise unless ``algorithm`` is a family or the name of a backend."""
-    names = [backend.name for backend in BACKENDS]
-    if algorithm not in FAMILIES and algorithm not in names:
+    if algorithm not in FAMILIES and named_backend(algorithm) is None:
         raise UnknownMethodError(
             f"unknown algorithm {algorithm!r}; use 'auto', 'exact', 'sampling' or a backend: "
-            f"{', '.join(map(repr, names))}"
+            f"{', '.join(repr(backend.name) for backend in BACKENDS)}"
         )
+
+
+def named_backend(algorithm: str) -> Backend | None:
+    """The backend that was asked for by name; None for a family."""
+    return next((backend for backend in BACKENDS if backend.name == algorithm), None)
 
 
 def _assess(

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shap_asv.errors import ExplanationError, OrdersError, UnknownMethodError
+from shap_asv.explanation import checked_output, checked_row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,6 +49,9 @@ class Sensitivity:
     output_names : sequence of str, optional
     ideals : (int, int), optional
         Coalitions that were evaluated for all graphs together, and what they would have been one by one.
+    error_std : array in the shape of values, optional
+        Standard errors, where values were sampled. Graphs share their draws, so that differences between graphs are
+        less uncertain than this; the error of a mean over graphs is at most the mean of their errors.
 
     Examples
     --------
@@ -73,6 +77,7 @@ class Sensitivity:
     edges: Sequence[Iterable[tuple[Hashable, Hashable]]] | None = None
     output_names: Sequence[str] | None = None
     ideals: tuple[int, int] | None = None
+    error_std: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         values = np.asarray(self.values, dtype=float)
@@ -97,6 +102,11 @@ class Sensitivity:
             raise ExplanationError(
                 f"the reference has shape {reference.shape}, the values of a graph {values.shape[1:]}"
             )
+        error = None if self.error_std is None else np.asarray(self.error_std, dtype=float)
+        if error is not None and (error.shape != values.shape or not (error >= 0).all()):
+            raise ExplanationError(
+                f"standard errors are numbers >= 0 in the shape of the values, {values.shape}; theirs is {error.shape}"
+            )
         edges = None if self.edges is None else tuple(frozenset(map(tuple, each)) for each in self.edges)
         if edges is not None and len(edges) != len(values):
             raise ExplanationError(f"{len(values)} graphs need as many sets of edges, {len(edges)} were given")
@@ -107,6 +117,7 @@ class Sensitivity:
             ("weights", weights / weights.sum()),
             ("reference", reference),
             ("edges", edges),
+            ("error_std", error),
         ):
             object.__setattr__(self, field, value)
 
@@ -141,8 +152,13 @@ class Sensitivity:
 
     @cached_property
     def sign_changes(self) -> np.ndarray:
-        """Weight of the graphs in which a value has the other sign than the reference, (rows, features[, outputs])."""
-        signs, wanted = (np.sign(x) * (np.abs(x) > self._rounding) for x in (self.values, self._centre))
+        """Weight of the graphs in which a value has the other sign than the reference, (rows, features[, outputs]).
+
+        A sampled value within two standard errors of zero has no sign.
+        """
+        errors = 0.0 if self.error_std is None else self.error_std
+        signs = np.sign(self.values) * (np.abs(self.values) > np.maximum(self._rounding, 2 * errors))
+        wanted = np.sign(self._centre) * (np.abs(self._centre) > self._rounding)
         return np.tensordot(np.asarray(self.weights), signs * wanted < 0, axes=1)
 
     @cached_property
@@ -245,19 +261,18 @@ class Sensitivity:
         """The sensitivity of one output, by position or name."""
         if self.values.ndim == 3:
             raise UnknownMethodError("the model has one output; there is none to choose")
-        count = self.values.shape[3]
-        names: list[Any] = list(self.output_names) if self.output_names is not None else list(range(count))
-        place = names.index(which) if which in names else which
-        if isinstance(place, bool) or not isinstance(place, int | np.integer) or not -count <= place < count:
-            raise UnknownMethodError(f"there is no output {which!r}; the outputs are {names}")
+        place = checked_output(which, self.output_names, self.values.shape[3])
         reference = None if self.reference is None else self.reference[..., place]
-        return replace(self, values=self.values[..., place], reference=reference, output_names=None)
+        error = None if self.error_std is None else self.error_std[..., place]
+        return replace(self, values=self.values[..., place], reference=reference, output_names=None, error_std=error)
 
     def to_frame(self, row: int | None = None) -> "pd.DataFrame":
         """One line per feature: mean, lowest and highest over the graphs, and the shares of changed signs and ranks.
 
         Of one row the values themselves; of all rows the mean of |value| over rows (and outputs) under each graph, and
-        the mean of the shares. A single row of several outputs needs one to be picked with :meth:`output`.
+        the mean of the shares. A single row of several outputs needs one to be picked with :meth:`output`. Where values
+        were sampled, ``error`` is the largest standard error over the graphs: of the row's value, or the mean over rows
+        (and outputs) of the errors, which that of the mean of |value| does not exceed.
         """
         import pandas as pd
 
@@ -275,19 +290,18 @@ class Sensitivity:
             "sign changes": shares[0],
             "rank changes": shares[1],
         }
+        if self.error_std is not None:
+            errors = _mean_size(self.error_std) if row is None else self._row(self.error_std, self.check_row(row))
+            columns["error"] = errors.max(axis=0)
         return pd.DataFrame(columns, index=pd.Index(self.feature_names, name="feature"))
 
     def importance(self) -> np.ndarray:
         """The mean of |value| over rows and outputs under each graph, (graphs, features)."""
-        sizes = np.abs(self.values)
-        return sizes.reshape(*sizes.shape[:3], -1).mean(axis=(1, 3))
+        return _mean_size(self.values)
 
     def check_row(self, row: Any) -> int:
         """The row as a position, or an :class:`~shap_asv.errors.ExplanationError`."""
-        n_rows = self.values.shape[1]
-        if isinstance(row, bool) or not isinstance(row, int | np.integer) or not -n_rows <= row < n_rows:
-            raise ExplanationError(f"there is no row {row!r}; {n_rows} were explained, the rows are 0 to {n_rows - 1}")
-        return int(row)
+        return checked_row(row, self.values.shape[1])
 
     def _row(self, values: np.ndarray, row: int) -> np.ndarray:
         if values.ndim == 4:
@@ -302,6 +316,7 @@ class Sensitivity:
         frame.index.name = None
         formats: dict[str, Any] = dict.fromkeys(["mean", "lowest", "highest"], "{:.4f}".format)
         formats |= dict.fromkeys(["sign changes", "rank changes"], "{:.0%}".format)
+        formats["error"] = "{:.2g}".format
         lines = [
             f"Sensitivity of {n_rows} row{'s' if n_rows > 1 else ''} to {self.n_graphs} graph"
             f"{'s' if self.n_graphs > 1 else ''}: mean |value| per feature over the rows, and over the graphs its "
@@ -319,3 +334,9 @@ class Sensitivity:
             together, apart = self.ideals
             lines.append(f"{together:,} coalitions evaluated for all graphs together, {apart:,} one by one")
         return "\n".join(lines)
+
+
+def _mean_size(values: np.ndarray) -> np.ndarray:
+    """(graphs, rows, n[, outputs]) -> the mean of |value| over rows and outputs, (graphs, n)."""
+    sizes = np.abs(values)
+    return np.asarray(sizes.reshape(*sizes.shape[:3], -1).mean(axis=(1, 3)))

@@ -38,9 +38,9 @@ ALLOWED = {
     },
     "plots": {"orders", "explanation"},
     "report": {"plots"},
-    "comparison": {"orders", "report"},
+    "comparison": {"orders", "explanation", "report"},
     "datasets": {"backgrounds"},
-    "sensitivity": set(),
+    "sensitivity": {"explanation"},
     "discovery": {"orders", "backgrounds"},
     "maskers": {"backgrounds"},
 }

@@ -9,17 +9,7 @@ from shap_asv.backends.conditioning import conditioning_obstacle, is_ancestral
 from shap_asv.backends.contract import Attribution, Attributor, Backend, Estimate, Problem, Settings
 from shap_asv.backends.pace import Report, keep_silent
 from shap_asv.backends.weight_columns import N_GROUPS, Columns, contract
-from shap_asv.backends.workload import (
-    BYTES_PER_ORDER,
-    background_kernels,
-    count_ideals,
-    count_sampled,
-    ideal_columns,
-    ideals_obstacle,
-    order_columns,
-    orders_obstacle,
-    seconds_per_order,
-)
+from shap_asv.backends.workload import Sweep, background_kernels
 from shap_asv.errors import ModelError
 from shap_asv.values.contract import ValueMethod, Values, Workload, blocks
 
@@ -122,36 +112,33 @@ class CoalitionwiseAttributor:
         return np.where(np.isfinite(slope), slope, 0.0)
 
 
-def coalitionwise_backend(method: ValueMethod, sampled: bool) -> Backend:
+def coalitionwise_backend(method: ValueMethod, sweep: Sweep) -> Backend:
     """All ideals, or the prefixes of sampled orders, with any value method."""
-    columns_of = order_columns if sampled else ideal_columns
-    order_obstacle = orders_obstacle if sampled else ideals_obstacle
 
     def obstacle(problem: Problem, settings: Settings) -> str | None:
         return (
             method.obstacle(problem.background, problem.predictor)
             or conditioning_obstacle(problem)
-            or order_obstacle(problem, settings)
+            or sweep.obstacle(problem, settings)
         )
 
     def estimate(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
-        coalitions = count_sampled(problem, settings) if sampled else count_ideals(problem, settings) or 0
-        n = problem.n_features
-        orders = settings.n_orders if sampled else 0
+        coalitions, n = sweep.count(problem, settings), problem.n_features
+        orders, seconds, drawn = sweep.drawing(problem, settings)
         work = Workload(n_rows, coalitions, n, settings.n_draws, is_ancestral(problem), settings.batch_size)
         cost = method.cost(problem.background, problem.predictor, work)
         # nu is never held for more pairs of row and coalition than this
         pairs = min(min(n_rows, ROW_BLOCK) * coalitions, DENSE_LIMIT // problem.n_outputs)
         held = method.cost(problem.background, problem.predictor, replace(work, n_rows=1, n_coalitions=pairs)).memory
-        columns = problem.n_players * (min(orders, N_GROUPS) if sampled else 1)
+        columns = problem.n_players * (min(orders, N_GROUPS) if sweep.sampled else 1)
         return Estimate(
             coalitions,
             orders,
             cost.model_calls,
             cost.queries,
-            cost.seconds + orders * seconds_per_order(problem, settings, sampled) + coalitions * n * 1e-8,
+            cost.seconds + seconds + coalitions * n * 1e-8,
             held
-            + orders * n * BYTES_PER_ORDER
+            + drawn
             + coalitions * (n + 24 * min(n, 12))
             + 24 * min(n_rows, ROW_BLOCK) * columns * problem.n_outputs,
         )
@@ -159,13 +146,12 @@ def coalitionwise_backend(method: ValueMethod, sampled: bool) -> Backend:
     def prepare(problem: Problem, settings: Settings) -> Attributor:
         values = method.build(problem.background, problem.predictor, settings.value_options(problem))
         link = None if method.applies_link else problem.link
-        return CoalitionwiseAttributor(values, columns_of(problem, settings), link)
+        return CoalitionwiseAttributor(values, sweep.columns(problem, settings), link)
 
-    kind = "orders" if sampled else "ideals"
     return Backend(
-        f"{kind} x {method.name}",
-        method.exact and not sampled,
-        sampled,
+        f"{sweep.name} x {method.name}",
+        method.exact and not sweep.sampled,
+        sweep.sampled,
         method,
         obstacle,
         estimate,
@@ -174,4 +160,5 @@ def coalitionwise_backend(method: ValueMethod, sampled: bool) -> Backend:
         method.needs,
         method.reads,
         kernels=background_kernels,
+        by_coalitions=True,
     )

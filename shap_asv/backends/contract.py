@@ -151,7 +151,8 @@ class Backend:
     written down, the attributor of ``nu({i}) - nu({})`` in place of a value method's. ``kernels`` names the compiled
     functions, ``"module:function"``, that are called from Python: the plan looks whether they are on disk. ``over``
     gives the attributor for other weights than those of the problem's order, where the backend is quicker at that than
-    its value method.
+    its value method. ``by_coalitions`` says that it walks through coalitions one by one, so that whoever has other
+    weights for them may ask for it by name.
     """
 
     name: str
@@ -167,6 +168,7 @@ class Backend:
     alone: Callable[[Problem, Settings], Attributor] | None = field(default=None, repr=False)
     kernels: Callable[[Problem, Settings, Estimate], tuple[str, ...]] = field(default=no_kernels, repr=False)
     over: Callable[[Problem, Settings, Columns], Attributor] | None = field(default=None, repr=False)
+    by_coalitions: bool = False
 
     @property
     def samples_values(self) -> bool:

@@ -1,9 +1,9 @@
 """Trees without a network as backends: cover counts or background rows, under any causal order.
 
 The room ``backends/trees`` has the algorithm; here are its two rows of the table. "paths" is exact: levels in closed
-form, forests by walks over the few features of a path, other orders by their lattice, explicit orders by counting.
-"orders x paths" samples orders where the lattice is out of reach. Neither calls the model, and background rows are
-looked at once, when the tables of the leaves are made.
+form, forests by walks over the few features of a path, other orders part by part, parts that are neither by their
+lattice, explicit orders by counting. "orders x paths" samples orders where that lattice is out of reach. Neither calls
+the model, and background rows are looked at once, when the tables of the leaves are made.
 """
 
 from dataclasses import dataclass, field, replace
@@ -15,12 +15,14 @@ import numpy as np
 from shap_asv.backends.contract import Attribution, Attributor, Backend, Estimate, Problem, Settings
 from shap_asv.backends.pace import Report, keep_silent, part_of
 from shap_asv.backends.trees.attributor import PATH_BITS, TreeAttributor, prepare_trees
-from shap_asv.backends.trees.cost import estimate_trees, largest_walk, path_lengths, tree_kernels
-from shap_asv.backends.trees.orderings import FOREST, LATTICE, LEVELS, ORDERS, kind_of
+from shap_asv.backends.trees.cost import estimate_trees, largest_walk, parts_work, path_lengths, tree_kernels
+from shap_asv.backends.trees.orderings import FOREST, LATTICE, LEVELS, ORDERS, PARTS, kind_of
+from shap_asv.backends.trees.parts import MOST_CHANCES, prime_orders
 from shap_asv.backends.trees.steps import MOST_IDEALS, WIDEST
 from shap_asv.backends.weight_columns import N_GROUPS
-from shap_asv.backends.workload import BYTES_PER_ORDER, ideals_obstacle, orders_obstacle, seconds_per_order
+from shap_asv.backends.workload import SAMPLED_ORDERS, Sweep, draw_orders, ideals_obstacle
 from shap_asv.backgrounds.contract import GROUND, TreeGround
+from shap_asv.errors import BudgetExceededError
 from shap_asv.models.contract import ENSEMBLE
 from shap_asv.models.trees.form import TreeForm
 from shap_asv.orders import CausalOrder
@@ -133,6 +135,28 @@ def _forest_obstacle(problem: Problem) -> str | None:
     )
 
 
+def _parts_obstacle(problem: Problem, settings: Settings) -> str | None:
+    trees, order = problem.predictor.trees, problem.order
+    assert trees is not None
+    assert isinstance(order, CausalOrder)
+    for part in prime_orders(order):
+        try:
+            part.count_ideals(limit=settings.ideal_limit)
+        except BudgetExceededError:
+            named = ", ".join(map(str, part.features[:3]))
+            return (
+                f"{part.n_features} features ({named}, ...) cannot be taken apart and have more than "
+                f"{settings.ideal_limit:,} ideals (ideal_limit=)"
+            )
+    _, kept = parts_work(trees.ensemble, order)
+    if kept <= MOST_CHANCES:
+        return None
+    return (
+        f"a path of the trees looks at features that take {kept:.1g} numbers to follow through this causal order, the "
+        f"limit is {MOST_CHANCES:,}; levels have a closed form for any depth"
+    )
+
+
 def _cost_of_sum(problem: Problem, trees: TreeForm) -> str:
     """Probabilities of boosted trees, and links, are not a sum; the margin is, and this is what it would take."""
     seconds = _estimate(problem, trees, 1000, LEVELS).seconds
@@ -153,20 +177,23 @@ def _kind(problem: Problem, sampled: bool) -> int:
     return LATTICE if problem.groups is not None else kind_of(problem.order)
 
 
-def paths_backend(sampled: bool) -> Backend:
+def paths_backend(sweep: Sweep) -> Backend:
     """All orders at once, or sampled orders, leaf by leaf."""
+    sampled = sweep is SAMPLED_ORDERS
 
     def obstacle(problem: Problem, settings: Settings) -> str | None:
         found = _obstacle(problem)
         if found is not None:
             return found
         if sampled:
-            return orders_obstacle(problem, settings)
+            return sweep.obstacle(problem, settings)
         if problem.groups is not None and isinstance(problem.order, GraphMixture):
             return "several graphs of groups are not one order"
         kind = _kind(problem, sampled)
         if kind == FOREST:
             return _forest_obstacle(problem)
+        if kind == PARTS:
+            return _parts_obstacle(problem, settings)
         if kind != LATTICE:
             return None
         return ideals_obstacle(problem, settings)
@@ -175,16 +202,18 @@ def paths_backend(sampled: bool) -> Backend:
         trees, kind = problem.predictor.trees, _kind(problem, sampled)
         assert trees is not None
         if sampled:
-            orders = settings.n_orders
+            orders, seconds, drawn = sweep.drawing(problem, settings)
             found = _estimate(problem, trees, n_rows, kind, n_orders=orders, n_groups=min(N_GROUPS, orders))
-            return replace(
-                found,
-                seconds=found.seconds + orders * seconds_per_order(problem, settings, sampled),
-                memory=found.memory + orders * problem.n_features * BYTES_PER_ORDER,
-            )
+            return replace(found, seconds=found.seconds + seconds, memory=found.memory + drawn)
         if kind == ORDERS:
             assert problem.given_orders is not None
             return _estimate(problem, trees, n_rows, kind, n_orders=len(problem.given_orders))
+        if kind == PARTS:
+            assert isinstance(problem.order, CausalOrder)
+            counts = [part.count_ideals(limit=settings.ideal_limit) for part in prime_orders(problem.order)]
+            found = _estimate(problem, trees, n_rows, kind, n_ideals=sum(counts))
+            seconds, kept = parts_work(trees.ensemble, problem.order)
+            return replace(found, seconds=found.seconds + seconds, memory=found.memory + int(16 * kept))
         if kind != LATTICE:
             return _estimate(problem, trees, n_rows, kind)
         assert problem.order is not None
@@ -211,13 +240,7 @@ def paths_backend(sampled: bool) -> Backend:
                 players=problem.groups,
             )
             return PathsAttributor(trees, inner)
-        assert problem.order is not None
-        orders = problem.order.sample_topological_orders(
-            settings.n_orders,
-            seed=settings.seed,
-            method=settings.order_method,
-            n_groups=min(N_GROUPS, settings.n_orders),
-        )
+        orders = draw_orders(problem, settings)
         return PathsAttributor(
             trees, prepare_trees(trees.ensemble, None, ground, orders=orders, sampled=True, players=problem.groups)
         )

@@ -1,7 +1,11 @@
-"""The forest and the polytree algorithm as backends: polynomial in the features, whatever the number of ideals."""
+"""The forest and the polytree algorithm as backends: polynomial in the features, whatever the number of ideals.
+
+Attributions under a mixture of graphs are the weighted mean of those under each graph, so where every graph is a forest
+(or every one a polytree) the algorithm runs once for each of them.
+"""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -10,25 +14,36 @@ from shap_asv.backends.coalitionwise import CoalitionwiseAttributor
 from shap_asv.backends.contract import Attribution, Attributor, Backend, Estimate, Problem, Settings
 from shap_asv.backends.forest.layout import forest_applicable
 from shap_asv.backends.forest.prepared import prepare_forest
-from shap_asv.backends.pace import Report, keep_silent
+from shap_asv.backends.pace import Report, keep_silent, part_of
 from shap_asv.backends.polytree.layout import polytree_applicable
 from shap_asv.backends.polytree.prepared import prepare_polytree
-from shap_asv.backends.relaxed import RelaxingAttributor
+from shap_asv.backends.relaxed import relaxing
 from shap_asv.backends.termwise import TERM_ROW_BLOCK, terms_obstacle
-from shap_asv.backends.workload import groups_obstacle, ideal_columns, network_and_terms, patterns
+from shap_asv.backends.workload import expected_output, groups_obstacle, ideal_columns, network_and_terms, patterns
 from shap_asv.backgrounds.contract import Terms
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.uncertain import GraphMixture
 from shap_asv.values.expected_terms import ExactProducts, seconds_to_plan
 
-# Measured on random forests of 24 to 1,000 features: an operation of the forest algorithm.
-_SECONDS_PER_OPERATION = 6e-9
-# Stands for the compiler, or for loading what it made: small problems do without.
-_LOADING = 2.0
+# Measured on random forests of 24 to 1,000 features: an operation of the forest algorithm, and making a term ready.
+_SECONDS_PER_OPERATION = 4e-9
+_SECONDS_PER_TERM = 1.5e-5
+# What a call takes beside its work, with the kernels loaded.
+_LOADING = 0.1
+# Terms x features x features of a term above which the forest algorithm is compiled.
+_LARGE = 10_000
 
 
 def _nodes(background: Terms) -> tuple[int, ...]:
     return tuple(int(node) for node in background.nodes)
+
+
+def _weighted_orders(problem: Problem) -> list[tuple[CausalOrder, float]]:
+    """The order, or every order of a mixture with its weight."""
+    if isinstance(problem.order, GraphMixture):
+        return list(zip(problem.order.orders, problem.order.weights, strict=True))
+    assert problem.order is not None
+    return [(problem.order, 1.0)]
 
 
 def forest_estimate(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
@@ -38,14 +53,15 @@ def forest_estimate(problem: Problem, settings: Settings, n_rows: int) -> Estima
     pairs = int(products.n_terms * patterns(n_rows) * depth)
     # No compiler for small problems. On large ones a term costs a pass over its closure for each pattern of rows.
     seconds = 0.01
-    if products.n_terms * depth * n > 10_000:
-        assert isinstance(problem.order, CausalOrder)
+    if products.n_terms * depth * n > _LARGE:
+        parents = _weighted_orders(problem)[0][0].parents
         some = products.only(np.linspace(0, products.n_terms - 1, min(64, products.n_terms)).astype(int))
-        ready = prepare_forest(background.network, _nodes(background), some, order_parents=problem.order.parents)
+        ready = prepare_forest(background.network, _nodes(background), some, order_parents=parents)
         # rows that look alike to a small closure do not to a large one
         closure = float(ready.groups.closure.sum(axis=1).mean())
         told_apart = patterns(n_rows) if closure < 12 else n_rows
-        seconds = _LOADING + products.n_terms * (2e-4 + told_apart * ready.work / some.n_terms * _SECONDS_PER_OPERATION)
+        operations = told_apart * ready.work / some.n_terms
+        seconds = _LOADING + products.n_terms * (_SECONDS_PER_TERM + operations * _SECONDS_PER_OPERATION)
         seconds += seconds_to_plan(background.network)
     memory = 2**26 + products.n_terms * (4 * n + 200) + 32 * min(n_rows, TERM_ROW_BLOCK) * n * products.n_outputs
     return Estimate(0, 0, 0, pairs, seconds, memory)
@@ -71,17 +87,26 @@ class Prepared(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class PolynomialAttributor:
-    """The forest or the polytree algorithm as a backend; ``base`` (k,) is the expected output."""
+    """The forest or the polytree algorithm as a backend, once for each graph, with the weight of that graph.
 
-    prepared: Prepared
+    ``base`` (k,) is the expected output.
+    """
+
+    prepared: tuple[tuple[Prepared, float], ...]
     base: np.ndarray
 
     @property
     def rowwise(self) -> bool:
-        return self.prepared.rowwise
+        return all(each.rowwise for each, _ in self.prepared)
 
     def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
-        return Attribution(self.prepared.attributions(rows, report=report), self.base)
+        if len(self.prepared) == 1:
+            return Attribution(self.prepared[0][0].attributions(rows, report=report), self.base)
+        phi: np.ndarray | float = 0.0
+        for k, (each, share) in enumerate(self.prepared):
+            of_graph = part_of(report, k / len(self.prepared), (k + 1) / len(self.prepared))
+            phi = phi + share * each.attributions(rows, report=of_graph)
+        return Attribution(np.asarray(phi), self.base)
 
 
 def polynomial_backend(
@@ -99,21 +124,26 @@ def polynomial_backend(
             return found
         if problem.order is None:
             return f"explicit orders are not a {name}"
-        if isinstance(problem.order, GraphMixture):
-            return f"a mixture of graphs is not a {name}"
         background, _ = network_and_terms(problem)
-        return applicable(background.network, _nodes(background), problem.order.parents)
+        nodes = _nodes(background)
+        for k, (order, _) in enumerate(_weighted_orders(problem)):
+            found = applicable(background.network, nodes, order.parents)
+            if found is not None:
+                return found if isinstance(problem.order, CausalOrder) else f"graph {k}: {found}"
+        return None
+
+    def estimate_all(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
+        one, count = estimate(problem, settings, n_rows), len(_weighted_orders(problem))
+        return replace(one, queries=count * one.queries, seconds=count * one.seconds, memory=count * one.memory)
 
     def make_ready(problem: Problem, settings: Settings) -> Attributor:
         background, products = network_and_terms(problem)
-        assert isinstance(problem.order, CausalOrder)
-        prepared = prepare(background.network, _nodes(background), products, order_parents=problem.order.parents)
-        nothing = np.full((1, problem.n_features), -1)
-        expected = background.expected_sums(nothing, products.vectors, products.terms, products.coefficients)[0]
-        fast = PolynomialAttributor(prepared, products.offset + expected)
-        if background.impossible != "relax":
-            return fast
-        return RelaxingAttributor(background, fast, CoalitionByCoalition(problem, settings))
+        prepared = tuple(
+            (prepare(background.network, _nodes(background), products, order_parents=order.parents), share)
+            for order, share in _weighted_orders(problem)
+        )
+        fast = PolynomialAttributor(prepared, expected_output(background, products))
+        return relaxing(background, fast, CoalitionByCoalition(problem, settings))
 
     return Backend(
         name,
@@ -121,10 +151,10 @@ def polynomial_backend(
         False,
         None,
         obstacle,
-        estimate,
+        estimate_all,
         make_ready,
         TERM_ROW_BLOCK,
-        kernels=lambda problem, settings, estimate: kernels if estimate.seconds > _LOADING else (),
+        kernels=lambda problem, settings, estimate: kernels if estimate.seconds >= _LOADING else (),
     )
 
 

@@ -11,18 +11,19 @@ from shap_asv.backends.contract import Backend
 from shap_asv.backends.paths import paths_backend
 from shap_asv.backends.polynomial import FOREST, POLYTREE
 from shap_asv.backends.termwise import termwise_backend
+from shap_asv.backends.workload import IDEALS, SAMPLED_ORDERS
 from shap_asv.values.registry import VALUE_METHODS
 
 BACKENDS: tuple[Backend, ...] = (
     FOREST,
     POLYTREE,
     ANCESTRAL,
-    completed_backend(sampled=False),
-    paths_backend(sampled=False),
-    termwise_backend(sampled=False),
-    *(coalitionwise_backend(method, sampled=False) for method in VALUE_METHODS),
-    completed_backend(sampled=True),
-    paths_backend(sampled=True),
-    termwise_backend(sampled=True),
-    *(coalitionwise_backend(method, sampled=True) for method in VALUE_METHODS),
+    completed_backend(IDEALS),
+    paths_backend(IDEALS),
+    termwise_backend(IDEALS),
+    *(coalitionwise_backend(method, IDEALS) for method in VALUE_METHODS),
+    completed_backend(SAMPLED_ORDERS),
+    paths_backend(SAMPLED_ORDERS),
+    termwise_backend(SAMPLED_ORDERS),
+    *(coalitionwise_backend(method, SAMPLED_ORDERS) for method in VALUE_METHODS),
 )

@@ -21,20 +21,9 @@ from shap_asv.backends.coalitionwise import ROW_BLOCK, CoalitionwiseAttributor
 from shap_asv.backends.conditioning import is_ancestral
 from shap_asv.backends.contract import Attribution, Attributor, Backend, Estimate, Problem, Settings
 from shap_asv.backends.pace import Report, keep_silent
-from shap_asv.backends.relaxed import RelaxingAttributor
+from shap_asv.backends.relaxed import relaxing
 from shap_asv.backends.weight_columns import Columns, contract
-from shap_asv.backends.workload import (
-    BYTES_PER_ORDER,
-    background_kernels,
-    count_ideals,
-    count_sampled,
-    ideal_columns,
-    ideals_obstacle,
-    network_and_terms,
-    order_columns,
-    orders_obstacle,
-    seconds_per_order,
-)
+from shap_asv.backends.workload import Sweep, background_kernels, network_and_terms
 from shap_asv.backgrounds.contract import TERMS, Terms
 from shap_asv.backgrounds.grouping import number_rows
 from shap_asv.models.contract import PRODUCTS
@@ -180,17 +169,15 @@ def seconds_per_query(background: Terms, clamped: bool) -> float:
     return max(_SECONDS_PER_QUERY[clamped], clique_states(background.network) * _SECONDS_PER_CLIQUE_STATE[clamped])
 
 
-def termwise_backend(sampled: bool) -> Backend:
+def termwise_backend(sweep: Sweep) -> Backend:
     """All ideals, or the prefixes of sampled orders, term by term."""
-    columns_of = order_columns if sampled else ideal_columns
-    order_obstacle = orders_obstacle if sampled else ideals_obstacle
 
     def obstacle(problem: Problem, settings: Settings) -> str | None:
-        return terms_obstacle(problem) or order_obstacle(problem, settings)
+        return terms_obstacle(problem) or sweep.obstacle(problem, settings)
 
     def estimate(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
         background, products = network_and_terms(problem)
-        coalitions = count_sampled(problem, settings) if sampled else count_ideals(problem, settings) or 0
+        coalitions = sweep.count(problem, settings)
         touched = np.unique(products.terms != 0, axis=0)
         # closed under network ancestors, coalitions fall into as many classes as a closure has ideals; else into more
         clamped = problem.order is not None and is_ancestral(problem)
@@ -202,35 +189,28 @@ def termwise_backend(sampled: bool) -> Backend:
         # about one in three pairs of row and class stays alive; classes see few features, so that many rows look alike
         told_apart = min(n_rows, 100) + 0.1 * max(0, n_rows - 100)
         queries = int(len(touched) * classes * told_apart * 0.3)
-        orders = settings.n_orders if sampled else 0
-        seconds = len(touched) * seconds_to_classify(problem, coalitions)
+        orders, seconds, drawn = sweep.drawing(problem, settings)
+        seconds += len(touched) * seconds_to_classify(problem, coalitions)
         seconds += queries * seconds_per_query(background, clamped)
         seconds += seconds_to_plan(background.network)
         memory = coalitions * (problem.n_features * 3 + 300) + len(touched) * classes * 200 + 2**27
-        memory += orders * problem.n_features * BYTES_PER_ORDER
-        return Estimate(
-            coalitions, orders, 0, queries, seconds + orders * seconds_per_order(problem, settings, sampled), memory
-        )
+        return Estimate(coalitions, orders, 0, queries, seconds, memory + drawn)
 
     def prepare(problem: Problem, settings: Settings) -> Attributor:
-        columns = columns_of(problem, settings)
+        columns = sweep.columns(problem, settings)
         background, products = network_and_terms(problem)
         fast = TermwiseAttributor(background, products, columns, group_terms(background, products, columns))
-        if background.impossible != "relax":
-            return fast
-        return RelaxingAttributor(
-            background, fast, CoalitionwiseAttributor(ExactProducts(background, products), columns)
-        )
+        return relaxing(background, fast, CoalitionwiseAttributor(ExactProducts(background, products), columns))
 
-    kind = "orders" if sampled else "ideals"
     return Backend(
-        f"{kind} x terms",
-        not sampled,
-        sampled,
+        f"{sweep.name} x terms",
+        not sweep.sampled,
+        sweep.sampled,
         None,
         obstacle,
         estimate,
         prepare,
-        ROW_BLOCK if sampled else TERM_ROW_BLOCK,
+        ROW_BLOCK if sweep.sampled else TERM_ROW_BLOCK,
         kernels=background_kernels,
+        by_coalitions=True,
     )

@@ -1,17 +1,27 @@
 """Which coalitions a problem needs, with which weight, and how many there are: what most backends ask first."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
 from shap_asv.backends.contract import Estimate, Problem, Settings
 from shap_asv.backends.weight_columns import N_GROUPS, Columns, exact_columns, of_players, sampled_columns
 from shap_asv.backgrounds.contract import Terms
 from shap_asv.errors import BudgetExceededError
 from shap_asv.models.products import SumOfProducts
-from shap_asv.orders.topological.sampling import methods_used
+from shap_asv.orders.topological.sampling import seconds_to_draw
 from shap_asv.orders.weights import weigh_ideals, weigh_orders
 
-# Measured: a topological order drawn by counts, per feature.
-_SECONDS_PER_ORDER = 1e-6
 #: Bytes that an order takes per feature while it is drawn and its prefixes are numbered.
 BYTES_PER_ORDER = 120
+
+
+def expected_output(background: Terms, products: SumOfProducts) -> np.ndarray:
+    """The value of the empty coalition (k,)."""
+    nothing = np.full((1, len(background.features)), -1)
+    sums = background.expected_sums(nothing, products.vectors, products.terms, products.coefficients)
+    return np.asarray(products.offset + sums[0])
 
 
 def network_and_terms(problem: Problem) -> tuple[Terms, SumOfProducts]:
@@ -41,15 +51,15 @@ def ideal_columns(problem: Problem, settings: Settings) -> Columns:
     return of_players(columns, problem.groups)
 
 
-def order_columns(problem: Problem, settings: Settings) -> Columns:
+def draw_orders(problem: Problem, settings: Settings) -> np.ndarray:
+    """The sample of topological orders, int (k, p)."""
     assert problem.order is not None
-    orders = problem.order.sample_topological_orders(
-        settings.n_orders,
-        seed=settings.seed,
-        method=settings.order_method,
-        n_groups=min(N_GROUPS, settings.n_orders),
-    )
-    return of_players(sampled_columns(orders), problem.groups)
+    n, n_groups = settings.n_orders, min(N_GROUPS, settings.n_orders)
+    return problem.order.sample_topological_orders(n, settings.seed, settings.order_method, n_groups=n_groups)
+
+
+def order_columns(problem: Problem, settings: Settings) -> Columns:
+    return of_players(sampled_columns(draw_orders(problem, settings)), problem.groups)
 
 
 def count_ideals(problem: Problem, settings: Settings) -> int | None:
@@ -76,13 +86,33 @@ def patterns(n_rows: int) -> float:
 
 
 def seconds_per_order(problem: Problem, settings: Settings, sampled: bool) -> float:
-    """Drawing by counts is cheap; the perfect sampler takes time that grows with the cube of the features and more."""
+    """What drawing an order takes, if orders are drawn."""
     if not sampled or problem.order is None:
         return 0.0
-    methods = methods_used(problem.order) if settings.order_method == "auto" else (settings.order_method,)
-    if not {"perfect", "mcmc"} & set(methods):
-        return _SECONDS_PER_ORDER * problem.n_players
-    return 8e-3 * (problem.n_players / 56) ** 3.4
+    return seconds_to_draw(problem.order, settings.order_method)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The coalitions that a backend walks through: all ideals, or the prefixes of sampled orders.
+
+    ``name`` is for the name of the backend, ``columns`` are the coalitions with their weights.
+    """
+
+    name: str
+    sampled: bool
+    columns: Callable[[Problem, Settings], Columns]
+    obstacle: Callable[[Problem, Settings], str | None]
+
+    def count(self, problem: Problem, settings: Settings) -> int:
+        """Coalitions, at most."""
+        return count_sampled(problem, settings) if self.sampled else count_ideals(problem, settings) or 0
+
+    def drawing(self, problem: Problem, settings: Settings) -> tuple[int, float, int]:
+        """Orders that are drawn, and what that takes: seconds and bytes."""
+        orders = settings.n_orders if self.sampled else 0
+        seconds = orders * seconds_per_order(problem, settings, self.sampled)
+        return orders, seconds, orders * problem.n_features * BYTES_PER_ORDER
 
 
 def ideals_obstacle(problem: Problem, settings: Settings) -> str | None:
@@ -102,3 +132,7 @@ def orders_obstacle(problem: Problem, settings: Settings) -> str | None:
     if settings.n_orders < 2:
         return "a standard error needs at least two orders"
     return None
+
+
+IDEALS = Sweep("ideals", False, ideal_columns, ideals_obstacle)
+SAMPLED_ORDERS = Sweep("orders", True, order_columns, orders_obstacle)

@@ -5,7 +5,7 @@ Everything here is quick: of a table only the header is read.
 
 import csv
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
@@ -40,7 +40,7 @@ class Request:
     rows: RowChoice
     output: str | None
     values: str
-    plan_only: bool
+    plan: bool
     algorithm: str
     seed: int
     budget: float
@@ -67,23 +67,8 @@ def check_request(options: Any) -> Request:
     if not options.budget > 0:
         raise ArgumentError(f"--budget is a positive number of seconds, not {options.budget}")
     check_out(options.out)
-    return Request(
-        options.data,
-        options.target,
-        features,
-        edges,
-        levels,
-        options.network,
-        options.model,
-        read_rows_choice(options.rows),
-        options.output,
-        options.values,
-        options.plan,
-        options.algorithm,
-        options.seed,
-        options.budget,
-        options.out,
-    )
+    read = {"features": features, "edges": edges, "levels": levels, "rows": read_rows_choice(options.rows)}
+    return Request(**{field.name: {**vars(options), **read}[field.name] for field in fields(Request)})
 
 
 def read_header(path: Path) -> list[str]:

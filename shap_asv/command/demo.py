@@ -4,7 +4,7 @@ Rows are drawn from the network, a decision tree learns to predict one node from
 twice, by SHAP and by ASV, over the same network. The predicted node itself is not a feature; it is summed out.
 """
 
-from dataclasses import dataclass
+from argparse import Namespace
 from pathlib import Path
 
 from shap_asv.command.steps import Steps
@@ -17,22 +17,11 @@ TRAINING_ROWS = 5000
 ORDERS = 300  # where SHAP has to be sampled: standard errors of about a hundredth, in seconds
 
 
-@dataclass(frozen=True)
-class Request:
-    """What the command line asks for; ``target`` and ``state`` have defaults that depend on the network."""
+def run(request: Namespace, steps: Steps) -> Path:
+    """Train a tree on the network's data, explain it by SHAP and ASV, write the report; returns its path.
 
-    network: str = "child"
-    target: str | None = None
-    state: str | None = None
-    rows: int = 300
-    depth: int = 5
-    algorithm: str = "auto"
-    seed: int = 0
-    out: Path = Path("demo")
-
-
-def run(request: Request, steps: Steps) -> Path:
-    """Train a tree on the network's data, explain it by SHAP and ASV, write the report; returns its path."""
+    ``request`` is what the command line says; ``target`` and ``state`` have defaults that depend on the network.
+    """
     steps.say("loading shap, scikit-learn and pgmpy")
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OrdinalEncoder

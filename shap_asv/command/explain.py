@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from shap_asv.command import tables
 from shap_asv.command.checks import Request
 from shap_asv.command.steps import Steps
-from shap_asv.command.training import load_model, train
+from shap_asv.command.training import Trained, load_model, train
 from shap_asv.command.wording import explained_words, summary_of, telling_output
 from shap_asv.errors import RowsError, UnknownFeatureError
 
@@ -58,7 +58,7 @@ def run(request: Request, steps: Steps) -> Path | None:
         silent=True,
     )
     steps.say("fitted the distribution" if request.network is None else "read the network as the distribution")
-    if request.plan_only:
+    if request.plan:
         print(f"\nASV. {explainer.plan(prepared.rows)}")
         return None
     outputs = telling_output(prepared.model, request.output)
@@ -86,17 +86,22 @@ def prepare(request: Request, steps: Steps) -> Prepared:
         return _with_network(request, X, y, steps)
     tables.check_labels(X)
     X, notes = _for_the_model(request, X)
-    if request.model is not None:
-        model, words = load_model(request.model), f"The model is {request.model}."
-        X, dropped = _known_to(model, X)
-        notes += dropped
-    else:
-        X = tables.with_categories(X)
-        trained = train(X, y, request.seed)
-        model, words = trained.model, trained.words
+    X = X if request.model is not None else tables.with_categories(X)
+    X, trained, dropped = _model_of(request, X, y)
     graph, drawn, told = _causes(request, X)
     rows = tables.choose_rows(request.rows, X)
-    return Prepared(X, rows, model, X, graph, drawn, [words, *notes, *told])
+    return Prepared(X, rows, trained.model, X, graph, drawn, [trained.words, *notes, *dropped, *told])
+
+
+def _model_of(
+    request: Request, X: "pd.DataFrame", y: "pd.Series", states: Any = None
+) -> tuple["pd.DataFrame", Trained, list[str]]:
+    """The columns that the model takes, the model that was given or is trained, and a note about other columns."""
+    if request.model is None:
+        return X, train(X, y, request.seed, states), []
+    model = load_model(request.model)
+    X, dropped = _known_to(model, X)
+    return X, Trained(model, f"The model is {request.model}."), dropped
 
 
 def _for_the_model(request: Request, X: "pd.DataFrame") -> tuple["pd.DataFrame", list[str]]:
@@ -174,21 +179,9 @@ def _with_network(request: Request, X: "pd.DataFrame", y: "pd.Series", steps: St
     X = tables.to_states(X, states)
     if request.target in states:
         y = tables.to_states(y.to_frame(), states)[request.target]
-    if request.model is not None:
-        model, words = load_model(request.model), f"The model is {request.model}."
-        X, dropped = _known_to(model, X)
-        notes += dropped
+    X, trained, dropped = _model_of(request, X, y, [[str(state) for state in states[name]] for name in X.columns])
+    if request.rows.file is None:
+        rows = tables.choose_rows(request.rows, X)
     else:
-        trained = train(X, y, request.seed, [[str(state) for state in states[name]] for name in X.columns])
-        model, words = trained.model, trained.words
-    rows = tables.choose_rows(request.rows, X) if request.rows.file is None else _states_of_file(request, X, states)
-    return Prepared(X, rows, model, network, None, network, [words, *notes])
-
-
-def _states_of_file(request: Request, X: "pd.DataFrame", states: Any) -> "pd.DataFrame":
-    assert request.rows.file is not None
-    rows = tables.read_table(request.rows.file)
-    missing = [name for name in X.columns if name not in rows.columns]
-    if missing:
-        raise RowsError(f"{request.rows.file} has no column {missing[0]!r}; it needs all features: {list(X.columns)}")
-    return tables.to_states(rows[list(X.columns)], states)
+        rows = tables.to_states(tables.read_rows(request.rows.file, list(X.columns)), states)
+    return Prepared(X, rows, trained.model, network, None, network, [trained.words, *notes, *dropped])

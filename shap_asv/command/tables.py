@@ -73,14 +73,19 @@ def with_categories(table: "pd.DataFrame") -> "pd.DataFrame":
     return typed
 
 
+def read_rows(path: Path, features: list[str]) -> "pd.DataFrame":
+    """The features of rows in a file of their own."""
+    rows = read_table(path)
+    missing = [name for name in features if name not in rows.columns]
+    if missing:
+        raise RowsError(f"{path} has no column {missing[0]!r}; it needs all features: {features}")
+    return rows[features]
+
+
 def choose_rows(choice: RowChoice, table: "pd.DataFrame") -> "pd.DataFrame":
     """The rows to explain, from the table or from a file of their own."""
     if choice.file is not None:
-        rows = read_table(choice.file)
-        missing = [name for name in table.columns if name not in rows.columns]
-        if missing:
-            raise RowsError(f"{choice.file} has no column {missing[0]!r}; it needs all features: {list(table.columns)}")
-        rows = rows[list(table.columns)]
+        rows = read_rows(choice.file, list(table.columns))
         for name in table.columns:  # the types are those of the table: a file of two rows may look like whole numbers
             try:
                 rows[name] = rows[name].astype(table[name].dtype)

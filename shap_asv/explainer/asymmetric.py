@@ -22,8 +22,8 @@ from shap_asv.explainer.reading import fitting
 from shap_asv.explainer.reading.assembly import Arguments, arguments_of, assemble, assemble_for_rows, known_features
 from shap_asv.explainer.reading.meaning import check_values
 from shap_asv.explainer.reading.options import check_options, check_positive, check_whole, read_names, settings_of_call
-from shap_asv.explainer.reading.players import show_groups
-from shap_asv.explainer.reading.rows import Table, any_row, display_names, fit_rows, read_table, shown_rows
+from shap_asv.explainer.reading.players import shown_players
+from shap_asv.explainer.reading.rows import Table, any_row, fit_rows, read_table
 from shap_asv.explainer.running.execution import Execution, describe
 from shap_asv.explainer.running.selection import select_outputs
 from shap_asv.explanation import build_explanation
@@ -251,7 +251,7 @@ class AsymmetricExplainer(Questions, shap.Explainer):
         return build_explanation(
             arrays[0],
             arrays[1],
-            *show_groups(problem, *shown_rows(problem, rows, table), display_names(problem, table)),
+            *shown_players(problem, rows, table),
             names,
             arrays[2],
             arrays[3],

@@ -38,6 +38,27 @@ def unpack(words: np.ndarray, n_features: int) -> np.ndarray:
     return np.unpackbits(octets, axis=-1, count=n_features, bitorder="little").view(bool)
 
 
+def reached(start: int, links: Sequence[int], within: int = -1) -> int:
+    """All nodes that ``links`` lead to from a set of nodes, itself included, without leaving ``within``."""
+    seen, border = 0, start
+    while border:
+        seen |= border
+        beyond = 0
+        for v in bits_of(border):
+            beyond |= links[v]
+        border = beyond & within & ~seen
+    return seen
+
+
+def components(members: int, neighbours: Sequence[int]) -> list[int]:
+    """The sets that edges between ``members`` connect, that of the lowest node first."""
+    found = []
+    while members:
+        found.append(reached(members & -members, neighbours, members))
+        members &= ~found[-1]
+    return found
+
+
 def masks(members: Sequence[Iterable[int]], n_features: int) -> np.ndarray:
     """One packed row per iterable of feature indices -> uint64 array (len(members), n_words(n_features))."""
     rows = np.zeros((len(members), n_features), dtype=bool)

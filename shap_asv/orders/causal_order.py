@@ -366,8 +366,8 @@ class CausalOrder:
             Goes to :func:`numpy.random.default_rng`.
         method : {"auto", "forest", "polytree", "ideals", "perfect", "mcmc"}
             ``"forest"``: exponential clocks, for forests. ``"polytree"``: Atkinson's counts along the tree.
-            ``"ideals"``: a walk up the lattice of ideals. ``"perfect"``: Huber's coupling from the past, exactly
-            uniform for any DAG. ``"mcmc"``: Bubley and Dyer's chain, within ``epsilon`` of uniform. ``"auto"`` takes,
+            ``"ideals"``: a walk up the lattice of ideals. ``"perfect"``: coupling from the past, exactly uniform
+            for any DAG. ``"mcmc"``: Bubley and Dyer's chain, within ``epsilon`` of uniform. ``"auto"`` takes,
             for each part of the order, the cheapest exact one.
         epsilon : float
             Total-variation distance of each ``"mcmc"`` draw from the uniform distribution; sets the number of steps.

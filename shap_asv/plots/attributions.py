@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from shap_asv.errors import ExplanationError
+from shap_asv.explanation import checked_row
+from shap_asv.plots.style import feature_label
 
 DEFAULT_NAMES = ("SHAP", "ASV")
 
@@ -45,13 +47,7 @@ class Attributions:
 
     def row_index(self, row: int) -> int:
         """``row`` as an index from 0; negative counts from the end, as everywhere in Python."""
-        if isinstance(row, bool) or not isinstance(row, int | np.integer):
-            raise ExplanationError(f"row must be an integer, not {row!r}")
-        if not -self.n_rows <= row < self.n_rows:
-            raise ExplanationError(
-                f"row {row} does not exist: the explanations hold {self.n_rows} row(s), counted from 0"
-            )
-        return int(row) % self.n_rows
+        return checked_row(row, self.n_rows)
 
     def value_labels(self, row: int) -> list[str | None]:
         """What row ``row`` holds in each feature, as text; None where the explanations came without data."""
@@ -59,6 +55,10 @@ class Attributions:
         if shown is None:
             return [None] * len(self.features)
         return [_as_text(value) for value in shown[row]]
+
+    def row_labels(self, texts: Sequence[str | None], width: int = 30) -> list[str]:
+        """``Smoker = True``: every feature with what a row holds in it."""
+        return [feature_label(feature, text, width) for feature, text in zip(self.features, texts, strict=True)]
 
     def of_row(self, row: int | None) -> tuple[np.ndarray, list[str | None]]:
         """(values (m, n), labels of what the row holds); of None the means of |value| over all rows, without labels."""

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.text import Annotation
 
-# (share of full colour, hatching) of the first, second, ... method: the old one is pale and hatched, the new one solid
-FILLINGS: tuple[tuple[float, str], ...] = (
+# of the first, second, ... method: the old one is pale and hatched, the new one solid
+FILLINGS: tuple[style.Filling, ...] = (
     (0.25, "/////"),
     (1.0, ""),
     (0.45, "....."),
@@ -77,58 +77,20 @@ def comparison(
             f"at most {len(FILLINGS)} explanations can be told apart in bars, {len(read.methods)} given"
         )
     values, texts = read.of_row(row)
-    shown, grouped = style.chosen_features(
-        np.abs(values).max(axis=0), causal_sequence(order, read.features), max_display
-    )
-    labels = [style.feature_label(read.features[j], texts[j]) for j in shown]
-    if len(grouped):
-        labels.append(f"Sum of {len(grouped)} other features")
-    bars = style.with_rest(values, shown, grouped)
-
-    height = len(labels) * (0.2 + 0.24 * len(bars)) + 1.2
-    _, (ax,) = style.panels(ax, 1, (8, height))
-    numbers = _draw_bars(ax, bars, read.methods, signed=row is not None)
-    style.name_rows([ax], labels, margin=0.45)
-    ax.set_xlabel(style.value_name(signed=row is not None), fontsize=13, color=style.INK)
-    style.settle_scale([ax], numbers)
-    style.finish(show)
-    return ax
-
-
-def _draw_bars(ax: "Axes", bars: np.ndarray, methods: tuple[str, ...], signed: bool) -> "list[Annotation]":
-    from matplotlib.patches import Patch
-
-    positive, negative = style.sign_colours(signed)
-    thickness = 0.76 / len(bars)
+    sequence = causal_sequence(order, read.features)
+    labels, bars = style.shown_values(values, read.row_labels(texts), np.abs(values).max(axis=0), sequence, max_display)
+    _, (ax,) = style.panels(ax, 1, (8, len(labels) * (0.2 + 0.24 * len(bars)) + 1.2))
+    signed = row is not None
+    thickness, colours = 0.76 / len(bars), style.sign_colours(signed)
+    fillings = FILLINGS[1:2] if len(bars) == 1 else FILLINGS[: len(bars)]
     numbers: list[Annotation] = []
     text = style.number_format(bars.ravel(), signed=signed)
-    for m, (values, (share, hatch)) in enumerate(zip(bars, _fillings(len(bars)), strict=True)):
-        places = np.arange(len(values)) - 0.38 + thickness * (m + 0.5)
-        for place, value in zip(places, values, strict=True):
-            full = positive if value >= 0 else negative
-            ax.barh(
-                place,
-                value,
-                thickness * 0.92,
-                facecolor=style.blend(full, share),
-                edgecolor=full,
-                hatch=hatch,
-                linewidth=0.8,
-                zorder=2,
-            )
+    for m, (own, filling) in enumerate(zip(bars, fillings, strict=True)):
+        for place, value in zip(np.arange(len(own)) - 0.38 + thickness * (m + 0.5), own, strict=True):
+            style.draw_bar(ax, place, value, thickness * 0.92, filling, colours)
             numbers.append(style.write_beside(ax, text(value), (value, place), 4 if value >= 0 else -4))
-    style.rule(ax, np.arange(bars.shape[1] - 1) + 0.5)
-    ax.axvline(0, color=style.INK, lw=0.8, zorder=3)
     style.span_zero(ax, bars.min(), bars.max())
-    if len(bars) > 1 or methods[0] != "attribution":
-        grey = (0.42, 0.42, 0.42)
-        keys = [
-            Patch(facecolor=style.blend(grey, share), edgecolor=style.QUIET, hatch=hatch, linewidth=0.8, label=method)
-            for method, (share, hatch) in zip(methods, _fillings(len(bars)), strict=True)
-        ]
-        style.explain_above(ax, keys, columns=len(methods), font=12)
-    return numbers
-
-
-def _fillings(count: int) -> tuple[tuple[float, str], ...]:
-    return FILLINGS[1:2] if count == 1 else FILLINGS[:count]
+    if len(bars) > 1 or read.methods[0] != "attribution":
+        style.explain_fillings(ax, dict(zip(read.methods, fillings, strict=True)))
+    style.finish_bars(ax, labels, numbers, signed, show)
+    return ax

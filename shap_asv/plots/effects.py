@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.text import Annotation
 
-# (share of full colour, hatching): what a feature does by itself is solid
-PARTS: dict[str, tuple[float, str]] = {"direct": (1.0, ""), "indirect": (0.25, "/////")}
+# what a feature does by itself is solid
+PARTS: dict[str, style.Filling] = {"direct": (1.0, ""), "indirect": (0.25, "/////")}
 
 
 def effects(
@@ -37,14 +37,8 @@ def effects(
         What ``explainer.effects(X)`` gives; one output.
     row : int or None, default 0
         The row to draw; None draws the means of both |parts| over all rows.
-    order : CausalOrder, networkx.DiGraph or list of (cause, effect), optional
-        Puts causes above effects; without it features keep their order.
-    max_display : int or None, default 10
-        The most important features are shown, the others are summed up in the last bar. None shows all.
-    ax : matplotlib Axes, optional
-        Where to draw; a blank figure of fitting size by default.
-    show : bool, default True
-        Call ``matplotlib.pyplot.show()``.
+    order, max_display, ax, show
+        As in :func:`comparison`.
 
     Returns
     -------
@@ -63,19 +57,13 @@ def effects(
     """
     read = _read_parts(explanations)
     values, texts = read.of_row(row)
-    shown, grouped = style.chosen_features(
-        np.abs(values).sum(axis=0), causal_sequence(order, read.features), max_display
+    sequence = causal_sequence(order, read.features)
+    labels, (direct, indirect) = style.shown_values(
+        values, read.row_labels(texts), np.abs(values).sum(axis=0), sequence, max_display
     )
-    labels = [style.feature_label(read.features[j], texts[j]) for j in shown]
-    if len(grouped):
-        labels.append(f"Sum of {len(grouped)} other features")
-    direct, indirect = style.with_rest(values, shown, grouped)
     _, (ax,) = style.panels(ax, 1, (8, 0.5 * len(labels) + 1.2))
     numbers = _draw_stacks(ax, direct, indirect, signed=row is not None)
-    style.name_rows([ax], labels, margin=0.45)
-    ax.set_xlabel(style.value_name(signed=row is not None), fontsize=13, color=style.INK)
-    style.settle_scale([ax], numbers)
-    style.finish(show)
+    style.finish_bars(ax, labels, numbers, row is not None, show)
     return ax
 
 
@@ -95,27 +83,12 @@ def _read_parts(explanations: Any) -> Attributions:
 
 
 def _draw_stacks(ax: "Axes", direct: np.ndarray, indirect: np.ndarray, signed: bool) -> "list[Annotation]":
-    from matplotlib.patches import Patch
-
-    positive, negative = style.sign_colours(signed)
-    places = np.arange(len(direct))
+    colours, places = style.sign_colours(signed), np.arange(len(direct))
     # a part of the same sign goes on where the other one ends, one of another sign starts at zero
     starts = {"direct": np.zeros(len(direct)), "indirect": np.where(direct * indirect > 0, direct, 0.0)}
     for name, part in (("direct", direct), ("indirect", indirect)):
-        share, hatch = PARTS[name]
         for place, value, start in zip(places, part, starts[name], strict=True):
-            full = positive if value >= 0 else negative
-            ax.barh(
-                place,
-                value,
-                0.66,
-                left=start,
-                facecolor=style.blend(full, share),
-                edgecolor=full,
-                hatch=hatch,
-                linewidth=0.8,
-                zorder=2,
-            )
+            style.draw_bar(ax, place, value, 0.66, PARTS[name], colours).set_x(start)
     total, reach = direct + indirect, starts["indirect"] + indirect
     text = style.number_format(total, signed=signed)
     numbers = []
@@ -123,14 +96,7 @@ def _draw_stacks(ax: "Axes", direct: np.ndarray, indirect: np.ndarray, signed: b
         ax.plot([value, value], [place - 0.42, place + 0.42], color=style.INK, lw=1.6, zorder=4)
         end = float(max(ends.max(), 0.0)) if value >= 0 else float(min(ends.min(), 0.0))
         numbers.append(style.write_beside(ax, text(value), (end, float(place)), 4 if value >= 0 else -4))
-    style.rule(ax, places[:-1] + 0.5)
-    ax.axvline(0, color=style.INK, lw=0.8, zorder=3)
     everything = np.concatenate([direct, reach])
     style.span_zero(ax, everything.min(), everything.max())
-    grey = (0.42, 0.42, 0.42)
-    keys = [
-        Patch(facecolor=style.blend(grey, share), edgecolor=style.QUIET, hatch=hatch, linewidth=0.8, label=name)
-        for name, (share, hatch) in PARTS.items()
-    ]
-    style.explain_above(ax, keys, columns=2, font=12)
+    style.explain_fillings(ax, PARTS)
     return numbers

@@ -8,7 +8,7 @@ and blue on white have a contrast of 3.9 and 3.5, below the 4.5 that small type 
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -252,6 +252,44 @@ def write_beside(ax: "Axes", text: str, end: tuple[float, float], gap: float, fo
     )
 
 
+#: Share of full colour, and hatching.
+Filling = tuple[float, str]
+
+
+def draw_bar(ax: "Axes", place: Any, value: float, height: float, filling: Filling, colours: Sequence[Colour]) -> Any:
+    """A horizontal bar from zero, in the colour of its sign."""
+    full = colours[0 if value >= 0 else 1]
+    look: dict[str, Any] = {
+        "facecolor": blend(full, filling[0]),
+        "edgecolor": full,
+        "hatch": filling[1],
+        "linewidth": 0.8,
+    }
+    return ax.barh(place, value, height, zorder=2, **look)[0]
+
+
+def explain_fillings(ax: "Axes", fillings: Mapping[str, Filling]) -> None:
+    """What each filling of bars stands for, in one line above the panel."""
+    from matplotlib.patches import Patch
+
+    grey = (0.42, 0.42, 0.42)
+    keys = [
+        Patch(facecolor=blend(grey, share), edgecolor=QUIET, hatch=hatch, linewidth=0.8, label=name)
+        for name, (share, hatch) in fillings.items()
+    ]
+    explain_above(ax, keys, columns=len(keys), font=12)
+
+
+def finish_bars(ax: "Axes", labels: Sequence[str], numbers: "Sequence[Annotation]", signed: bool, show: bool) -> None:
+    """Rows of bars over one scale of values: rules between them, zero, labels, the name of the scale."""
+    rule(ax, np.arange(len(labels) - 1) + 0.5)
+    ax.axvline(0, color=INK, lw=0.8, zorder=3)
+    name_rows([ax], labels, margin=0.45)
+    ax.set_xlabel(value_name(signed), fontsize=13, color=INK)
+    settle_scale([ax], numbers)
+    finish(show)
+
+
 def explain_above(ax: "Axes", handles: Sequence[Any], columns: int, font: float) -> None:
     """A legend in one line above the panel."""
     ax.legend(
@@ -337,6 +375,22 @@ def chosen_features(
     ranked = np.argsort(-importance, kind="stable")
     keep = np.isin(sequence, ranked[: max_display - 1])
     return sequence[keep], sequence[~keep]
+
+
+def shown_values(
+    values: np.ndarray,
+    names: Sequence[str],
+    importance: np.ndarray,
+    sequence: np.ndarray,
+    max_display: int | None,
+    rest: str = "Sum of {} other features",
+) -> tuple[list[str], np.ndarray]:
+    """Labels and values (..., n) of the features that are shown, and last, under ``rest``, of all others together."""
+    shown, grouped = chosen_features(importance, sequence, max_display)
+    labels = [names[j] for j in shown]
+    if len(grouped):
+        labels.append(rest.format(len(grouped)))
+    return labels, with_rest(values, shown, grouped)
 
 
 def with_rest(values: np.ndarray, shown: np.ndarray, grouped: np.ndarray) -> np.ndarray:

@@ -87,11 +87,10 @@ def comparison_waterfall(
     index = read.row_index(row)
     values, texts = read.of_row(index)
     importance = np.abs(values).max(axis=0)
-    shown, grouped = style.chosen_features(importance, causal_sequence(order, read.features, importance), max_display)
-    labels = [style.feature_label(read.features[j], texts[j], width=26) for j in shown]
-    if len(grouped):
-        labels.append(f"{len(grouped)} other features")
-    steps = style.with_rest(values, shown, grouped)
+    sequence = causal_sequence(order, read.features, importance)
+    labels, steps = style.shown_values(
+        values, read.row_labels(texts, 26), importance, sequence, max_display, "{} other features"
+    )
     walks = [
         _walk(float(base), own, downwards=order is not None)
         for base, own in zip(read.base_values[:, index], steps, strict=True)

@@ -9,6 +9,6 @@ The scripts compute nothing that is not arithmetic on the payload, so whatever s
 explanations.
 """
 
-from shap_asv.report.page import render_report, write_report
+from shap_asv.report.page import write_report
 
-__all__ = ["render_report", "write_report"]
+__all__ = ["write_report"]

@@ -20,27 +20,17 @@ from shap_asv.report.sentences import in_words
 SCRIPTS = ("data.js", "tips.js", "graph.js", "table.js", "waterfall.js", "swarm.js", "rows.js", "words.js", "main.js")
 
 
-def write_report(comparison: Any, path: str | Path, **options: Any) -> Path:
-    """Write the page of a comparison to ``path``; options as in :func:`render_report`. Returns the path."""
-    page = render_report(comparison, **options)
-    target = Path(path)
-    if target.suffix.lower() not in (".html", ".htm"):
-        raise ArgumentError(f"the report is an HTML file, {str(target)!r} does not end in .html; name it so")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(page, encoding="utf-8")
-    return target
-
-
-def render_report(
+def write_report(
     comparison: Any,
+    path: str | Path,
     title: str | None = None,
     explained: str | None = None,
     graph: Any = None,
     sensitivity: Any = None,
     notes: Sequence[str] = (),
     max_rows: int = 500,
-) -> str:
-    """The page of a comparison as text; see :meth:`shap_asv.Comparison.to_html` for the parameters."""
+) -> Path:
+    """Write the page of a comparison; see :meth:`shap_asv.Comparison.to_html` for the parameters."""
     if isinstance(max_rows, bool) or not isinstance(max_rows, int) or max_rows < 1:
         raise ArgumentError(f"max_rows is the number of rows on the page, at least 1, not {max_rows!r}")
     if isinstance(notes, str):
@@ -62,7 +52,12 @@ def render_report(
         before, mark, after = page.partition(f"<!--{name}-->")
         assert mark, f"page.html has no place for {name}"
         page = before + text + after
-    return page
+    target = Path(path)
+    if target.suffix.lower() not in (".html", ".htm"):
+        raise ArgumentError(f"the report is an HTML file, {str(target)!r} does not end in .html; name it so")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(page, encoding="utf-8")
+    return target
 
 
 def _title(block: Block, explained: str | None) -> str:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shap_asv.backends.trees import attributor
+from shap_asv.backends.trees import attributor, orderings
 from shap_asv.backends.trees.attributor import prepare_trees
 from shap_asv.orders import CausalOrder
 from tests.backends.tree_problems import ensemble_of
@@ -19,6 +19,8 @@ ORDERS = {
     "forest": [(2, 0), (2, 4), (0, 1)],
     "star": [(3, 0), (3, 1), (3, 2), (3, 4)],
     "polytree": [(0, 2), (1, 2), (2, 4)],
+    "zigzag": [(0, 1), (2, 1), (2, 3), (4, 3)],
+    "diamond beside a feature": [(3, 1), (3, 0), (1, 4), (0, 4)],
     "dag": [(0, 1), (0, 2), (1, 3), (2, 3), (2, 4)],
 }
 
@@ -27,9 +29,11 @@ def order_of(edges, n=N):
     return CausalOrder.from_edges(edges, features=range(n))
 
 
-@pytest.fixture(params=["tables", "long paths"])
+@pytest.fixture(params=["tables", "long paths", "parts"])
 def way(request, monkeypatch):
-    """Every leaf by its table, or every leaf without one: the same numbers."""
+    """Every leaf by its table, or every leaf without one, or orders taken apart: the same numbers."""
+    if request.param == "parts":
+        monkeypatch.setattr(orderings, "FEW_IDEALS", 1)
     if request.param == "long paths":
         monkeypatch.setattr(attributor, "TABLE_BITS", 0)
         monkeypatch.setattr(attributor, "WIDE_TABLE_BITS", 0)
@@ -166,6 +170,43 @@ def test_a_level_of_thirty_features_is_exact():
         np.testing.assert_allclose(phi[used], oracle.brute_force(small, row[used], listed), rtol=0, atol=1e-12)
     others = np.setdiff1d(np.arange(n), used)
     assert (found.phi[:, others] == 0).all()
+
+
+@pytest.mark.parametrize("background", [False, True], ids=["covers", "rows"])
+def test_half_a_graph_over_many_features_is_exact(background):
+    """Sixty features, arrows among eight of them: 2^52 ideals and more. What is not looked at and stands beside what is
+    makes no difference, so that the orders of the rest can be listed."""
+    rng = np.random.default_rng(11)
+    n, edges = 60, [(50, 3), (50, 7), (3, 20), (7, 20), (20, 41), (11, 12), (13, 12)]
+    looked_at = [3, 20, 41, 12, 30, 59]
+    kept = [50, 3, 7, 20, 41, 11, 12, 13, 30, 59]
+    small = [oracle.random_tree(rng, len(looked_at), depth) for depth in (4, 6)]
+    trees = [renamed(tree, looked_at) for tree in small]
+    rows = oracle.random_rows(rng, 3, n, ())
+    ground = oracle.random_rows(rng, 6, n, ()) if background else None
+    found = prepare_trees(ensemble_of(trees, n), order_of(edges, n), ground).attribute(rows)
+    place = {v: j for j, v in enumerate(kept)}
+    listed = oracle.listed_orders(len(kept), [(place[a], place[b]) for a, b in edges])
+    patterns = {}  # only the features that are looked at tell orders apart
+    for order in listed:
+        seen = tuple(kept[j] for j in order if kept[j] in looked_at)
+        patterns[seen] = patterns.get(seen, 0) + 1
+    position = {v: j for j, v in enumerate(looked_at)}
+    orders = [[position[v] for v in seen] for seen in patterns]
+    shares = np.array(list(patterns.values())) / len(listed)
+    for row, phi in zip(rows, found.phi, strict=True):
+        own_ground = None if ground is None else ground[:, looked_at]
+        expected = oracle.brute_force(small, row[looked_at], orders, shares, own_ground)
+        np.testing.assert_allclose(phi[looked_at], expected, rtol=0, atol=1e-12)
+        assert not np.delete(phi, looked_at, axis=0).any()
+
+
+def renamed(tree, names):
+    """The same tree over other columns."""
+    if "value" in tree:
+        return tree
+    sides = {side: renamed(tree[side], names) for side in ("left", "right")}
+    return {**tree, "column": names[tree["column"]], **sides}
 
 
 def test_a_model_without_splits():

@@ -4,10 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.levels import score_backgrounds
 from shap_asv import errors
 from shap_asv.backgrounds.choice.choosing import CANDIDATES, choose_background, level_candidates
 from shap_asv.backgrounds.choice.mixture import MixtureModel
-from shap_asv.backgrounds.choice.scoring import ScoreTable, coalition_values, score_background, score_backgrounds
+from shap_asv.backgrounds.choice.scoring import ScoreTable, coalition_values
 from shap_asv.backgrounds.donors.conditional_table import ConditionalTable
 from shap_asv.backgrounds.gaussian.copula import CopulaModel
 from shap_asv.backgrounds.gaussian.model import GaussianModel
@@ -58,7 +59,7 @@ def test_score_by_hand():
     background = GaussianModel(np.zeros(2), np.eye(2))
     rows = np.array([[1.0, 2.0], [3.0, -1.0]])
     coalitions = np.array([[True, False], [False, True]])
-    table = score_background(background, lambda x: x.sum(axis=1), rows, coalitions, [3.0, 1.0], n_draws=4096)
+    table = score_backgrounds({"it": background}, lambda x: x.sum(axis=1), rows, coalitions, [3.0, 1.0], n_draws=4096)
     assert np.allclose(table.losses[0], [0.75 * 4 + 0.25 * 1, 0.75 * 1 + 0.25 * 9], atol=0.02)
     assert np.isclose(table.scores[0], table.losses.mean())
 
@@ -67,8 +68,12 @@ def test_several_outputs_count_in_their_own_units():
     background = GaussianModel(np.zeros(2), np.eye(2))
     rows = np.random.default_rng(0).normal(size=(50, 2))
     coalitions, weights = np.array([[True, False]]), [1.0]
-    small = score_background(background, lambda x: np.column_stack([x[:, 1], x[:, 0]]), rows, coalitions, weights)
-    large = score_background(background, lambda x: np.column_stack([1e6 * x[:, 1], x[:, 0]]), rows, coalitions, weights)
+    small = score_backgrounds(
+        {"it": background}, lambda x: np.column_stack([x[:, 1], x[:, 0]]), rows, coalitions, weights
+    )
+    large = score_backgrounds(
+        {"it": background}, lambda x: np.column_stack([1e6 * x[:, 1], x[:, 0]]), rows, coalitions, weights
+    )
     assert np.allclose(small.losses, large.losses)
 
 
@@ -76,11 +81,11 @@ def test_refusals():
     background = GaussianModel(np.zeros(2), np.eye(2))
     rows, coalitions = np.zeros((3, 2)), np.array([[True, False]])
     with pytest.raises(errors.ModelError, match="not finite"):
-        score_background(background, lambda x: np.full(len(x), nan), rows, coalitions, [1.0])
+        score_backgrounds({"it": background}, lambda x: np.full(len(x), nan), rows, coalitions, [1.0])
     with pytest.raises(errors.ArgumentError, match="as many weights"):
-        score_background(background, lambda x: x[:, 0], rows, coalitions, [1.0, 2.0])
+        score_backgrounds({"it": background}, lambda x: x[:, 0], rows, coalitions, [1.0, 2.0])
     with pytest.raises(errors.ArgumentError, match="all zero"):
-        score_background(background, lambda x: x[:, 0], rows, coalitions, [0.0])
+        score_backgrounds({"it": background}, lambda x: x[:, 0], rows, coalitions, [0.0])
     with pytest.raises(errors.ArgumentError, match="do not fit 2 features"):
         choose_background(np.random.default_rng(0).normal(size=(50, 2)), lambda x: x[:, 0], np.eye(3), np.ones(3))
 

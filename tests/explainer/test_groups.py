@@ -14,7 +14,7 @@ from sklearn.preprocessing import OrdinalEncoder
 from sklearn.tree import DecisionTreeRegressor
 
 from shap_asv import AsymmetricExplainer, CausalOrder, ConditionalTable, GaussianModel, GraphMixture, compare
-from shap_asv.errors import CausalGraphError, MethodNotApplicableError, OrdersError, UnknownFeatureError
+from shap_asv.errors import CausalGraphError, OrdersError, UnknownFeatureError
 from shap_asv.orders.players import Players
 from tests.oracles import brute_force, group_games
 from tests.problems import make_problem, to_codes
@@ -377,8 +377,8 @@ def test_bad_graphs_and_orders_of_groups(explained):
         AsymmetricExplainer(**{**arguments, "orders": [["temp", "hum", "day"]]})
     with pytest.raises(OrdersError, match="each of the 2 features once"):
         AsymmetricExplainer(**{**arguments, "orders": [["day"]]})
-    with pytest.raises(MethodNotApplicableError, match="groups="):
-        AsymmetricExplainer(**arguments).sensitivity(X[:2])
+    with pytest.raises(CausalGraphError, match="'temp' -> 'day', 'day' -> 'hum'"):
+        AsymmetricExplainer(**arguments).sensitivity(X[:2], [[("temp", "day"), ("day", "hum")]])
 
 
 def test_players_spread_an_order():

@@ -1,9 +1,11 @@
 """Sampled results: efficiency for any set of orders, honest standard errors, tolerance, budgets."""
 
 import numpy as np
+import pandas as pd
 import pytest
+import shap
 
-from shap_asv import AsymmetricExplainer
+from shap_asv import AsymmetricExplainer, GaussianModel
 from shap_asv.errors import BudgetExceededError
 from tests.explainer.test_exact import black_box
 from tests.problems import make_problem
@@ -127,3 +129,30 @@ def test_auto_does_not_sample_where_that_saves_nothing(asia):
     plan = AsymmetricExplainer(model, network, budget=1e-9, seed=0).plan(X)
     assert plan.exact
     assert "sampling would not take much less" in plan.why
+
+
+def likely(X):
+    return 1 / (1 + np.exp(-(X["a"] + 2 * X["b"] * X["a"] - 1)))
+
+
+@pytest.mark.parametrize(
+    ("link", "slope"),
+    [
+        pytest.param(shap.links.logit, lambda p: 1 / (p * (1 - p)), id="logit"),
+        pytest.param(np.log, lambda p: 1 / p, id="log"),
+        pytest.param(lambda p: -3 * p, lambda p: -3.0 + 0 * p, id="falling"),
+    ],
+)
+def test_errors_go_through_the_slope_of_the_link(link, slope):
+    """a before b: phi_b = link(M(x)) - link(nu({a})), so that its error is that of nu({a}) times the slope there."""
+    background = GaussianModel([0.2, -0.1], [[1.0, 0.3], [0.3, 2.0]], ["a", "b"])
+    rows = pd.DataFrame({"a": [0.5, -1.0], "b": [1.0, 0.3]})
+
+    def explained(**options):
+        return AsymmetricExplainer(likely, background, [("a", "b")], seed=3, n_draws=256, **options)(rows)
+
+    plain, linked = explained(), explained(link=link)
+    nu_a = plain.base_values + plain.values[:, 0]
+    np.testing.assert_allclose(linked.error_std[:, 1], np.abs(slope(nu_a)) * plain.error_std[:, 1], rtol=1e-6)
+    np.testing.assert_allclose(linked.values[:, 1], link(likely(rows).to_numpy()) - link(nu_a), rtol=1e-9)
+    assert (plain.error_std > 0).all()

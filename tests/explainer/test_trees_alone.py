@@ -252,6 +252,30 @@ def test_levels_of_thirty_features_are_exact():
     np.testing.assert_allclose(found.base_values + found.values[:, :30].sum(axis=1), together, rtol=0, atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::shap_asv.errors.CausalGraphWarning")
+def test_half_a_graph_is_exact_and_says_so():
+    """A few arrows, and features without any on both sides of a level: no lattice of the whole could be listed."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(300, 50))
+    model = RandomForestRegressor(3, max_depth=5, random_state=0).fit(X, X[:, 0] * X[:, 31] + X[:, 2] + X[:, 40])
+    arrows = [(0, 31), (2, 31), (2, 40), (5, 40)]
+    explainer = AsymmetricExplainer(model, None, arrows)
+    plan = explainer.plan(10)
+    assert plan.exact
+    assert plan.backend.name == "paths"
+    found = explainer(X[:10])
+    np.testing.assert_allclose(found.base_values + found.values.sum(axis=1), model.predict(X[:10]), rtol=0, atol=1e-9)
+    sampled = AsymmetricExplainer(model, None, arrows, algorithm="sampling", n_orders=2000, seed=0)(X[:10])
+    assert (np.abs(sampled.values - found.values) <= 5 * sampled.error_std + 1e-12).all()
+    zigzag = [(v + v % 2, v + 1 - v % 2) for v in range(40)]
+    plan = AsymmetricExplainer(model, None, zigzag).plan(10)
+    assert not plan.exact
+    assert (
+        "41 features (Feature 0, Feature 1, Feature 2, ...) cannot be taken apart and have more than 1,000,000 ideals"
+        in str(plan)
+    )
+
+
 # --- what people do with it -------------------------------------------------------------------------------------
 
 

@@ -159,7 +159,7 @@ def test_andes_is_sampled():
     order = CausalOrder.from_graph(network_graph("andes"))
     assert methods_used(order) == ("perfect",)
     assert precedence_holds(order, order.sample_topological_orders(1, seed=0, method="mcmc", epsilon=0.3))
-    assert precedence_holds(order, order.sample_topological_orders(1, seed=0))
+    assert precedence_holds(order, order.sample_topological_orders(20, seed=0))
 
 
 def test_large_orders_are_sampled():
@@ -184,7 +184,7 @@ def test_a_large_polytree_is_drawn_by_its_counts():
     mirrored = n - 1 - position[:, ::-1]
     spread = np.sqrt((position.var(axis=0) + mirrored.var(axis=0)) / len(draws))
     assert (abs(position.mean(axis=0) - mirrored.mean(axis=0)) < 5 * spread).all()
-    perfect = np.argsort(order.sample_topological_orders(150, seed=4, method="perfect"), axis=1)
+    perfect = np.argsort(order.sample_topological_orders(1000, seed=4, method="perfect"), axis=1)
     spread = np.sqrt(position.var(axis=0) / len(draws) + perfect.var(axis=0) / len(perfect))
     assert (abs(position.mean(axis=0) - perfect.mean(axis=0)) < 5 * spread).all()
 

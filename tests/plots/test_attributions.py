@@ -126,7 +126,8 @@ def test_refused_with_a_reason(make, message):
 
 
 @pytest.mark.parametrize(
-    ("row", "message"), [(3, r"row 3 does not exist.*3 row\(s\)"), (-4, "row -4"), (True, "integer"), ("0", "integer")]
+    ("row", "message"),
+    [(3, "no row 3; 3 were explained"), (-4, "no row -4"), (True, "no row True"), ("0", "no row '0'")],
 )
 def test_rows_that_do_not_exist(row, message):
     read = read_attributions(two_explanations(FEATURES, rows=3))

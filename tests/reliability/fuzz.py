@@ -199,7 +199,7 @@ def record_of(spans: list[Span]) -> Record:
     slowest = max(span.slowest for span in spans)
     counts = Counter(kind_of(k).name for span in spans for k in range(span.first, span.first + span.done))
     shares = ", ".join(f"{kind.name} {counts[kind.name]:,} ({counts[kind.name] / tried:.0%})" for kind in KINDS)
-    notes = [f"{kind.name.capitalize()}: {kind.note}" for kind in KINDS]
+    notes = [f"{kind.name[0].upper()}{kind.name[1:]}: {kind.note}" for kind in KINDS]
     notes.append("No oracle imports anything of this package.")
     figures = [
         Figure("cases tried", f"{tried:,}", f"at least {ASKED:,}", tried >= ASKED),

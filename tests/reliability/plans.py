@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import time
+import traceback
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -339,6 +340,8 @@ def measure_apart(name: str) -> dict[str, Any]:
         try:
             os.write(writing, json.dumps(measure(name)).encode())
             code = 0
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(code)
     os.close(writing)

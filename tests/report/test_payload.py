@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+import tempfile
 from types import SimpleNamespace
 
 import networkx as nx
@@ -12,9 +13,14 @@ import shap
 
 from shap_asv import Sensitivity
 from shap_asv.errors import ArgumentError, ExplanationError
-from shap_asv.report import render_report
+from shap_asv.report import write_report
 from shap_asv.report.layout import place_graph
 from tests.report.problems import EDGES, FEATURES, random_comparison
+
+
+def render_report(comparison, **options):
+    with tempfile.TemporaryDirectory() as folder:
+        return write_report(comparison, f"{folder}/page.html", **options).read_text("utf-8")
 
 
 def payload_of(page):

@@ -12,6 +12,7 @@ import pytest
 from shap_asv import AsymmetricExplainer, planning
 from shap_asv.backends.coalitionwise import coalitionwise_backend
 from shap_asv.backends.registry import BACKENDS
+from shap_asv.backends.workload import IDEALS, SAMPLED_ORDERS
 from shap_asv.backgrounds.registry import BACKGROUNDS
 from shap_asv.errors import BudgetExceededError
 from shap_asv.models.contract import BLACK_BOX
@@ -226,7 +227,7 @@ def test_costs_grow_with_the_work(pair, problem):
 def test_a_method_of_another_name_meets_a_tolerance(pair, sampled, monkeypatch):
     """The sample of a method that was not called as expected never grew, and the call never ended."""
     kind, method = pair
-    renamed = coalitionwise_backend(replace(method, name="renamed"), sampled)
+    renamed = coalitionwise_backend(replace(method, name="renamed"), SAMPLED_ORDERS if sampled else IDEALS)
     monkeypatch.setattr(planning, "BACKENDS", (*BACKENDS, renamed))
     explainer = AsymmetricExplainer(
         model_for(method.reads, kind),
@@ -245,7 +246,7 @@ def test_a_method_of_another_name_meets_a_tolerance(pair, sampled, monkeypatch):
 @pytest.mark.parametrize("pair", SAMPLED, ids=pair_name)
 def test_a_sample_that_cannot_grow_ends_in_an_error(pair, monkeypatch):
     kind, method = pair
-    fixed = coalitionwise_backend(replace(method, name="fixed", grows_with=None), sampled=False)
+    fixed = coalitionwise_backend(replace(method, name="fixed", grows_with=None), IDEALS)
     monkeypatch.setattr(planning, "BACKENDS", (*BACKENDS, fixed))
     explainer = AsymmetricExplainer(
         model_for(method.reads, kind),

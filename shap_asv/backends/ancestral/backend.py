@@ -10,7 +10,7 @@ from shap_asv.backends.ancestral.closures import (
 from shap_asv.backends.conditioning import ancestral_obstacle
 from shap_asv.backends.contract import Attributor, Backend, Estimate, Problem, Settings
 from shap_asv.backends.polynomial import CoalitionByCoalition
-from shap_asv.backends.relaxed import RelaxingAttributor
+from shap_asv.backends.relaxed import relaxing
 from shap_asv.backends.termwise import (
     TERM_ROW_BLOCK,
     TermwiseAttributor,
@@ -74,9 +74,7 @@ def _prepare(problem: Problem, settings: Settings) -> Attributor:
     others = products.only(left)
     rest = TermwiseAttributor(background, others, columns, group_terms(background, others, columns))
     fast = AncestralAttributor(products, closures, problem.n_features, rest)
-    if background.impossible != "relax":
-        return fast
-    return RelaxingAttributor(background, fast, CoalitionByCoalition(problem, settings))
+    return relaxing(background, fast, CoalitionByCoalition(problem, settings))
 
 
 def _kernels(problem: Problem, settings: Settings, estimate: Estimate) -> tuple[str, ...]:

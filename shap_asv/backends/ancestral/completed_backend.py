@@ -23,21 +23,10 @@ from shap_asv.backends.coalitionwise import ROW_BLOCK, CoalitionwiseAttributor
 from shap_asv.backends.conditioning import is_ancestral
 from shap_asv.backends.contract import Attribution, Attributor, Backend, Estimate, Problem, Settings
 from shap_asv.backends.pace import Report, keep_silent, part_of
-from shap_asv.backends.relaxed import RelaxingAttributor
+from shap_asv.backends.relaxed import relaxing
 from shap_asv.backends.termwise import terms_obstacle
 from shap_asv.backends.weight_columns import Columns
-from shap_asv.backends.workload import (
-    BYTES_PER_ORDER,
-    count_ideals,
-    count_sampled,
-    groups_obstacle,
-    ideal_columns,
-    ideals_obstacle,
-    network_and_terms,
-    order_columns,
-    orders_obstacle,
-    seconds_per_order,
-)
+from shap_asv.backends.workload import Sweep, expected_output, groups_obstacle, network_and_terms
 from shap_asv.backgrounds.contract import CONDITIONED_TERMS, Terms
 from shap_asv.models.products import SumOfProducts
 from shap_asv.orders import CausalOrder
@@ -90,11 +79,7 @@ class CompletedAttributor:
             found = np.asarray(matrix.T @ nu).reshape(-1, block.stop - block.start, n_outputs)
             contracted[block] = found.transpose(1, 0, 2)
         phi, error = self.columns.combine(contracted)
-        nothing = np.full((1, rows.shape[1]), -1)
-        base = self.background.expected_sums(
-            nothing, self.products.vectors, self.products.terms, self.products.coefficients
-        )
-        return Attribution(phi, self.products.offset + base[0], error)
+        return Attribution(phi, expected_output(self.background, self.products), error)
 
     def _nu(self, rows: np.ndarray, report: Report) -> np.ndarray:
         """Codes (r, n) -> nu (m, r, k)."""
@@ -130,10 +115,7 @@ def attribute_columns(problem: Problem, columns: Columns) -> Attributor:
         products, known, background.nodes, coalitions, flatten_tables(background.network), roots, margins
     )
     fast = CompletedAttributor(background, products, columns, values, fits, left)
-    if background.impossible != "relax":
-        return fast
-    general = CoalitionwiseAttributor(ExactProducts(background, products), columns)
-    return RelaxingAttributor(background, fast, general)
+    return relaxing(background, fast, CoalitionwiseAttributor(ExactProducts(background, products), columns))
 
 
 class _Sample(NamedTuple):
@@ -176,14 +158,12 @@ def _measure(
     )
 
 
-def completed_backend(sampled: bool) -> Backend:
+def completed_backend(sweep: Sweep) -> Backend:
     """All ideals, or the prefixes of sampled orders, completed by the causes that they lack."""
-    columns_of = order_columns if sampled else ideal_columns
-    order_obstacle = orders_obstacle if sampled else ideals_obstacle
 
     def obstacle(problem: Problem, settings: Settings) -> str | None:
         found = CONDITIONED_TERMS.obstacle(problem.background) or terms_obstacle(problem)
-        found = found or groups_obstacle(problem) or order_obstacle(problem, settings)
+        found = found or groups_obstacle(problem) or sweep.obstacle(problem, settings)
         if found is not None:
             return found
         n_nodes = network_and_terms(problem)[0].network.n_nodes
@@ -193,8 +173,8 @@ def completed_backend(sampled: bool) -> Backend:
 
     def estimate(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
         background, products = network_and_terms(problem)
-        coalitions = count_sampled(problem, settings) if sampled else count_ideals(problem, settings) or 0
-        orders = settings.n_orders if sampled else 0
+        coalitions = sweep.count(problem, settings)
+        orders, drawing, drawn = sweep.drawing(problem, settings)
         n_sets, sizes, states, complete = _measure(background, problem.order, products, coalitions)
         left = round(sizes.left * products.n_terms)
         here = products.n_terms - left
@@ -204,10 +184,10 @@ def completed_backend(sampled: bool) -> Backend:
         work = here * n_rows * classes
         seconds = _LOADING + n_sets * _SECONDS_PER_CLOSURE
         seconds += here * (5e-5 + fillings * sizes.entries * _SECONDS_PER_ENTRY)
-        seconds += work * (_SECONDS_PER_CLASS + states * _SECONDS_PER_STATE) + coalitions * n_rows * 2e-7
-        seconds += orders * seconds_per_order(problem, settings, sampled)
+        per_class = _SECONDS_PER_CLASS * (1 + problem.n_outputs) / 2 + states * _SECONDS_PER_STATE
+        seconds += work * per_class + coalitions * n_rows * 2e-7
         memory = coalitions * (problem.n_features * 3 + 400) + int(n_sets * classes * 150) + 2**27
-        memory += 3 * 8 * coalitions * at_once * problem.n_outputs + orders * problem.n_features * BYTES_PER_ORDER
+        memory += 3 * 8 * coalitions * at_once * problem.n_outputs + drawn
         memory += 8 * max(TABLES_AT_ONCE, ENTRY_LIMIT // 2)
         if left:  # these go to the network coalition by coalition
             general = Workload(n_rows, coalitions, problem.n_features, ancestral=is_ancestral(problem))
@@ -215,19 +195,18 @@ def completed_backend(sampled: bool) -> Backend:
             cost = cost_of_products(background, others, general)
             held = cost_of_products(background, others, replace(general, n_rows=at_once))
             seconds, memory = seconds + cost.seconds, memory + held.memory
-        return Estimate(coalitions, orders, 0, int(work), seconds, memory)
+        return Estimate(coalitions, orders, 0, int(work), seconds + drawing, memory)
 
     def prepare(problem: Problem, settings: Settings) -> Attributor:
-        return attribute_columns(problem, columns_of(problem, settings))
+        return attribute_columns(problem, sweep.columns(problem, settings))
 
     def over(problem: Problem, settings: Settings, columns: Columns) -> Attributor:
         return attribute_columns(problem, columns)
 
-    kind = "orders" if sampled else "ideals"
     return Backend(
-        f"{kind} x closures",
-        not sampled,
-        sampled,
+        f"{sweep.name} x closures",
+        not sweep.sampled,
+        sweep.sampled,
         None,
         obstacle,
         estimate,
@@ -236,4 +215,5 @@ def completed_backend(sampled: bool) -> Backend:
         CONDITIONED_TERMS,
         kernels=lambda problem, settings, estimate: KERNELS,
         over=over,
+        by_coalitions=True,
     )

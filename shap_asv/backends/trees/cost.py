@@ -11,7 +11,8 @@ import numpy as np
 
 from shap_asv.backends.contract import Estimate
 from shap_asv.backends.trees.attributor import KEPT_BYTES, ROW_BLOCK, table_bits
-from shap_asv.backends.trees.orderings import FOREST, LATTICE, LEVELS, NAMES, ORDERS
+from shap_asv.backends.trees.orderings import FOREST, LATTICE, LEVELS, NAMES, ORDERS, PARTS
+from shap_asv.backends.trees.parts import shuffling_work
 from shap_asv.models.trees.ensembles import FloatEnsemble
 from shap_asv.orders import CausalOrder
 
@@ -22,8 +23,10 @@ _CALL, _ENTRY, _CELL, _FAR_CELL, _ROW_ENTRY, _POINT, _WORD = 0.004, 1.2e-7, 1.1e
 _MEETING, _STEP_MEETING = 1e-8, 3e-10
 # Features of a path from which its table does not stay in the caches.
 _FAR = 11
-# Seconds to list a step: of levels; of a forest, with its walk; of a lattice, per ideal or edge; of an order.
-_STEP = {LEVELS: 2e-9, FOREST: 6e-8, LATTICE: 0.8e-9, ORDERS: 1.5e-9}
+# Seconds to list a step: of levels; of a forest, with its walk; of a lattice, per ideal or edge; of an order;
+# of an order in parts, where shuffling them is added, by multiplications.
+_STEP = {LEVELS: 2e-9, FOREST: 6e-8, LATTICE: 0.8e-9, ORDERS: 1.5e-9, PARTS: 4e-9}
+_SHUFFLE = 1.2e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +66,20 @@ def path_lengths(ensemble: FloatEnsemble) -> PathLengths:
     return PathLengths(leaves, sets, words)
 
 
+def _sets(ensemble: FloatEnsemble) -> np.ndarray:
+    """Who is in each distinct set of features that a path looks at: bool (sets, n)."""
+    words, n = path_lengths(ensemble).words, ensemble.n_columns
+    bits = words[:, np.arange(n) // 64] >> (np.arange(n) % 64).astype(np.uint64)
+    return (bits & np.uint64(1)).astype(bool)
+
+
+@lru_cache(maxsize=8)
+def parts_work(ensemble: FloatEnsemble, order: CausalOrder) -> tuple[float, float]:
+    """What an order in parts asks for: seconds to shuffle them for all sets, and numbers kept for the largest."""
+    work, kept = shuffling_work(order, _sets(ensemble))
+    return _SHUFFLE * float(work.sum()), float(kept.max(initial=0.0))
+
+
 @lru_cache(maxsize=8)
 def largest_walk(ensemble: FloatEnsemble, order: CausalOrder) -> tuple[float, int]:
     """What a causal forest asks for at its worst path: ideals of the path's features with their causes, and how many
@@ -71,9 +88,7 @@ def largest_walk(ensemble: FloatEnsemble, order: CausalOrder) -> tuple[float, in
     With f(v) = 1 + product of f over the effects of v among them, there are as many ideals as the product of f over
     the roots. O(sets * n).
     """
-    words, n = path_lengths(ensemble).words, ensemble.n_columns
-    bits = words[:, np.arange(n) // 64] >> (np.arange(n) % 64).astype(np.uint64)
-    member = (bits & np.uint64(1)).astype(bool)
+    member, n = _sets(ensemble), ensemble.n_columns
     ideals, below = np.ones(len(member)), np.ones((n, len(member)))
     for v in reversed(order.topological_indices):
         own = np.where(member[:, v], 1.0 + below[v], 1.0)
@@ -100,11 +115,11 @@ def estimate_trees(
     Parameters
     ----------
     kind : int
-        One of :data:`~shap_asv.backends.trees.orderings.LEVELS`, FOREST, LATTICE, ORDERS; see ``kind_of``.
+        One of :data:`~shap_asv.backends.trees.orderings.LEVELS`, FOREST, LATTICE, ORDERS, PARTS; see ``kind_of``.
     n_rows, n_background : int
         Rows to explain; background rows, 0 for cover counts.
     n_ideals : int
-        Of the lattice, for that kind (``CausalOrder.count_ideals``); it has about n / 4 times as many edges.
+        Of the lattice, or of the lattices of parts (``CausalOrder.count_ideals``); edges are about n / 4 times as many.
     n_orders, n_groups : int
         Given or sampled orders, for that kind; each group of sampled orders has tables of its own.
 
@@ -131,6 +146,7 @@ def estimate_trees(
         FOREST: d * np.minimum(cells, 40 * d),
         LATTICE: n_ideals * d + n_edges * d / max(1, n) + d * few,
         ORDERS: n_orders * d**2 + 4 * groups * d * few,
+        PARTS: n_ideals * d / 4 + d * cells,
     }[kind]
     words = -(-n_background // 64)
     # patterns that occur on a long path, and what one of them takes
@@ -142,7 +158,8 @@ def estimate_trees(
         each = np.full(len(d), _MEETING * n_background)
     else:
         # equal steps are added up: a path has few ideals, unless orders are listed
-        distinct = np.minimum(cells, n_orders / groups if kind == ORDERS else 40 * d)
+        most = {ORDERS: np.full(len(d), n_orders / groups), PARTS: cells}.get(kind, 40.0 * d)
+        distinct = np.minimum(cells, most)
         each = _CELL * d * distinct
         once = 2 * _STEP_MEETING * n_background * d * distinct
     per_leaf = np.where(
@@ -183,7 +200,7 @@ def tree_kernels(ensemble: FloatEnsemble, kind: int, background: bool) -> tuple[
     long_paths, closed = len(leaves) > bits + 1, kind == LEVELS
     found = ["leaves:walk_paths"]
     if leaves[1 : bits + 1].any() or (long_paths and not closed):
-        found.append(f"weights:list_{NAMES[kind]}_steps")
+        found.append(f"{'parts' if kind == PARTS else 'weights'}:list_{NAMES[kind]}_steps")
     if background:
         found += ["ground:fill_ground", "ground:count_reached"]
     if leaves[1 : bits + 1].any():

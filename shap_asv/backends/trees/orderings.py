@@ -1,32 +1,40 @@
 """Causal orders in the form that the kernels ask: how probable is it that exactly B of D precede i?
 
-Four kinds, from the cheapest to the most general:
+Five kinds, from the cheapest to the most general:
 
 - *levels* (no edges = one level): earlier levels are in, later ones out, Shapley's weights inside. Closed form.
 - *forest*: independent clocks, so that the features of D and their ancestors arrive one by one, the next being v with
   probability proportional to its subtree size; a walk over the ideals of these few features.
+- *parts*: an order that falls apart (half a graph, say): its parts one by one, whatever the number of its ideals.
 - *lattice*: the weights of all ideals of the order, projected on D (any DAG whose ideals can be listed, or several).
 - *orders*: given or sampled orders, each with a share: patterns are counted.
 """
 
 from collections import namedtuple
+from functools import lru_cache
 
 import numpy as np
 
+from shap_asv.backends.trees.parts import OrderParts, falls_apart, take_apart
+from shap_asv.errors import BudgetExceededError
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.lattice import build_lattice
 from shap_asv.orders.players import Players
 from shap_asv.orders.uncertain import GraphMixture
 from shap_asv.orders.weights import check_order_weights, check_orders, weigh_ideals
 
-LEVELS, FOREST, LATTICE, ORDERS = range(4)
-NAMES = ("levels", "forest", "lattice", "orders")
+#: Up to so many ideals, listing them is faster than taking the order apart.
+FEW_IDEALS = 1 << 13
 
-# kind; level (n,); parent, size (n,) and topological (n,) of a forest; member (n, ideals), and the edges of the lattice
-# by feature: edge_start (n + 1,), edge_source, edge_weight; rank (orders, n) = positions, share (orders,);
+LEVELS, FOREST, LATTICE, ORDERS, PARTS = range(5)
+NAMES = ("levels", "forest", "lattice", "orders", "parts")
+
+# kind; level (n,), by which the features of a path are sorted; parent, size, topological (n,) of a forest; member
+# (n, ideals), and the edges of the lattice by feature: edge_start (n + 1,), edge_source, edge_weight; rank (orders, n),
+# the positions, and share (orders,); parts: OrderParts or None;
 # closed: is a union of coalitions that are passed always one that is passed? So it is for the ideals of one order.
 Ordering = namedtuple(
-    "Ordering", "kind level parent size topological member edge_start edge_source edge_weight rank share closed"
+    "Ordering", "kind level parent size topological member edge_start edge_source edge_weight rank share parts closed"
 )
 
 
@@ -54,15 +62,27 @@ def level_numbers(order: CausalOrder) -> np.ndarray | None:
 
 
 def kind_of(order: CausalOrder | GraphMixture) -> int:
-    """LEVELS, FOREST or LATTICE: the cheapest kind that the order is; of several graphs, always the last."""
+    """LEVELS, FOREST, PARTS or LATTICE: the cheapest kind that the order is; of several graphs, always the last."""
     if isinstance(order, GraphMixture):
         return LATTICE
     if level_numbers(order) is not None:
         return LEVELS
-    return FOREST if order.is_forest else LATTICE
+    if order.is_forest:
+        return FOREST
+    return LATTICE if _has_few_ideals(order, FEW_IDEALS) or not falls_apart(order) else PARTS
 
 
-def _ordering(kind: int, n: int, closed: bool = True, **arrays: np.ndarray) -> Ordering:
+@lru_cache(maxsize=64)  # plans are made again and again
+def _has_few_ideals(order: CausalOrder, limit: int) -> bool:
+    try:
+        return order.count_ideals(limit=limit) <= limit
+    except BudgetExceededError:
+        return False
+
+
+def _ordering(
+    kind: int, n: int, closed: bool = True, parts: OrderParts | None = None, **arrays: np.ndarray
+) -> Ordering:
     empty = {
         "level": np.zeros(n, dtype=np.int64),
         "parent": np.full(n, -1, dtype=np.int64),
@@ -75,7 +95,7 @@ def _ordering(kind: int, n: int, closed: bool = True, **arrays: np.ndarray) -> O
         "rank": np.zeros((0, n), dtype=np.int32),
         "share": np.zeros(0),
     }
-    return Ordering(kind, **{**empty, **arrays}, closed=closed)
+    return Ordering(kind, **{**empty, **arrays}, parts=parts, closed=closed)
 
 
 def order_by_precedence(
@@ -86,7 +106,7 @@ def order_by_precedence(
     Raises
     ------
     BudgetExceededError
-        A lattice is needed and has more than ``ideal_limit`` ideals.
+        A lattice is needed, of the order or of a part of it, and has more than ``ideal_limit`` ideals.
     """
     n = order.n_features
     if isinstance(order, GraphMixture):
@@ -103,16 +123,26 @@ def order_by_precedence(
             if parent[v] >= 0:
                 size[parent[v]] += size[v]
         return _ordering(FOREST, n, parent=parent, size=size, topological=np.array(order.topological_indices))
+    if kind == PARTS:
+        parts = take_apart(order, ideal_limit)
+        return _ordering(PARTS, n, level=parts.rank, parts=parts)
     lattice = build_lattice(order, ideal_limit)
-    by_feature = np.argsort(lattice.edge_feature, kind="stable")
-    starts = np.searchsorted(lattice.edge_feature[by_feature], np.arange(n + 1))
+    return _lattice(lattice.members(), lattice.edge_source, lattice.edge_feature, lattice.edge_weights, closed=True)
+
+
+def _lattice(
+    sets: np.ndarray, source: np.ndarray, feature: np.ndarray, weight: np.ndarray, closed: bool = False
+) -> Ordering:
+    """Sets of features (m, n), and steps from them: ``source[e] + feature[e]`` with a weight."""
+    n, by_feature = sets.shape[1], np.argsort(feature, kind="stable")
     return _ordering(
         LATTICE,
         n,
-        member=np.ascontiguousarray(lattice.members().T).astype(np.uint8),
-        edge_start=starts.astype(np.int64),
-        edge_source=lattice.edge_source[by_feature],
-        edge_weight=lattice.edge_weights[by_feature],
+        closed=closed,
+        member=np.ascontiguousarray(sets.T).astype(np.uint8),
+        edge_start=np.searchsorted(feature[by_feature], np.arange(n + 1)).astype(np.int64),
+        edge_source=source[by_feature].astype(np.int32),
+        edge_weight=weight[by_feature],
     )
 
 
@@ -139,32 +169,15 @@ def order_by_groups(order: CausalOrder, players: Players, ideal_limit: int | Non
             source.append(here)
             feature.append(np.full(len(edges), member))
             weight.append(lattice.edge_weights[edges])
-    by_feature = np.argsort(np.concatenate(feature), kind="stable")
-    n = len(players.of_feature)
-    return _ordering(
-        LATTICE,
-        n,
-        closed=False,  # members in the middle of two groups are not passed together
-        member=np.ascontiguousarray(np.concatenate(sets).T).astype(np.uint8),
-        edge_start=np.searchsorted(np.concatenate(feature)[by_feature], np.arange(n + 1)).astype(np.int64),
-        edge_source=np.concatenate(source)[by_feature].astype(np.int32),
-        edge_weight=np.concatenate(weight)[by_feature],
-    )
+    # members in the middle of two groups are not passed together: not closed under unions
+    steps = np.concatenate(source), np.concatenate(feature), np.concatenate(weight)
+    return _lattice(np.concatenate(sets), *steps)
 
 
 def _order_by_mixture(mixture: GraphMixture, ideal_limit: int | None) -> Ordering:
     """The ideals of all graphs together, and the steps between them with their mean weights."""
     weights = weigh_ideals(mixture, ideal_limit)
-    source, feature, weight = weights.steps()  # by feature
-    return _ordering(
-        LATTICE,
-        mixture.n_features,
-        closed=False,
-        member=np.ascontiguousarray(weights.coalitions.T).astype(np.uint8),
-        edge_start=np.searchsorted(feature, np.arange(mixture.n_features + 1)).astype(np.int64),
-        edge_source=source.astype(np.int32),
-        edge_weight=weight,
-    )
+    return _lattice(weights.coalitions, *weights.steps())
 
 
 def order_by_list(orders: np.ndarray, weights: np.ndarray | None = None) -> Ordering:

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from shap_asv.backends.trees.leaves import Leaves
-from shap_asv.backends.trees.orderings import FOREST, LATTICE, LEVELS, ORDERS, Ordering
+from shap_asv.backends.trees.orderings import FOREST, LATTICE, LEVELS, ORDERS, PARTS, Ordering
+from shap_asv.backends.trees.parts import MOST_CHANCES
 from shap_asv.errors import BudgetExceededError
 
 #: Steps that are listed together.
@@ -46,9 +47,24 @@ class StepLister:
                 [order.parent, order.size, order.topological, *by_feature, *by_ideal, np.zeros(MOST_IDEALS)]
             )
 
+        if order.kind == PARTS:
+            from shap_asv.backends.trees.kernels.parts import PartsRoom
+
+            parts, primes = order.parts.parts, order.parts.primes
+            self._parts_room = PartsRoom(
+                np.empty(MOST_CHANCES),
+                np.empty(MOST_CHANCES),
+                np.zeros(2, dtype=np.int64),
+                np.zeros((len(parts.kind) + 3, 4), dtype=np.int64),
+                order.parts.log_factorial,
+                np.zeros(int(np.diff(primes.ideal_start).max()), dtype=np.int64),
+            )
+
     def sets_at_once(self) -> int:
         """How many sets may be listed in one compiled call, which nothing can interrupt."""
         each = self.order.member.size + len(self.order.edge_weight) + self.order.rank.size
+        if self.order.kind == PARTS:
+            each = self.order.parts.primes.member.size + 1000 * len(self.order.level)
         return max(1, MOST_READ // max(1, each))
 
     def list(self, leaves: Leaves, which: np.ndarray) -> tuple[int, Any]:
@@ -66,6 +82,11 @@ class StepLister:
             done = kernels.list_forest_steps(self._walk, sets, steps, WIDEST)
         elif self.order.kind == LATTICE:
             done = kernels.list_lattice_steps(self.order, sets, steps, self._shadow, self._cells)
+        elif self.order.kind == PARTS:
+            from shap_asv.backends.trees.kernels.parts import list_parts_steps
+
+            apart = self.order.parts
+            done = list_parts_steps(apart.parts, apart.primes, apart.rank, sets, steps, self._parts_room)
         else:
             done = kernels.list_orders_steps(self.order, sets, steps, self._shadow, self._cells)
         if not done:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from shap_asv.backgrounds.choice.mixture import MixtureModel
-from shap_asv.backgrounds.choice.scoring import Predict, ScoreTable, checked_weights, held_out_misses
+from shap_asv.backgrounds.choice.scoring import Predict, ScoreTable, checked_weights, held_out_misses, scored_coalitions
 from shap_asv.backgrounds.donors.conditional_table import ConditionalTable
 from shap_asv.backgrounds.donors.leaf_weights import least_on_simplex
 from shap_asv.backgrounds.gaussian.copula import CopulaModel
@@ -146,7 +146,9 @@ def choose_background(
     order = rng.permutation(n_rows)
     n_held_out = min(int(n_rows * SHARE_HELD_OUT), MOST_HELD_OUT)
     held_out, kept = order[:n_held_out], np.sort(order[n_held_out : n_held_out + MOST_KEPT])
-    asked, counts = _asked(coalitions, weights, rng)
+    asked, counts = scored_coalitions(coalitions, weights, MOST_COALITIONS, rng)
+    if not len(asked):  # of a single feature
+        asked, counts = coalitions, weights
     misses = {
         name: held_out_misses(fit(_rows(data, kept), seed), predict, _rows(data, held_out), asked, n_draws, seed)
         for name, fit in fits.items()
@@ -178,19 +180,6 @@ def _simple_enough(losses: np.ndarray, mixed: np.ndarray) -> int | None:
         if difference.mean() <= difference.std(ddof=1) / np.sqrt(len(difference)):
             return k
     return None
-
-
-def _asked(coalitions: np.ndarray, weights: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """The coalitions to score and their weights; the empty and the full one say nothing about conditioning."""
-    inner = (weights > 0) & coalitions.any(axis=1) & ~coalitions.all(axis=1)
-    if not inner.any():
-        return coalitions, weights
-    coalitions, weights = coalitions[inner], weights[inner] / weights[inner].sum()
-    if len(coalitions) <= MOST_COALITIONS:
-        return coalitions, weights
-    drawn = rng.choice(len(coalitions), MOST_COALITIONS, replace=True, p=weights)
-    chosen, counts = np.unique(drawn, return_counts=True)
-    return coalitions[chosen], counts / counts.sum()
 
 
 def _rows(data: Any, places: np.ndarray) -> Any:

@@ -12,7 +12,7 @@ standard error of the *difference* of two scores is far smaller than that of eit
 All that is asked of a background is ``read``, ``inputs``, ``n_uniforms`` and ``draws``.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -124,45 +124,20 @@ def coalition_values(
     return nu
 
 
-def score_backgrounds(
-    backgrounds: Mapping[str, Any],
-    predict: Predict,
-    data: Any,
-    coalitions: np.ndarray,
-    weights: np.ndarray,
-    n_draws: int = 256,
-    seed: int = 0,
-) -> ScoreTable:
-    """Score backgrounds on rows that none of them was fitted to.
+def scored_coalitions(
+    coalitions: np.ndarray, weights: np.ndarray, most: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """The coalitions to score and their weights: a sample by weight where there are more than ``most``.
 
-    Parameters
-    ----------
-    backgrounds : mapping from names to backgrounds
-    predict : callable
-        ``inputs -> (q,)`` or ``(q, k)``; several outputs count in units of their own variance.
-    data : DataFrame or array
-        Held-out rows.
-    coalitions : bool (m, n), weights : float (m,)
-        What the order asks for and how much each coalition counts; weights are scaled to sum to one.
+    The empty and the full one say nothing about conditioning and are left out; none is left where there are no others.
     """
-    losses = []
-    for background in backgrounds.values():
-        misses = held_out_misses(background, predict, data, coalitions, n_draws, seed)
-        losses.append((misses**2).sum(axis=2) @ checked_weights(coalitions, weights))
-    return ScoreTable(tuple(backgrounds), np.stack(losses))
-
-
-def score_background(
-    background: Any,
-    predict: Predict,
-    data: Any,
-    coalitions: np.ndarray,
-    weights: np.ndarray,
-    n_draws: int = 256,
-    seed: int = 0,
-) -> ScoreTable:
-    """:func:`score_backgrounds` of a single one, named by its description."""
-    return score_backgrounds({background.describe(): background}, predict, data, coalitions, weights, n_draws, seed)
+    inner = (weights > 0) & coalitions.any(axis=1) & ~coalitions.all(axis=1)
+    coalitions, weights = coalitions[inner], weights[inner] / weights[inner].sum()
+    if len(coalitions) <= most:
+        return coalitions, weights
+    drawn = rng.choice(len(coalitions), most, replace=True, p=weights)
+    chosen, counts = np.unique(drawn, return_counts=True)
+    return coalitions[chosen], counts / counts.sum()
 
 
 def held_out_misses(

@@ -25,7 +25,6 @@ from shap_asv.backgrounds.discrete.inference.requisite import RequisiteEvidence
 from shap_asv.backgrounds.discrete.joint import intervened_joint
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.discrete.questions import checked_coefficients, checked_uniforms
-from shap_asv.backgrounds.discrete.states.border import Border
 from shap_asv.backgrounds.intervening import Intervening
 
 
@@ -196,33 +195,9 @@ class DiscreteInterventions(Intervening):
             evidence[:, v] = np.arange(card)
             tables.append(np.exp(natural.log_probability(evidence)))
         alone = DiscreteNetwork(self.features, self.states, ((),) * n, tuple(tables))
-        loose = DiscreteBackground(alone, self.features, natural.impossible, lambda _: LooseBorder(natural.border))
+        words = f"{n} features, each with its own distribution in a Bayesian network, cut loose from all others"
+        border = replace(natural.border, words=words)
+        loose = DiscreteBackground(alone, self.features, natural.impossible, lambda _: border)
         # what causes what is still known, and who is not a feature
         vars(loose).update(graph=self.graph, latent=self.latent)
         return loose
-
-
-@dataclass(frozen=True, eq=False)
-class LooseBorder:
-    """The border of features that were cut loose from one another: only their description differs."""
-
-    inner: Border
-
-    @property
-    def values(self) -> StateValues | None:
-        return self.inner.values
-
-    def describe(self, nodes: Sequence[str], latent: Sequence[str]) -> str:
-        return f"{len(nodes)} features, each with its own distribution in a Bayesian network, cut loose from all others"
-
-    def read(self, table: Any) -> np.ndarray:
-        return self.inner.read(table)
-
-    def inputs(self, codes: np.ndarray) -> Any:
-        return self.inner.inputs(codes)
-
-    def labels(self, codes: np.ndarray) -> np.ndarray:
-        return self.inner.labels(codes)
-
-    def as_given(self, table: Any) -> tuple[Any, np.ndarray, np.ndarray | None] | None:
-        return self.inner.as_given(table)

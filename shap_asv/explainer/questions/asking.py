@@ -3,6 +3,7 @@
 :class:`AsymmetricExplainer` inherits these methods; it brings the arguments and the problem made of them.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,8 +27,8 @@ from shap_asv.planning import Plan
 from shap_asv.sensitivity import Sensitivity
 
 
-class Questions:
-    """The methods that shap's explainers do not have."""
+class Questions(ABC):
+    """The methods that shap's explainers do not have, over what an explainer brings: its arguments and its problem."""
 
     model: Any
     masker: Any
@@ -40,20 +41,18 @@ class Questions:
     _given: Any
     _distribution: Distribution
 
-    def __call__(self, X: Any, *args: Any, **call: Any) -> Any:
-        raise NotImplementedError
-
-    def _constructor_arguments(self) -> dict[str, Any]:
-        raise NotImplementedError
-
-    def _execution_for(self, table: Table) -> Execution:
-        raise NotImplementedError
-
-    def _known_execution(self) -> Execution:
-        raise NotImplementedError
-
-    def _settings(self, problem: Problem, max_evals: int | str = "auto", batch_size: int | str = "auto") -> Settings:
-        raise NotImplementedError
+    @abstractmethod
+    def __call__(self, X: Any, *args: Any, **call: Any) -> Any: ...
+    @abstractmethod
+    def _constructor_arguments(self) -> dict[str, Any]: ...
+    @abstractmethod
+    def _execution_for(self, table: Table) -> Execution: ...
+    @abstractmethod
+    def _known_execution(self) -> Execution: ...
+    @abstractmethod
+    def _settings(
+        self, problem: Problem, max_evals: int | str = "auto", batch_size: int | str = "auto"
+    ) -> Settings: ...
 
     def plan(self, X: Any = None, max_evals: int | str = "auto", graphs: Any = None) -> Plan:
         """Which backend would explain X, why, and at what cost; ``print`` it. X may also be a number of rows.

@@ -21,16 +21,15 @@ import scipy.sparse as sp
 from shap_asv.backends.coalitionwise import CoalitionwiseAttributor
 from shap_asv.backends.contract import Attribution, Problem, Settings
 from shap_asv.backends.weight_columns import Columns
-from shap_asv.backends.workload import ideal_columns, order_columns
+from shap_asv.backends.workload import IDEALS, SAMPLED_ORDERS
 from shap_asv.backgrounds.contract import Background, Showing
 from shap_asv.errors import MethodNotApplicableError
-from shap_asv.explainer.reading.players import show_groups
-from shap_asv.explainer.reading.rows import display_names, fit_rows, read_table, shown_rows
+from shap_asv.explainer.reading.players import shown_players
+from shap_asv.explainer.reading.rows import fit_rows, read_table
 from shap_asv.explainer.running.execution import Execution, find_equal_rows
 from shap_asv.explainer.running.selection import select_outputs
 from shap_asv.explanation import build_explanation
 from shap_asv.values.contract import Values
-from shap_asv.values.registry import VALUE_METHODS
 
 if TYPE_CHECKING:
     import shap
@@ -147,23 +146,18 @@ def measure_effects(
     )
 
     def explanation(phi: Any, own_error: Any) -> Any:
-        shown = show_groups(problem, *shown_rows(problem, rows, table), display_names(problem, table))
+        shown = shown_players(problem, rows, table)
         return build_explanation(phi, arrays[2], *shown, names, own_error, None, single, 0.0)
 
     return Effects(explanation(arrays[0], arrays[3]), explanation(arrays[1], arrays[4]))
 
 
 def _direct(execution: Execution, problem: Problem, rows: np.ndarray, settings: Settings, silent: bool) -> Attribution:
-    # a backend that was asked for by name may be one that never writes values down
-    words = ("exact", "ideals", "orders", "sampling")
-    algorithm = execution.algorithm if execution.algorithm.startswith(words) else "auto"
-    own = Execution(problem, algorithm, execution.budget, execution.n_jobs, execution.own_graph)
+    own = execution.over_coalitions(problem, samples=True)
     alike = find_equal_rows(rows)
     plan = own.plan(settings, len(alike.distinct), len(rows))
-    columns = (order_columns if plan.backend.samples_orders else ideal_columns)(problem, settings)
-    method = plan.backend.method or next(
-        m for m in VALUE_METHODS if m.obstacle(problem.background, problem.predictor) is None
-    )
+    columns = (SAMPLED_ORDERS if plan.backend.samples_orders else IDEALS).columns(problem, settings)
+    method = own.value_method(plan)
     options = settings.value_options(problem)
     of_feature = np.arange(problem.n_features) if problem.players is None else problem.players.of_feature
     members = [np.flatnonzero(of_feature == i) for i in range(problem.n_players)]

@@ -13,15 +13,13 @@ import numpy as np
 from shap_asv.backends.coalitionwise import CoalitionwiseAttributor
 from shap_asv.backends.contract import Problem, Settings
 from shap_asv.backends.losses import LossAttributor, combine_means
-from shap_asv.backends.registry import BACKENDS
 from shap_asv.errors import ArgumentError, MethodNotApplicableError, ModelError, UnknownMethodError
 from shap_asv.explainer.reading.rows import Table, fit_rows
 from shap_asv.explainer.running.blocks import count_jobs, cut_rows, run_blocks
 from shap_asv.explainer.running.execution import Execution, find_equal_rows
 from shap_asv.explainer.running.progress import ProgressBar
-from shap_asv.planning import FAMILIES, Plan
+from shap_asv.planning import Plan, named_backend
 
-LOSSES = ("log", "squared", "probability")
 # Keeps the draws of the bootstrap apart from all others of the seed.
 _STREAM = 0x1055
 
@@ -101,10 +99,9 @@ def as_it_is(nu: np.ndarray) -> np.ndarray:
 def _plan(execution: Execution, settings: Settings, n_rows: int, n_results: int) -> Plan:
     """The best backend that writes nu down; a backend asked for by name stands for its family where it does not."""
     problem = execution.problem
-    if execution.algorithm not in FAMILIES:
-        named = next(backend for backend in BACKENDS if backend.name == execution.algorithm)
-        if named.obstacle(problem, settings) is not None:
-            execution = replace(execution, algorithm="exact" if named.exact else "auto")
+    named = named_backend(execution.algorithm)
+    if named is not None and named.obstacle(problem, settings) is not None:
+        execution = replace(execution, algorithm="exact" if named.exact else "auto")
     try:
         return execution.plan(settings, n_rows, n_results)
     except MethodNotApplicableError as why:

@@ -13,7 +13,7 @@ import numpy as np
 
 from shap_asv.backends.conditioning import conditioning_obstacle
 from shap_asv.backends.contract import Problem
-from shap_asv.backgrounds.choice.scoring import ScoreTable, checked_weights
+from shap_asv.backgrounds.choice.scoring import ScoreTable, scored_coalitions
 from shap_asv.backgrounds.contract import DRAWS
 from shap_asv.backgrounds.registry import kind_of
 from shap_asv.errors import ArgumentError, MethodNotApplicableError
@@ -124,18 +124,12 @@ def _problem(
 
 
 def _scored_coalitions(problem: Problem, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """At most 32 coalitions and their weights; the empty and the full one say nothing about conditioning."""
-    coalitions, weights = asked_coalitions(problem.background.features, problem.order, seed=seed)
-    inner = coalitions.any(axis=1) & ~coalitions.all(axis=1)
-    if not inner.any():
+    """At most 32 coalitions and their weights."""
+    asked = asked_coalitions(problem.background.features, problem.order, seed=seed)
+    coalitions, weights = scored_coalitions(*asked, MOST_COALITIONS, np.random.default_rng([seed, len(asked[0]) - 2]))
+    if not len(coalitions):
         raise ArgumentError("a single feature has nothing to be conditioned on; there is nothing to score")
-    coalitions, weights = coalitions[inner], weights[inner]
-    if len(coalitions) > MOST_COALITIONS:
-        chance = weights / weights.sum()
-        drawn = np.random.default_rng([seed, len(chance)]).choice(len(chance), MOST_COALITIONS, p=chance)
-        chosen, counts = np.unique(drawn, return_counts=True)
-        coalitions, weights = coalitions[chosen], counts.astype(float)
-    return coalitions, checked_weights(coalitions, weights)
+    return coalitions, weights
 
 
 def _losses(problem: Problem, data: Any, coalitions: np.ndarray, n_draws: int, seed: int) -> np.ndarray:

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from shap_asv.backends.conditioning import conditioning_obstacle
 from shap_asv.backends.contract import Problem, Settings
-from shap_asv.backends.weight_columns import Columns
+from shap_asv.backends.weight_columns import Columns, of_players
 from shap_asv.backgrounds.matrix import numbered_features
 from shap_asv.errors import BudgetExceededError, CausalGraphError, MethodNotApplicableError
 from shap_asv.explainer.reading.causality import (
@@ -28,6 +28,7 @@ from shap_asv.explainer.reading.causality import (
     uses_positions,
     weighted_graphs,
 )
+from shap_asv.explainer.reading.players import order_of_players
 from shap_asv.explainer.reading.rows import Table, display_names, fit_rows
 from shap_asv.explainer.running.execution import Execution, find_equal_rows
 from shap_asv.explainer.running.selection import select_outputs
@@ -96,40 +97,44 @@ def measure_sensitivity(
         The graphs have more ideals together than ``ideal_limit``, or than fit into ``budget``.
     """
     problem = execution.problem.for_any_coalition()
-    _check_players(problem)
     rows = fit_rows(problem, table, encoded)
     candidates = _candidates(problem, graphs, given_graph, settings.seed)
     given = _given_orders(problem)
     together = [*(order for order, _ in given), *candidates.orders]
     coalitions, matrix = weigh_each(together, settings.ideal_limit)
-    columns = SideBySide(coalitions, matrix, np.ones(len(together)), sampled=False)
+    columns = of_players(SideBySide(coalitions, matrix, np.ones(len(together)), sampled=False), problem.groups)
     mixture = GraphMixture(tuple(together))
     apart = mixture.count_ideals_apart(settings.ideal_limit)
     own = _execution_over(execution, mixture)
     plan = _plan_together(own, settings, len(find_equal_rows(rows).distinct), len(rows))
-    phi = own.contract(rows, replace(settings, silent=silent), plan, columns, silent)
-    (chosen,), names, single = select_outputs(
-        [phi], problem.predictor.output_names, outputs, lambda: problem.predictor.predict(rows)
+    found = own.contract(rows, replace(settings, silent=silent), plan, columns, silent)
+    chosen, names, single = select_outputs(
+        [found.phi, found.error], problem.predictor.output_names, outputs, lambda: problem.predictor.predict(rows)
     )
-    each = chosen.reshape(len(rows), len(together), problem.n_features, -1).transpose(1, 0, 2, 3)
-    each = each[..., 0] if single else each
+
+    def by_graph(array: np.ndarray) -> np.ndarray:
+        each = array.reshape(len(rows), len(together), problem.n_players, -1).transpose(1, 0, 2, 3)
+        return each[..., 0] if single else each
+
+    each, errors = (None if array is None else by_graph(array) for array in chosen)
+    assert each is not None
     shares = np.array([share for _, share in given])
     return Sensitivity(
         each[len(given) :],
-        display_names(problem, table),
+        display_names(problem, table) if problem.players is None else problem.names,
         candidates.labels,
         None if candidates.weights is None else np.array(candidates.weights),
         np.tensordot(shares, each[: len(given)], axes=1) if given else None,
         candidates.edges,
         None if single else names,
         (len(coalitions), apart),
+        None if errors is None else errors[len(given) :],
     )
 
 
 def plan_sensitivity(execution: Execution, n_rows: int, settings: Settings, graphs: Any, given_graph: Any) -> Plan:
     """What :func:`measure_sensitivity` would do for ``n_rows`` rows, and how many ideals the graphs share."""
     problem = execution.problem.for_any_coalition()
-    _check_players(problem)
     candidates = _candidates(problem, graphs, given_graph, settings.seed)
     given = [order for order, _ in _given_orders(problem)]
     own = _execution_over(execution, GraphMixture((*given, *candidates.orders)))
@@ -137,13 +142,6 @@ def plan_sensitivity(execution: Execution, n_rows: int, settings: Settings, grap
     words = f"{len(candidates.orders):,} graphs, each by itself" + (", beside the given one" if given else "")
     semantics = tuple((key, words if key == "causal graph" else value) for key, value in plan.semantics)
     return replace(plan, semantics=semantics)
-
-
-def _check_players(problem: Problem) -> None:
-    if problem.groups is not None:
-        raise MethodNotApplicableError(
-            "sensitivity compares graphs between features, and this explainer has groups=; make one without groups"
-        )
 
 
 # --- which graphs -------------------------------------------------------------------------------------------------
@@ -176,7 +174,11 @@ def _named(graphs: Any, problem: Problem) -> Any:
 
 
 def _given_graphs(problem: Problem, graphs: Any, seed: int | None) -> Candidates:
-    order = read_causal_graph(_named(graphs, problem), problem.background.features, problem.background.latent, seed)
+    background, named = problem.background, _named(graphs, problem)
+    if problem.players is None:
+        order = read_causal_graph(named, background.features, background.latent, seed)
+    else:
+        order = order_of_players(named, problem.players, background, seed)
     mixture = order if isinstance(order, GraphMixture) else GraphMixture((order,))
     labels = [f"graph {k}" for k in range(mixture.n_graphs)]
     return Candidates(mixture.orders, labels, mixture.weights, [order.edges for order in mixture.orders])
@@ -197,19 +199,20 @@ def _one_change(problem: Problem, word: str, given_graph: Any) -> Candidates:
             "graphs='edges' changes edges of one graph, and this explainer has the mean over "
             f"{problem.order.n_graphs:,}; pass graphs=explainer.causal_order for how far these disagree"
         )
-    features = problem.background.features
-    found = neighbours(_whole_graph(problem, problem.order, given_graph), features)
+    found = neighbours(_whole_graph(problem, problem.order, given_graph), problem.names)
     if not found:
+        kind = "features" if problem.players is None else "groups"
         raise CausalGraphError(
-            f"no change of one edge puts the {len(features)} features into another order; pass a list of graphs"
+            f"no change of one edge puts the {problem.n_players} {kind} into another order; pass a list of graphs"
         )
     return Candidates([each.order for each in found], [each.label for each in found], None, None)
 
 
 def _whole_graph(problem: Problem, order: CausalOrder, given_graph: Any) -> PartialGraph | CausalOrder:
-    """The graph as it was given, nodes that are not features included: an order has lost edges that follow from others.
+    """The graph as it was given, nodes that are not players included: an order has lost edges that follow from others.
 
-    That of a list with one graph, or of a graph whose undirected edges leave one order only, is the order.
+    That of a list with one graph, or of a graph whose undirected edges leave one order only, is the order. Edges
+    between features are edges between their groups.
     """
     features = problem.background.features
     source = problem.background.graph if given_graph is None else given_graph
@@ -218,7 +221,15 @@ def _whole_graph(problem: Problem, order: CausalOrder, given_graph: Any) -> Part
     graph = as_partial_graph(_named(source, problem), features)
     if graph.undirected:
         return order
-    missing = tuple(name for name in features if name not in set(graph.nodes))
+    if problem.players is not None:
+        owner: dict[Hashable, Hashable] = {
+            name: problem.names[player] for name, player in zip(features, problem.players.of_feature, strict=True)
+        }
+        found = graph.merged(lambda node: owner.get(node, node))
+        if found is None:  # a hidden node between two members of a group
+            return order
+        graph = found
+    missing = tuple(name for name in problem.names if name not in set(graph.nodes))
     return PartialGraph((*graph.nodes, *missing), graph.directed, graph.undirected, graph.bidirected)
 
 
@@ -240,9 +251,7 @@ def _execution_over(execution: Execution, mixture: GraphMixture) -> Execution:
             "values of single coalitions, which graphs share, cannot be computed under "
             f"{problem.background.describe()}; pass background rows, or explain with one explainer for each graph"
         )
-    # a backend that was asked for by name may be one for forests, or one that samples orders
-    algorithm = execution.algorithm if execution.algorithm.startswith(("exact", "ideals")) else "auto"
-    return Execution(problem, algorithm, execution.budget, execution.n_jobs, execution.own_graph)
+    return execution.over_coalitions(problem, samples=False)
 
 
 def _plan_together(own: Execution, settings: Settings, n_rows: int, n_results: int | None = None) -> Plan:

@@ -6,7 +6,7 @@ causal graph. Every disagreement is an error or a warning here, before any long 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -109,23 +109,13 @@ class Arguments:
 
 def arguments_of(explainer: Any, distribution: Distribution) -> Arguments:
     """The arguments as an explainer keeps them, each under its own name."""
-    return Arguments(
-        explainer.model,
-        distribution,
-        explainer.feature_names,
-        explainer.causal_graph,
-        explainer.orders,
-        explainer.weights,
-        explainer.encoder,
-        explainer.model_output,
-        explainer.output_names,
-        explainer.impossible,
-        None if is_identity(explainer.link) else explainer.link,
-        explainer.linearize_link,
-        explainer._entropy,
-        explainer.groups,
-        explainer.values,
-    )
+    other = {
+        "distribution": distribution,
+        "link": None if is_identity(explainer.link) else explainer.link,
+        "seed": explainer._entropy,
+    }
+    names = (field.name for field in fields(Arguments))
+    return Arguments(**{name: other[name] if name in other else getattr(explainer, name) for name in names})
 
 
 def known_features(arguments: Arguments) -> list[str] | None:

@@ -20,6 +20,7 @@ from shap_asv.explainer.reading.causality import (
     read_orders,
     weighted_graphs,
 )
+from shap_asv.explainer.reading.rows import Table, display_names, shown_rows
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.players import Players
 from shap_asv.orders.reading import listed
@@ -131,17 +132,16 @@ def _nodes(causal_graph: Any, features: Sequence[str]) -> set[str]:
     return {str(node) for graph in graphs for node in as_partial_graph(graph, features).nodes}
 
 
-def show_groups(
-    problem: Problem, data: np.ndarray, labels: np.ndarray | None, names: Sequence[str]
-) -> tuple[np.ndarray, np.ndarray | None, list[str]]:
-    """``data``, ``display_data`` and names with a column for each player.
+def shown_players(problem: Problem, rows: np.ndarray, table: Table) -> tuple[np.ndarray, np.ndarray | None, list[str]]:
+    """``data``, ``display_data`` and names of an explanation of rows, with a column for each player.
 
     A group with one member shows its member. One with several has text in ``display_data``, such as
     ``temp=0.3, hum=0.8``, and NaN in ``data``: no number stands for several, and plots draw NaN in grey.
     """
-    players = problem.players
+    players, names = problem.players, display_names(problem, table)
+    data, labels = shown_rows(problem, rows, table)
     if players is None:
-        return data, labels, list(names)
+        return data, labels, names
     if problem.groups is None:  # renamed features
         return data, labels, list(players.names)
     shown = data if labels is None else labels

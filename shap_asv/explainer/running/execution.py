@@ -27,6 +27,7 @@ from shap_asv.explainer.running.blocks import SMALLEST_BLOCK, count_jobs, count_
 from shap_asv.explainer.running.progress import ProgressBar, saying_that_it_compiles
 from shap_asv.orders.uncertain import GraphMixture
 from shap_asv.planning import Budget, Plan, make_plan
+from shap_asv.values.contract import ValueMethod
 from shap_asv.values.registry import VALUE_METHODS
 
 #: Plans that an explainer remembers, and bytes below which a plan does not depend on how much memory is free.
@@ -162,21 +163,38 @@ class Execution:
         """The same without the shortcut of computing causal values as conditional ones."""
         return Execution(self.problem.for_any_coalition(), self.algorithm, self.budget, self.n_jobs, self.own_graph)
 
-    def contract(self, rows: np.ndarray, settings: Settings, plan: Plan, columns: Columns, silent: bool) -> np.ndarray:
-        """``nu @ matrix`` (r, c, k) for the c columns of a matrix of weights, by the value method of the plan."""
+    def over_coalitions(self, problem: Problem, samples: bool) -> "Execution":
+        """The same for ``problem``, whose coalitions have other weights; orders may be sampled, or not.
+
+        A backend that was asked for by name and is not for that (one for forests, say) leaves the choice to the plan.
+        """
+        named = planning.named_backend(self.algorithm)
+        fits = named is None or named.by_coalitions
+        if not samples:
+            fits = fits and not (self.algorithm == "sampling" if named is None else named.samples_orders)
+        return Execution(problem, self.algorithm if fits else "auto", self.budget, self.n_jobs, self.own_graph)
+
+    def value_method(self, plan: Plan) -> ValueMethod:
+        """What computes single values under the plan; the first that can, where its backend never writes them down."""
+        problem = self.problem
+        return plan.backend.method or next(
+            method for method in VALUE_METHODS if method.obstacle(problem.background, problem.predictor) is None
+        )
+
+    def contract(self, rows: np.ndarray, settings: Settings, plan: Plan, columns: Columns, silent: bool) -> Attribution:
+        """``nu @ matrix`` (r, c, k) for the c columns of a matrix of weights, by the value method of the plan; with
+        standard errors where nu is sampled."""
         over = plan.backend.over
         attributor: Attributor = (
             self._by_coalitions(plan, settings, columns) if over is None else over(self.problem, settings, columns)
         )
         width = int(columns.matrix.shape[1])
-        return self.run(attributor, find_equal_rows(rows), plan.backend.row_block, silent, width).phi
+        return self.run(attributor, find_equal_rows(rows), plan.backend.row_block, silent, width)
 
     def _by_coalitions(self, plan: Plan, settings: Settings, columns: Columns) -> CoalitionwiseAttributor:
         """Single coalitions with the value method of the plan, which is ready already if rows were explained."""
         problem = self.problem
-        method = plan.backend.method or next(
-            m for m in VALUE_METHODS if m.obstacle(problem.background, problem.predictor) is None
-        )
+        method = self.value_method(plan)
         if self._ready is None and method.asks_first:
             self._attributor(plan, settings)
         ready = self._ready

@@ -58,61 +58,33 @@ def swap_steps(
 
 
 @kernel
-def bounded_steps(sequence: np.ndarray, bound: np.ndarray, precedes: np.ndarray, state: np.ndarray, steps: int) -> None:
-    """Run the chain on ``sequence`` and on its bounding list ``bound`` (both int32 (n,)), in place.
+def redraw_times(
+    bounds: np.ndarray,
+    cause_starts: np.ndarray,
+    causes: np.ndarray,
+    effect_starts: np.ndarray,
+    effects: np.ndarray,
+    state: np.ndarray,
+    sweeps: int,
+) -> None:
+    """Draw the time of each feature in turn, between its causes and its effects, ``sweeps`` times over, in place.
 
-    Places of ``bound`` that are empty hold n, and ``precedes`` has a row and a column of False for it. Positions are
-    uniform; that 31 bits choose them a little unevenly does no harm, since swaps are symmetric at every position. The
-    coin is a bit of its own.
+    ``bounds`` (n, 2) holds two sets of times; both are drawn with the same random numbers. Causes of feature v are
+    ``causes[cause_starts[v]:cause_starts[v + 1]]``, and effects likewise.
     """
-    n = bound.size
-    placed = 0
-    for place in range(n):
-        placed += bound[place] < n
-    words = np.empty(BATCH, dtype=np.uint64)
-    done = 0
-    while done < steps:
+    n = bounds.shape[0]
+    words = np.empty(n, dtype=np.uint64)
+    for _ in range(sweeps):
         fill_words(state, words)
-        for k in range(min(2 * BATCH, steps - done)):
-            half = words[k >> 1] >> np.uint64(32 * (k & 1)) & np.uint64(0xFFFFFFFF)
-            i = np.int64((half >> np.uint64(1)) * np.uint64(n - 1) >> np.uint64(31))
-            coin = half & np.uint64(1) != np.uint64(0)
-            a, b = bound[i], bound[i + 1]
-            u, v = sequence[i], sequence[i + 1]
-            # what the list moves down must not be moved up by the same coin: it takes the coin's other side
-            swap = (coin != (u == b)) & (not precedes[u, v])
-            sequence[i] = v if swap else u
-            sequence[i + 1] = u if swap else v
-            swap = coin & (not precedes[a, b])
-            bound[i] = b if swap else a
-            bound[i + 1] = a if swap else b
-            if bound[n - 1] == n:
-                bound[n - 1] = placed
-                placed += 1
-        done += 2 * BATCH
-
-
-@kernel
-def steps_to_forget(bound: np.ndarray, precedes: np.ndarray, state: np.ndarray, steps: int) -> int:
-    """Run the bounding list alone until it is full, for at most ``steps`` steps; how many it took."""
-    n = bound.size
-    placed = 0
-    for place in range(n):
-        placed += bound[place] < n
-    words = np.empty(BATCH, dtype=np.uint64)
-    for step in range(steps):
-        if placed == n:
-            return step
-        k = step % (2 * BATCH)
-        if k == 0:
-            fill_words(state, words)
-        half = words[k >> 1] >> np.uint64(32 * (k & 1)) & np.uint64(0xFFFFFFFF)
-        i = np.int64((half >> np.uint64(1)) * np.uint64(n - 1) >> np.uint64(31))
-        a, b = bound[i], bound[i + 1]
-        swap = (half & np.uint64(1) != np.uint64(0)) & (not precedes[a, b])
-        bound[i] = b if swap else a
-        bound[i + 1] = a if swap else b
-        if bound[n - 1] == n:
-            bound[n - 1] = placed
-            placed += 1
-    return steps
+        for v in range(n):
+            u = np.float64(words[v] >> np.uint64(11)) / 9007199254740992.0  # 2^53
+            low_after, high_after, low_before, high_before = 0.0, 0.0, 1.0, 1.0
+            for j in range(cause_starts[v], cause_starts[v + 1]):
+                low_after = max(low_after, bounds[causes[j], 0])
+                high_after = max(high_after, bounds[causes[j], 1])
+            for j in range(effect_starts[v], effect_starts[v + 1]):
+                low_before = min(low_before, bounds[effects[j], 0])
+                high_before = min(high_before, bounds[effects[j], 1])
+            # rounding may leave the interval of causes and effects, and must not
+            bounds[v, 0] = max(low_after, min(low_before, (1.0 - u) * low_after + u * low_before))
+            bounds[v, 1] = max(high_after, min(high_before, (1.0 - u) * high_after + u * high_before))

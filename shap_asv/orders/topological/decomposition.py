@@ -40,10 +40,11 @@ class Block:
     parts: tuple[int, ...] = ()
 
 
-def decompose(order: "CausalOrder") -> list[Block]:
+def decompose(order: "CausalOrder", whole_trees: bool = True) -> list[Block]:
     """The blocks of ``order``; the first is the whole, and every block stands before its parts.
 
-    Reading the list backwards therefore meets parts before what they make up. O((n + edges) * depth).
+    Reading the list backwards therefore meets parts before what they make up. O((n + edges) * depth). Trees are left
+    whole, unless ``whole_trees`` is false: then only single features are, and trees without a first or a last feature.
 
     Examples
     --------
@@ -51,6 +52,9 @@ def decompose(order: "CausalOrder") -> list[Block]:
     >>> order = CausalOrder.from_levels([["a", "b"], ["c", "d"]])
     >>> [(block.kind, block.members) for block in decompose(order)][:3]
     [('series', (0, 1, 2, 3)), ('parallel', (0, 1)), ('parallel', (2, 3))]
+    >>> star = CausalOrder.from_edges([("a", "b"), ("a", "c")])
+    >>> [block.kind for block in decompose(star)], [block.kind for block in decompose(star, whole_trees=False)]
+    (['tree'], ['series', 'tree', 'parallel', 'tree', 'tree'])
     """
     blocks: list[Block] = []
     waiting = [tuple(range(order.n_features))]
@@ -58,7 +62,7 @@ def decompose(order: "CausalOrder") -> list[Block]:
     blocks.append(Block("prime", waiting[0]))
     while waiting:
         members, place = waiting.pop(), places.pop()
-        kind, parts = _split(order, members)
+        kind, parts = _split(order, members, whole_trees)
         numbers = tuple(range(len(blocks), len(blocks) + len(parts)))
         blocks[place] = Block(kind, members, numbers)
         for part, number in zip(parts, numbers, strict=True):
@@ -68,18 +72,19 @@ def decompose(order: "CausalOrder") -> list[Block]:
     return blocks
 
 
-def _split(order: "CausalOrder", members: tuple[int, ...]) -> tuple[Kind, list[tuple[int, ...]]]:
+def _split(order: "CausalOrder", members: tuple[int, ...], whole_trees: bool) -> tuple[Kind, list[tuple[int, ...]]]:
     parts = _components(order, members)
     if len(parts) > 1:
         return "parallel", parts
     inside = set(members)
     n_edges = sum(p in inside for v in members for p in order.parents[v])
-    if n_edges == len(members) - 1:
+    is_tree = n_edges == len(members) - 1
+    if is_tree and (whole_trees or len(members) == 1):
         return "tree", []
     parts = _stacked(order, members)
     if len(parts) > 1:
         return "series", parts
-    return "prime", []
+    return "tree" if is_tree else "prime", []
 
 
 def _components(order: "CausalOrder", members: tuple[int, ...]) -> list[tuple[int, ...]]:

@@ -18,8 +18,9 @@ import numpy as np
 
 from shap_asv.errors import ArgumentError, MethodNotApplicableError, ShapAsvError, UnknownMethodError
 from shap_asv.orders.limits import Seed, check_count, check_limit, check_sample, generator_of, too_many_ideals
-from shap_asv.orders.topological.chains import draw_mcmc, draw_perfect
+from shap_asv.orders.topological.chains import draw_mcmc, mixing_steps
 from shap_asv.orders.topological.counting import ideals_up_to
+from shap_asv.orders.topological.coupling import draw_perfect, steps_from_the_past
 from shap_asv.orders.topological.decomposition import decompose
 from shap_asv.orders.topological.draws import draw_by_ideals, draw_forest, draw_tree
 from shap_asv.strata import spread_uniforms
@@ -53,6 +54,8 @@ class SamplingMethod:
         Called with connected orders only, unless ``whole``.
     whole : bool
         Whether ``draw`` takes unconnected orders as they are, so that they need not be taken apart.
+    seconds : callable (order, options) -> float
+        About how long a draw takes, once kernels are compiled and tables built; for plans.
     """
 
     name: str
@@ -60,6 +63,7 @@ class SamplingMethod:
     refusal: Callable[["CausalOrder", Options], ShapAsvError | None]
     draw: Callable[["CausalOrder", int, np.random.Generator, Options], np.ndarray]
     whole: bool = False
+    seconds: Callable[["CausalOrder", Options], float] = lambda order, options: 1e-6 * order.n_features
 
 
 def _no_forest(order: "CausalOrder", options: Options) -> ShapAsvError | None:
@@ -119,12 +123,14 @@ METHODS: dict[str, SamplingMethod] = {
             exact=True,
             refusal=lambda order, options: None,
             draw=lambda order, n, rng, options: draw_perfect(order, n, rng),
+            seconds=lambda order, options: 1e-5 + 4e-9 * steps_from_the_past(order),
         ),
         SamplingMethod(
             "mcmc",
             exact=False,
             refusal=lambda order, options: None,
             draw=lambda order, n, rng, options: draw_mcmc(order, n, rng, options.epsilon),
+            seconds=lambda order, options: 1.2e-8 * mixing_steps(order.n_features, options.epsilon),
         ),
     )
 }
@@ -178,6 +184,27 @@ def methods_used(order: "CausalOrder | GraphMixture", limit: int | None = None) 
     parts = [order] if order.is_forest else _leaves(order)
     used = {_cheapest_exact(part, options).name for part in parts}
     return tuple(name for name in METHODS if name in used)
+
+
+def seconds_to_draw(order: "CausalOrder | GraphMixture", method: str = "auto", epsilon: float = 0.01) -> float:
+    """About how long it takes to draw one order; of a mixture, one of its slowest graph.
+
+    Examples
+    --------
+    >>> from shap_asv.orders import CausalOrder
+    >>> round(1e6 * seconds_to_draw(CausalOrder.from_edges([("a", "c"), ("b", "c"), ("c", "d")])))
+    4
+    """
+    from shap_asv.orders.uncertain.mixture import GraphMixture  # builds on this module
+
+    if isinstance(order, GraphMixture):
+        return max(seconds_to_draw(graph, method, epsilon) for graph in order.orders)
+    options = Options(epsilon, check_limit(None))
+    chosen = [
+        (part, _cheapest_exact(part, options) if method == "auto" else METHODS[method])
+        for part in ([order] if order.is_forest else _leaves(order))
+    ]
+    return sum(how.seconds(part, options) for part, how in chosen)
 
 
 def _leaves(order: "CausalOrder") -> list["CausalOrder"]:

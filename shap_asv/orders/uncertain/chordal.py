@@ -20,7 +20,7 @@ from math import factorial
 
 import numpy as np
 
-from shap_asv.orders.bitsets import bits_of
+from shap_asv.orders.bitsets import bits_of, components
 
 #: clique, sizes of the forbidden prefixes as bit sets, what stays undirected
 Pick = tuple[int, tuple[int, ...], tuple[int, ...]]
@@ -131,26 +131,12 @@ class ChordalGraph:
             front = row[0]
             v = (front & -front).bit_length() - 1
             if not told >> v & 1:
-                found += self._components(front)
+                found += components(front, self.neighbours)
                 told |= front
             row[0] &= ~(1 << v)
             split = (part for x in row for part in (x & self.neighbours[v], x & ~self.neighbours[v]))
             row = [part for part in split if part]
         return tuple(found)
-
-    def _components(self, members: int) -> list[int]:
-        found = []
-        while members:
-            component, border = 0, members & -members
-            while border:
-                component |= border
-                reached = 0
-                for v in bits_of(border):
-                    reached |= self.neighbours[v]
-                border = reached & members & ~component
-            found.append(component)
-            members &= ~component
-        return found
 
     def chordless_cycle(self, members: int) -> list[int]:
         """A cycle of four or more nodes without a chord, first node repeated at the end; for graphs not chordal."""

@@ -16,7 +16,7 @@ Nodes are numbers here and sets of nodes are Python integers used as bit sets.
 
 from collections.abc import Iterable
 
-from shap_asv.orders.bitsets import bits_of
+from shap_asv.orders.bitsets import bits_of, components, reached
 
 
 class Orientation:
@@ -79,7 +79,7 @@ class Orientation:
         if strangers:
             self.conflict = ("collider", a, b, (strangers & -strangers).bit_length() - 1)
             return False
-        if self._reaches(b, a):
+        if reached(1 << b, self.children) >> a & 1:
             self.conflict = ("cycle", a, b)
             return False
         self.neighbours[a] &= ~(1 << b)
@@ -87,17 +87,6 @@ class Orientation:
         self.children[a] |= 1 << b
         self.parents[b] |= 1 << a
         return True
-
-    def _reaches(self, start: int, goal: int) -> bool:
-        """Whether directed edges lead from ``start`` to ``goal``."""
-        seen, border = 0, 1 << start
-        while border:
-            seen |= border
-            reached = 0
-            for v in bits_of(border):
-                reached |= self.children[v]
-            border = reached & ~seen
-        return bool(seen >> goal & 1)
 
     def close(self) -> bool:
         """Apply Meek's rules until they say nothing more; False if that leads to a contradiction.
@@ -130,19 +119,7 @@ class Orientation:
 
     def buckets(self) -> list[int]:
         """The components that undirected edges connect, as bit sets; nodes without such an edge are left out."""
-        left = sum(1 << v for v, ends in enumerate(self.neighbours) if ends)
-        found = []
-        while left:
-            members, border = 0, left & -left
-            while border:
-                members |= border
-                reached = 0
-                for v in bits_of(border):
-                    reached |= self.neighbours[v]
-                border = reached & ~members
-            found.append(members)
-            left &= ~members
-        return found
+        return components(sum(1 << v for v, ends in enumerate(self.neighbours) if ends), self.neighbours)
 
     def is_plain(self, members: int) -> bool:
         """Whether all edges among ``members`` are undirected."""

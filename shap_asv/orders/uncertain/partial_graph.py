@@ -6,7 +6,7 @@ undirected edges (a *CPDAG*; a *PDAG* where background knowledge has settled som
 nodes have a hidden common cause; they put neither before the other.
 """
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -139,6 +139,26 @@ class PartialGraph:
 
     def _named(self, edges: Iterable[tuple[int, int]]) -> list[Edge]:
         return [(self.nodes[a], self.nodes[b]) for a, b in edges]
+
+    def merged(self, rename: Callable[[Hashable], Hashable]) -> "PartialGraph | None":
+        """The graph with nodes of the same new name made one, edges among them gone; None where that makes a cycle.
+
+        Examples
+        --------
+        >>> graph = PartialGraph("abc", [("a", "b"), ("b", "c")])
+        >>> graph.merged(lambda node: {"b": "a"}.get(node, node))
+        PartialGraph(2 nodes, 1 directed edge: a -> c)
+        >>> graph.merged(lambda node: {"c": "a"}.get(node, node)) is None
+        True
+        """
+        directed = frozenset((rename(a), rename(b)) for a, b in self.directed if rename(a) != rename(b))
+        undirected, bidirected = (
+            frozenset(pair for edge in edges if len(pair := frozenset(map(rename, edge))) == 2)
+            for edges in (self.undirected, self.bidirected)
+        )
+        if not nx.is_directed_acyclic_graph(nx.DiGraph(list(directed))):
+            return None
+        return PartialGraph(tuple(dict.fromkeys(map(rename, self.nodes))), directed, undirected, bidirected)
 
     def to_graph(self) -> "nx.DiGraph":
         """The one DAG of a graph without undirected edges; hidden common causes are nodes called ``"a <-> b"``."""

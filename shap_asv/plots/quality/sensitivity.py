@@ -21,6 +21,7 @@ def sensitivity(
     """One interval per feature: from the lowest to the highest value over the graphs, a dot at their mean.
 
     Small strokes are the single graphs. Beside a feature whose sign depends on the graph stands in how many of them.
+    Where values were sampled, a thin line goes on past the interval by their standard error.
 
     Parameters
     ----------
@@ -73,9 +74,13 @@ def _draw_intervals(ax: "Axes", frame: Any, per_graph: np.ndarray, signed: bool)
         ax.plot([low, high], [place, place], lw=7, color=style.blend(colour, 0.35), solid_capstyle="butt", zorder=2)
         ax.plot(per_graph[:, place], np.full(len(per_graph), place), "|", ms=7, color=style.QUIET, mew=0.6, zorder=3)
         ax.plot([mean], [place], "o", ms=8, color=colour, mec="white", mew=1.0, zorder=4, gid="mean")
+    errors = frame["error"].to_numpy() if "error" in frame else np.zeros(len(frame))
+    low, high = frame["lowest"].to_numpy() - errors, frame["highest"].to_numpy() + errors
+    if errors.any():
+        ax.hlines(np.arange(len(frame)), low, high, lw=1.0, color=style.QUIET, zorder=2, gid="error")
     style.rule(ax, np.arange(len(frame) - 1) + 0.5)
     ax.axvline(0, color=style.INK, lw=0.8, zorder=1)
-    style.span_zero(ax, frame["lowest"].min(), frame["highest"].max())
+    style.span_zero(ax, low.min(), high.max())
 
 
 def _write_numbers(ax: "Axes", frame: Any, signed: bool) -> list[Any]:

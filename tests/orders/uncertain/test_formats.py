@@ -90,6 +90,38 @@ def test_causal_learn_itself():
     with pytest.raises(CausalGraphError, match="a o-o b: a PAG"):
         read_partial_graph(fci(data, show_progress=False), list("abcde"))
 
+    from shap_asv.discovery import bootstrap_graphs
+
+    for learner in (lambda table: pc(table.to_numpy(), show_progress=False), lambda table: ges(table.to_numpy())):
+        assert WANTED in bootstrap_graphs(pd.DataFrame(data, columns=list("abcde")), learner, n=2, seed=0).graphs
+
+
+# the same as gCastle's PC and GES have it: printed and looked at in version 1.0.4
+CASTLE_MATRIX = [[0, 1, 0, 0, 0], [1, 0, 0, 1, 0], [0, 0, 0, 1, 0], [0, 0, 0, 0, 1], [0, 0, 0, 0, 0]]
+
+
+class CastleTensor(np.ndarray):
+    """Stands for gCastle's own kind of array."""
+
+
+def test_gcastle_stand_in():
+    assert read_partial_graph(np.array(CASTLE_MATRIX).view(CastleTensor), list("abcde")) == WANTED
+
+
+def test_gcastle_itself():
+    pytest.importorskip("castle.algorithms")
+    from castle.algorithms.ges.ges import GES
+    from castle.algorithms.pc.pc import PC
+
+    from shap_asv.discovery import bootstrap_graphs
+
+    for learner in (PC(), GES()):
+        learner.learn(collider_data())
+        assert learner.causal_matrix.tolist() == CASTLE_MATRIX
+        assert read_partial_graph(learner.causal_matrix, list("abcde")) == WANTED
+    data = pd.DataFrame(collider_data(), columns=list("abcde"))
+    assert WANTED in bootstrap_graphs(data, PC(), n=2, seed=0).graphs
+
 
 def test_causal_learn_bidirected_and_circles():
     assert read_partial_graph(GeneralGraph("ab", [[0, 1], [1, 0]])).bidirected == {frozenset("ab")}

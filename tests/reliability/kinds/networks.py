@@ -10,7 +10,7 @@ def _note() -> str:
     nodes, states = CHOICES["n_nodes"], CHOICES["max_states"]
     models, forms = (len(set(CHOICES[name])) for name in ("model", "rows"))
     return (
-        f"A random network ({min(nodes)} to {max(nodes)} nodes, {min(states)} to {max(states)} states, up to "
+        f"a random network ({min(nodes)} to {max(nodes)} nodes, {min(states)} to {max(states)} states, up to "
         "3 parents, latent nodes, zeros), a causal graph (the network's, sparser, denser, contradicting, unrelated, "
         "with nodes too many or too few, levels, explicit orders), an encoder, "
         f"one of {models} kinds of model and rows in one of {forms} forms; beside the values it asks "

@@ -10,9 +10,16 @@ from typing import Any
 import numpy as np
 
 from tests.reliability.kinds.contract import Kind
+from tests.reliability.kinds.copulas import COPULAS
+from tests.reliability.kinds.donors import DONORS
+from tests.reliability.kinds.fitted import FITTED
+from tests.reliability.kinds.gaussians import GAUSSIANS
+from tests.reliability.kinds.graphs import GRAPHS
 from tests.reliability.kinds.networks import NETWORKS
+from tests.reliability.kinds.structural import STRUCTURAL
+from tests.reliability.kinds.trees import TREES
 
-KINDS: tuple[Kind, ...] = (NETWORKS,)
+KINDS: tuple[Kind, ...] = (NETWORKS, GAUSSIANS, COPULAS, STRUCTURAL, DONORS, FITTED, TREES, GRAPHS)
 
 
 def kind_of(k: int) -> Kind:

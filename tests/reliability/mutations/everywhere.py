@@ -88,11 +88,18 @@ MUTANTS = (
         (f"{UNIFORM}[crown-mcmc]",),
     ),
     Mutant(
-        "perfect sampler: the same coin for list and bound",
-        "orders/topological/chains_kernel.py",
-        "swap = (coin != (u == b)) & (not precedes[u, v])",
-        "swap = coin & (not precedes[u, v])",
-        (f"{UNIFORM}[crown-perfect]", "tests/orders/test_chains.py"),
+        "perfect sampler: other randomness when a past that was too short is run again",
+        "orders/topological/coupling.py",
+        "_sweep(bounds, links, began.copy(), length)",
+        "_sweep(bounds, links, state, length)",
+        ("tests/orders/test_coupling.py",),
+    ),
+    Mutant(
+        "perfect sampler: bounds that overlap are taken for an order",
+        "orders/topological/coupling.py",
+        "return sequence if settled.all() else None",
+        "return sequence if settled.mean() > 0.5 else None",
+        ("tests/orders/test_coupling.py",),
     ),
     Mutant(
         "standard error of sampled orders: half",

@@ -17,8 +17,12 @@ from shap_asv.backgrounds.tables.codec import TableCodec
 
 
 class Border(Protocol):
-    """What stands between tables and codes (r, n)."""
+    """What stands between tables and codes (r, n); a dataclass, whose ``words`` describe it where they are given."""
 
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def words(self) -> str | None: ...
     @property
     def values(self) -> StateValues | None: ...
 
@@ -40,12 +44,13 @@ class LabelBorder:
     features: tuple[str, ...]
     states: tuple[tuple[Hashable, ...], ...]
     latent: tuple[str, ...]
+    words: str | None = None
 
     values: ClassVar[None] = None
 
     def describe(self, nodes: Sequence[str], latent: Sequence[str]) -> str:
         hidden = f", latent: {', '.join(latent)}" if latent else ""
-        return f"conditional on a Bayesian network of {len(nodes)} nodes{hidden}"
+        return self.words or f"conditional on a Bayesian network of {len(nodes)} nodes{hidden}"
 
     def read(self, table: Any) -> np.ndarray:
         return encode_rows(table, self.features, self.states, self.latent)
@@ -68,6 +73,7 @@ class ValueBorder:
     codec: TableCodec
     columns: tuple[ColumnStates, ...]
     n_rows: int
+    words: str | None = None
 
     @classmethod
     def over(
@@ -81,7 +87,8 @@ class ValueBorder:
         binned = [f"{column.name} ({column.n_states})" for column in self.columns if column.binned]
         bins = f", bins of {', '.join(binned)}" if binned else ""
         hidden = f", {len(latent)} latent" if latent else ""
-        return f"conditional on a network of {len(nodes)} nodes fitted to {self.n_rows:,} rows{bins}{hidden}"
+        fitted = f"conditional on a network of {len(nodes)} nodes fitted to {self.n_rows:,} rows{bins}{hidden}"
+        return self.words or fitted
 
     @property
     def values(self) -> StateValues:
