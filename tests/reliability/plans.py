@@ -75,7 +75,7 @@ def hundred_trees() -> RandomForestClassifier:
 
 
 def neurons() -> MLPClassifier:
-    return MLPClassifier((20,), max_iter=20, random_state=0)
+    return MLPClassifier(hidden_layer_sizes=(20,), max_iter=20, random_state=0)
 
 
 def logistic() -> LogisticRegression:
@@ -176,7 +176,7 @@ def slowly(table: Any) -> np.ndarray:
 
 @cache
 def neurons_of_numbers() -> Any:
-    return MLPRegressor((20,), max_iter=20, random_state=0).fit(_table(), _outcome(_table()))
+    return MLPRegressor(hidden_layer_sizes=(20,), max_iter=20, random_state=0).fit(_table(), _outcome(_table()))
 
 
 @cache
