@@ -58,6 +58,7 @@ types: $(READY)
 	$(BIN)/mypy
 
 docs: $(DOCS_READY)
+	$(BIN)/python docs/stories.py check
 	$(BIN)/python -m sphinx -q -W --keep-going -d docs/_build/doctrees docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
 

@@ -1,6 +1,7 @@
 """Make every picture and every table of the documentation: ``python docs/make_figures.py``.
 
-Runs the scripts in ``examples/`` and the code of ``README.md`` and of other pages with pictures. What they print and
+Runs the scripts in ``examples/``, the stories (``docs/stories.py``), and the code of ``README.md`` and of other pages
+with pictures. What they print and
 some of their pictures (with few colours, so that the files stay small) are kept in ``docs/figures/``. The tests compare
 what the examples print with what is kept.
 """
@@ -14,6 +15,7 @@ import tempfile
 from pathlib import Path
 
 import matplotlib as mpl
+import stories
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
@@ -27,10 +29,10 @@ PICTURES = {
     "admissions": ["fair", "blind"],
     "large_graph": ["convergence"],
 }
-#: Pages whose code draws pictures: what these are called, in the order in which they are drawn.
+#: Pages whose code draws pictures: what these are called, in the order in which they are drawn; None is not kept.
 PAGES = {
+    "quickstart": [None, "causal_graph", None],
     "howto/your_own_table": ["waterfall", "comparison"],
-    "tutorials/uncertain_graph_sachs": ["learned", "sensitivity"],
 }
 
 
@@ -49,7 +51,7 @@ def run_readme(out: Path) -> str:
     """The code of the README: what it prints, and its first figure."""
     blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.M | re.S)
     printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
+    with contextlib.chdir(ROOT), contextlib.redirect_stdout(printed):
         exec(compile(blocks[0], "README.md", "exec"), {})
     plt.figure(plt.get_fignums()[0]).savefig(out, dpi=100, bbox_inches="tight")
     plt.close("all")
@@ -63,7 +65,8 @@ def run_page(page: str, out: Path) -> None:
     with contextlib.chdir(ROOT), contextlib.redirect_stdout(io.StringIO()):
         exec(compile(code, f"{page}.md", "exec"), {})
     for number, picture in zip(plt.get_fignums(), PAGES[page], strict=True):
-        plt.figure(number).savefig(out / f"{Path(page).name}_{picture}.png", dpi=100, bbox_inches="tight")
+        if picture is not None:
+            plt.figure(number).savefig(out / f"{Path(page).name}_{picture}.png", dpi=100, bbox_inches="tight")
     plt.close("all")
 
 
@@ -76,13 +79,16 @@ def main() -> None:
         for page, pictures in PAGES.items():
             run_page(page, work)
             name = Path(page).name
-            for picture in pictures:
+            for picture in filter(None, pictures):
                 shrink(work / f"{name}_{picture}.png", FIGURES / f"{name}_{picture}.png")
         for name, pictures in PICTURES.items():
             (FIGURES / f"{name}.txt").write_text(run_example(name, work / name), encoding="utf-8")
             for picture in pictures:
                 shrink(work / name / f"{picture}.png", FIGURES / f"{name}_{picture}.png")
             print(f"{name}: {', '.join(pictures)}")
+    for name in stories.NAMES:
+        stories.make(name)
+        print(f"{name}: page, notebook and pictures")
 
 
 if __name__ == "__main__":

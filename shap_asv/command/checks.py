@@ -115,12 +115,13 @@ def _split(text: str) -> list[str]:
 def _check_columns(wanted: Sequence[str], columns: Sequence[str], path: Path, option: str) -> None:
     for name in wanted:
         if name not in columns:
-            raise TableError(f"{option}: {path} has no column {name!r}{_meant(name, columns)}")
+            raise TableError(f"{option}: {path} has no column {name!r}{meant(name, columns)}")
 
 
-def _meant(name: str, known: Sequence[str]) -> str:
+def meant(name: str, known: Sequence[str], what: str = "its columns are") -> str:
+    """The end of an error about a name: the one that looks like it, or all there are."""
     close = get_close_matches(name, known, n=1)
-    return f"; is {close[0]!r} meant?" if close else f"; its columns are {', '.join(known)}"
+    return f"; is {close[0]!r} meant?" if close else f"; {what} {', '.join(known)}"
 
 
 def read_edges(path: Path, features: Sequence[str], target: str) -> tuple[Edge, ...]:
@@ -137,7 +138,7 @@ def read_edges(path: Path, features: Sequence[str], target: str) -> tuple[Edge, 
         for name in cells[:2]:
             if name not in known:
                 raise CausalGraphError(
-                    f"{path}: line {number + 1}: {name!r} is not a column of the table{_meant(name, sorted(known))}"
+                    f"{path}: line {number + 1}: {name!r} is not a column of the table{meant(name, sorted(known))}"
                 )
         edges.append((cells[0], cells[1]))
     if not edges:
@@ -151,7 +152,7 @@ def read_levels(levels: Sequence[str], features: Sequence[str]) -> tuple[tuple[s
     named = [name for level in read for name in level]
     for name in named:
         if name not in features:
-            raise CausalGraphError(f"--levels: {name!r} is not a feature{_meant(name, features)}")
+            raise CausalGraphError(f"--levels: {name!r} is not a feature{meant(name, features)}")
         if named.count(name) > 1:
             raise CausalGraphError(f"--levels: {name!r} stands in two levels; a feature has one place in time")
     rest = tuple(name for name in features if name not in named)
@@ -171,7 +172,7 @@ def find_network(name: str) -> Path:
     )
     known = {file.name.removesuffix(".bif.gz"): file for folder in folders for file in folder.glob("*.bif.gz")}
     if name not in known:
-        raise NetworkError(f"no network is called {name!r}; known: {', '.join(sorted(known))}; or give a .bif path")
+        raise NetworkError(f"no network is called {name!r}{meant(name, sorted(known), 'known:')}; or give a .bif path")
     return known[name]
 
 

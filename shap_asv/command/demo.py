@@ -7,6 +7,7 @@ twice, by SHAP and by ASV, over the same network. The predicted node itself is n
 from argparse import Namespace
 from pathlib import Path
 
+from shap_asv.command.checks import meant
 from shap_asv.command.steps import Steps
 from shap_asv.command.wording import explained_words, summary_of, telling_output
 from shap_asv.errors import UnknownFeatureError
@@ -36,7 +37,7 @@ def run(request: Namespace, steps: Steps) -> Path:
     target = request.target or TARGETS.get(request.network) or plain.names[-1]
     if target not in plain.names:
         raise UnknownFeatureError(
-            f"target {target!r} is not a node of the network; its nodes are {', '.join(plain.names)}"
+            f"target {target!r} is not a node of the network{meant(target, plain.names, 'its nodes are')}"
         )
     steps.say(f"read the network {request.network}: {len(plain.names)} nodes; {target} is to be predicted")
     drawn = sample_rows(network, TRAINING_ROWS + request.rows, request.seed)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shap_asv.command import tables
-from shap_asv.command.checks import Request
+from shap_asv.command.checks import Request, meant
 from shap_asv.command.steps import Steps
 from shap_asv.command.training import Trained, load_model, train
 from shap_asv.command.wording import explained_words, summary_of, telling_output
@@ -19,8 +19,11 @@ from shap_asv.errors import RowsError, UnknownFeatureError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from shap_asv.comparison import Comparison
 
-ORDERS, DRAWS = 256, 128  # where something has to be sampled; the standard errors say what it is worth
+
+ORDERS = 256  # where orders have to be sampled; the standard errors say what it is worth
+CALLS = 4_000_000  # of the model, for one side: seconds for boosted trees
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +47,7 @@ def run(request: Request, steps: Steps) -> Path | None:
     prepared = prepare(request, steps)
     for note in prepared.notes:
         steps.say(note)
+    draws = draws_for(len(prepared.rows), prepared.X.shape[1])
     explainer = AsymmetricExplainer(
         prepared.model,
         prepared.background,
@@ -54,27 +58,61 @@ def run(request: Request, steps: Steps) -> Path | None:
         seed=request.seed,
         budget=request.budget,
         n_orders=ORDERS,
-        n_draws=DRAWS,
+        n_draws=draws,
         silent=True,
     )
     steps.say("fitted the distribution" if request.network is None else "read the network as the distribution")
     if request.plan:
-        print(f"\nASV. {explainer.plan(prepared.rows)}")
+        from shap_asv.explainer.questions.comparing import plan_methods
+
+        for name, plan in plan_methods(explainer, prepared.rows, silent=True).items():
+            print(f"\n{name}. {plan}")
         return None
     outputs = telling_output(prepared.model, request.output)
     comparison = explainer.compare(prepared.rows, silent=True, **({} if outputs is None else {"outputs": outputs}))
     steps.say(f"explained {len(prepared.rows):,} rows by SHAP and by ASV")
+    apart = bases_apart(comparison, draws)
+    for note in apart:
+        steps.say(note)
     explained = explained_words(request.target, prepared.model, outputs)
     page = comparison.to_html(
         request.out / "index.html",
         title=f"{request.target}, explained by SHAP and ASV",
         explained=explained,
         graph=prepared.drawn,
-        notes=prepared.notes,
+        notes=[*prepared.notes, *apart],
     )
     print(f"\n{summary_of(comparison, explained)}\n")
     steps.say(f"wrote {page}")
     return page
+
+
+def draws_for(n_rows: int, n_features: int) -> int:
+    """How many draws a Monte Carlo mean gets: a power of two from 128 to 2,048, as SHAP's coalitions allow.
+
+    >>> draws_for(100, 4), draws_for(100, 20)
+    (2048, 128)
+    """
+    coalitions = min(2**n_features, ORDERS * n_features)
+    affordable = CALLS // (n_rows * coalitions)
+    return min(2048, max(128, 1 << affordable.bit_length() >> 1))
+
+
+def bases_apart(comparison: "Comparison", draws: int) -> list[str]:
+    """A sentence where SHAP and ASV do not start from the same mean prediction, which is sampled on each side."""
+    import numpy as np
+
+    first, second = comparison.shap, comparison.asv
+    gaps = np.abs(np.asarray(first.base_values) - np.asarray(second.base_values))
+    size = np.mean(np.abs(np.asarray(second.values)))
+    if gaps.max() <= 1e-6 + 0.01 * size:
+        return []
+    at = np.unravel_index(np.argmax(gaps), gaps.shape)
+    return [
+        f"SHAP starts from a mean prediction of {np.asarray(first.base_values)[at]:.3g} and ASV from "
+        f"{np.asarray(second.base_values)[at]:.3g}: each side has a distribution of its own, and both means come from "
+        f"{draws:,} draws. Differences between the two of about that size mean nothing."
+    ]
 
 
 def prepare(request: Request, steps: Steps) -> Prepared:
@@ -122,7 +160,7 @@ def _known_to(model: Any, X: "pd.DataFrame") -> tuple["pd.DataFrame", list[str]]
     if missing:
         raise UnknownFeatureError(
             f"the model was fitted on {missing[0]!r}, which is not a feature: the table does not have it, or it is the "
-            "target, or it was dropped"
+            f"target, or it was dropped{meant(missing[0], list(X.columns))}"
         )
     surplus = [str(name) for name in X.columns if name not in names]
     return X[names], [f"Left out, because the model does not know them: {', '.join(surplus)}."] if surplus else []

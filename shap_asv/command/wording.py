@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from shap_asv.backgrounds.discrete.states.ranking import low_to_high
+from shap_asv.command.checks import meant
 from shap_asv.errors import UnknownFeatureError
 
 
@@ -18,7 +19,7 @@ def telling_output(model: Any, wanted: str | None) -> str | None:
     names = [str(name) for name in classes]
     if wanted is not None:
         if wanted not in names:
-            raise UnknownFeatureError(f"{wanted!r} is not predicted by the model; choose from {', '.join(names)}")
+            raise UnknownFeatureError(f"{wanted!r} is not predicted by the model{meant(wanted, names, 'choose from')}")
         return wanted
     if len(names) != 2:
         return None

@@ -4,15 +4,17 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+import shap
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from shap_asv import AsymmetricExplainer, load_network
+from shap_asv import AsymmetricExplainer, Comparison, load_network
 from shap_asv.__main__ import main
 from shap_asv.command import tables
 from shap_asv.command.checks import RowChoice
+from shap_asv.command.explain import bases_apart, draws_for
 from shap_asv.command.training import is_classification
 from shap_asv.errors import RowsError, TableError, UnknownStateError
 from tests.report.browser import Page, start_browser
@@ -97,7 +99,7 @@ def test_a_given_model_is_explained_as_python_would(folder, capsys):
     assert "Left out, because the model does not know them: ill." in capsys.readouterr().out
     page = payload(folder / "page" / "index.html")
     explainer = AsymmetricExplainer(
-        model, X, [("age", "smoker"), ("smoker", "dose")], values="conditional", seed=7, n_orders=256, n_draws=128,
+        model, X, [("age", "smoker"), ("smoker", "dose")], values="conditional", seed=7, n_orders=256, n_draws=2048,
         budget=60.0, feature_names=list(X.columns), silent=True,
     )  # fmt: skip
     expected = explainer(X.iloc[[4, 2]], silent=True).values
@@ -110,8 +112,32 @@ def test_a_given_model_is_explained_as_python_would(folder, capsys):
 def test_a_plan_and_no_more(folder, capsys):
     words = "explain --data table.csv --target ill --levels age smoker --drop cost --plan --rows 0:2"
     assert main(words.split()) == 0
-    assert "ASV. Plan for 2 rows, 3 features" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "\nASV. Plan for 2 rows, 3 features" in said
+    assert "\nSHAP. Plan for 2 rows, 3 features" in said
+    assert "no edges: ordinary Shapley values" in said
     assert not (folder / "page").exists()
+
+
+def test_bases_that_differ_are_told():
+    def comparison(base):
+        values = np.array([[0.1, -0.2]])
+        return Comparison(
+            {
+                name: shap.Explanation(values, base_values=np.array([number]), feature_names=["a", "b"])
+                for name, number in {"SHAP": 0.25, "ASV": base}.items()
+            }
+        )
+
+    assert bases_apart(comparison(0.2501), 128) == []
+    (sentence,) = bases_apart(comparison(0.29), 128)
+    assert "mean prediction of 0.25 and ASV from 0.29" in sentence
+    assert "128 draws" in sentence
+
+
+@pytest.mark.parametrize(("n_rows", "n_features", "draws"), [(2, 3, 2048), (100, 5, 1024), (300, 20, 128)])
+def test_draws_follow_from_the_size_of_the_job(n_rows, n_features, draws):
+    assert draws_for(n_rows, n_features) == draws
 
 
 def test_a_network_with_intervals_takes_numbers(folder, capsys):
@@ -233,7 +259,8 @@ def test_demo_opens_in_a_browser(network, outputs, tmp_path, capsys):
     [
         (["--network", "nowhere"], "no network is called 'nowhere'"),
         (["--network", "asia", "--target", "Weather"], "target 'Weather' is not a node of the network"),
-        (["--network", "asia", "--state", "maybe"], "'maybe' is not predicted by the model"),
+        (["--network", "asia", "--state", "maybe"], "'maybe' is not predicted by the model; choose from no, yes"),
+        (["--network", "asia", "--target", "disp"], "not a node of the network; is 'dysp' meant?"),
         (["--network", "asia", "--algorithm", "magic"], "unknown algorithm 'magic'"),
     ],
 )

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from docs.stories import NAMES, same_line
 from tests.docs.pages import ROOT
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -16,22 +17,11 @@ PICTURES = {
     "child": {"causal_graph.png", "comparison.png", "comparison_beeswarm.png"},
     "large_graph": {"convergence.png"},
 }
-#: Tutorials without a script: their code stands on the page, and runs with the snippets of all pages.
-ON_THE_PAGE = {"uncertain_graph_sachs"}
-NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 
 
 def comparable(text: str) -> list[str]:
     """Lines without what may change: the backend that was chosen, and where pictures were put."""
     return [line for line in text.splitlines() if not line.startswith(("Plan:", "pictures in"))]
-
-
-def same(line: str, shown: str, tolerance: float = 2e-3) -> bool:
-    """Equal words, and numbers that differ in rounding at most."""
-    if NUMBER.sub("#", line).split() != NUMBER.sub("#", shown).split():
-        return False
-    pairs = zip(NUMBER.findall(line), NUMBER.findall(shown), strict=True)
-    return all(abs(float(a) - float(b)) <= tolerance for a, b in pairs)
 
 
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda path: path.stem)
@@ -54,14 +44,13 @@ def test_example_runs(script, tmp_path):
     shown = comparable((ROOT / "docs" / "figures" / f"{script.stem}.txt").read_text("utf-8"))
     assert len(printed) == len(shown), f"run docs/make_figures.py; the script printed:\n{run.stdout}"
     for line, expected in zip(printed, shown, strict=True):
-        assert same(line, expected), f"the documentation shows {expected!r}, the script printed {line!r}"
+        assert same_line(line, expected), f"the documentation shows {expected!r}, the script printed {line!r}"
 
 
 def test_all_examples_are_known():
     assert {script.stem for script in EXAMPLES} == set(PICTURES)
     tutorials = {path.stem for path in (ROOT / "docs" / "tutorials").glob("*.md")} - {"index"}
-    assert tutorials - ON_THE_PAGE == set(PICTURES)
-    assert tutorials >= ON_THE_PAGE
+    assert tutorials == {*PICTURES, *NAMES}
 
 
 @pytest.mark.parametrize(
@@ -76,7 +65,7 @@ def test_all_examples_are_known():
     ],
 )
 def test_lines_are_compared(line, shown, equal):
-    assert same(line, shown) is equal
+    assert same_line(line, shown) is equal
 
 
 def test_pictures_of_pages_are_there():

@@ -5,7 +5,8 @@ A method is a set of orders (all of them: SHAP; those that follow the causal gra
 anyway.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from shap_asv.backgrounds.contract import MaskedInputs
@@ -13,6 +14,7 @@ from shap_asv.comparison import Comparison
 from shap_asv.errors import UnknownMethodError
 from shap_asv.explainer.reading import fitting
 from shap_asv.explainer.reading.rows import read_table
+from shap_asv.planning import Plan
 
 if TYPE_CHECKING:
     from shap_asv.explainer.questions.asking import Questions
@@ -82,21 +84,35 @@ def compare(
 def compare_methods(explainer: "Questions", X: Any, methods: Sequence[str] | None, call: dict[str, Any]) -> Comparison:
     """X by each of the methods; the explainer itself is used for those that it is."""
     own = explainer(X, **call)  # the features are known afterwards, and what is wrong with X is said once
-    asked = _read_methods(methods, explainer)
     explanations, words, plans = {}, {}, {}
+    for name, other in _explainers(explainer, X, methods, call):
+        explanations[name] = own if other is explainer else other(X, **call)
+        words[name] = other._known_execution().problem.background.describe()
+        plans[name] = str(other._known_execution().last_plan)
+    return Comparison(explanations, explainer.causal_order, words, plans)
+
+
+def plan_methods(
+    explainer: "Questions", X: Any, methods: Sequence[str] | None = None, silent: bool = False
+) -> dict[str, Plan]:
+    """The plan of each method, as ``compare`` would carry it out; what a method needs fitted is fitted for it."""
+    explainer.plan(X)  # the features are known afterwards
+    return {name: other.plan(X) for name, other in _explainers(explainer, X, methods, {"silent": silent})}
+
+
+def _explainers(
+    explainer: "Questions", X: Any, methods: Sequence[str] | None, call: dict[str, Any]
+) -> Iterator[tuple[str, "Questions"]]:
+    """(name, explainer) of each method; the explainer itself for those that it is."""
     by_values = {explainer.values: explainer}
-    for name in asked:
+    for name in _read_methods(methods, explainer):
         symmetric, values = METHODS[name]
         if values is None:
             values = explainer.values if _is_natural(explainer) else "conditional"
         if values not in by_values:
             by_values[values] = _with_values(explainer, values)
         base = by_values[values]
-        other = _symmetric(base, X, call) if symmetric else base
-        explanations[name] = own if other is explainer else other(X, **call)
-        words[name] = other._known_execution().problem.background.describe()
-        plans[name] = str(other._known_execution().last_plan)
-    return Comparison(explanations, explainer.causal_order, words, plans)
+        yield name, _symmetric(base, X, call) if symmetric else base
 
 
 def _read_methods(methods: Any, explainer: "Questions") -> list[str]:
@@ -113,7 +129,10 @@ def _read_methods(methods: Any, explainer: "Questions") -> list[str]:
         raise UnknownMethodError(f"methods=[] names no method; choose among {_listed()}")
     for name in asked:
         if not isinstance(name, str) or name not in METHODS:
-            raise UnknownMethodError(f"unknown method {name!r:.80}; the methods are {_listed()}")
+            near = {known.lower(): known for known in METHODS}
+            close = get_close_matches(str(name).lower(), near, n=1)
+            hint = f"did you mean {near[close[0]]!r}? The methods are" if close else "the methods are"
+            raise UnknownMethodError(f"unknown method {name!r:.80}; {hint} {_listed()}")
         if asked.count(name) > 1:
             raise UnknownMethodError(f"method {name!r} is named twice")
     return asked
