@@ -8,7 +8,6 @@ and whether the final estimator is a sum of products (:mod:`~shap_asv.models.rea
 an error there.
 """
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -22,7 +21,7 @@ from shap_asv.models.calls.forms import Path, find_path, show_row
 from shap_asv.models.calls.inputs import CELLS, States
 from shap_asv.models.calls.outputs import check_finite, choose_call, describe, name_outputs, shorten
 from shap_asv.models.calls.probes import cover_rows, probe_rows
-from shap_asv.models.calls.speed import FASTEST, MOST, Stopwatch, Timed
+from shap_asv.models.calls.speed import FASTEST, MOST, Stopwatch, Timed, clock
 from shap_asv.models.pipelines import Stages, apply_transformers, known_columns, known_width, split_stages
 from shap_asv.models.products import NotSumOfProducts, SumOfProducts
 from shap_asv.models.readers import read_products
@@ -184,9 +183,9 @@ def read_model(
         kind, products = read_products(final, path.inputs, cards, path.call, path)
     except NotSumOfProducts as why:
         reason = str(why)
-    cover, start = cover_rows(cards), time.perf_counter()
+    cover, start = cover_rows(cards), clock()
     n_outputs = path(cover).shape[1]
-    first = Timed(len(cover), time.perf_counter() - start)
+    first = Timed(len(cover), clock() - start)
     size = batch_size or max(1, CELLS // max(1, path.inputs.n_columns))
     return CodedPredictor(
         names,

@@ -145,19 +145,20 @@ def sample_closures(
     rng = np.random.default_rng(0)
     entries, sizes = [], []
     chosen = rng.integers(products.n_terms, size=min(_SAMPLED_TERMS, products.n_terms))
-    for term in chosen:
-        members = np.flatnonzero(sets[member[term]])
-        local = {int(v): i for i, v in enumerate(members)}
-        edges = np.array([(local[p], local[int(v)]) for v in members for p in nodes.parents[v]], dtype=np.intp)
+    for term in chosen.tolist():
+        members = np.flatnonzero(sets[member[term]]).tolist()
+        local = {v: i for i, v in enumerate(members)}
+        edges = np.array([(local[p], local[v]) for v in members for p in nodes.parents[v]], dtype=np.intp)
         pairs = tuple(edges.reshape(-1, 2).T)
         children = sp.csr_array((np.ones(len(edges)), pairs), shape=(len(members), len(members)))
         subsets = ideals[:, members]
         keys = row_keys(np.packbits(subsets, axis=1)) if len(members) else np.zeros(len(subsets))
         inside = subsets[np.unique(keys, return_index=True)[1]]
-        if member[term] not in counted:
+        own = int(member[term])
+        if own not in counted:
             features = [nodes.features[v] for v in members if nodes.features[v] >= 0]
-            counted[member[term]] = _count_ideals_within(order, features, len(inside))
-        count = min(float(n_ideals), counted[member[term]])
+            counted[own] = _count_ideals_within(order, features, len(inside))
+        count = min(float(n_ideals), counted[own])
         sizes.append((count, len(members)))
         active = inside & ((children @ (~inside).T.astype(float)).T > 0)
         cards = np.array([nodes.cards[v] for v in members], dtype=float)

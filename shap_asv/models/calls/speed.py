@@ -20,8 +20,6 @@ _AT_ONCE, _SLOW = 0.1, 1.0
 _LONG_ENOUGH, _SO_MUCH_LONGER = 0.02, 3.0
 # After a call that takes as long as this the model is not asked again.
 _PATIENCE = 0.25
-# Waiting that is worth a second look.
-_NOTICED = 1e-3
 #: Rows of the largest call that is made only to be timed.
 MOST = 512
 
@@ -89,21 +87,29 @@ def measure(ask: Callable[[int], Any], first: Timed, growth: int, steps: int) ->
         if step and not n_rows * FASTEST < taken < long_enough:
             break
         n_rows *= growth
-        taken, busy = _time(ask, n_rows)
-        if (
-            2 * busy + _NOTICED < taken < _PATIENCE
-        ):  # it waits for something: for us, maybe, on a machine with much to do
-            taken = min(taken, _time(ask, n_rows)[0])
+        start = clock()
+        ask(n_rows)
+        taken = clock() - start
     per_row = max(0.0, (taken - first.seconds) / (n_rows - first.n_rows))
     per_call = max(0.0, first.seconds - first.n_rows * per_row)
     return Speed(_round_up(per_call), _round_up(per_row))
 
 
-def _time(ask: Callable[[int], Any], n_rows: int) -> tuple[float, float]:
-    """Seconds of a call, and those of them in which this process was at work."""
-    start, at_work = time.perf_counter(), time.process_time()
-    ask(n_rows)
-    return time.perf_counter() - start, time.process_time() - at_work
+def clock() -> float:
+    """Seconds, without those in which this thread could have run and the machine had other things to do.
+
+    A model that waits for an answer over the wire is waited for; a model that others keep from running is not slow.
+    """
+    return time.perf_counter() - kept_waiting()
+
+
+def kept_waiting() -> float:
+    """Seconds that this thread has stood in the queue for a processor, where the system tells (Linux); else 0."""
+    try:
+        with open("/proc/thread-self/schedstat") as numbers:
+            return int(numbers.read().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
 
 
 def _round_up(seconds: float) -> float:
