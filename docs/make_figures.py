@@ -33,6 +33,7 @@ PICTURES = {
 PAGES = {
     "quickstart": [None, "causal_graph", None],
     "howto/your_own_table": ["waterfall", "comparison"],
+    "howto/which_values": ["conditional", "causal", "marginal", "methods", "effects"],
 }
 
 

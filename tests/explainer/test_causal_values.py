@@ -4,9 +4,11 @@ import io
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.ensemble import RandomForestRegressor
 
-from shap_asv import AsymmetricExplainer, CausalOrder
+from shap_asv import AsymmetricExplainer, CausalOrder, fit_network
 from shap_asv.backgrounds.contract import KnowsInterventions
 from shap_asv.errors import ImpossibleEvidenceError
 from tests.explainer.test_exact import GRAPHS, MODELS, make_graph, make_model, predict_codes
@@ -40,11 +42,16 @@ def explain(model, encoder, problem, graph, labels, **options):
 VALUES = {"causal": interventions.causal_value, "marginal": interventions.marginal_value}
 
 
+def conditional_value(network, feature_nodes, table, row, members):
+    joint = brute_force.feature_joint(brute_force.joint_table(*network), feature_nodes)
+    return brute_force.conditional_expectation(joint, table, row, members)
+
+
 def expected_values(problem, predict, rows, edges, values):
     network = problem.cards, problem.parents, problem.tables
     table = brute_force.model_table(predict, problem.feature_cards)
     orders = brute_force.topological_orders(len(problem.features), edges)
-    value = VALUES[values]
+    value = {**VALUES, "conditional": conditional_value}[values]
     return np.stack(
         [
             interventions.over_orders(lambda s, row=row: value(network, problem.feature_nodes, table, row, s), orders)
@@ -286,3 +293,41 @@ def test_importance_of_causal_values():
     )
     found = explainer.importance(labels, np.zeros(6), loss=lambda expected, y: -expected, silent=True)
     np.testing.assert_allclose(found.values, explainer(labels, silent=True).values.mean(axis=0), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("certain", [True, False])
+def test_a_latent_function_of_its_causes_is_seen_where_they_are(certain):
+    """a, b -> hidden -> c, d: where hidden is a function of a and b, nothing is confounded, and nothing is sampled."""
+    rng = np.random.default_rng(3)
+    cards, parents = [3, 3, 2, 3, 3], [(), (0,), (0, 1), (2, 1), (2,)]
+    sizes = [[cards[p] for p in own] for own in parents]
+    tables = [np.moveaxis(rng.dirichlet(np.ones(cards[v]), size=sizes[v]), -1, 0) for v in range(5)]
+    if certain:
+        tables[2] = np.moveaxis(np.eye(2)[rng.integers(2, size=(3, 3))], -1, 0)
+    problem = RandomProblem(cards, parents, tables, [3, 0, 4, 1])
+    model, encoder = make_model("forest", problem, rng)
+    rows = problem.rows(rng, 4)
+    edges = problem.projected_edges()
+    explainer, explanation = explain(
+        model, encoder, problem, None, problem.labels(rows), values="causal", algorithm="exact"
+    )
+    expected = expected_values(problem, predict_codes(explainer), rows, edges, "causal")
+    np.testing.assert_allclose(explanation.values.reshape(expected.shape), expected, rtol=0, atol=1e-9)
+    assert ("computed as conditional" in str(explainer.plan(4))) is certain
+    other = expected_values(problem, predict_codes(explainer), rows, edges, "conditional")
+    assert np.allclose(other, expected, rtol=0, atol=1e-9) is certain
+
+
+def test_groups_of_states_of_a_fitted_network_are_no_confounders():
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=400)
+    b = a + rng.normal(size=400)
+    table = pd.DataFrame({"a": a, "b": b, "c": b - a + rng.normal(size=400)})
+    model = RandomForestRegressor(4, max_depth=4, random_state=0).fit(table, a * b + table["c"])
+    network = fit_network(table, [("a", "b"), ("a", "c"), ("b", "c")], bins=model)
+    assert any("(group)" in name for name in network.network.names)
+    both = [AsymmetricExplainer(model, network, values=word) for word in ("conditional", "causal")]
+    assert "computed as conditional" in str(both[1].plan(5))
+    assert both[1].plan(5).exact
+    seen, done = (explainer(table[:5], silent=True).values for explainer in both)
+    np.testing.assert_array_equal(seen, done)

@@ -17,27 +17,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from shap_asv import AsymmetricExplainer, CausalOrder, GaussianModel
 from shap_asv.errors import ArgumentError, MethodNotApplicableError, ModelError, UnknownMethodError
 from tests.oracles import brute_force
+from tests.oracles.global_values import global_values
 from tests.problems import make_problem, to_codes
-
-
-def global_values(nu, rows, targets, loss, orders):
-    """phi (n,): mean over rows and orders of the loss before a feature is known minus the loss after."""
-    n = len(rows[0])
-    phi = np.zeros(n)
-    for row, y in zip(rows, targets, strict=True):
-        known = {}
-
-        def worth(members, row=row, y=y, known=known):
-            if members not in known:
-                known[members] = -loss(nu(row, members), y)
-            return known[members]
-
-        for order in orders:
-            before = frozenset()
-            for i in order:
-                phi[i] += (worth(before | {i}) - worth(before)) / len(orders) / len(rows)
-                before = before | {i}
-    return phi
 
 
 def squared(nu, y):

@@ -126,6 +126,12 @@ class DiscreteBackground:
         features[self.nodes] = True
         return Inference(self.network, features)
 
+    @cached_property
+    def determined(self) -> frozenset[str]:
+        """Latent nodes that are functions of their causes: known where these are."""
+        tables = dict(zip(self.network.names, self.network.tables, strict=True))
+        return frozenset(name for name in self.latent if bool((tables[name].max(axis=0) == 1.0).all()))
+
     # --- the border --------------------------------------------------------------------------------------------
 
     conditions_on: ClassVar[Conditions] = "any"

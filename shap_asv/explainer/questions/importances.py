@@ -176,7 +176,10 @@ class GivenLoss:
     distinct: np.ndarray
 
     def __call__(self, nu: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        given = self.function(nu[:, 0] if nu.shape[1] == 1 else nu, self.distinct[targets])
+        try:
+            given = self.function(nu[:, 0] if nu.shape[1] == 1 else nu, self.distinct[targets])
+        except Exception as error:
+            raise ArgumentError(f"loss= raised {type(error).__name__}: {error}") from error
         try:
             losses = np.asarray(given, dtype=float)
         except Exception:

@@ -6,8 +6,9 @@
   (``CausalOrder.from_levels``);
 - *marginal*: the others follow their own distributions, whatever S is.
 
-On a coalition that holds, with each member, all of its causes, and none of them latent, *causal* and *conditional* are
-the same. Where an order asks for such coalitions only, they are computed as conditional, and the plan says so.
+On a coalition that holds, with each member, all of its causes, and none of them latent (but for functions of what is
+seen, such as the groups of a fitted network), *causal* and *conditional* are the same. Where an order asks for such
+coalitions only, they are computed as conditional, and the plan says so.
 """
 
 from dataclasses import replace
@@ -15,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.backends.conditioning import is_ancestral
+from shap_asv.backends.conditioning import sees_what_it_sets
 from shap_asv.backends.contract import Problem
 from shap_asv.backgrounds.contract import (
     Background,
@@ -73,7 +74,7 @@ def _causal(problem: Problem, causal_graph: Any) -> Problem:
                 f"confounded={list(levels.confounded)} is for backgrounds that know nothing of causes; "
                 f"{background.describe()} says itself what shares hidden causes: its nodes that are not features"
             )
-        if is_ancestral(problem):
+        if sees_what_it_sets(problem):
             return replace(problem, values="causal", apart=own)
         return replace(problem, values="causal", background=own)
     if levels is None:

@@ -7,12 +7,14 @@ from tests.explainer.bad_input.graphs import GRAPHS
 from tests.explainer.bad_input.interventions import INTERVENTIONS
 from tests.explainer.bad_input.models import MODELS
 from tests.explainer.bad_input.networks import NETWORKS
+from tests.explainer.bad_input.players import PLAYERS
 from tests.explainer.bad_input.rows import ROWS
 
 CATALOGUE = {
     "causal graphs and orders": GRAPHS,
     "networks and backgrounds": NETWORKS,
     "interventions": INTERVENTIONS,
+    "groups and global values": PLAYERS,
     "models": MODELS,
     "encoders": ENCODERS,
     "rows": ROWS,

@@ -2,8 +2,9 @@
 
 import networkx as nx
 import numpy as np
+from pgmpy.base import PDAG
 
-from shap_asv import AsymmetricExplainer, CausalOrder, load_network
+from shap_asv import AsymmetricExplainer, CausalOrder, GraphMixture, PartialGraph, load_network
 from shap_asv.errors import (
     ArgumentError,
     BudgetExceededError,
@@ -61,6 +62,30 @@ EXPLAINERS = {
         lambda c: c.make(causal_graph=[([("smoke", "lung")], 1.0), ([("lung", "smoke")], -1.0)]),
         OrdersError,
         "graph 1 has weight -1; weights are positive",
+    ),
+    "graph of no weight": Bad(
+        lambda c: c.make(causal_graph=[([("smoke", "lung")], 1.0), ([("lung", "smoke")], 0.0)]),
+        OrdersError,
+        "graph 1 has weight 0; weights are positive",
+    ),
+    "no consistent extension": Bad(
+        lambda c: c.make(
+            causal_graph=PartialGraph(c.names, [("smoke", "lung"), ("bronc", "xray")], [("lung", "xray")])
+        ),
+        CausalGraphError,
+        "no consistent extension: ",
+    ),
+    "a directed cycle among undirected edges": Bad(
+        lambda c: c.make(
+            causal_graph=PDAG([("smoke", "lung"), ("lung", "xray"), ("xray", "smoke")], [("xray", "bronc")])
+        ),
+        CausalGraphError,
+        "cycle",
+    ),
+    "graphs over different features": Bad(
+        lambda c: GraphMixture([CausalOrder.from_edges([("a", "b")]), CausalOrder.from_edges([("a", "c")])]),
+        CausalGraphError,
+        "features",
     ),
     "graph without weight beside one with": Bad(
         lambda c: c.make(causal_graph=[([("smoke", "lung")], 1.0), [("lung", "smoke")]]),

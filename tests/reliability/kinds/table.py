@@ -15,11 +15,13 @@ from tests.reliability.kinds.donors import DONORS
 from tests.reliability.kinds.fitted import FITTED
 from tests.reliability.kinds.gaussians import GAUSSIANS
 from tests.reliability.kinds.graphs import GRAPHS
+from tests.reliability.kinds.groups import GROUPS
+from tests.reliability.kinds.levels import LEVELS
 from tests.reliability.kinds.networks import NETWORKS
 from tests.reliability.kinds.structural import STRUCTURAL
 from tests.reliability.kinds.trees import TREES
 
-KINDS: tuple[Kind, ...] = (NETWORKS, GAUSSIANS, COPULAS, STRUCTURAL, DONORS, FITTED, TREES, GRAPHS)
+KINDS: tuple[Kind, ...] = (NETWORKS, GROUPS, LEVELS, GAUSSIANS, COPULAS, STRUCTURAL, DONORS, FITTED, TREES, GRAPHS)
 
 
 def kind_of(k: int) -> Kind:

@@ -332,7 +332,7 @@ MUTANTS = (
     Mutant(
         "meaning: causal values count as conditional whatever the order",
         "explainer/reading/meaning.py",
-        "        if is_ancestral(problem):",
+        "        if sees_what_it_sets(problem):",
         "        if problem.background.graph is not None:",
         (DO,),
     ),

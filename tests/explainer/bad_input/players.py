@@ -1,0 +1,125 @@
+"""Groups and global values that cannot be: overlapping or unknown members, targets and losses that do not fit."""
+
+import numpy as np
+
+from shap_asv import AsymmetricExplainer
+from shap_asv.errors import (
+    ArgumentError,
+    CausalGraphError,
+    MethodNotApplicableError,
+    ModelError,
+    OrdersError,
+    ShapAsvError,
+    UnknownFeatureError,
+    UnknownMethodError,
+)
+from tests.explainer.bad_input.setting import Bad, Setting
+
+
+def grouped(c: Setting, groups, **options):
+    return c.make(groups=groups, **options)
+
+
+def graded(c: Setting, y=None, loss="log", rows=5, **options):
+    """Importance of a few rows; the true classes unless told otherwise."""
+    y = ["yes", "no"] * rows if y is None else y
+    return c.good.importance(c.X[:rows], y[:rows] if hasattr(y, "__len__") else y, loss=loss, **options)
+
+
+def no_number(nu, y):
+    return np.full(len(y), np.nan)
+
+
+def too_short(nu, y):
+    return np.zeros(len(y) - 1)
+
+
+def words(nu, y):
+    return ["bad"] * len(y)
+
+
+def raises(nu, y):
+    raise ZeroDivisionError("by the loss itself")
+
+
+PLAYERS = {
+    "groups are a list": Bad(
+        lambda c: grouped(c, [["smoke", "lung"]]), CausalGraphError, "groups= takes a dict.*got a list"
+    ),
+    "groups overlap": Bad(
+        lambda c: grouped(c, {"a": ["smoke", "lung"], "b": ["lung", "bronc"]}),
+        CausalGraphError,
+        "'lung' is in groups 'a' and 'b'; a feature moves with one group",
+    ),
+    "a member twice": Bad(
+        lambda c: grouped(c, {"a": ["smoke", "smoke"]}), CausalGraphError, "'smoke' is in group 'a' twice"
+    ),
+    "a member that is no feature": Bad(
+        lambda c: grouped(c, {"a": ["smoke", "moon"]}), UnknownFeatureError, "group 'a' names 'moon', which is not"
+    ),
+    "a member with a typo": Bad(
+        lambda c: grouped(c, {"a": ["Smoke", "lung"]}), UnknownFeatureError, "did you mean 'smoke'"
+    ),
+    "a group without members": Bad(lambda c: grouped(c, {"a": []}), CausalGraphError, "group 'a' has no members"),
+    "a group that is a word": Bad(lambda c: grouped(c, {"a": "smoke"}), CausalGraphError, "not a list"),
+    "a group whose name is a number": Bad(lambda c: grouped(c, {1: ["smoke"]}), CausalGraphError, "called 1, a int"),
+    "a group with the name of another feature": Bad(
+        lambda c: grouped(c, {"xray": ["smoke", "lung"]}), CausalGraphError, "rename the group"
+    ),
+    "groups that come before each other": Bad(
+        lambda c: grouped(c, {"ends": ["smoke", "xray"]}), CausalGraphError, "come before each other"
+    ),
+    "a graph of groups and of their members": Bad(
+        lambda c: grouped(c, {"a": ["smoke", "lung"]}, causal_graph=[("a", "lung")]),
+        CausalGraphError,
+        "the group 'a' and the feature 'lung'",
+    ),
+    "orders of features with groups": Bad(
+        lambda c: grouped(c, {"a": ["smoke", "lung"]}, orders=[c.names]), UnknownFeatureError, "'smoke'|'lung'"
+    ),
+    "orders that lack a group": Bad(
+        lambda c: grouped(c, {"a": [n for n in c.names if n != "xray"]}, orders=[["a"]]),
+        OrdersError,
+        "each of the 2 features once",
+    ),
+    "y too short": Bad(lambda c: graded(c, ["yes"] * 4), ArgumentError, r"y has shape \(4,\) and X has 5 rows"),
+    "y too wide": Bad(lambda c: graded(c, np.zeros((5, 2))), ArgumentError, r"y has shape \(5, 2\)"),
+    "y is a number": Bad(lambda c: graded(c, 1), ArgumentError, r"y has shape \(\)"),
+    "y with a gap": Bad(lambda c: graded(c, ["yes", None, "no", "no", "no"]), ArgumentError, "y is missing in row 1"),
+    "y with NaN": Bad(
+        lambda c: graded(c, [0.0, 1.0, np.nan, 1.0, 0.0], no_number), ArgumentError, "y is missing in row 2"
+    ),
+    "y of another class": Bad(lambda c: graded(c, ["maybe"] * 5), ArgumentError, "'maybe', which is not a class"),
+    "squares of classes": Bad(lambda c: graded(c, loss="squared"), ArgumentError, "loss='squared' compares one number"),
+    "a loss that returns NaN": Bad(lambda c: graded(c, loss=no_number), ArgumentError, "the loss returned nan"),
+    "a loss that returns too few": Bad(lambda c: graded(c, loss=too_short), ArgumentError, "one number for each"),
+    "a loss that returns words": Bad(lambda c: graded(c, loss=words), ArgumentError, "not an array of numbers"),
+    "a loss that fails": Bad(
+        lambda c: graded(c, loss=raises), ArgumentError, "loss= raised ZeroDivisionError: by the loss itself"
+    ),
+    "a loss that nobody knows": Bad(lambda c: graded(c, loss="hinge"), UnknownMethodError, "unknown loss='hinge'"),
+    "a loss that is a number": Bad(lambda c: graded(c, loss=3), UnknownMethodError, "unknown loss=3"),
+    "log loss of no probabilities": Bad(
+        lambda c: AsymmetricExplainer(lambda X: 3.0 * np.ones((len(X), 2)), c.matrix).importance(
+            c.matrix, np.zeros(len(c.matrix), dtype=int), loss="log"
+        ),
+        ModelError,
+        "losses of classes need probabilities",
+    ),
+    "importance through a link": Bad(
+        lambda c: AsymmetricExplainer(
+            lambda X: 0.5 + 0 * np.asarray(X)[:, 0], c.matrix, link=lambda p: np.log(p / (1 - p))
+        ).importance(c.matrix, np.zeros(len(c.matrix))),
+        MethodNotApplicableError,
+        "without link=",
+    ),
+    "one resample": Bad(lambda c: graded(c, n_bootstrap=1), ArgumentError, "n_bootstrap=1 resamples have no spread"),
+    "half a resample": Bad(lambda c: graded(c, n_bootstrap=2.5), ShapAsvError, "n_bootstrap=2.5 must be a whole"),
+    "sensitivity of groups to graphs that come before each other": Bad(
+        lambda c: grouped(c, {"a": ["smoke", "xray"]}, causal_graph=[("a", "lung")]).sensitivity(
+            c.X[:1], [[("smoke", "lung"), ("lung", "xray")]]
+        ),
+        CausalGraphError,
+        "come before each other",
+    ),
+}
