@@ -3,13 +3,15 @@ PYTHON ?= python3
 OLDEST_PYTHON ?= python3.11
 NEWEST_PYTHON ?= python3.12
 WORKERS ?= 1
+BEFORE ?= 7b614db
+AFTER ?= HEAD
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.ready-docs
 PACKAGE_READY := $(VENV)/.ready-package
 
-.PHONY: help limits engines versions demo test lint types clean docs fuzz mutants benchmark compatibility reliability
+.PHONY: help limits engines versions demo test lint types clean docs fuzz bits mutants benchmark compatibility reliability
 
 help:
 	@echo "make demo   set up the package alone, explain a model of the child network, write demo/index.html"
@@ -19,6 +21,7 @@ help:
 	@echo "make reliability  set up, then bad input, extremes, statistical tests, threads and seeds, damaged files (minutes)"
 	@echo "make fuzz   set up, then 20,000 random cases against the definition (goes on where it stopped; WORKERS=4 for four processes)"
 	@echo "make compatibility  wheel, sdist, and the tests with the oldest and the newest versions (half an hour)"
+	@echo "make bits   set up, then explain 10,000 random cases by two commits and compare bits (BEFORE=, AFTER=; goes on where it stopped)"
 	@echo "make mutants  set up, then break the code in known ways and see that the tests notice"
 	@echo "make limits set up, then Ctrl-C in every backend, memory and time as planned, problems too large, a million rows (half an hour)"
 	@echo "make engines  set up, then compare one process with Dask, and with Ray and Spark where they are installed"
@@ -71,6 +74,9 @@ reliability: $(READY)
 	$(BIN)/python -m tests.reliability.statistics
 	$(BIN)/python -m tests.reliability.reproducible
 	$(BIN)/python -m tests.reliability.damaged
+
+bits: $(READY)
+	$(BIN)/python -m tests.reliability.bits $(BEFORE) $(AFTER)
 
 fuzz: $(READY)
 	$(BIN)/python -m tests.reliability.fuzz --workers $(WORKERS)

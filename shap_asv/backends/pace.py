@@ -18,10 +18,8 @@ def keep_silent(share: float) -> None:
     """A report that nobody reads."""
 
 
-def paced(total: int, first: int = 1, most: int | None = None) -> Iterator[slice]:
+def paced(total: int, first: int = 1) -> Iterator[slice]:
     """Consecutive slices that cover ``range(total)``, sized so that the body of the loop takes a fraction of a second.
-
-    None is longer than ``most``, for whoever has to hold what belongs to a slice in memory.
 
     Examples
     --------
@@ -30,14 +28,13 @@ def paced(total: int, first: int = 1, most: int | None = None) -> Iterator[slice
     >>> [(piece.start, piece.stop) for piece in paced(10)]
     [(0, 1), (1, 5), (5, 10)]
     """
-    most = total if most is None else max(1, most)
-    start, size = 0, max(1, min(first, most))
+    start, size = 0, max(1, first)
     while start < total:
         stop = min(start + size, total)
         began = perf_counter()
         yield slice(start, stop)
         taken = max(perf_counter() - began, 1e-6)
-        size = max(1, min(4 * size, most, int((stop - start) * SECONDS_PER_CALL / taken)))
+        size = max(1, min(4 * size, int((stop - start) * SECONDS_PER_CALL / taken)))
         start = stop
 
 

@@ -8,15 +8,20 @@ their rows of W may be added up first:
 
 W_q depends on the graph and on F alone. For an ideal of the network the classes are cuts of the ancestral set of F, a
 few dozen even where the lattice has millions of ideals; rows that agree on what the classes see share the result.
+
+Evidence has to be worked through once for each group of terms with the same classes, however few terms there are, and
+that costs as much as dozens of terms. So terms that see little join those that see a little more: a group is an
+ancestral set with all terms inside of it that have no smaller set of their own, and F are the features of all of them.
 """
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import scipy.sparse as sp
 
-from shap_asv.backends.ancestral.closures import estimate_entries
+from shap_asv.backends.ancestral.completed import LARGEST_NETWORK, gather_few, masks_of, with_causes
 from shap_asv.backends.coalitionwise import ROW_BLOCK, CoalitionwiseAttributor
 from shap_asv.backends.conditioning import is_ancestral
 from shap_asv.backends.contract import Attribution, Attributor, Backend, Estimate, Problem, Settings
@@ -29,21 +34,24 @@ from shap_asv.backgrounds.grouping import number_rows
 from shap_asv.models.contract import PRODUCTS
 from shap_asv.models.products import SumOfProducts
 from shap_asv.values.contract import blocks
-from shap_asv.values.expected_terms import ExactProducts, clique_states, seconds_to_plan
+from shap_asv.values.expected_terms import ExactProducts, seconds_to_plan
 
 # Doubles held at one time: 2**22 are 32 MiB.
 _DENSE_LIMIT = 2**22
 # Measured on child and alarm: bringing one coalition into a class of a group of terms, and one query of a class.
 _SECONDS_PER_CLASSIFIED = 4e-7
-_SECONDS_PER_QUERY = {True: 1.5e-6, False: 2.5e-6}
-_SECONDS_PER_CLIQUE_STATE = {True: 1e-10, False: 5e-10}
+SECONDS_PER_QUERY = {True: 1.5e-6, False: 2.5e-6}
+# Measured on insurance: a term of the group at one query.
+_SECONDS_PER_PAIR = 3.5e-8
+#: Terms of an ancestral set that are not worth classes of their own: working evidence through costs as much as they do.
+FEW_TERMS = 60
 #: Distinct rows explained at a time. Terms see few features, so that more rows mean more rows alike.
 TERM_ROW_BLOCK = 2048
 
 
 @dataclass(frozen=True, eq=False)
 class TermGroup:
-    """Terms that look at the same features, with the classes of coalitions they can tell apart.
+    """Terms that see about the same, with the classes of coalitions they can tell apart.
 
     ``classes`` bool (q, n) is the requisite evidence of each class, ``weights`` sparse (q, c) the summed rows of W,
     and ``seen`` the features that any class looks at.
@@ -123,15 +131,46 @@ class TermwiseAttributor:
         return number_rows([(evidence[:, v] + 1, self.background.cardinalities[v] + 1) for v in seen], len(evidence))
 
 
+def gather_terms(background: Terms, products: SumOfProducts) -> np.ndarray:
+    """Which group each term is in, numbered from 0, int (t,); -1 for a constant, which moves no feature."""
+    looked_at = products.terms != 0
+    network = background.network
+    if network.n_nodes <= LARGEST_NETWORK:
+        looks = np.zeros((products.n_terms, network.n_nodes), dtype=bool)
+        looks[:, background.nodes] = looked_at
+        member = gather_few(masks_of(with_causes(network, looks)), FEW_TERMS)[1]
+    else:
+        member = np.unique(looked_at, axis=0, return_inverse=True)[1].reshape(-1)
+    member = np.where(looked_at.any(axis=1), member, -1)
+    return np.unique(member, return_inverse=True)[1].reshape(-1) - int((member < 0).any())
+
+
+@lru_cache(maxsize=2)
+def measure_groups(background: Terms, products: SumOfProducts) -> tuple[int, float]:
+    """Groups of terms, and the share of all features that stand at or above those of a group, mean over the terms.
+
+    With that share of the features goes about the same share of the logarithm of the ideals.
+    """
+    member = gather_terms(background, products)
+    n_groups = int(member.max(initial=-1)) + 1
+    network = background.network
+    looks = np.zeros((n_groups, network.n_nodes), dtype=bool)
+    term, feature = np.nonzero(products.terms)
+    looks[member[term], background.nodes[feature]] = True
+    sizes = with_causes(network, looks)[:, background.nodes].sum(axis=1)
+    counts = np.bincount(member[member >= 0], minlength=n_groups)
+    mean = float(sizes @ counts) / max(1, int(counts.sum()))
+    return n_groups, min(1.0, (mean + 1) / max(1, len(background.nodes)))
+
+
 def group_terms(background: Terms, products: SumOfProducts, columns: Columns) -> tuple[TermGroup, ...]:
-    """Group the terms by the features they look at, and find each group's classes of coalitions."""
-    touched, member = np.unique(products.terms != 0, axis=0, return_inverse=True)
-    member = member.reshape(-1)
+    """Group the terms by what they see, and find each group's classes of coalitions."""
+    member = gather_terms(background, products)
     evidence = background.requisite(columns.coalitions)
     groups = []
-    for index, features in enumerate(touched):
-        if not features.any():
-            continue  # a constant moves no feature; its rows of W cancel
+    for index in range(member.max(initial=-1) + 1):
+        terms = np.flatnonzero(member == index)
+        features = (products.terms[terms] != 0).any(axis=0)
         needed = evidence.of(features)
         of_coalition, chosen = number_rows([(needed[:, v], 2) for v in range(needed.shape[1])], len(needed))
         classes = needed[chosen]
@@ -141,7 +180,7 @@ def group_terms(background: Terms, products: SumOfProducts, columns: Columns) ->
         )
         groups.append(
             TermGroup(
-                np.flatnonzero(member == index),
+                terms,
                 classes,
                 sp.csr_array(merge @ columns.matrix),
                 classes.any(axis=0),
@@ -164,11 +203,6 @@ def seconds_to_classify(problem: Problem, coalitions: int) -> float:
     return 4e-3 + 2e-4 * problem.n_features + coalitions * _SECONDS_PER_CLASSIFIED * words
 
 
-def seconds_per_query(background: Terms, clamped: bool) -> float:
-    """One query of a class: evidence walks through the states of cliques, of which clamping leaves few."""
-    return max(_SECONDS_PER_QUERY[clamped], clique_states(background.network) * _SECONDS_PER_CLIQUE_STATE[clamped])
-
-
 def termwise_backend(sweep: Sweep) -> Backend:
     """All ideals, or the prefixes of sampled orders, term by term."""
 
@@ -178,22 +212,18 @@ def termwise_backend(sweep: Sweep) -> Backend:
     def estimate(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
         background, products = network_and_terms(problem)
         coalitions = sweep.count(problem, settings)
-        touched = np.unique(products.terms != 0, axis=0)
+        n_groups, share = measure_groups(background, products)
         # closed under network ancestors, coalitions fall into as many classes as a closure has ideals; else into more
         clamped = problem.order is not None and is_ancestral(problem)
-        if clamped and problem.groups is None:
-            assert problem.order is not None
-            classes = int(estimate_entries(background, problem.order, products, coalitions).ideals)
-        else:
-            classes = min(coalitions, 100 + coalitions // 10)
-        # about one in three pairs of row and class stays alive; classes see few features, so that many rows look alike
+        classes = min(float(coalitions), float(coalitions) ** share if clamped else 100 + coalitions / 4)
+        # classes see few features, so that many rows look alike
         told_apart = min(n_rows, 100) + 0.1 * max(0, n_rows - 100)
-        queries = int(len(touched) * classes * told_apart * 0.3)
+        queries = int(n_groups * classes * told_apart)
         orders, seconds, drawn = sweep.drawing(problem, settings)
-        seconds += len(touched) * seconds_to_classify(problem, coalitions)
-        seconds += queries * seconds_per_query(background, clamped)
+        per_query = SECONDS_PER_QUERY[clamped] + _SECONDS_PER_PAIR * products.n_terms / max(1, n_groups)
+        seconds += n_groups * seconds_to_classify(problem, coalitions) + queries * per_query
         seconds += seconds_to_plan(background.network)
-        memory = coalitions * (problem.n_features * 3 + 300) + len(touched) * classes * 200 + 2**27
+        memory = coalitions * (problem.n_features * 3 + 300) + int(n_groups * classes * 200) + 2**27
         return Estimate(coalitions, orders, 0, queries, seconds, memory + drawn)
 
     def prepare(problem: Problem, settings: Settings) -> Attributor:

@@ -85,13 +85,6 @@ def patterns(n_rows: int) -> float:
     return min(n_rows, 500) + 0.4 * max(0, n_rows - 500)
 
 
-def seconds_per_order(problem: Problem, settings: Settings, sampled: bool) -> float:
-    """What drawing an order takes, if orders are drawn."""
-    if not sampled or problem.order is None:
-        return 0.0
-    return seconds_to_draw(problem.order, settings.order_method)
-
-
 @dataclass(frozen=True)
 class Sweep:
     """The coalitions that a backend walks through: all ideals, or the prefixes of sampled orders.
@@ -110,8 +103,10 @@ class Sweep:
 
     def drawing(self, problem: Problem, settings: Settings) -> tuple[int, float, int]:
         """Orders that are drawn, and what that takes: seconds and bytes."""
-        orders = settings.n_orders if self.sampled else 0
-        seconds = orders * seconds_per_order(problem, settings, self.sampled)
+        if not self.sampled or problem.order is None:
+            return 0, 0.0, 0
+        orders = settings.n_orders
+        seconds = orders * seconds_to_draw(problem.order, settings.order_method)
         return orders, seconds, orders * problem.n_features * BYTES_PER_ORDER
 
 

@@ -10,10 +10,14 @@ is how a feature's direct effect is told from what goes through its effects.
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import networkx as nx
 import numpy as np
 
 from shap_asv.backgrounds.contract import Conditions
+
+
+def natural_own(name: str) -> Any:
+    """An attribute, or a method, that is that of the natural distribution."""
+    return property(lambda self: getattr(self.natural, name), doc=f"``{name}`` where nobody intervenes.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,42 +34,15 @@ class Intervening:
 
     conditions_on: ClassVar[Conditions] = "any"
 
-    @property
-    def features(self) -> tuple[str, ...]:
-        return tuple(self.natural.features)
-
-    @property
-    def latent(self) -> tuple[str, ...]:
-        return tuple(self.natural.latent)
-
-    @property
-    def graph(self) -> nx.DiGraph | None:
-        graph: nx.DiGraph | None = self.natural.graph
-        return graph
-
-    @property
-    def free(self) -> Any:
-        return self.natural.free
-
-    @property
-    def n_uniforms(self) -> int:
-        return int(self.natural.n_uniforms)
+    features, latent, graph = natural_own("features"), natural_own("latent"), natural_own("graph")
+    free, n_uniforms = natural_own("free"), natural_own("n_uniforms")
+    read, inputs, labels = natural_own("read"), natural_own("inputs"), natural_own("labels")
 
     def describe(self) -> str:
         return f"interventions on: {self.natural.describe()}"
 
-    def read(self, table: Any) -> np.ndarray:
-        return np.asarray(self.natural.read(table))
-
     def check(self, rows: np.ndarray) -> None:
         self.natural.check(rows)
-
-    def inputs(self, rows: np.ndarray) -> Any:
-        return self.natural.inputs(rows)
-
-    def labels(self, rows: np.ndarray) -> np.ndarray | None:
-        labels: np.ndarray | None = self.natural.labels(rows)
-        return labels
 
 
 def without(evidence: np.ndarray, shown: tuple[int, ...]) -> np.ndarray:

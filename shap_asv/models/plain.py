@@ -42,6 +42,7 @@ class PlainPredictor:
         0 as long as no rows to try were given, see :func:`read_plain_model`.
     output_names : list of str or None
     batch_size : int or None
+        Rows per call of the model; None for as many as make 32 MiB of input.
     tried : ndarray, DataFrame or None
         The rows that the model was tried on.
     first_call : Timed
@@ -59,7 +60,7 @@ class PlainPredictor:
     feature_names: tuple[str, ...] | None
     n_outputs: int
     output_names: list[str] | None
-    batch_size: int | None
+    batch_size: int | None = None
     tried: Any = field(default=None, repr=False)
     first_call: Timed = field(default=Timed(1, 0.0), repr=False)
     inputs: Callable[[np.ndarray], Any] | None = field(default=None, repr=False)
@@ -145,7 +146,6 @@ def read_plain_model(
     model_output: str = "auto",
     feature_names: Sequence[str] | None = None,
     output_names: Sequence[str] | None = None,
-    batch_size: int | None = None,
     probe: Any = None,
     inputs: Callable[[np.ndarray], Any] | None = None,
     features: Sequence[str] | None = None,
@@ -169,9 +169,7 @@ def read_plain_model(
     call = explained_call(model, model_output) if trees else choose_call(model, model_output)
     columns = None if call.method is None else known_columns(call.target)
     names = None if feature_names is None else tuple(str(name) for name in feature_names)
-    if batch_size is not None and (not isinstance(batch_size, int | np.integer) or batch_size < 1):
-        raise ModelError(f"batch_size must be a positive integer or None; got {batch_size!r}")
-    predictor = PlainPredictor(call, columns, names, 0, None, batch_size, inputs=inputs)
+    predictor = PlainPredictor(call, columns, names, 0, None, inputs=inputs)
     if probe is None:
         return predictor
     tried, start = copy(probe), clock()  # a copy: the model may write into what it is given

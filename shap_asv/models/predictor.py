@@ -3,9 +3,9 @@ has one.
 
 ``read_model`` finds out, once, at construction: which function of the model is called
 (:mod:`~shap_asv.models.calls.outputs`), in which form it takes the states (:mod:`~shap_asv.models.calls.forms`),
-whether the steps before the final estimator are functions of one feature each (:mod:`~shap_asv.models.calls.columns`),
-and whether the final estimator is a sum of products (:mod:`~shap_asv.models.readers`). Everything that cannot work is
-an error there.
+whether the steps before the final estimator are functions of one feature each
+(:mod:`~shap_asv.models.calls.column_tables`), and whether the final estimator is a sum of products
+(:mod:`~shap_asv.models.readers`). Everything that cannot work is an error there.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shap_asv.errors import EncodingError, ModelError
-from shap_asv.models.calls.columns import discover_columns
+from shap_asv.models.calls.column_tables import discover_columns
 from shap_asv.models.calls.forms import Path, find_path, show_row
 from shap_asv.models.calls.inputs import CELLS, States
 from shap_asv.models.calls.outputs import check_finite, choose_call, describe, name_outputs, shorten
@@ -42,7 +42,7 @@ class CodedPredictor:
     n_outputs, output_names, kind, products, affine, trees, margin, reason
         As in :class:`~shap_asv.models.contract.Predictor`.
     batch_size : int
-        Rows per call of the model.
+        Rows per call of the model: as many as make 32 MiB of input.
     first_call : Timed
         How long the model took for its first few rows.
     whole : Path or None
@@ -126,7 +126,6 @@ def read_model(
     encoder: Any = None,
     model_output: str = "auto",
     output_names: Sequence[str] | None = None,
-    batch_size: int | None = None,
     values: tuple[Sequence[Any], Sequence[Any] | None] | None = None,
 ) -> CodedPredictor:
     """Find out how ``model`` is to be called on states, and write it as a sum of products if it is one.
@@ -148,8 +147,6 @@ def read_model(
         the model adds up, i.e. the margin of boosted classifiers, the log-odds of logistic regression, the
         decision_function of other classifiers, the averaged probabilities of forests. A callable is called as it is.
     output_names : sequence of str, optional
-    batch_size : int, optional
-        Rows per call of the model; by default as many as make 32 MiB of input.
     values : (arrays, keys), optional
         What each state is to the model, one array per feature, and the labels of the columns (None for plain arrays);
         by default it is found out.
@@ -170,8 +167,6 @@ def read_model(
            [1., 0.]])
     """
     names, labels = check_states(features, states)
-    if batch_size is not None and (not isinstance(batch_size, int | np.integer) or batch_size < 1):
-        raise ModelError(f"batch_size must be a positive integer or None; got {batch_size!r}")
     call = choose_call(model, model_output)
     path = whole = find_path(call, names, labels, encoder, values)
     cards = tuple(len(s) for s in labels)
@@ -186,7 +181,6 @@ def read_model(
     cover, start = cover_rows(cards), clock()
     n_outputs = path(cover).shape[1]
     first = Timed(len(cover), clock() - start)
-    size = batch_size or max(1, CELLS // max(1, path.inputs.n_columns))
     return CodedPredictor(
         names,
         labels,
@@ -195,7 +189,7 @@ def read_model(
         kind,
         products,
         reason,
-        int(size),
+        max(1, CELLS // max(1, path.inputs.n_columns)),
         path,
         first,
         whole,

@@ -67,7 +67,7 @@ def comparison_beeswarm(
     shown, grouped = style.chosen_features(importance, causal_sequence(order, read.features, importance), max_display)
     labels = [style.wrap(read.features[j], 26) for j in shown]
     values = np.moveaxis(style.with_rest(read.values, shown, grouped), -1, 0)  # (features shown, methods, rows)
-    colours = [_colour_scale(None if read.data is None else read.data[:, j]) for j in shown]
+    colours = [colour_scale(None if read.data is None else read.data[:, j]) for j in shown]
     if len(grouped):
         labels.append(f"Sum of {len(grouped)} other features")
         colours.append(None)
@@ -125,7 +125,7 @@ def stack(values: np.ndarray, low: float, high: float, bins: int = BINS, half_he
     return levels * min(0.11, half_height / max(highest, 1.0))
 
 
-def _colour_scale(data: np.ndarray | None) -> np.ndarray | None:
+def colour_scale(data: np.ndarray | None) -> np.ndarray | None:
     """Values of one feature mapped to [0, 1] between their 5% and 95% quantiles, NaN kept; None if not numeric."""
     if data is None:
         return None

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from shap_asv.errors import ExplanationError
+from shap_asv.plots.swarms import colour_scale
 
 PAIR = ("SHAP", "ASV")
 NOT_CONDITIONAL = ("marginal", "path-dependent", "independent")  # as backgrounds describe themselves
@@ -184,7 +185,10 @@ def _read_rows(explanations: list[Any], features: Sequence[str]) -> tuple[np.nda
     data = None if source.data is None else np.asarray(source.data)[:, places]
     shown = source.display_data if source.display_data is not None else source.data
     labels = np.array([[_as_label(value) for value in row] for row in np.asarray(shown, dtype=object)[:, places]])
-    return labels, None if data is None else np.column_stack([_tones(data[:, j]) for j in range(len(places))])
+    if data is None:
+        return labels, None
+    tones = [colour_scale(column) for column in data.T]
+    return labels, np.column_stack([np.full(len(data), np.nan) if tone is None else tone for tone in tones])
 
 
 def _as_label(value: Any) -> str:
@@ -202,23 +206,6 @@ def _as_label(value: Any) -> str:
     if number == round(number) and abs(number) < 1e15:
         return str(round(number))
     return f"{number:.3f}".rstrip("0") if number == round(number, 3) else f"{number:.4g}"
-
-
-def _tones(column: np.ndarray) -> np.ndarray:
-    """Numbers between their 5th and 95th percentile, as in shap's beeswarm; the middle where all are equal."""
-    try:
-        numbers = column.astype(float)
-    except (TypeError, ValueError):
-        return np.full(len(column), np.nan)
-    known = numbers[np.isfinite(numbers)]
-    if not len(known):
-        return np.full(len(column), np.nan)
-    low, high = np.percentile(known, (5, 95))
-    if low == high:
-        low, high = known.min(), known.max()
-    if low == high:
-        return np.where(np.isfinite(numbers), 0.5, np.nan)
-    return np.clip((numbers - low) / (high - low), 0.0, 1.0)
 
 
 # --- causes ---------------------------------------------------------------------------------------------------------

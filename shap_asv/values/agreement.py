@@ -47,8 +47,6 @@ class EveryState:
     That is the long part, before the first row: progress is shown unless it is to be silent.
     """
 
-    exact = True
-
     def __init__(self, background: JointTable, predictor: Predictor, options: ValueOptions) -> None:
         obstacle = _limit(background, predictor)
         if obstacle is not None:

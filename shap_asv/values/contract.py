@@ -19,7 +19,6 @@ from shap_asv.models.contract import Form, Predictor
 class Values(Protocol):
     """``values(coalitions, rows)[r, m] = nu of coalition m for row r``."""
 
-    exact: bool
     n_outputs: int
 
     def values(self, coalitions: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -19,8 +19,6 @@ _SECONDS_PER_COALITION = 2e-4
 class CutTable:
     """nu of any model under interventions on a discrete network, exactly."""
 
-    exact = True
-
     def __init__(self, background: IntervenedJoint, predictor: Predictor, options: ValueOptions) -> None:
         self.background = background
         self.n_outputs = predictor.n_outputs

@@ -25,11 +25,11 @@ _WORKING_MEMORY = 2**27
 # Measured on child and insurance: a row of evidence (clamped, or conditioned on), and an (evidence, term) pair.
 _SECONDS_PER_EVIDENCE = {True: 5e-7, False: 2e-6}
 _SECONDS_PER_CLIQUE_STATE = {True: 1e-10, False: 5e-10}
-# A pair costs more, the more nodes stand between a term and what is known (measured on chains up to 1,000 nodes), and
-# the larger the cliques are (measured on child, alarm and insurance).
+# A pair costs more, the more nodes stand between a term and what is known: measured on chains up to 1,000 nodes.
 _SECONDS_PER_PAIR = 5e-9
 _SHORT = 15.0
-_SMALL_CLIQUES = 2000.0
+# ... and the more states the cliques have that it runs through: measured on child and insurance.
+_FEW_STATES = 2000.0
 # Before the background has worked for a while, it does without a compiler.
 _SECONDS_BEFORE_KERNELS = 8e-6
 _PATIENCE = 0.3
@@ -37,8 +37,6 @@ _PATIENCE = 0.3
 
 class ExactProducts:
     """nu of a sum of products under a discrete network, exactly."""
-
-    exact = True
 
     def __init__(self, background: Terms, products: SumOfProducts) -> None:
         self.background = background
@@ -64,11 +62,11 @@ def cost_of_products(background: Terms, products: SumOfProducts, work: Workload)
     memory = _WORKING_MEMORY + 8 * work.n_rows * work.n_coalitions * (products.n_outputs + work.n_features)
     evidence = work.n_rows * work.n_coalitions
     # networks with large cliques take their time; clamped evidence leaves few of a clique's states to look at
-    network_cost = clique_states(background.network) * _SECONDS_PER_CLIQUE_STATE[work.ancestral]
+    states = clique_states(background.network)
+    network_cost = states * _SECONDS_PER_CLIQUE_STATE[work.ancestral]
     seconds = evidence * max(_SECONDS_PER_EVIDENCE[work.ancestral], network_cost)
-    length = max(1.0, mean_closure(background, products) / _SHORT) ** 2
-    width = max(1.0, clique_states(background.network) / _SMALL_CLIQUES) ** 0.5
-    seconds += pairs * _SECONDS_PER_PAIR * max(length, width)
+    per_pair = _SECONDS_PER_PAIR * max(1.0, states / _FEW_STATES) ** 0.5
+    seconds += pairs * per_pair * max(1.0, mean_closure(background, products) / _SHORT) ** 2
     seconds += seconds_to_plan(background.network)
     seconds += min(evidence * _SECONDS_BEFORE_KERNELS, _PATIENCE)
     return Cost(model_calls=0, queries=pairs, seconds=seconds, memory=memory)

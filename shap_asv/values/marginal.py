@@ -18,8 +18,6 @@ from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, 
 class MarginalValues:
     """nu by shap's masking, exactly as shap averages it."""
 
-    exact = True
-
     def __init__(self, background: MaskedInputs, predictor: Predictor, options: ValueOptions) -> None:
         self.background = background
         self.predictor = predictor

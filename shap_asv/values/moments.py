@@ -15,8 +15,6 @@ _SECONDS_PER_EVIDENCE = 1e-6
 class LinearInMeans:
     """nu of an affine model, exactly."""
 
-    exact = True
-
     def __init__(self, background: Background, predictor: Predictor, options: ValueOptions) -> None:
         assert predictor.affine is not None
         self.background = background

@@ -33,8 +33,6 @@ class MonteCarlo:
     The draws per (row, coalition) are rounded up to groups of equal size, at least two per value.
     """
 
-    exact = False
-
     def __init__(self, background: Background, predictor: Predictor, options: ValueOptions) -> None:
         assert isinstance(background, DrawsGivenEvidence)
         self.background = background
@@ -108,6 +106,11 @@ def _distinct(evidence: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return evidence[chosen], back.reshape(-1)
 
 
+def _nothing(n_coalitions: int) -> int:
+    """What most backgrounds remember of coalitions."""
+    return 0
+
+
 def _cost(background: DrawsGivenEvidence, predictor: Predictor, work: Workload) -> Cost:
     calls = work.n_rows * work.n_coalitions * work.n_draws
     # the group means; outputs of the draws of one pair at least; a batch of draws, as drawn and as the model takes it;
@@ -116,11 +119,12 @@ def _cost(background: DrawsGivenEvidence, predictor: Predictor, work: Workload) 
     held = n_groups * work.n_rows * work.n_coalitions * predictor.n_outputs
     held += max(min(calls, work.batch_size), work.n_draws) * 2 * predictor.n_outputs
     held += min(calls, work.batch_size) * 3 * work.n_features + 3 * work.n_draws * background.n_uniforms
-    memory = 8 * held
+    memory = 8 * held + getattr(background, "bytes_of", _nothing)(work.n_coalitions)
     # a call of the model has all draws of some pairs of row and coalition, or some draws of one
     most = min(MOST, background.size) if isinstance(background, FiniteStates) else MOST
     size = min(work.rows_per_call(predictor), max(1, calls))
-    seconds = calls * getattr(background, "seconds_per_draw", _SECONDS_PER_DRAW) + predictor.seconds(
+    seconds = work.n_coalitions * getattr(background, "seconds_per_coalition", 0.0)
+    seconds += calls * getattr(background, "seconds_per_draw", _SECONDS_PER_DRAW) + predictor.seconds(
         calls, -(-calls // size), most=most
     )
     return Cost(model_calls=calls, queries=0, seconds=seconds, memory=memory)

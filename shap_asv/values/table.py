@@ -36,8 +36,6 @@ class TabulatedModel:
     :meth:`JointTable.possible_evidence` as the condition.
     """
 
-    exact = True
-
     def __init__(self, background: JointTable, predictor: Predictor, options: ValueOptions) -> None:
         self.background = background
         self.n_outputs = predictor.n_outputs

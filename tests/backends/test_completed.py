@@ -83,6 +83,7 @@ def test_sampled_orders_have_the_values_of_other_backends():
         (closures, "ENTRY_LIMIT", 4),
         (completed_backend, "STATE_LIMIT", 2),
         (completed_backend, "NU_LIMIT", 1),
+        (completed_values, "_TABLES_AT_ONCE", 1),
         (completed, "FEW_TERMS", 0),
         (completed_values, "_FIRST_PIECE", 1),
     ],

@@ -1,11 +1,10 @@
-"""What a plan counts, against what is there: closures and their ideals, pieces of work, seconds to an order."""
+"""What a plan counts, against what is there: closures and their ideals, seconds to an order."""
 
 import numpy as np
 import pytest
 
 from shap_asv.backends.ancestral.closures import closed_sets, estimate_entries, feature_parents
 from shap_asv.backends.contract import Settings
-from shap_asv.backends.pace import paced
 from shap_asv.backends.workload import ideal_columns
 from tests.reliability import plans
 
@@ -40,13 +39,6 @@ def test_closures_are_counted_as_they_are(name, target):
 
 def _functions(products, functions, members):
     return [products.vectors[v][functions[v]] for v in members.tolist()]
-
-
-def test_no_piece_is_longer_than_may_be_held():
-    pieces = list(paced(1000, first=64, most=7))
-    assert max(piece.stop - piece.start for piece in pieces) == 7
-    assert [piece.start for piece in pieces[1:]] == [piece.stop for piece in pieces[:-1]]
-    assert pieces[-1].stop == 1000
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from shap_asv.errors import (
     UnknownMethodError,
 )
 from shap_asv.orders import CausalOrder
-from shap_asv.orders.topological.sampling import METHODS, Options, methods_used
+from shap_asv.orders.topological.sampling import METHODS, Options, parts_with_methods
 from tests.oracles.brute_force import topological_orders
 
 FALSE_ALARM = 1e-4
@@ -66,6 +66,12 @@ def applicable():
         for method in METHODS.values():
             if method.refusal(order_of(name), Options(0.01, 1000)) is None:
                 yield name, method.name
+
+
+def methods_used(order, limit=1_000_000):
+    """What "auto" takes for the parts of an order, cheapest first."""
+    used = {method.name for _, method in parts_with_methods(order, "auto", Options(0.5, limit))}
+    return tuple(name for name in METHODS if name in used)
 
 
 @pytest.mark.parametrize(("name", "method"), [*((name, "auto") for name in GRAPHS), *applicable()])

@@ -12,10 +12,10 @@ from shap_asv.backends.contract import Attributor, Backend, Estimate, Problem, S
 from shap_asv.backends.polynomial import CoalitionByCoalition
 from shap_asv.backends.relaxed import relaxing
 from shap_asv.backends.termwise import (
+    SECONDS_PER_QUERY,
     TERM_ROW_BLOCK,
     TermwiseAttributor,
     group_terms,
-    seconds_per_query,
     seconds_to_classify,
     terms_obstacle,
 )
@@ -61,7 +61,7 @@ def _estimate(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
     seconds = _LOADING + layouts + here * (5e-5 + fillings * entries * _SECONDS_PER_ENTRY) + visited * 2e-8
     if left:  # what goes to the terms' own backend
         queries = left * min(coalitions, ideals) * patterns(n_rows) * 0.3
-        seconds += left * seconds_to_classify(problem, coalitions) + queries * seconds_per_query(background, True)
+        seconds += left * seconds_to_classify(problem, coalitions) + queries * SECONDS_PER_QUERY[True]
     memory = coalitions * (problem.n_features * 3 + 300) + int(n_sets * ideals * (8 * size + 200)) + 2**27
     return Estimate(coalitions, 0, 0, visited, seconds, memory)
 

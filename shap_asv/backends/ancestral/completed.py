@@ -156,7 +156,7 @@ def find_closed_sets(
     network = background.network
     looks = np.zeros((products.n_terms, network.n_nodes), dtype=bool)
     looks[:, background.nodes] = products.terms != 0
-    masks, member = gather_closures(with_causes(network, looks))
+    masks, member = gather_few(masks_of(with_causes(network, looks)), FEW_TERMS)
     by_set = np.split(np.argsort(member, kind="stable"), np.cumsum(np.bincount(member, minlength=len(masks)))[:-1])
     builder = _Builder(network, background.nodes, coalitions, flatten_tables(network))
     parents = _smallest_around(masks)
@@ -183,18 +183,19 @@ def find_closed_sets(
     return roots, builder.list_margins(), np.concatenate(left)
 
 
-def gather_closures(closed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct sets among the closures of terms, bool (t, nodes), as bits, and the one of each term.
+def gather_few(closed: np.ndarray, few: int) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct sets among the closures of terms (t,), and the one of each term.
 
-    Where a set has few terms, they go to the smallest set around it: handing values on costs more than these terms do.
+    Where a set has at most ``few`` terms, they go to the smallest set around it: a set costs more by itself than these
+    terms do. O(sets^2) bit operations.
     """
-    masks, member, counts = np.unique(masks_of(closed), return_inverse=True, return_counts=True)
+    masks, member, counts = np.unique(closed, return_inverse=True, return_counts=True)
     member = member.reshape(-1)
     sizes = bits_in(masks, np.arange(63)).sum(axis=1)
     taken = np.arange(len(masks))
     parents = _smallest_around(masks)
     for k in np.argsort(sizes, kind="stable").tolist():
-        if parents[k] >= 0 and counts[k] <= FEW_TERMS:
+        if parents[k] >= 0 and counts[k] <= few:
             taken[k] = parents[k]
             counts[parents[k]] += counts[k]
     for k in np.argsort(-sizes, kind="stable").tolist():

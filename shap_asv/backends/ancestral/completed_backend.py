@@ -8,6 +8,7 @@ import numpy as np
 
 from shap_asv.backends.ancestral.closures import ENTRY_LIMIT, ClosureSizes, Nodes, random_prefixes, sample_closures
 from shap_asv.backends.ancestral.completed import (
+    FEW_TERMS,
     LARGEST_NETWORK,
     STATE_LIMIT,
     bits_in,
@@ -15,10 +16,11 @@ from shap_asv.backends.ancestral.completed import (
     count_states,
     find_closed_sets,
     flatten_tables,
-    gather_closures,
+    gather_few,
+    masks_of,
     with_causes,
 )
-from shap_asv.backends.ancestral.completed_values import TABLES_AT_ONCE, CompletedValues
+from shap_asv.backends.ancestral.completed_values import CompletedValues
 from shap_asv.backends.coalitionwise import ROW_BLOCK, CoalitionwiseAttributor
 from shap_asv.backends.conditioning import is_ancestral
 from shap_asv.backends.contract import Attribution, Attributor, Backend, Estimate, Problem, Settings
@@ -49,8 +51,8 @@ NU_LIMIT = 2**24
 _SECONDS_PER_CLASS = 6e-10
 _SECONDS_PER_STATE = 6e-10
 _SECONDS_PER_CLOSURE = 3e-3
-# An entry of a table; what a call takes beside its work, with the kernels loaded.
-_SECONDS_PER_ENTRY = 1e-8
+# Filling the tables of a term, and reading them from where they have been put; what a call takes beside its work.
+_SECONDS_PER_ENTRY = 5e-9
 _LOADING = 0.15
 
 
@@ -144,7 +146,7 @@ def _measure(
     held = np.zeros((len(prefixes), network.n_nodes), dtype=bool)
     held[:, background.nodes] = prefixes
     ideals = with_causes(network, held)
-    masks, member = gather_closures(with_causes(network, looks))
+    masks, member = gather_few(masks_of(with_causes(network, looks)), FEW_TERMS)
     sets = bits_in(masks, np.arange(network.n_nodes))
     feature_of = np.full(network.n_nodes, -1)
     feature_of[background.nodes] = np.arange(len(background.nodes))
@@ -188,7 +190,7 @@ def completed_backend(sweep: Sweep) -> Backend:
         seconds += work * per_class + coalitions * n_rows * 2e-7
         memory = coalitions * (problem.n_features * 3 + 400) + int(n_sets * classes * 150) + 2**27
         memory += 3 * 8 * coalitions * at_once * problem.n_outputs + drawn
-        memory += 8 * max(TABLES_AT_ONCE, ENTRY_LIMIT // 2)
+        memory += 8 * ENTRY_LIMIT // 2
         if left:  # these go to the network coalition by coalition
             general = Workload(n_rows, coalitions, problem.n_features, ancestral=is_ancestral(problem))
             others = products.only(np.arange(left))

@@ -9,6 +9,7 @@ from shap_asv.backends.ancestral.completed import ClosedSet, bits_in, ends_of
 from shap_asv.backends.pace import Report, keep_silent, paced
 from shap_asv.backgrounds.grouping import number_rows
 from shap_asv.models.products import SumOfProducts
+from shap_asv.values.contract import blocks
 
 if TYPE_CHECKING:
     from shap_asv.backends.ancestral.completion_kernel import Coalitions, Factors, Margins
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 
 # Triples of term, row and class in the first compiled call for a closure.
 _FIRST_PIECE = 2**22
-#: Table entries that are held at one time, or those of one term where it has more: 2**23 are 64 MiB.
-TABLES_AT_ONCE = 2**23
+# Entries of the tables of the terms that go into one compiled call; a single term may have more.
+_TABLES_AT_ONCE = 2**23
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,9 +102,10 @@ class CompletedValues:
         coefficients = products.coefficients[own.terms]
         inside = np.ascontiguousarray(codes[:, own.members])
         # a first piece of work that is over soon; what does not depend on the terms is done again for every piece
-        first = max(1, _FIRST_PIECE // (own.n_classes * n_rows))
-        for part in paced(len(factors), first, most=TABLES_AT_ONCE // int(own.shapes.starts[-1])):
-            leaves = Leaves(factors[part], coefficients[part])
-            add_values(own.shapes, own.tables, own.places, own.kinds, leaves, inside, margins, here)
+        for some in blocks(len(factors), max(1, _TABLES_AT_ONCE // int(own.shapes.starts[-1]))):
+            of_some = Leaves(factors[some], coefficients[some])
+            for part in paced(len(of_some.factors), max(1, _FIRST_PIECE // (own.n_classes * n_rows))):
+                leaves = Leaves(of_some.factors[part], of_some.coefficients[part])
+                add_values(own.shapes, own.tables, own.places, own.kinds, leaves, inside, margins, here)
         add_classes(out.reshape(len(out), -1), here.reshape(len(here), -1), own.parent_classes)
         return done

@@ -11,21 +11,20 @@ is what makes confounding visible, and no evidence is impossible. Inference is t
 Where S holds, with each member, all causes of it, and none of them is latent, this is the conditional distribution.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from shap_asv.backgrounds.contract import StateValues
 from shap_asv.backgrounds.discrete.background import JOINT_LIMIT, DiscreteBackground
 from shap_asv.backgrounds.discrete.inference.engine import Inference
 from shap_asv.backgrounds.discrete.inference.requisite import RequisiteEvidence
 from shap_asv.backgrounds.discrete.joint import intervened_joint
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.discrete.questions import checked_coefficients, checked_uniforms
-from shap_asv.backgrounds.intervening import Intervening
+from shap_asv.backgrounds.intervening import Intervening, natural_own
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,25 +61,10 @@ class DiscreteInterventions(Intervening):
 
     # --- what there is ----------------------------------------------------------------------------------------
 
-    @property
-    def network(self) -> DiscreteNetwork:
-        return self.natural.network
-
-    @property
-    def nodes(self) -> np.ndarray:
-        return self.natural.nodes
-
-    @property
-    def states(self) -> tuple[tuple[Hashable, ...], ...]:
-        return self.natural.states
-
-    @property
-    def cardinalities(self) -> tuple[int, ...]:
-        return self.natural.cardinalities
-
-    @property
-    def size(self) -> int:
-        return self.natural.size
+    network, nodes, states = natural_own("network"), natural_own("nodes"), natural_own("states")
+    cardinalities, size, values = natural_own("cardinalities"), natural_own("size"), natural_own("values")
+    probe, positions, as_given = natural_own("probe"), natural_own("positions"), natural_own("as_given")
+    joint_obstacle = natural_own("joint_obstacle")  # cutting nodes makes no table larger
 
     @cached_property
     def _inference(self) -> Inference:
@@ -97,19 +81,6 @@ class DiscreteInterventions(Intervening):
     def check(self, rows: np.ndarray) -> None:
         """Every row of states can be set, whether it occurs by itself or not."""
         self.natural.checked_evidence(rows)
-
-    def probe(self) -> np.ndarray:
-        return self.natural.probe()
-
-    def positions(self, rows: np.ndarray) -> np.ndarray:
-        return self.natural.positions(rows)
-
-    def as_given(self, table: Any) -> tuple[Any, np.ndarray, np.ndarray | None] | None:
-        return self.natural.as_given(table)
-
-    @property
-    def values(self) -> StateValues | None:
-        return self.natural.values
 
     # --- under do ---------------------------------------------------------------------------------------------
 
@@ -149,13 +120,6 @@ class DiscreteInterventions(Intervening):
     def requisite(self, coalitions: np.ndarray) -> RequisiteEvidence:
         """Which of what is set an answer can depend on, for coalitions (m, n)."""
         return RequisiteEvidence(self.network, self.nodes.tolist(), coalitions, intervenes=True)
-
-    def joint_obstacle(self) -> tuple[int, str | None]:
-        """Entries of the largest table on the way to a joint, and why it cannot be had (None where it can).
-
-        Cutting nodes makes no table larger.
-        """
-        return self.natural.joint_obstacle()
 
     def intervened_joint(self, members: np.ndarray) -> np.ndarray:
         """``P(x_rest | do(x_S))`` for S (n,) bool, one axis per feature (length 1 where nothing depends on it).

@@ -186,7 +186,7 @@ class CategoryColumn:
             r = int(np.flatnonzero(unknown)[0])
             label = distinct[codes[r]]
             raise UnknownStateError(
-                f"column {self.name!r}, row {r}: {_plain(label)!r} is not one of its categories "
+                f"column {self.name!r}, row {r}: {plain(label)!r} is not one of its categories "
                 f"{listed(self.categories)}; learn the background from a table that holds it, or merge it with another"
             )
         missing = codes < 0
@@ -284,7 +284,7 @@ def _is_missing(value: object) -> bool:
     return value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value))
 
 
-def _plain(value: object) -> object:
+def plain(value: Any) -> Any:
     """A numpy scalar as the Python value that prints without its type."""
     return value.item() if isinstance(value, np.generic) else value
 
@@ -317,5 +317,5 @@ def places_by_name(columns: Iterable[Any], features: Sequence[str], latent: Sequ
 
 
 def listed(names: Iterable[object], most: int = 8) -> str:
-    shown = [repr(_plain(name)) for name in names]
+    shown = [repr(plain(name)) for name in names]
     return ", ".join(shown[:most] + ["..."] * (len(shown) > most))

@@ -65,7 +65,7 @@ class ShownValues:
     """
 
     def __init__(self, plain: Values, shown: list[Values]) -> None:
-        self.exact, self.n_outputs = plain.exact, plain.n_outputs
+        self.n_outputs = plain.n_outputs
         self._plain, self._shown = plain, shown
         if hasattr(plain, "groups"):  # means of draws, which know their error
             self.groups = self._groups

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from shap_asv.errors import EncodingError, ModelError
-from shap_asv.models.calls.columns import equal
+from shap_asv.models.calls.column_tables import equal
 from shap_asv.models.calls.inputs import (
     States,
     TableInputs,

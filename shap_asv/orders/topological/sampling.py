@@ -164,28 +164,6 @@ def sample_topological_orders(
     return _draw_blocks(order, n, rng, options, lambda part, options: forced)
 
 
-def methods_used(order: "CausalOrder | GraphMixture", limit: int | None = None) -> tuple[str, ...]:
-    """The methods that "auto" takes for the parts of ``order``, cheapest first; what a plan prints.
-
-    Of a mixture, those that any of its graphs needs.
-
-    Examples
-    --------
-    >>> from shap_asv.orders import CausalOrder
-    >>> methods_used(CausalOrder.from_edges([("a", "c"), ("b", "c"), ("c", "d")]))
-    ('polytree',)
-    """
-    from shap_asv.orders.uncertain.mixture import GraphMixture  # builds on this module
-
-    if isinstance(order, GraphMixture):
-        together = {name for graph in order.orders for name in methods_used(graph, limit)}
-        return tuple(name for name in METHODS if name in together)
-    options = Options(0.5, check_limit(limit))
-    parts = [order] if order.is_forest else _leaves(order)
-    used = {_cheapest_exact(part, options).name for part in parts}
-    return tuple(name for name in METHODS if name in used)
-
-
 def seconds_to_draw(order: "CausalOrder | GraphMixture", method: str = "auto", epsilon: float = 0.01) -> float:
     """About how long it takes to draw one order; of a mixture, one of its slowest graph.
 
@@ -200,11 +178,17 @@ def seconds_to_draw(order: "CausalOrder | GraphMixture", method: str = "auto", e
     if isinstance(order, GraphMixture):
         return max(seconds_to_draw(graph, method, epsilon) for graph in order.orders)
     options = Options(epsilon, check_limit(None))
-    chosen = [
+    return sum(how.seconds(part, options) for part, how in parts_with_methods(order, method, options))
+
+
+def parts_with_methods(
+    order: "CausalOrder", method: str, options: Options
+) -> list[tuple["CausalOrder", SamplingMethod]]:
+    """The parts that are drawn by themselves, each with its method: the cheapest exact one by "auto"."""
+    return [
         (part, _cheapest_exact(part, options) if method == "auto" else METHODS[method])
         for part in ([order] if order.is_forest else _leaves(order))
     ]
-    return sum(how.seconds(part, options) for part, how in chosen)
 
 
 def _leaves(order: "CausalOrder") -> list["CausalOrder"]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.backgrounds.tables.columns import places_by_name
+from shap_asv.backgrounds.tables.columns import listed, places_by_name, plain
 from shap_asv.errors import RowsError, UnknownStateError
 
 #: Rows up to which cells are looked up one by one; pandas is for more.
@@ -94,7 +94,7 @@ def _encode_column(column: Any, feature: str, states: Sequence[Hashable]) -> np.
         row = int(np.flatnonzero(missing)[0])
         raise RowsError(
             f"row {row} has no value (NaN) for feature {feature!r}; impute it or drop the row "
-            f"(known states: {_listed(states)})"
+            f"(known states: {listed(states)})"
         )
     table = np.empty(len(distinct), dtype=np.int32)
     for i, value in enumerate(distinct):
@@ -102,7 +102,7 @@ def _encode_column(column: Any, feature: str, states: Sequence[Hashable]) -> np.
         if code is None:
             row = int(np.flatnonzero(inverse == i)[0])
             raise UnknownStateError(
-                f"row {row}: {_plain(value)!r} is not a state of feature {feature!r}; known states: {_listed(states)}"
+                f"row {row}: {plain(value)!r} is not a state of feature {feature!r}; known states: {listed(states)}"
             )
         table[i] = code
     return table[inverse]
@@ -125,17 +125,13 @@ def match_state(value: Any, states: Sequence[Hashable]) -> int | None:
     >>> match_state("no", ("yes", "no")), match_state(1.0, ("0", "1")), match_state("maybe", ("yes", "no"))
     (1, 1, None)
     """
-    value = _plain(value)
+    value = plain(value)
     tests = (lambda state: type(state) is type(value) and state == value, lambda state: state == value)
     for equal in (*tests, lambda state: str(state) == str(value), lambda state: _same_number(state, value)):
-        found = [code for code, state in enumerate(map(_plain, states)) if equal(state)]
+        found = [code for code, state in enumerate(map(plain, states)) if equal(state)]
         if len(found) == 1:
             return found[0]
     return None
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _same_number(one: Any, other: Any) -> bool:
@@ -143,7 +139,3 @@ def _same_number(one: Any, other: Any) -> bool:
         return float(one) == float(other)
     except (TypeError, ValueError):
         return False
-
-
-def _listed(states: Sequence[Hashable]) -> str:
-    return ", ".join(repr(_plain(state)) for state in states)

@@ -160,10 +160,9 @@ class NumberTask:
         fitted.append(locations.fit_boosted(data))
         errors = [(self.target - one.held_out) ** 2 for one in fitted]
         best = 0
-        for k in range(1, len(fitted)):
-            # its trees cost many look-ups a draw: boosting has to be worth it
-            margin, share = (2.0, 0.97) if fitted[k].name == "boosting" else (1.0, 1.0)
-            if clearly_better(errors[k], errors[best], margin) and errors[k].mean() < share * errors[best].mean():
+        for k, one in enumerate(fitted[1:], start=1):
+            better = clearly_better(errors[k], errors[best], one.margin)
+            if better and errors[k].mean() < one.share * errors[best].mean():
                 best = k
         found = [(fitted[best], noise) for noise in NOISES]
         if best:

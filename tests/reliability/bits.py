@@ -1,0 +1,317 @@
+"""Did a change of the house change a number? ``python -m tests.reliability.bits 7b614db HEAD`` (``make bits``).
+
+Both commits explain the random cases of ``make fuzz``, each with its own sources and its own ``properties.py``; the
+cases are those of the first commit, word by word. Every explanation that a case asks for is kept, and the two are
+compared: which bits differ, by how much of the largest value, by which backend and model.
+
+What was computed is kept in ``.bits/`` beside this file (not under version control): a run that was stopped goes on
+where it was. No record is kept of fewer than 10,000 cases.
+"""
+
+import argparse
+import base64
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.reliability.records import Figure, Record, keep, show
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+STORE = HERE / ".bits"
+ASKED = 10_000  # cases that make a record
+#: What two explanations may be to one another: equal, of another backend that was chosen, means of other draws, or of
+#: the same backend with other last bits, or other numbers.
+SAME, OTHER, SAMPLE, LAST_BITS, NUMBERS = "same bits", "other backend", "sample", "last bits", "numbers"
+KINDS = {
+    LAST_BITS: "the same backend, other last bits",
+    OTHER: "another exact backend was chosen",
+    SAMPLE: "other draws",
+    NUMBERS: "the same backend, other numbers",
+}
+#: XGBoost adds up in float32: another way through its trees is another sum of floats.
+LIMITS = {LAST_BITS: 1e-13, OTHER: 3e-6, SAMPLE: 6.0, NUMBERS: 0.0}
+NOTES: list[str] = []
+
+# --- one side: what a tree of sources gives -----------------------------------------------------------------------
+
+
+def packed(array: Any) -> list | None:
+    """An array as (shape, bytes in base64); None stays None."""
+    if array is None:
+        return None
+    array = np.ascontiguousarray(array, dtype=np.float64)
+    return [list(array.shape), base64.b64encode(array.tobytes()).decode()]
+
+
+def unpacked(given: list | None) -> np.ndarray | None:
+    return None if given is None else np.frombuffer(base64.b64decode(given[1])).reshape(given[0])
+
+
+@contextmanager
+def heard(explainer_class: type, found: list[dict]) -> Iterator[None]:
+    """Whatever an explainer gives within is added to ``found``, with what was asked and what ran."""
+    call = explainer_class.__call__
+
+    def listen(self: Any, X: Any, *arguments: Any, **more: Any) -> Any:
+        explanation = call(self, X, *arguments, **more)
+        ready = getattr(self._execution, "_ready", None)
+        found.append(
+            {
+                "asked": self.algorithm,
+                "backend": ready[0][0] if ready else self.plan(X).backend.name,  # what ran, where it is kept
+                "features": list(explanation.feature_names),
+                "values": packed(explanation.values),
+                "base": packed(explanation.base_values),
+                "error": packed(explanation.error_std),
+            }
+        )
+        return explanation
+
+    explainer_class.__call__ = listen
+    try:
+        yield
+    finally:
+        explainer_class.__call__ = call
+
+
+def write_cases(path: Path, cases: int) -> None:
+    """The words of cases 0 .. ``cases - 1``: case k is drawn by ``default_rng(k)`` from the words of this tree."""
+    from tests.reliability.cases import CHOICES
+
+    with path.open("w") as file:
+        for k in range(cases):
+            rng = np.random.default_rng(k)
+            words = {name: known[int(rng.integers(len(known)))] for name, known in CHOICES.items()}
+            file.write(json.dumps({"seed": k, **words}) + "\n")
+
+
+def write_side(path: Path, like: Path) -> None:
+    """A line for each case of the file ``like``, by the modules that this process imports."""
+    from threadpoolctl import threadpool_limits
+
+    from shap_asv import AsymmetricExplainer
+    from tests.reliability.cases import Case
+    from tests.reliability.fuzz import strict_warnings
+    from tests.reliability.properties import check
+
+    done = sum(1 for _ in lines_of(path))
+    with path.open("a") as file, threadpool_limits(1):
+        for words in list(lines_of(like))[done:]:
+            found: list[dict] = []
+            start, failure = time.process_time(), None
+            try:
+                with strict_warnings(), heard(AsymmetricExplainer, found):
+                    check(Case(**words))
+            except Exception as error:
+                failure = f"{type(error).__name__}: {str(error).strip().splitlines()[:1]}"
+            line = {"case": words, "found": found, "failure": failure, "seconds": time.process_time() - start}
+            file.write(json.dumps(line) + "\n")
+            file.flush()
+
+
+def lines_of(path: Path) -> Iterator[dict]:
+    """The cases that are there; a last line that was cut short is cut off the file."""
+    if not path.exists():
+        return
+    whole = path.read_bytes()
+    if not whole.endswith(b"\n"):
+        whole = whole[: whole.rfind(b"\n") + 1]
+        path.write_bytes(whole)
+    for line in whole.splitlines():
+        yield json.loads(line)
+
+
+def elsewhere(commit: str, *arguments: str) -> subprocess.Popen:
+    """This file in a process that imports the sources of ``commit``, which are checked out below ``STORE``."""
+    tree = STORE / commit
+    if not tree.exists():
+        archive = subprocess.run(["git", "archive", commit], cwd=ROOT, capture_output=True, check=True).stdout
+        with tarfile.open(fileobj=BytesIO(archive)) as files:
+            files.extractall(tree, filter="data")
+    environment = {**os.environ, "PYTHONPATH": str(tree), "OMP_NUM_THREADS": "1"}
+    # -P: the folder of this file is not on the path, where statistics.py would hide Python's own
+    return subprocess.Popen([sys.executable, "-P", __file__, *arguments], cwd=tree, env=environment)
+
+
+def finish(*processes: subprocess.Popen) -> None:
+    """Wait for all; one that failed has said why."""
+    codes = [process.wait() for process in processes]
+    if any(codes):
+        raise SystemExit(1)
+
+
+# --- both sides ---------------------------------------------------------------------------------------------------
+
+
+def by_question(found: list[dict]) -> dict[tuple[str, int], dict]:
+    """Explanations by what was asked for: the name of an algorithm, and which time it was asked for."""
+    times: Counter = Counter()
+    questions = {}
+    for one in found:
+        questions[one["asked"], times[one["asked"]]] = one
+        times[one["asked"]] += 1
+    return questions
+
+
+def compare_explanations(old: dict, new: dict) -> tuple[str, float]:
+    """(kind of the difference, its size): relative to the largest value, or in standard errors for a sample.
+
+    The kinds are those of :data:`KINDS`.
+    """
+    if old["features"] == new["features"] and all(old[part] == new[part] for part in ("values", "base", "error")):
+        return SAME, 0.0
+    places = [new["features"].index(name) for name in old["features"]]
+    a, b = (np.atleast_3d(unpacked(one["values"])) for one in (old, new))
+    gap = np.abs(a - b[:, places])
+    errors = [unpacked(one["error"]) for one in (old, new)]
+    relative = float(gap.max() / max(1e-300, np.abs(a).max(), np.abs(unpacked(old["base"])).max()))
+    if all(error is not None for error in errors):
+        spread = np.hypot(np.atleast_3d(errors[0]), np.atleast_3d(errors[1])[:, places])
+        return SAMPLE, float((gap / np.maximum(spread, 1e-12)).max())
+    if old["backend"] != new["backend"]:
+        return OTHER, relative
+    return (LAST_BITS if relative < 1e-13 else NUMBERS), relative
+
+
+@dataclass(frozen=True)
+class Difference:
+    """An explanation that is not the same to the last bit: of which case, of which kind, and how large it is."""
+
+    case: int
+    kind: str
+    size: float
+    asked: str
+    before: str
+    after: str
+    model: str
+    also: str
+
+    @property
+    def backends(self) -> str:
+        return self.before if self.before == self.after else f"{self.before} -> {self.after}"
+
+    @property
+    def shown(self) -> str:
+        unit = "standard errors" if self.kind == SAMPLE else "of the largest value"
+        return f"{self.size:.1e} {unit} (case {self.case}: {self.model}, {self.also})"
+
+
+def compare_sides(old_path: Path, new_path: Path) -> tuple[Counter, list[Difference]]:
+    """Counts, and every difference, of the cases that both sides have."""
+    counts: Counter = Counter()
+    differences = []
+    for k, (old, new) in enumerate(zip(lines_of(old_path), lines_of(new_path), strict=False)):
+        if old["case"] != new["case"]:
+            raise SystemExit(f"line {k + 1} is of another case on each side; write both sides again")
+        counts["cases"] += 1
+        counts["failures before"] += old["failure"] is not None
+        counts["failures after"] += new["failure"] is not None
+        sides = [by_question(side["found"]) for side in (old, new)]
+        counts["asked on one side only"] += len(set(sides[0]) ^ set(sides[1]))
+        same = True
+        for question in sorted(sides[0].keys() & sides[1].keys()):
+            a, b = (side[question] for side in sides)
+            kind, size = compare_explanations(a, b)
+            counts["explanations"] += 1
+            counts[kind] += 1
+            same &= kind == SAME
+            if kind != SAME:
+                case = old["case"]
+                differences.append(
+                    Difference(k, kind, size, question[0], a["backend"], b["backend"], case["model"], case["also"])
+                )
+        counts["cases with the same bits"] += same
+    return counts, differences
+
+
+def summary(differences: list[Difference]) -> list[str]:
+    """A line for each kind of difference and pair of backends: how many, and the largest."""
+    groups: defaultdict[tuple[str, str], list[Difference]] = defaultdict(list)
+    for difference in differences:
+        groups[difference.kind, difference.backends].append(difference)
+    return [
+        f"{kind}, {backends}: {len(members)}, at most {max(members, key=lambda d: d.size).shown}"
+        for (kind, backends), members in sorted(groups.items())
+    ]
+
+
+def record_of(commits: list[str], counts: Counter, differences: list[Difference]) -> Record:
+    """The figures of a comparison. What explains the differences is told by the notes, which were traced by hand."""
+    largest = {kind: max((d.size for d in differences if d.kind == kind), default=0.0) for kind in KINDS}
+    figures = [
+        Figure("cases compared", f"{counts['cases']:,}", f"{ASKED:,}", counts["cases"] >= ASKED),
+        Figure("cases that fail, before and after", f"{counts['failures before']}, {counts['failures after']}"),
+        Figure("explanations asked on both sides", f"{counts['explanations']:,}"),
+        Figure("the same to the last bit", f"{counts[SAME]:,}"),
+    ]
+    for kind, words in KINDS.items():
+        size = f"{largest[kind]:.1g} {'standard errors' if kind == SAMPLE else 'of the largest value'}"
+        limit = LIMITS[kind]
+        holds = None if limit is None else largest[kind] <= limit
+        asked = "" if limit is None else f"at most {limit:g}"
+        figures.append(Figure(words, f"{counts[kind]:,}, at most {size}" if counts[kind] else "0", asked, holds))
+    command = f"python -m tests.reliability.bits {' '.join(commits)}"
+    return Record("bits", f"The same numbers as {commits[0]}", command, figures, [*NOTES, *summary(differences)])
+
+
+def tell(commits: list[str], sides: list[Path], everything: bool = False) -> int:
+    """Compare both files and keep the record; 1 where a limit is passed."""
+    counts, differences = compare_sides(*sides)
+    record = record_of(commits, counts, differences)
+    if everything:
+        for difference in differences:
+            print(difference)
+    if counts["cases"] < ASKED:
+        print(f"no record is kept of fewer than {ASKED:,} cases")
+        show(record)
+        print(*record.notes, sep="\n")
+    else:
+        keep(record)
+    return 0 if record.holds else 1
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.reliability.bits", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("commits", nargs="*", metavar="COMMIT", help="before and after")
+    parser.add_argument("--cases", type=int, default=ASKED, help="compare cases 0 .. CASES - 1")
+    parser.add_argument("--write", type=Path, help="only write what the modules on the path give, into this file")
+    parser.add_argument(
+        "--like", type=Path, help="with --write: the file of the cases; without it, that file is written"
+    )
+    parser.add_argument("--all", action="store_true", help="print every difference")
+    options = parser.parse_args(arguments)
+    if options.write:
+        if options.like:
+            write_side(options.write, options.like)
+        else:
+            write_cases(options.write, options.cases)
+        return 0
+    if len(options.commits) != 2:
+        parser.error("two commits are compared: before and after")
+    git = ["git", "rev-parse", "--short"]
+    commits = [subprocess.check_output([*git, name], cwd=ROOT, text=True).strip() for name in options.commits]
+    STORE.mkdir(exist_ok=True)
+    words = STORE / "cases.jsonl"
+    finish(elsewhere(commits[0], "--write", str(words), "--cases", str(options.cases)))
+    sides = [STORE / f"{commit}.jsonl" for commit in commits]
+    finish(*(elsewhere(c, "--write", str(side), "--like", str(words)) for c, side in zip(commits, sides, strict=True)))
+    return tell(commits, sides, options.all)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
