@@ -106,11 +106,6 @@ def _distinct(evidence: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return evidence[chosen], back.reshape(-1)
 
 
-def _nothing(n_coalitions: int) -> int:
-    """What most backgrounds remember of coalitions."""
-    return 0
-
-
 def _cost(background: DrawsGivenEvidence, predictor: Predictor, work: Workload) -> Cost:
     calls = work.n_rows * work.n_coalitions * work.n_draws
     # the group means; outputs of the draws of one pair at least; a batch of draws, as drawn and as the model takes it;
@@ -119,7 +114,7 @@ def _cost(background: DrawsGivenEvidence, predictor: Predictor, work: Workload) 
     held = n_groups * work.n_rows * work.n_coalitions * predictor.n_outputs
     held += max(min(calls, work.batch_size), work.n_draws) * 2 * predictor.n_outputs
     held += min(calls, work.batch_size) * 3 * work.n_features + 3 * work.n_draws * background.n_uniforms
-    memory = 8 * held + getattr(background, "bytes_of", _nothing)(work.n_coalitions)
+    memory = 8 * held
     # a call of the model has all draws of some pairs of row and coalition, or some draws of one
     most = min(MOST, background.size) if isinstance(background, FiniteStates) else MOST
     size = min(work.rows_per_call(predictor), max(1, calls))
