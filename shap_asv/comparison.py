@@ -54,6 +54,21 @@ class Comparison:
     def __post_init__(self) -> None:
         if not self.explanations:
             raise ExplanationError("a comparison needs at least one explanation, by the name of its method")
+        if not isinstance(self.explanations, Mapping):
+            raise ExplanationError(
+                f"explanations come as a dict by the names of their methods, not a {type(self.explanations).__name__}"
+            )
+        for name, explanation in self.explanations.items():
+            if not hasattr(explanation, "values") or not hasattr(explanation, "feature_names"):
+                raise ExplanationError(f"{name!r} must be a shap.Explanation, not a {type(explanation).__name__}")
+            if np.shape(explanation.values) != np.shape(self._first.values):
+                raise self._misfit(name, np.shape(explanation.values))
+
+    def _misfit(self, name: str, shape: tuple[int, ...]) -> ExplanationError:
+        return ExplanationError(
+            f"explanation {name!r} has values of shape {shape}, the others {np.shape(self._first.values)}; "
+            "explain the same rows, and pick the same output with e[..., k]"
+        )
 
     def _named(self, name: str) -> Any:
         if name not in self.explanations:
@@ -121,10 +136,7 @@ class Comparison:
         shape = np.shape(explanation.values)
         places = [names.index(str(feature)) for feature in self._first.feature_names]
         if (shape[0], len(places), *shape[2:]) != np.shape(self._first.values):
-            raise ExplanationError(
-                f"explanation {name!r} has values of shape {shape}, the others {np.shape(self._first.values)}; "
-                "explain the same rows, and pick the same output with e[..., k]"
-            )
+            raise self._misfit(name, shape)
         if places != list(range(len(names))):
             explanation = explanation[:, places]
         _check_same_prediction(name, explanation, *next(iter(self.explanations.items())))

@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from shap_asv.arguments import generator_of
 from shap_asv.backgrounds.discrete.background import DiscreteBackground
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.pgmpy_networks import read_network
-from shap_asv.errors import ArgumentError, BudgetExceededError, ShapAsvError
+from shap_asv.errors import BudgetExceededError, ShapAsvError
 
 #: values that one table may hold
 MOST_VALUES = 1 << 30
@@ -44,11 +45,7 @@ def sample_rows(network: Any, n: int, seed: int | None = None) -> pd.DataFrame:
         raise BudgetExceededError(
             f"n={n:,} rows of {background.n_nodes} nodes are more than {MOST_VALUES:,} values; draw them in parts"
         )
-    try:
-        rng = np.random.default_rng(seed)
-    except (TypeError, ValueError):
-        raise ArgumentError(f"seed={seed!r} is not a seed; pass a whole number >= 0, or None") from None
-    uniforms = rng.random((n, background.n_nodes))
+    uniforms = generator_of(seed).random((n, background.n_nodes))
     nothing_known = np.full((1, background.n_features), -1)
     labels = background.labels(background.draws(nothing_known, uniforms)[0])
     return pd.DataFrame(labels, columns=list(background.features))

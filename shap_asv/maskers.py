@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from shap.maskers import Masker
 
+from shap_asv.arguments import check_count, generator_of
 from shap_asv.backgrounds.contract import FiniteStates, StandsForValues
 from shap_asv.errors import ArgumentError, MethodNotApplicableError, RowsError
 
@@ -62,8 +63,7 @@ class ConditionalMasker(Masker):
                 f"{type(background).__name__} can condition on {background.conditions_on} sets only, and shap's "
                 "explainers ask for all of them; use a Gaussian, donors or a network"
             )
-        if n_draws < 1:
-            raise ArgumentError(f"n_draws={n_draws}: at least one draw is needed")
+        n_draws = check_count(n_draws, "n_draws", "a number of draws")
         self.background = background
         self.n_draws = n_draws
         self.shape = (n_draws, len(background.features))
@@ -106,14 +106,27 @@ class ConditionalMasker(Masker):
         return np.array(self.background.labels(rows) if states else self.background.inputs(rows))
 
     def _clusters(self, clustering: np.ndarray | str | None) -> np.ndarray | None:
+        if clustering is None:
+            return None
         if not isinstance(clustering, str):
-            return clustering
+            links = np.asarray(clustering)
+            if links.shape != (self.shape[1] - 1, 4):
+                wanted = (self.shape[1] - 1, 4)
+                raise ArgumentError(
+                    f"a linkage matrix of {self.shape[1]} features has shape {wanted}, not {links.shape}"
+                )
+            return links
         from shap.utils import hclust
 
         nothing = np.full((1, self.shape[1]), self._free)
-        return np.asarray(
-            hclust(np.asarray(self.background.draws(nothing, self._uniforms)[0], dtype=float), metric=clustering)
-        )
+        rows = np.asarray(self.background.draws(nothing, self._uniforms)[0], dtype=float)
+        try:
+            return np.asarray(hclust(rows, metric=clustering))
+        except ValueError as problem:
+            raise ArgumentError(
+                f"clustering={clustering!r:.80} is not a metric of shap.utils.hclust ({problem}); try 'correlation', "
+                "or pass a linkage matrix"
+            ) from None
 
 
 def _sobol(n_uniforms: int, n_draws: int, seed: int) -> np.ndarray:
@@ -121,5 +134,5 @@ def _sobol(n_uniforms: int, n_draws: int, seed: int) -> np.ndarray:
     from scipy.stats import qmc
 
     size = max(0, int(np.ceil(np.log2(n_draws))))
-    points = qmc.Sobol(n_uniforms, rng=np.random.default_rng(seed)).random_base2(size)[:n_draws]
+    points = qmc.Sobol(n_uniforms, rng=generator_of(seed)).random_base2(size)[:n_draws]
     return np.minimum(points, np.nextafter(1.0, 0.0))

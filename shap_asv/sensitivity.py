@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shap_asv.arguments import check_list
 from shap_asv.errors import ExplanationError, OrdersError, UnknownMethodError
 from shap_asv.explanation import checked_output, checked_row
 
@@ -80,7 +81,7 @@ class Sensitivity:
     error_std: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        values = np.asarray(self.values, dtype=float)
+        values = _numbers(self.values, "values")
         if values.ndim not in (3, 4) or 0 in values.shape:
             raise ExplanationError(
                 f"values are an array (graphs, rows, features[, outputs]) with none of them 0, not of {values.shape}"
@@ -88,16 +89,17 @@ class Sensitivity:
         if not np.isfinite(values).all():
             graph, row, feature = np.argwhere(~np.isfinite(values))[0][:3].tolist()
             raise ExplanationError(f"the value of feature {feature} in row {row} under graph {graph} is not finite")
-        names = tuple(map(str, self.feature_names))
-        labels = tuple(f"graph {k}" for k in range(len(values))) if self.labels is None else tuple(self.labels)
+        names = tuple(map(str, check_list(self.feature_names, "feature_names", "the names of the features")))
+        labels = [f"graph {k}" for k in range(len(values))]
+        labels = labels if self.labels is None else check_list(self.labels, "labels", "what each graph is")
         for what, listed, length in (("feature_names", names, values.shape[2]), ("labels", labels, len(values))):
             if len(listed) != length:
                 raise ExplanationError(f"{length} {what} are needed, {len(listed)} were given")
-        weights = np.full(len(values), 1.0) if self.weights is None else np.asarray(self.weights, dtype=float)
+        weights = np.full(len(values), 1.0) if self.weights is None else _numbers(self.weights, "weights")
         if weights.shape != (len(values),) or not np.isfinite(weights).all() or (weights <= 0).any():
             raise OrdersError(f"weights are {len(values)} positive numbers, one for each graph; got {weights!r:.80}")
         weights = weights / weights.max()
-        reference = None if self.reference is None else np.asarray(self.reference, dtype=float)
+        reference = None if self.reference is None else _numbers(self.reference, "reference")
         if reference is not None and reference.shape != values.shape[1:]:
             raise ExplanationError(
                 f"the reference has shape {reference.shape}, the values of a graph {values.shape[1:]}"
@@ -107,7 +109,11 @@ class Sensitivity:
             raise ExplanationError(
                 f"standard errors are numbers >= 0 in the shape of the values, {values.shape}; theirs is {error.shape}"
             )
-        edges = None if self.edges is None else tuple(frozenset(map(tuple, each)) for each in self.edges)
+        edges = None
+        if self.edges is not None:
+            edges = tuple(
+                frozenset(map(tuple, each)) for each in check_list(self.edges, "edges", "a set for each graph")
+            )
         if edges is not None and len(edges) != len(values):
             raise ExplanationError(f"{len(values)} graphs need as many sets of edges, {len(edges)} were given")
         for field, value in (
@@ -340,3 +346,10 @@ def _mean_size(values: np.ndarray) -> np.ndarray:
     """(graphs, rows, n[, outputs]) -> the mean of |value| over rows and outputs, (graphs, n)."""
     sizes = np.abs(values)
     return np.asarray(sizes.reshape(*sizes.shape[:3], -1).mean(axis=(1, 3)))
+
+
+def _numbers(given: Any, name: str) -> np.ndarray:
+    try:
+        return np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        raise ExplanationError(f"{name}= is an array of numbers, not {given!r:.80}") from None

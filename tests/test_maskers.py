@@ -129,7 +129,7 @@ def test_refusals():
     with pytest.raises(errors.MethodNotApplicableError, match="has no draws"):
         ConditionalMasker(np.zeros((3, 2)))
     background = GaussianModel(np.zeros(2), np.eye(2))
-    with pytest.raises(errors.ArgumentError, match="at least one draw"):
+    with pytest.raises(errors.ArgumentError, match="n_draws=0 is not a positive integer"):
         ConditionalMasker(background, n_draws=0)
     with pytest.raises(errors.RowsError, match="do not fit 2 features"):
         ConditionalMasker(background)(np.array([True, False, True]), np.zeros(3))

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shap_asv.arguments import Seed, check_count
 from shap_asv.discovery.learners import Edge, check_learner, learn
 from shap_asv.errors import ArgumentError, CausalGraphError, RowsError, ShapAsvWarning, UnknownFeatureError, warn_user
 from shap_asv.orders import reading
-from shap_asv.orders.limits import check_count
 from shap_asv.orders.uncertain.formats import read_partial_graph
-from shap_asv.orders.uncertain.mixture import GraphMixture, Seed, mixture_of_extensions
+from shap_asv.orders.uncertain.mixture import GraphMixture, mixture_of_extensions
 from shap_asv.orders.uncertain.partial_graph import PartialGraph
 
 if TYPE_CHECKING:

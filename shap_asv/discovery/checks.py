@@ -178,6 +178,11 @@ def _check_table(data: Any) -> tuple[Hashable, ...]:
     holes = [name for name in data.columns if bool(data[name].isna().any())]
     if holes:
         raise RowsError(f"column {holes[0]!r} has missing values; drop those rows, or give them a label of their own")
+    for name in data.columns:
+        try:
+            data[name].nunique()
+        except TypeError:
+            raise RowsError(f"column {name!r} holds things that cannot be told apart, such as lists; drop it") from None
     return tuple(data.columns)
 
 

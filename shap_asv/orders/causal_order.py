@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import networkx as nx
 import numpy as np
 
+from shap_asv.arguments import Seed
 from shap_asv.errors import CausalGraphError
 from shap_asv.orders import classes, reading
 from shap_asv.orders.bitsets import bits_of
 from shap_asv.orders.levels import Levels, read_confounded
-from shap_asv.orders.limits import Seed
 from shap_asv.orders.topological import counting, sampling
 
 if TYPE_CHECKING:

@@ -1,28 +1,17 @@
 """Numbers that users pass: how many orders, how many ideals at most."""
 
-from numbers import Integral
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from shap_asv.errors import ArgumentError, BudgetExceededError
+from shap_asv.arguments import check_count
+from shap_asv.errors import BudgetExceededError
 
 if TYPE_CHECKING:
     from shap_asv.orders.causal_order import CausalOrder
-
-Seed = int | np.random.Generator | np.random.SeedSequence | None
 
 DEFAULT_LIMIT = 1_000_000
 
 #: numbers that one array of sampled orders may hold: 8 GiB
 MOST_ENTRIES = 1 << 30
-
-
-def check_count(value: int, name: str, meaning: str) -> int:
-    """A positive integer (numpy's count too), or an :class:`ArgumentError`."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value <= 0:
-        raise ArgumentError(f"{name}={value!r} is not a positive integer; pass {meaning} of at least 1")
-    return int(value)
 
 
 def check_limit(limit: int | None) -> int:
@@ -48,13 +37,3 @@ def check_sample(n: int, n_features: int) -> int:
             f"n={n:,} orders of {n_features} features are more than {MOST_ENTRIES:,} numbers; draw them in parts"
         )
     return n
-
-
-def generator_of(seed: Seed) -> np.random.Generator:
-    """numpy's generator for a seed, or an :class:`ArgumentError`."""
-    try:
-        return np.random.default_rng(seed)
-    except (TypeError, ValueError):
-        raise ArgumentError(
-            f"seed={seed!r} is not a seed; pass a whole number >= 0, a numpy Generator, or None"
-        ) from None

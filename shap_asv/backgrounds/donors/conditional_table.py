@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from shap_asv.arguments import check_count, check_seed
 from shap_asv.backgrounds.donors.leaf_weights import N_TREES, LeafWeights
 from shap_asv.backgrounds.donors.smoothers import Smoother
 from shap_asv.backgrounds.tables.border import TableBorder
@@ -86,8 +87,11 @@ class ConditionalTable(TableBorder):
     def __init__(
         self, data: Any, adjust: bool = True, n_trees: int = N_TREES, n_donors: int = 4000, seed: int = 0
     ) -> None:
-        if n_trees < 1 or n_donors < 1:
-            raise ArgumentError(f"n_trees={n_trees} and n_donors={n_donors}: both must be at least 1")
+        n_trees = check_count(n_trees, "n_trees", "a number of trees")
+        n_donors = check_count(n_donors, "n_donors", "a number of donors", least=2)
+        seed = check_seed(seed)
+        if not isinstance(adjust, (bool, np.bool_)):
+            raise ArgumentError(f"adjust={adjust!r:.80} is neither True nor False")
         self.codec = TableCodec.learn(data)
         rows = self.codec.read(data)
         if len(rows) < 2:

@@ -14,12 +14,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shap_asv.arguments import check_list, is_number
 from shap_asv.backgrounds.gaussian.algebra import SLACK, Conditioned, checked_moments, condition
 from shap_asv.backgrounds.gaussian.networks import LinearGaussianNetwork, is_linear_gaussian, read_linear_gaussian
 from shap_asv.backgrounds.tables.border import TableBorder
 from shap_asv.backgrounds.tables.codec import TableCodec
 from shap_asv.backgrounds.tables.evidence import checked_evidence, checked_uniforms, patterns, rowwise_product
-from shap_asv.errors import ImpossibleEvidenceError, RowsError, TableError, UnknownFeatureError, UnknownMethodError
+from shap_asv.errors import (
+    ArgumentError,
+    ImpossibleEvidenceError,
+    RowsError,
+    TableError,
+    UnknownFeatureError,
+    UnknownMethodError,
+)
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -228,6 +236,8 @@ class GaussianModel(GaussianBorder):
     def covariances(self, coalitions: np.ndarray) -> np.ndarray:
         """``Cov[X | X_S]`` float (m, n, n) for coalitions bool (m, n): zero in the rows and columns of S."""
         coalitions = np.asarray(coalitions, dtype=bool)
+        if coalitions.ndim != 2 or coalitions.shape[1] != self.n_features:
+            raise ArgumentError(f"coalitions of shape {coalitions.shape} do not fit {self.n_features} features")
         result = np.zeros((len(coalitions), self.n_features, self.n_features))
         for k, members in enumerate(coalitions):
             given = self._condition(members)
@@ -319,14 +329,14 @@ def read_numbers(data: Any) -> tuple[TableCodec, np.ndarray]:
 
 def shrunk(covariance: np.ndarray, shrinkage: float) -> np.ndarray:
     """Entries off the diagonal times ``1 - shrinkage``."""
-    if not 0 <= shrinkage <= 1:
+    if not is_number(shrinkage) or not 0 <= shrinkage <= 1:
         raise TableError(f"shrinkage={shrinkage!r} is not a number from 0 (none) to 1 (independent features)")
     return (1 - shrinkage) * covariance + shrinkage * np.diag(np.diag(covariance))
 
 
 def _names_of(mean: Any, covariance: Any, names: Sequence[str] | None) -> tuple[str, ...] | None:
     if names is not None:
-        known = tuple(map(str, names))
+        known = tuple(map(str, check_list(names, "names", "the names of the variables")))
         if len(known) != np.size(mean):
             raise TableError(f"{np.size(mean)} variables need as many names, not {len(known)}: {', '.join(known)}")
     else:
@@ -347,7 +357,7 @@ def _names_of(mean: Any, covariance: Any, names: Sequence[str] | None) -> tuple[
 
 
 def _chosen(features: Sequence[str] | None, names: tuple[str, ...]) -> tuple[str, ...]:
-    chosen = names if features is None else tuple(map(str, features))
+    chosen = names if features is None else tuple(map(str, check_list(features, "features", "the players")))
     unknown = [name for name in chosen if name not in names]
     if unknown or not chosen or len(set(chosen)) < len(chosen):
         why = f"there is no variable {unknown[0]!r}" if unknown else "none is named" if not chosen else "one is twice"

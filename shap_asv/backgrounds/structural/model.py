@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import networkx as nx
 import numpy as np
 
+from shap_asv.arguments import check_count, check_list, check_seed, generator_of
 from shap_asv.backgrounds.structural.background import StructuralBackground, described
 from shap_asv.backgrounds.structural.fitting import FittedNode, NodeTask, fit_node
 from shap_asv.backgrounds.structural.graph import Dag, check_nodes
@@ -15,7 +16,7 @@ from shap_asv.backgrounds.structural.mechanisms.given import Given, call_mechani
 from shap_asv.backgrounds.structural.report import MechanismReport, NodeReport
 from shap_asv.backgrounds.tables.codec import TableCodec
 from shap_asv.backgrounds.tables.columns import Column, listed
-from shap_asv.errors import MechanismError, TableError
+from shap_asv.errors import MechanismError, TableError, UnknownFeatureError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,10 +74,13 @@ class StructuralModel:
         like: "pd.DataFrame | None" = None,
         n_noises: Mapping[str, int] | None = None,
     ) -> None:
+        if like is not None and not hasattr(like, "columns"):
+            raise TableError(f"like= is a DataFrame with one column per node, not a {type(like).__name__}")
         dag = Dag.read(graph, () if like is None else [str(key) for key in like.columns])
-        given = {str(name): function for name, function in dict(mechanisms).items()}
-        _check_names(dag.names, given, n_noises or {})
-        noises = [int((n_noises or {}).get(name, 1)) for name in dag.names]
+        given = {str(name): function for name, function in _by_name(mechanisms, "mechanisms", "functions").items()}
+        counts = {} if n_noises is None else _by_name(n_noises, "n_noises", "numbers of columns")
+        _check_names(dag.names, given, counts)
+        noises = [check_count(counts.get(name, 1), f"n_noises[{name!r}]", "a number of columns") for name in dag.names]
         table = _simulated_raw(dag, given, noises) if like is None else like
         codec = TableCodec.learn(table)
         columns = _columns_of(dag, codec)
@@ -173,7 +177,7 @@ class StructuralModel:
         rows = codec.read(data)
         columns = _columns_of(dag, codec)
         at = [codec.names.index(name) for name in dag.names]
-        seeds = np.random.SeedSequence(seed).generate_state(dag.n_nodes)
+        seeds = np.random.SeedSequence(None if seed is None else check_seed(seed)).generate_state(dag.n_nodes)
         tasks = [
             NodeTask(
                 rows[:, at[v]],
@@ -259,13 +263,18 @@ class StructuralModel:
 
     def background(self, features: Sequence[str] | None = None) -> StructuralBackground:
         """The model as a background distribution over ``features`` (all nodes by default; the others are latent)."""
-        codec = self.codec if features is None else self.codec.only([str(name) for name in features])
+        if features is None:
+            return StructuralBackground(self.dag, self.mechanisms, self.codec)
+        names = [str(name) for name in check_list(features, "features", "the names of some nodes")]
+        if not names or len(set(names)) < len(names):
+            raise UnknownFeatureError(f"features={names}: {'one stands there twice' if names else 'none is named'}")
+        codec = self.codec.only(names)
         return StructuralBackground(self.dag, self.mechanisms, codec)
 
     def sample(self, n: int, seed: int | None = None) -> "pd.DataFrame":
         """``n`` independent rows, all nodes, with the dtypes of the table. O(n nodes)."""
         background = self.background()
-        uniforms = np.random.default_rng(seed).random((int(n), background.n_uniforms))
+        uniforms = generator_of(seed).random((check_count(n, "n", "a number of rows"), background.n_uniforms))
         free = np.full((1, len(background.features)), np.nan)
         return self.codec.inputs(background.draws(free, uniforms)[0])
 
@@ -300,6 +309,12 @@ def _columns_of(dag: Dag, codec: TableCodec) -> list[Column]:
     if missing:
         raise TableError(f"the table has no column for the node {missing[0]!r}; it has {listed(codec.names)}")
     return [codec.columns[codec.names.index(name)] for name in dag.names]
+
+
+def _by_name(given: Any, name: str, what: str) -> dict[Any, Any]:
+    if not isinstance(given, Mapping):
+        raise MechanismError(f"{name}= is a dict from nodes to {what}, not a {type(given).__name__}")
+    return dict(given)
 
 
 def _ways(mechanisms: Any, dag: Dag) -> list[Any]:

@@ -9,7 +9,10 @@ from shap_asv.errors import ArgumentError, RowsError
 
 def checked_evidence(evidence: np.ndarray, n_features: int) -> np.ndarray:
     """Evidence as float64 (E, n), NaN where free."""
-    evidence = np.asarray(evidence, dtype=float)
+    try:
+        evidence = np.asarray(evidence, dtype=float)
+    except (TypeError, ValueError):
+        raise RowsError(f"evidence is an array of numbers, not {evidence!r:.80}") from None
     if evidence.ndim != 2 or evidence.shape[1] != n_features:
         raise RowsError(f"evidence of shape {evidence.shape} does not fit {n_features} features")
     return evidence

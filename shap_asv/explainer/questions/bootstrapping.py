@@ -81,6 +81,8 @@ def bootstrap_values(
             "there is no table to resample: this explainer was given a ready background, or was loaded from a file; "
             "make it from a table with values='conditional', or pass the table as data="
         )
+    if np.ndim(table) != 2:
+        raise TableError(f"data= is the table that was fitted, a DataFrame or an array (r, n), not {table!r:.80}")
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 2:
         raise ArgumentError(f"n={n!r:.80} resampled tables; at least 2 are needed for a standard error")
     replicas = []

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shap_asv.arguments import Seed, check_count, generator_of
 from shap_asv.errors import ArgumentError, MethodNotApplicableError, ShapAsvError, UnknownMethodError
-from shap_asv.orders.limits import Seed, check_count, check_limit, check_sample, generator_of, too_many_ideals
+from shap_asv.orders.limits import check_limit, check_sample, too_many_ideals
 from shap_asv.orders.topological.chains import draw_mcmc, mixing_steps
 from shap_asv.orders.topological.counting import ideals_up_to
 from shap_asv.orders.topological.coupling import draw_perfect, steps_from_the_past

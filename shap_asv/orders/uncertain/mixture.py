@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shap_asv.arguments import Seed, check_count, generator_of
 from shap_asv.errors import ApproximationWarning, CausalGraphError, OrdersError, warn_user
 from shap_asv.orders import reading
 from shap_asv.orders.bitsets import bits_of
 from shap_asv.orders.causal_order import CausalOrder
-from shap_asv.orders.limits import Seed, check_count, check_limit, check_sample, generator_of
+from shap_asv.orders.limits import check_limit, check_sample
 from shap_asv.orders.uncertain.union import too_many_together, union_of_ideals
 from shap_asv.strata import spread_uniforms
 
@@ -68,6 +69,8 @@ class GraphMixture:
     weights: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
+        if isinstance(self.orders, str) or not isinstance(self.orders, Iterable):
+            raise CausalGraphError(f"a mixture is made of a list of graphs, not of {self.orders!r:.80}")
         orders = tuple(self.orders)
         if not orders:
             raise CausalGraphError("a mixture of no graphs is not a causal order; pass at least one graph")
@@ -177,7 +180,7 @@ class GraphMixture:
         return f"GraphMixture({k} graph{'s' if k > 1 else ''} on {n} feature{'s' if n > 1 else ''})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return GraphMixture, (self.orders, self.weights)
+        return _restored, (self.orders, self.weights)
 
     # --- what backends ask of an order --------------------------------------------------------------------------------
 
@@ -268,6 +271,14 @@ def _in_sequence(order: CausalOrder, features: tuple[Hashable, ...], k: int) -> 
                 f"name the features of all graphs alike"
             )
     return order.restricted_to([order.index(feature) for feature in features])
+
+
+def _restored(orders: tuple[CausalOrder, ...], weights: tuple[float, ...]) -> GraphMixture:
+    """A mixture as it was: scaling weights a second time would change their last bits."""
+    mixture = object.__new__(GraphMixture)
+    object.__setattr__(mixture, "orders", orders)
+    object.__setattr__(mixture, "weights", weights)
+    return mixture
 
 
 def check_graph_weights(weights: Any, n_graphs: int) -> list[float]:

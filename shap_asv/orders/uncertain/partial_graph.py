@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 
+from shap_asv.arguments import Seed, check_count, generator_of
 from shap_asv.errors import BudgetExceededError, CausalGraphError
 from shap_asv.orders import reading
-from shap_asv.orders.limits import Seed, check_count, generator_of
 from shap_asv.orders.uncertain.chordal import ChordalGraph
 from shap_asv.orders.uncertain.extensions import Extensions
 from shap_asv.orders.uncertain.orientation import Orientation

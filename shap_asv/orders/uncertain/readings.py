@@ -10,9 +10,9 @@ from difflib import get_close_matches
 from numbers import Real
 from typing import Any
 
+from shap_asv.arguments import Seed
 from shap_asv.errors import CausalGraphError, CausalGraphWarning, warn_user
 from shap_asv.orders.causal_order import CausalOrder
-from shap_asv.orders.limits import Seed
 from shap_asv.orders.reading import listed
 from shap_asv.orders.uncertain.formats import ACCEPTED, is_one_graph, read_partial_graph
 from shap_asv.orders.uncertain.mixture import GraphMixture, mixture_of_extensions

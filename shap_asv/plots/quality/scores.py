@@ -31,6 +31,8 @@ def scores(table: Any, *, ax: "Axes | None" = None, show: bool = True) -> "Axes"
     -------
     Axes
     """
+    if not hasattr(table, "above_best"):
+        raise ExplanationError(f"scores draws what score_background returns, not a {type(table).__name__}")
     if len(table.names) < 2:
         raise ExplanationError(
             f"one background ({table.names[0]}) cannot be compared; score several: score_background({{'a': ..., "

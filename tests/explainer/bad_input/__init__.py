@@ -8,12 +8,16 @@ from tests.explainer.bad_input.interventions import INTERVENTIONS
 from tests.explainer.bad_input.models import MODELS
 from tests.explainer.bad_input.networks import NETWORKS
 from tests.explainer.bad_input.players import PLAYERS
+from tests.explainer.bad_input.questions import QUESTIONS
 from tests.explainer.bad_input.rows import ROWS
+from tests.explainer.bad_input.tables import TABLES
 
 CATALOGUE = {
     "causal graphs and orders": GRAPHS,
     "networks and backgrounds": NETWORKS,
+    "distributions of tables": TABLES,
     "interventions": INTERVENTIONS,
+    "several graphs, comparisons and other questions": QUESTIONS,
     "groups and global values": PLAYERS,
     "models": MODELS,
     "encoders": ENCODERS,

@@ -71,7 +71,7 @@ INTERVENTIONS = {
     "a method that is not there": Bad(
         lambda c: compare(c.model, c.network, c.X[:1], methods=["SHAP", "causal"]),
         UnknownMethodError,
-        "unknown method 'causal'; did you mean 'causal ASV'? The methods are 'SHAP', 'ASV'",
+        r"unknown method 'causal'; did you mean 'causal ASV'\? The methods are 'SHAP', 'ASV'",
     ),
     "a method twice": Bad(
         lambda c: c.good.compare(c.X[:1], methods=["ASV", "ASV"]), UnknownMethodError, "'ASV' is named twice"

@@ -30,8 +30,8 @@ def check(case: SimpleNamespace) -> None:
     if case.margins == "skewed":
         values = np.exp(values / (1 + np.abs(values).max() / 3))
     elif case.margins == "rounded":
-        values = np.round(values)
-        values[0], values[1] = -9.5, 9.5  # no column is constant, and none is all whole numbers
+        values = np.clip(np.round(values / values.std(axis=0)), -1, 1)  # three values: a third of the rows in each
+        values[:2] = [[-1.5] * case.n, [1.5] * case.n]  # no column is constant, and none is all whole numbers
     table = pd.DataFrame(values, columns=names)
     correlation = copulas.correlation_of(values)
     if np.linalg.eigvalsh(correlation)[0] < 1e-6:
@@ -53,7 +53,7 @@ def check(case: SimpleNamespace) -> None:
 
     scale = max(1.0, float(np.abs(values @ slopes).max()), float(np.abs(rows @ slopes).max()))
     X = pd.DataFrame(rows, columns=names)
-    ask(Question(explainer, X, names, causes, nu, 1e-9 * scale, 0.02 * scale), case.also)
+    ask(Question(explainer, X, names, causes, nu, 1e-9 * scale, 0.005 * scale), case.also)
 
 
 COPULAS = Kind(
@@ -62,5 +62,5 @@ COPULAS = Kind(
     CHOICES,
     check,
     "a Gaussian copula of a table with normal, skewed or tied columns, of up to 4 features, and causes as above; the "
-    "oracle has the scores, their correlation and one quadrature for each feature. Draws within 2% of the scale.",
+    "oracle has the scores, their correlation and one quadrature for each feature. Draws within 0.5% of the scale.",
 )

@@ -43,7 +43,9 @@ def _columns(case: SimpleNamespace, every: list[str], edges: list, rng: np.rando
         else:
             points = np.sort(rng.normal(size=2)) + np.array([0.0, 1.0])
             lower = np.concatenate([[points[0] - 1.0], points])[codes[:, v]]
-            table[name] = pd.Series(lower + 1e-3 + 0.9 * rng.random(case.rows) * min(1.0, points[1] - points[0]))
+            values = lower + 1e-3 + 0.9 * rng.random(case.rows) * min(1.0, points[1] - points[0])
+            ends = (codes[:, v] < 2) & (rng.random(case.rows) < 0.2)  # a cut point belongs to the bin below it
+            table[name] = pd.Series(np.where(ends, points[np.minimum(codes[:, v], 1)], values))
             cuts[name] = points.tolist()
     return pd.DataFrame(table), codes, cuts
 

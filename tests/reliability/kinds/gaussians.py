@@ -109,7 +109,7 @@ def check(case: SimpleNamespace) -> None:
 
     scale = max(1.0, float(np.abs(outputs).max()), spread)
     condition = 1e4 if case.covariance == "nearly singular" else 10.0
-    ask(Question(explainer, X, names, causes, nu, 1e-10 * condition * scale, 0.05 * scale), case.also)
+    ask(Question(explainer, X, names, causes, nu, 1e-10 * condition * scale, 0.01 * scale), case.also)
 
 
 GAUSSIANS = Kind(
@@ -120,5 +120,5 @@ GAUSSIANS = Kind(
     "up to 5 features of up to 7 jointly Gaussian variables (nearly singular, constant, uneven scales; given, fitted "
     "to a table, or shap's pair of mean and covariance), causes known in one of 9 forms (mixtures of graphs, partly "
     "directed graphs, matrices and weighted orders among them); the closed form by the precision matrix. Linear models "
-    "to 1e-9 of the scale (1e-6 where the covariance is nearly singular), squares by draws within 5%.",
+    "to 1e-9 of the scale (1e-6 where the covariance is nearly singular), squares by draws within 1%.",
 )

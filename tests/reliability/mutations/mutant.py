@@ -35,12 +35,13 @@ def neighbours(file: str, root: Path = ROOT) -> tuple[str, ...]:
     named = ("test_contract.py", f"test_{path.name}")
     inside = len(path.parts) > 1
     beside = (root / "tests" / path.parts[0]).rglob("test_*.py") if inside else (root / "tests").glob("test_*.py")
-    found = [test for test in beside if test.name in named or module in _imported(test)]
+    found = [test for test in beside if test.name in named or module in imported_modules(test)]
     return tuple(sorted(test.relative_to(root).as_posix() for test in found))
 
 
 @cache
-def _imported(path: Path) -> frozenset[str]:
+def imported_modules(path: Path) -> frozenset[str]:
+    """Modules and names that a file imports."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module:

@@ -25,6 +25,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from shap_asv.arguments import check_count, generator_of
 from shap_asv.backgrounds.discrete.background import DiscreteBackground
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.discrete.states.binning import ColumnStates
@@ -87,7 +88,7 @@ class FittedNetwork:
     def sample(self, n: int, seed: int | None = None) -> Any:
         """``n`` independent rows of representatives, with the types of the table."""
         background = self.background()
-        uniforms = np.random.default_rng(seed).random((int(n), background.n_uniforms))
+        uniforms = generator_of(seed).random((check_count(n, "n", "a number of rows"), background.n_uniforms))
         return background.inputs(background.draws(np.full((1, background.n_features), -1), uniforms)[0])
 
     def __str__(self) -> str:

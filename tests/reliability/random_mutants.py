@@ -1,0 +1,269 @@
+"""Random mutants: ``python -m tests.reliability.random_mutants --count 100`` flips operators and numbers at random.
+
+Mutant ``k`` is drawn from ``default_rng(k)``: a place in the rooms that compute values (orders, backgrounds, models,
+values, backends), and what stands there instead: ``+`` for ``-``, ``<`` for ``<=``, ``and`` for ``or``, a number that
+is off by one, a comparison turned round. It is written into a copy of the tree, never into the tree itself. Tests run
+in stages until one fails: those that import the file, the tests of its room, and the property tests and the tests of
+the explainer; ``--whole`` ends with all of them. Who survives is judged by hand: a test is written, or the mutant goes
+to ``EQUIVALENT`` with the reason why nothing that a user sees depends on it.
+
+What was found is kept in ``random_mutants.json`` beside this file, by number and by the text of the place; a mutant
+whose place is still the same is not run again.
+"""
+
+import argparse
+import ast
+import copy
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from tqdm import tqdm
+
+from tests.reliability.mutants import environment, make_copy
+from tests.reliability.mutations.mutant import ROOT, imported_modules
+from tests.reliability.records import Figure, Record, keep, show
+
+ROOMS = ("orders", "backgrounds", "models", "values", "backends")
+FOUND = Path(__file__).with_suffix(".json")
+ASKED = 100
+SECONDS = 3600  # tests that take longer are taken for tests that never end
+#: Parts of names of functions and files that only plans, prints and errors see.
+UNSEEN = ("cost", "estimate", "describe", "seconds", "obstacle", "__repr__", "__str__", "pace", "speed")
+
+FLIPS: dict[type, type] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult,
+    ast.Pow: ast.Mult,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+    ast.LShift: ast.RShift,
+    ast.RShift: ast.LShift,
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.And: ast.Or,
+    ast.Or: ast.And,
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A piece of source (``old``, from ``start`` to ``end`` in bytes) and what may stand there instead."""
+
+    file: str
+    function: str
+    old: str
+    new: str
+    start: int
+    end: int
+
+    @property
+    def key(self) -> str:
+        return f"{self.file}: {self.function}: {self.old} -> {self.new}"
+
+
+def flipped(node: ast.AST) -> list[ast.AST]:
+    """The nodes that may stand in place of one, each with one thing changed."""
+    found: list[ast.AST] = []
+    if isinstance(node, (ast.BinOp, ast.BoolOp)) and type(node.op) in FLIPS:
+        other = copy.deepcopy(node)
+        other.op = FLIPS[type(node.op)]()
+        found.append(other)
+    elif isinstance(node, ast.Compare) and type(node.ops[0]) in FLIPS:
+        turned = copy.deepcopy(node)
+        turned.ops[0] = FLIPS[type(node.ops[0])]()
+        found.append(turned)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.Not, ast.USub)):
+        found.append(copy.deepcopy(node.operand))
+    elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
+        found.append(ast.Constant(not node.value))
+    elif isinstance(node, ast.Constant) and isinstance(node.value, int):
+        found.append(ast.Constant(node.value + 1))
+    elif isinstance(node, ast.Constant) and isinstance(node.value, float):
+        found.append(ast.Constant(2 * node.value + (node.value == 0)))
+    return found
+
+
+def walk(node: ast.AST, function: str = "") -> Iterator[tuple[ast.AST, str]]:
+    """Every expression with the function that it stands in; no annotations, texts, imports or unseen functions."""
+    if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+        if any(word in node.name for word in UNSEEN):
+            return
+        function = f"{function}.{node.name}" if function else node.name
+    if isinstance(node, (ast.Raise, ast.Assert, ast.JoinedStr, ast.Import, ast.ImportFrom)):
+        return
+    yield node, function
+    for name, value in ast.iter_fields(node):
+        if name in ("annotation", "returns", "decorator_list"):
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST):
+                yield from walk(child, function)
+
+
+def places_in(file: str, source: str) -> list[Place]:
+    """All places of a file, in the order of its text."""
+    lines = np.cumsum([0, *(len(line.encode()) for line in source.splitlines(keepends=True))])
+    raw = source.encode()
+    found = []
+    for node, function in walk(ast.parse(source)):
+        for other in flipped(node):
+            assert isinstance(node, ast.expr)
+            assert node.end_lineno is not None
+            assert node.end_col_offset is not None
+            start, end = (
+                int(lines[node.lineno - 1]) + node.col_offset,
+                int(lines[node.end_lineno - 1]) + node.end_col_offset,
+            )
+            new = ast.unparse(other)
+            new = new if isinstance(node, ast.Constant) else f"({new})"  # whatever stands around it binds as before
+            found.append(Place(file, function, raw[start:end].decode(), new, start, end))
+    return found
+
+
+def all_places(root: Path = ROOT) -> list[Place]:
+    package = root / "shap_asv"
+    files = sorted(path for room in ROOMS for path in (package / room).rglob("*.py"))
+    files = [path for path in files if path.stem not in UNSEEN]
+    return [place for path in files for place in places_in(path.relative_to(package).as_posix(), path.read_text())]
+
+
+def mutated(source: str, place: Place) -> str:
+    raw = source.encode()
+    assert raw[place.start : place.end].decode() == place.old
+    return (raw[: place.start] + place.new.encode() + raw[place.end :]).decode()
+
+
+def importers(file: str, root: Path = ROOT) -> list[str]:
+    """Test files that import the module itself, wherever they are, and those that are called like it."""
+    module = "shap_asv." + file.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+    named = f"test_{Path(file).name}"
+    tests = sorted((root / "tests").rglob("test_*.py"))
+    return [
+        test.relative_to(root).as_posix() for test in tests if test.name == named or module in imported_modules(test)
+    ]
+
+
+def stages(file: str, whole: bool) -> list[list[str]]:
+    """Tests to run one after the other until one fails."""
+    room = file.split("/")[0]
+    wide = ["tests/values", "tests/reliability/test_properties.py", "tests/explainer", "tests/statistics"]
+    listed = [importers(file), [f"tests/{room}"], wide]
+    return [tests for tests in [*listed, ["tests"] if whole else []] if tests]
+
+
+def verdict(copied: Path, place: Place, cache: Path, whole: bool) -> str:
+    """What happens to the copy with the mutant in it: who notices, or that nobody does."""
+    path = copied / "shap_asv" / place.file
+    source = path.read_text()
+    path.write_text(mutated(source, place))
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider"]
+    try:
+        for tests in stages(place.file, whole):
+            try:
+                done = subprocess.run(
+                    [*command, *tests],
+                    cwd=copied,
+                    env=environment(copied, cache),
+                    capture_output=True,
+                    text=True,
+                    timeout=SECONDS,
+                )
+            except subprocess.TimeoutExpired:
+                return f"caught: {tests[0]} does not end"
+            if done.returncode:
+                failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+                return f"caught: {failed[0].split(' ')[1] if failed else 'nothing can be imported'}"
+    finally:
+        path.write_text(source)
+    return "survives all tests" if whole else "survives"
+
+
+def draw(k: int, places: list[Place]) -> Place:
+    """Mutant number ``k`` of the present sources."""
+    return places[int(np.random.default_rng([k, 31]).integers(len(places)))]
+
+
+def known(path: Path = FOUND) -> dict[str, dict[str, str]]:
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def remember(place: Place, said: str, path: Path = FOUND) -> None:
+    found = known(path)
+    entry = {name: value for name, value in asdict(place).items() if name not in ("start", "end")}
+    found[place.key] = {**entry, "verdict": said}
+    partial = path.with_suffix(".part")
+    partial.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
+    partial.replace(path)
+
+
+def record_of(found: dict[str, dict[str, str]]) -> Record:
+    from tests.reliability.equivalent import EQUIVALENT
+
+    caught = [key for key, entry in found.items() if entry["verdict"].startswith("caught")]
+    equivalent = [key for key in found if key in EQUIVALENT and key not in caught]
+    left = sorted(set(found) - set(caught) - set(equivalent))
+    figures = [
+        Figure("random mutants tried", str(len(found)), f"at least {ASKED}", len(found) >= ASKED),
+        Figure("noticed by the tests", str(len(caught))),
+        Figure("judged equivalent, with a reason", str(len(equivalent))),
+        Figure("left", str(len(left)), "0", not left),
+    ]
+    notes = [
+        "Operators, comparisons and numbers flipped at random in orders, backgrounds, models, values and backends, one "
+        "at a time in a copy of the tree, with compiled code made anew; what only plans and prints see is left out.",
+        *(f"Equivalent: `{key}`: {EQUIVALENT[key]}" for key in equivalent),
+        *(f"Left: `{key}`" for key in left),
+    ]
+    command = "python -m tests.reliability.random_mutants --count 100"
+    return Record("random_mutants", "Random mutants", command, figures, notes)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.reliability.random_mutants", description=__doc__)
+    parser.add_argument("--first", type=int, default=0, help="number of the first mutant")
+    parser.add_argument("--count", type=int, default=ASKED, help="how many numbers are tried")
+    parser.add_argument("--again", action="store_true", help="run survivors of earlier runs again")
+    parser.add_argument("--whole", action="store_true", help="survivors meet all tests")
+    parser.add_argument("--silent", action="store_true", help="no progress bar")
+    options = parser.parse_args(arguments)
+    places = all_places()
+    with tempfile.TemporaryDirectory(prefix="mutants") as name:
+        folder = Path(name)
+        copied = make_copy(folder)
+        numbers = range(options.first, options.first + options.count)
+        bar = tqdm(numbers, unit="mutant", disable=options.silent)
+        for k in bar:
+            place = draw(k, places)
+            before = known().get(place.key, {}).get("verdict", "")
+            if before and (before.startswith("caught") or not options.again):
+                continue
+            said = verdict(copied, place, folder / "cache", options.whole)
+            remember(place, said)
+            bar.write(f"{k} {said}\n    {place.key}")
+    record = record_of(known())
+    if len(known()) >= ASKED:
+        keep(record)
+    else:
+        show(record)
+    return 0 if record.holds else 1
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    sys.exit(main())
