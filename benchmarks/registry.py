@@ -17,6 +17,7 @@ from benchmarks.orders import ORDERS
 from benchmarks.peers.comparison import PEERS
 from benchmarks.runtime import RUNTIME
 from benchmarks.sampling import SAMPLING
+from benchmarks.small import SMALL
 from benchmarks.tables import TABLES
 from benchmarks.trees_alone import TREES_ALONE
 from benchmarks.uncertain import UNCERTAIN
@@ -37,6 +38,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     TREES_ALONE,
     MANY_ROWS,
     FIRST_CALL,
+    SMALL,
     UNCERTAIN,
     CAUSAL,
     PEERS,

@@ -141,35 +141,33 @@ def sample_closures(
     """
     sets, member = closed
     order, n_ideals = lattice
-    counted: dict[int, float] = {}
-    rng = np.random.default_rng(0)
+    effects = np.zeros((len(nodes.cards), len(nodes.cards)))
+    for v, parents in enumerate(nodes.parents):
+        effects[v, list(parents)] = 1.0
+    cards = np.array(nodes.cards, dtype=float)
+    known: dict[int, tuple[float, np.ndarray]] = {}  # ideals, and active members of some, for terms with one closure
     entries, sizes = [], []
-    chosen = rng.integers(products.n_terms, size=min(_SAMPLED_TERMS, products.n_terms))
+    chosen = np.random.default_rng(0).integers(products.n_terms, size=min(_SAMPLED_TERMS, products.n_terms))
     for term in chosen.tolist():
-        members = np.flatnonzero(sets[member[term]]).tolist()
-        local = {v: i for i, v in enumerate(members)}
-        edges = np.array([(local[p], local[v]) for v in members for p in nodes.parents[v]], dtype=np.intp)
-        pairs = tuple(edges.reshape(-1, 2).T)
-        children = sp.csr_array((np.ones(len(edges)), pairs), shape=(len(members), len(members)))
-        subsets = ideals[:, members]
-        keys = row_keys(np.packbits(subsets, axis=1)) if len(members) else np.zeros(len(subsets))
-        inside = subsets[np.unique(keys, return_index=True)[1]]
         own = int(member[term])
-        if own not in counted:
-            features = [nodes.features[v] for v in members if nodes.features[v] >= 0]
-            counted[own] = _count_ideals_within(order, features, len(inside))
-        count = min(float(n_ideals), counted[own])
+        members = np.flatnonzero(sets[own])
+        if own not in known:
+            features = [nodes.features[v] for v in members.tolist() if nodes.features[v] >= 0]
+            subsets = ideals[:, members]
+            keys = row_keys(np.packbits(subsets, axis=1)) if len(members) else np.zeros(len(subsets))
+            inside = subsets[np.unique(keys, return_index=True)[1]]
+            count = min(float(n_ideals), _count_ideals_within(order, features, len(inside)))
+            known[own] = count, inside & (~inside @ effects[np.ix_(members, members)] > 0)
+        count, active = known[own]
         sizes.append((count, len(members)))
-        active = inside & ((children @ (~inside).T.astype(float)).T > 0)
-        cards = np.array([nodes.cards[v] for v in members], dtype=float)
-        full = count * float(np.exp(active @ np.log(cards)).mean())
+        full = count * float(np.exp(active @ np.log(cards[members])).mean())
         if full > ENTRY_LIMIT or len(members) > LARGEST_CLOSURE:
             continue
-        functions = [
-            products.vectors[f][products.terms[term, f]] if f >= 0 else None
-            for f in (nodes.features[v] for v in members)
-        ]
-        alive = [c if g is None else np.count_nonzero(g) for g, c in zip(functions, cards, strict=True)]
+        alive = cards[members]
+        for i, v in enumerate(members.tolist()):
+            feature = nodes.features[v]
+            if feature >= 0:
+                alive[i] = np.count_nonzero(products.vectors[feature][products.terms[term, feature]])
         entries.append(count * float(np.exp(active @ np.log(np.maximum(alive, 1.0))).mean()))
     if not sizes:  # a model without terms is a constant
         return ClosureSizes(0.0, 1.0, 0.0, 0.0)
@@ -188,13 +186,14 @@ def _count_ideals_within(order: CausalOrder | GraphMixture, features: list[int],
     return max(float(met), max(_COUNTED, 2.0 ** (len(features) / 2 + 2)) if found is None else float(found))
 
 
-def random_prefixes(order: CausalOrder | GraphMixture, rng: np.random.Generator, n_prefixes: int = 1200) -> np.ndarray:
-    """Prefixes of some (not uniform) topological orders: bool (k, n), about ``n_prefixes`` of them, of 12 at least.
+def random_prefixes(
+    order: CausalOrder | GraphMixture, rng: np.random.Generator, n_orders: int = 12, n_prefixes: int = 1200
+) -> np.ndarray:
+    """Prefixes of some (not uniform) topological orders: bool (k, n), at most ``n_prefixes`` of them.
 
     Good enough to see how ideals look. Of a mixture its graphs take turns.
     """
     graphs = order.orders if isinstance(order, GraphMixture) else (order,)
-    n_orders = max(12, n_prefixes // (order.n_features + 1))
     found = np.zeros((n_orders, order.n_features + 1, order.n_features), dtype=bool)
     for k in range(n_orders):
         graph = graphs[k % len(graphs)]
