@@ -10,6 +10,7 @@ from benchmarks.classes import CLASSES
 from benchmarks.draws import DRAWS
 from benchmarks.experiment import Experiment
 from benchmarks.first_call import FIRST_CALL
+from benchmarks.given import GIVEN
 from benchmarks.levels import LEVELS
 from benchmarks.many_rows import MANY_ROWS
 from benchmarks.mean_prediction import MEAN_PREDICTION
@@ -22,6 +23,7 @@ from benchmarks.tables import TABLES
 from benchmarks.trees_alone import TREES_ALONE
 from benchmarks.uncertain import UNCERTAIN
 from benchmarks.values import MONTE_CARLO
+from benchmarks.wide import WIDE
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     CLASSES,
@@ -31,11 +33,13 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     MEAN_PREDICTION,
     ORDERS,
     MONTE_CARLO,
+    GIVEN,
     TABLES,
     LEVELS,
     DRAWS,
     BEYOND,
     TREES_ALONE,
+    WIDE,
     MANY_ROWS,
     FIRST_CALL,
     SMALL,

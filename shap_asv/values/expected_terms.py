@@ -54,11 +54,7 @@ class ExactProducts:
 
 
 def _cost(background: Terms, predictor: Predictor, work: Workload) -> Cost:
-    return cost_of_products(background, _products(predictor), work)
-
-
-def cost_of_products(background: Terms, products: SumOfProducts, work: Workload) -> Cost:
-    """What :class:`ExactProducts` would take."""
+    products = _products(predictor)
     pairs = work.n_rows * work.n_coalitions * products.n_terms
     memory = _WORKING_MEMORY + 8 * work.n_rows * work.n_coalitions * (products.n_outputs + work.n_features)
     evidence = work.n_rows * work.n_coalitions

@@ -1,28 +1,32 @@
 """The rows of the table: closures of terms for coalitions that may lack causes of their members, and their cost."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
-from shap_asv.backends.ancestral.closures import ENTRY_LIMIT, ClosureSizes, Nodes, random_prefixes, sample_closures
+from shap_asv.backends.ancestral.closures import random_prefixes
 from shap_asv.backends.ancestral.completed import (
-    FEW_TERMS,
     LARGEST_NETWORK,
     STATE_LIMIT,
-    bits_in,
     complete,
     count_states,
     find_closed_sets,
     flatten_tables,
-    gather_few,
     masks_of,
     with_causes,
 )
 from shap_asv.backends.ancestral.completed_values import CompletedValues
+from shap_asv.backends.ancestral.mixed_values import (
+    FEW_TERMS,
+    MIXTURE_LIMIT,
+    MixedValues,
+    missing_anywhere,
+    only_indicators,
+    without_gaps,
+)
+from shap_asv.backends.ancestral.pieces import PieceBuilder, PieceSums
 from shap_asv.backends.coalitionwise import ROW_BLOCK, CoalitionwiseAttributor
-from shap_asv.backends.conditioning import is_ancestral
 from shap_asv.backends.contract import Attribution, Attributor, Backend, Estimate, Problem, Settings
 from shap_asv.backends.pace import Report, keep_silent, part_of
 from shap_asv.backends.relaxed import relaxing
@@ -33,8 +37,8 @@ from shap_asv.backgrounds.contract import CONDITIONED_TERMS, Terms
 from shap_asv.models.products import SumOfProducts
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.uncertain import GraphMixture
-from shap_asv.values.contract import Workload, blocks
-from shap_asv.values.expected_terms import ExactProducts, cost_of_products
+from shap_asv.values.contract import blocks
+from shap_asv.values.expected_terms import ExactProducts
 
 KERNELS = (
     "shap_asv.backends.ancestral.completion_kernel:find_groups",
@@ -42,18 +46,25 @@ KERNELS = (
     "shap_asv.backends.ancestral.completion_kernel:weigh_groups",
     "shap_asv.backends.ancestral.completion_kernel:fill_margins",
     "shap_asv.backends.ancestral.value_kernel:lay_out_states",
-    "shap_asv.backends.ancestral.value_kernel:add_values",
     "shap_asv.backends.ancestral.value_kernel:add_classes",
 )
+# ... and one of these two: with a mixture over states, and without
+_ADD_PIECES = "shap_asv.backends.ancestral.piece_kernel:add_pieces"
+_ADD_VALUES = "shap_asv.backends.ancestral.value_kernel:add_values"
 #: Numbers of nu that are held at one time.
 NU_LIMIT = 2**24
 # Measured on child with 100 graphs: a term, a row and a class of coalitions; laying out one closure.
 _SECONDS_PER_CLASS = 6e-10
 _SECONDS_PER_STATE = 6e-10
 _SECONDS_PER_CLOSURE = 3e-3
-# Filling the tables of a term, and reading them from where they have been put; what a call takes beside its work.
-_SECONDS_PER_ENTRY = 5e-9
-_LOADING = 0.15
+# Filling the tables of a term, and reading them from where they have been put.
+_SECONDS_PER_ENTRY = 4e-9
+# Measured on child without Disease: laying out a term over pieces, passing a dead one, adding one in one state.
+_SECONDS_TO_SHARE = 1e-4
+_SECONDS_PER_DEAD = 2e-9
+_SECONDS_PER_COPY = 1.5e-9
+# Entries per ideal up to which tables of pieces are expected to be small.
+_SMALL_TABLES = 500.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +77,7 @@ class CompletedAttributor:
     background: Terms
     products: SumOfProducts
     columns: Columns
-    values: CompletedValues
+    values: CompletedValues | MixedValues
     fits: np.ndarray
     left: np.ndarray
 
@@ -74,7 +85,8 @@ class CompletedAttributor:
         n_outputs = self.products.n_outputs
         matrix = self.columns.matrix
         contracted = np.empty((len(rows), matrix.shape[1], n_outputs))
-        step = max(1, NU_LIMIT // (len(self.columns.coalitions) * n_outputs))
+        copies = getattr(self.values, "copies", 1)
+        step = max(1, NU_LIMIT // (len(self.columns.coalitions) * n_outputs * copies))
         for block in blocks(len(rows), step):
             within = part_of(report, block.start / len(rows), block.stop / len(rows))
             nu = self._nu(rows[block], within).reshape(len(self.columns.coalitions), -1)
@@ -109,55 +121,103 @@ def attribute_columns(problem: Problem, columns: Columns) -> Attributor:
     """An attributor for any weights over any coalitions."""
     background, products = network_and_terms(problem)
     fits = count_states(background.network, columns.coalitions, background.nodes) <= STATE_LIMIT
-    coalitions = complete(background.network, background.nodes, columns.coalitions[fits])
-    roots, margins, left = find_closed_sets(background, products, coalitions)
-    known = np.ones(products.n_terms, dtype=bool)
-    known[left] = False
-    values = CompletedValues(
-        products, known, background.nodes, coalitions, flatten_tables(background.network), roots, margins
-    )
+    values, left = _build_values(background, products, columns.coalitions[fits])
     fast = CompletedAttributor(background, products, columns, values, fits, left)
     return relaxing(background, fast, CoalitionwiseAttributor(ExactProducts(background, products), columns))
 
 
-class _Sample(NamedTuple):
-    """What a plan needs: sets of terms, sizes of their closures, states that a coalition lacks, and how many lack none.
+def _build_values(
+    background: Terms, products: SumOfProducts, coalitions: np.ndarray
+) -> tuple[CompletedValues | MixedValues, np.ndarray]:
+    """The values of coalitions, bool (m, n), and the terms that they leave out (l,)."""
+    network = background.network
+    lacking, factors = complete(network, background.nodes, coalitions), flatten_tables(network)
+    latent = missing_anywhere(lacking, network.n_nodes)
+    # a feature that some coalitions lack is known in others: it has no state of its own
+    hidden = len(latent) > 0 and not np.isin(latent, background.nodes).any()
+    if hidden and np.prod(factors.cards[latent], dtype=float) <= MIXTURE_LIMIT and only_indicators(products):
+        whole, of_whole = without_gaps(lacking)
+        roots, margins, left = find_closed_sets(background, products, whole, FEW_TERMS)
+        pieces = PieceBuilder(background, products, latent.tolist()).build(roots)
+        if pieces is not None:
+            known = _all_but(products.n_terms, left)
+            posteriors = CompletedValues(products, known, background.nodes, lacking, factors, (), margins)
+            sums = PieceSums(products, background.nodes, factors.cards, pieces)
+            return MixedValues(posteriors, sums, of_whole, latent), left
+    roots, margins, left = find_closed_sets(background, products, lacking)
+    known = _all_but(products.n_terms, left)
+    return CompletedValues(products, known, background.nodes, lacking, factors, roots, margins), left
 
-    ``complete`` is the share of the coalitions that lack nothing.
+
+def _count_latent_states(missing: np.ndarray, background: Terms) -> float:
+    """States of the nodes that are missing somewhere, bool (nodes,); infinitely many where a feature is among them."""
+    if missing[background.nodes].any():
+        return np.inf
+    return float(np.prod(np.array(background.network.cardinalities)[missing], dtype=float))
+
+
+def _all_but(n_terms: int, left: np.ndarray) -> np.ndarray:
+    known = np.ones(n_terms, dtype=bool)
+    known[left] = False
+    return known
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """Closures; members of one; states of what a coalition lacks; share of coalitions that lack nothing; entries of the
+    tables of a term, per ideal of its closure (means over the terms); states of all that any coalition lacks.
     """
 
     n_sets: int
-    sizes: ClosureSizes
+    size: float
     states: float
     complete: float
+    entries: float
+    latent_states: float
+
+    @property
+    def mixes(self) -> bool:
+        """Whether values are expected to be mixtures over the states of latent nodes."""
+        return 1.0 < self.latent_states <= MIXTURE_LIMIT and self.entries <= _SMALL_TABLES
 
 
-@lru_cache(maxsize=4)
-def _measure(
-    background: Terms, order: CausalOrder | GraphMixture | None, products: SumOfProducts, coalitions: int
-) -> _Sample:
+@lru_cache(maxsize=2)
+def _measure(background: Terms, order: CausalOrder | GraphMixture | None, products: SumOfProducts) -> _Measured:
     """From the prefixes of a few random orders; orders that nobody knows are taken to be any."""
     network = background.network
     looks = np.zeros((products.n_terms, network.n_nodes), dtype=bool)
     looks[:, background.nodes] = products.terms != 0
+    closed = with_causes(network, looks)
     if order is None:
         order = CausalOrder.from_edges([], features=background.features)
     prefixes = random_prefixes(order, np.random.default_rng(0))
+    states = count_states(network, prefixes, background.nodes)
     held = np.zeros((len(prefixes), network.n_nodes), dtype=bool)
     held[:, background.nodes] = prefixes
-    ideals = with_causes(network, held)
-    masks, member = gather_few(masks_of(with_causes(network, looks)), FEW_TERMS)
-    sets = bits_in(masks, np.arange(network.n_nodes))
-    feature_of = np.full(network.n_nodes, -1)
-    feature_of[background.nodes] = np.arange(len(background.nodes))
-    nodes = Nodes(network.parents, network.cardinalities, feature_of.tolist())
-    states = np.minimum(count_states(network, prefixes, background.nodes), STATE_LIMIT)
-    return _Sample(
-        len(masks),
-        sample_closures(nodes, products, ideals, (sets, member), (order, coalitions)),
-        float(states.mean()),
+    known = with_causes(network, held)
+    children = np.zeros((network.n_nodes, network.n_nodes), dtype=np.float32)
+    for v, parents in enumerate(network.parents):
+        children[list(parents), v] = 1.0
+    sizes = np.log(np.array(network.cardinalities, dtype=float))
+    entries = [1.0]
+    for term in np.linspace(0, products.n_terms - 1, min(24, products.n_terms)).astype(int):
+        inside = closed[term]
+        active = known & inside & ((~known & inside).astype(np.float32) @ children.T > 0)
+        entries.append(float(np.exp(active @ sizes).mean()))
+    return _Measured(
+        len(np.unique(masks_of(closed))),
+        float(closed.sum(axis=1).mean()) if len(closed) else 0.0,
+        float(np.minimum(states, STATE_LIMIT).mean()),
         float((states < 1.5).mean()),
+        float(np.mean(entries)),
+        _count_latent_states(np.asarray((known & ~held).any(axis=0)), background),
     )
+
+
+def _kernels(problem: Problem, settings: Settings, estimate: Estimate) -> tuple[str, ...]:
+    background, products = network_and_terms(problem)
+    mixes = _measure(background, problem.order, products).mixes and only_indicators(products)
+    return (*KERNELS, _ADD_PIECES if mixes else _ADD_VALUES)
 
 
 def completed_backend(sweep: Sweep) -> Backend:
@@ -177,26 +237,28 @@ def completed_backend(sweep: Sweep) -> Backend:
         background, products = network_and_terms(problem)
         coalitions = sweep.count(problem, settings)
         orders, drawing, drawn = sweep.drawing(problem, settings)
-        n_sets, sizes, states, complete = _measure(background, problem.order, products, coalitions)
-        left = round(sizes.left * products.n_terms)
-        here = products.n_terms - left
-        classes = min(float(coalitions), sizes.ideals / max(complete, 1e-3))
-        at_once = min(n_rows, ROW_BLOCK, max(1, NU_LIMIT // (max(1, coalitions) * problem.n_outputs)))
-        fillings = -(-n_rows // at_once)
-        work = here * n_rows * classes
-        seconds = _LOADING + n_sets * _SECONDS_PER_CLOSURE
-        seconds += here * (5e-5 + fillings * sizes.entries * _SECONDS_PER_ENTRY)
-        per_class = _SECONDS_PER_CLASS * (1 + problem.n_outputs) / 2 + states * _SECONDS_PER_STATE
-        seconds += work * per_class + coalitions * n_rows * 2e-7
+        met = _measure(background, problem.order, products)
+        n_sets, states = met.n_sets, met.states
+        ideals = min(float(coalitions), 2.0 ** (met.size / 2 + 2))
+        classes = min(float(coalitions), ideals / max(met.complete, 1e-3))
+        work = products.n_terms * n_rows * classes
+        seconds = 0.5 + n_sets * _SECONDS_PER_CLOSURE
+        seconds += products.n_terms * (5e-5 + ideals * met.entries * _SECONDS_PER_ENTRY)
+        copies = 1
+        if (
+            1.5 < met.latent_states <= MIXTURE_LIMIT + 0.5
+            and met.entries <= _SMALL_TABLES
+            and only_indicators(products)
+        ):
+            copies, work = round(met.latent_states), products.n_terms * n_rows * ideals
+            seconds = 1.0 + products.n_terms * _SECONDS_TO_SHARE
+            seconds += work * (_SECONDS_PER_DEAD + copies * _SECONDS_PER_COPY)
+        else:
+            seconds += work * (_SECONDS_PER_CLASS + states * _SECONDS_PER_STATE)
+        seconds += coalitions * n_rows * copies * 2e-7
+        at_once = min(n_rows, max(1, NU_LIMIT // (max(1, coalitions) * problem.n_outputs * copies)))
         memory = coalitions * (problem.n_features * 3 + 400) + int(n_sets * classes * 150) + 2**27
-        memory += 3 * 8 * coalitions * at_once * problem.n_outputs + drawn
-        memory += 8 * ENTRY_LIMIT // 2
-        if left:  # these go to the network coalition by coalition
-            general = Workload(n_rows, coalitions, problem.n_features, ancestral=is_ancestral(problem))
-            others = products.only(np.arange(left))
-            cost = cost_of_products(background, others, general)
-            held = cost_of_products(background, others, replace(general, n_rows=at_once))
-            seconds, memory = seconds + cost.seconds, memory + held.memory
+        memory += 3 * 8 * coalitions * at_once * problem.n_outputs * copies + drawn
         return Estimate(coalitions, orders, 0, int(work), seconds + drawing, memory)
 
     def prepare(problem: Problem, settings: Settings) -> Attributor:
@@ -215,7 +277,7 @@ def completed_backend(sweep: Sweep) -> Backend:
         prepare,
         ROW_BLOCK,
         CONDITIONED_TERMS,
-        kernels=lambda problem, settings, estimate: KERNELS,
+        kernels=_kernels,
         over=over,
         by_coalitions=True,
     )
