@@ -9,8 +9,8 @@ import pytest
 
 from shap_asv.errors import BudgetExceededError, CausalGraphError, OrdersError
 from shap_asv.orders import CausalOrder
-from shap_asv.orders.topological.sampling import methods_used
-from shap_asv.orders.uncertain import GraphMixture, PartialGraph, union
+from shap_asv.orders.topological.sampling import seconds_to_draw
+from shap_asv.orders.uncertain import GraphMixture, PartialGraph, read_causal_graphs, union
 from shap_asv.orders.weights import weigh_ideals
 from tests.oracles.brute_force import topological_orders
 from tests.oracles.partly_directed import consistent_extensions
@@ -253,10 +253,11 @@ def test_shapes():
             assert not (ideals[:, j] & ~ideals[:, i]).any()
 
 
-def test_methods_used():
+def test_a_draw_takes_as_long_as_one_of_the_slowest_graph():
     forest = CausalOrder.from_edges([("a", "b")], features=["a", "b", "c"])
     polytree = CausalOrder.from_edges([("a", "c"), ("b", "c")], features=["a", "b", "c"])
-    assert methods_used(GraphMixture([forest, polytree])) == ("forest", "polytree")
+    slowest = max(seconds_to_draw(forest), seconds_to_draw(polytree))
+    assert seconds_to_draw(GraphMixture([forest, polytree])) == slowest
 
 
 @pytest.mark.parametrize(
@@ -293,3 +294,8 @@ def test_files_keep_the_weights_to_the_last_bit():
         assert pickle.loads(pickle.dumps(mixture)).weights == mixture.weights
         again += GraphMixture(mixture.orders, mixture.weights).weights != mixture.weights
     assert again
+
+
+def test_a_partial_graph_in_a_list_shares_its_weight_among_its_dags():
+    graphs = [(PartialGraph("ab", undirected=["ab"]), 1), (PartialGraph("ab", [("a", "b")]), 1)]
+    assert read_causal_graphs(graphs, features=["a", "b"]).edge_certainty == {("a", "b"): 0.75, ("b", "a"): 0.25}
