@@ -141,8 +141,7 @@ def _cost(background: DrawsGivenEvidence, predictor: Predictor, work: Workload) 
     # a call of the model has all draws of some pairs of row and coalition, or some draws of one
     most = min(MOST, background.size) if isinstance(background, FiniteStates) else MOST
     size = min(work.rows_per_call(predictor), max(1, calls))
-    seconds = work.n_coalitions * getattr(background, "seconds_per_coalition", 0.0)
-    seconds += calls * getattr(background, "seconds_per_draw", _SECONDS_PER_DRAW) + predictor.seconds(
+    seconds = calls * getattr(background, "seconds_per_draw", _SECONDS_PER_DRAW) + predictor.seconds(
         calls, -(-calls // size), most=most
     )
     seconds += work.n_coalitions * getattr(background, "seconds_per_coalition", 0.0)
