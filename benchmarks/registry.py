@@ -17,10 +17,12 @@ from benchmarks.orders import ORDERS
 from benchmarks.peers.comparison import PEERS
 from benchmarks.runtime import RUNTIME
 from benchmarks.sampling import SAMPLING
+from benchmarks.small import SMALL
 from benchmarks.tables import TABLES
 from benchmarks.trees_alone import TREES_ALONE
 from benchmarks.uncertain import UNCERTAIN
 from benchmarks.values import MONTE_CARLO
+from benchmarks.wide import WIDE
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     CLASSES,
@@ -35,8 +37,10 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     DRAWS,
     BEYOND,
     TREES_ALONE,
+    WIDE,
     MANY_ROWS,
     FIRST_CALL,
+    SMALL,
     UNCERTAIN,
     CAUSAL,
     PEERS,

@@ -1,13 +1,14 @@
 """Sphinx builds the documentation from this folder: ``make docs``."""
 
 import re
-from importlib.metadata import version as installed_version
 from pathlib import Path
+
+import shap_asv
 
 project = "shap_asv"
 author = "The shap_asv developers"
 copyright = author
-version = release = installed_version("shap-asv")
+version = release = shap_asv.__version__
 
 extensions = [
     "myst_parser",

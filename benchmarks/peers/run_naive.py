@@ -4,7 +4,7 @@ nu(S) = E[M | x_S] is one query of pgmpy's ``VariableElimination`` for the joint
 tree looks at and S leaves open, summed against the tree's values. ``options["memory"]``: "none" asks again for every
 order, "values" keeps what was asked for the row; "sets" does not enumerate orders but asks once per ideal and weighs
 (the paper's classes). With ``options["first"]`` only so many orders are walked, and the times stand for all of them;
-that is fair without memory only.
+that is fair without memory only. With ``options["set up"]`` the network is built within the first row, else before it.
 """
 
 from __future__ import annotations
@@ -59,6 +59,15 @@ def run(folder: Path, problem: Problem, options: dict[str, Any]) -> Answer:
             members = [frozenset(np.flatnonzero(coalition).tolist()) for coalition in sets.members()]
             kept[:] = [[mean_prediction(row, coalition) for coalition in members] for row in rows]
             return sets.attributions(np.array(kept))
+
+        if options.get("set up"):
+
+            def from_scratch() -> Callable[[np.ndarray], Any]:
+                nonlocal mean_prediction
+                mean_prediction = MeanPrediction(problem)
+                return by_sets
+
+            return measure(from_scratch, problem, options["rounds"], None, pgmpy.__version__)
 
         answer = measure(lambda: by_sets, problem, options["rounds"], mean_prediction.model, pgmpy.__version__)
         answer.nu = kept

@@ -39,7 +39,7 @@ class CoalitionwiseAttributor:
         contracted = np.zeros((len(rows), matrix.shape[1], self.values.n_outputs))
         for block in blocks(len(coalitions), DENSE_LIMIT // max(1, len(rows) * self.values.n_outputs)):
             nu = self._linked(self.values.values(coalitions[block], rows))
-            contracted += contract(nu, matrix[block])
+            contracted += contract(nu, matrix if block == slice(0, len(coalitions)) else matrix[block])
             report(block.stop / len(coalitions))
         phi, error = self.columns.combine(contracted)
         return Attribution(phi, self._base(rows), error)

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
 from shap_asv.backends.contract import Estimate, Problem, Settings
 from shap_asv.backends.weight_columns import N_GROUPS, Columns, exact_columns, of_players, sampled_columns
-from shap_asv.backgrounds.contract import Terms
+from shap_asv.backgrounds.contract import TERMS, Terms
 from shap_asv.errors import BudgetExceededError
 from shap_asv.models.products import SumOfProducts
 from shap_asv.orders.topological.sampling import seconds_to_draw
@@ -27,9 +28,9 @@ def expected_output(background: Terms, products: SumOfProducts) -> np.ndarray:
 def network_and_terms(problem: Problem) -> tuple[Terms, SumOfProducts]:
     """The background and the model of a problem that is treated term by term."""
     background, products = problem.background, problem.predictor.products
-    assert isinstance(background, Terms)
+    assert TERMS.obstacle(background) is None
     assert products is not None
-    return background, products
+    return cast("Terms", background), products
 
 
 #: Seconds of work before a background is worth its kernels.

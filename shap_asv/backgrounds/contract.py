@@ -351,6 +351,9 @@ class CodedByModel(Background, Protocol):
         ...
 
 
+_OFFERED: dict[tuple[type, type], bool] = {}
+
+
 @dataclass(frozen=True)
 class Capability:
     """Something that a background can be asked for; ``what`` completes the sentence "needs a background with ..."."""
@@ -359,9 +362,11 @@ class Capability:
     what: str
 
     def obstacle(self, background: Background) -> str | None:
-        if isinstance(background, self.protocol):
-            return None
-        return f"needs a background with {self.what}"
+        # a matter of the class, and asked many times for a plan; before Python 3.12 the answer takes long
+        asked = type(background), self.protocol
+        if asked not in _OFFERED:
+            _OFFERED[asked] = isinstance(background, self.protocol)
+        return None if _OFFERED[asked] else f"needs a background with {self.what}"
 
 
 DRAWS = Capability(DrawsGivenEvidence, "draws given evidence")

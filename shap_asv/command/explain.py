@@ -48,6 +48,8 @@ def run(request: Request, steps: Steps) -> Path | None:
     for note in prepared.notes:
         steps.say(note)
     draws = draws_for(len(prepared.rows), prepared.X.shape[1])
+    if request.network is None:
+        steps.say("fitting distributions to the table; this can take a minute or two")
     explainer = AsymmetricExplainer(
         prepared.model,
         prepared.background,

@@ -205,7 +205,7 @@ def _reason_in_front(model: Any, model_output: str) -> str | None:
     if not ends_in_trees(model):
         return None
     try:
-        read_ensemble(model, None, model_output)
+        read_ensemble(model, model_output)
     except NotSumOfProducts as why:
         return str(why)
     return None

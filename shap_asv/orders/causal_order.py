@@ -20,6 +20,7 @@ from shap_asv.orders import classes, reading
 from shap_asv.orders.bitsets import bits_of
 from shap_asv.orders.levels import Levels, read_confounded
 from shap_asv.orders.topological import counting, sampling
+from shap_asv.orders.topological.decomposition import components
 
 if TYPE_CHECKING:
     from shap_asv.orders.classes import EquivalenceClass
@@ -243,7 +244,7 @@ class CausalOrder:
     @cached_property
     def is_polytree(self) -> bool:
         """Whether the transitive reduction has no undirected cycle (every forest is one; it may have components)."""
-        return nx.is_forest(self.to_graph().to_undirected(as_view=True))
+        return len(self.edges) == self.n_features - len(components(self, tuple(range(self.n_features))))
 
     def to_graph(self) -> "nx.DiGraph":
         """The transitive reduction as a :class:`networkx.DiGraph` with all features as nodes."""

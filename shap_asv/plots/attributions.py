@@ -54,7 +54,7 @@ class Attributions:
         shown = self.display if self.display is not None else self.data
         if shown is None:
             return [None] * len(self.features)
-        return [_as_text(value) for value in shown[row]]
+        return [as_text(value) for value in shown[row]]
 
     def row_labels(self, texts: Sequence[str | None], width: int = 30) -> list[str]:
         """``Smoker = True``: every feature with what a row holds in it."""
@@ -254,7 +254,7 @@ def _check_same_rows(first: Attributions, other: Attributions) -> None:
         assert b is not None
         raise ExplanationError(
             f"{first.methods[0]!r} and {other.methods[0]!r} explain different rows: row {row} has "
-            f"{first.features[j]} = {_as_text(a[row, j])} in one and {_as_text(b[row, j])} in the other"
+            f"{first.features[j]} = {as_text(a[row, j])} in one and {as_text(b[row, j])} in the other"
         )
 
 
@@ -271,14 +271,15 @@ def _recoded(a: np.ndarray, b: np.ndarray) -> bool:
     return len(pairs) in (len({x for x, _ in pairs}), len({y for _, y in pairs}))
 
 
-def _as_text(value: Any) -> str:
+def as_text(value: Any) -> str:
+    """A value as it stands in a label: 30.0 reads 30, and nothing has more than four significant digits."""
     if isinstance(value, bool | np.bool_ | str):
         return str(value)
     try:
         number = float(value)
     except (TypeError, ValueError):
         return str(value)
-    if number == round(number, 3):  # 30.0 reads 30, -0.5 reads with a true minus
+    if number == round(number, 3) and abs(number) < 1e15:
         text = f"{number:.3f}".rstrip("0").rstrip(".")
     else:
         text = f"{number:.4g}"

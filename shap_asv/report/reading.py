@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from shap_asv.errors import ExplanationError
+from shap_asv.plots.attributions import as_text
+from shap_asv.plots.style import MINUS
 from shap_asv.plots.swarms import colour_scale
 
 PAIR = ("SHAP", "ASV")
@@ -192,20 +194,7 @@ def _read_rows(explanations: list[Any], features: Sequence[str]) -> tuple[np.nda
 
 
 def _as_label(value: Any) -> str:
-    """A state as text: 30.0 reads 30, and nothing has more than four significant digits after the point."""
-    if isinstance(value, str | bool | np.bool_):
-        return str(value)
-    if value is None:
-        return "missing"
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        return str(value)
-    if math.isnan(number):
-        return "missing"
-    if number == round(number) and abs(number) < 1e15:
-        return str(round(number))
-    return f"{number:.3f}".rstrip("0") if number == round(number, 3) else f"{number:.4g}"
+    return "missing" if value is None or value != value else as_text(value).replace(MINUS, "-")
 
 
 # --- causes ---------------------------------------------------------------------------------------------------------

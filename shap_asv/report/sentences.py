@@ -147,7 +147,7 @@ def _gains(
         figures = f" ({number(before[j])} \N{RIGHTWARDS ARROW} {number(after[j])})"
         sentence: Sentence = [{"feature": j}, f" gains credit{figures}"]
         if effects:
-            sentence += [": it comes before ", *_listed(effects), ", and what they say of it is counted as its own."]
+            sentence += [": it comes before ", *_listed(effects), ", and what they say about it is counted as its own."]
             if len(effects) == 1:
                 sentence[-1] = ", and what that says of it is counted as its own."
         else:

@@ -30,8 +30,9 @@ _SECONDS_PER_PAIR = 5e-9
 _SHORT = 15.0
 # ... and the more states the cliques have that it runs through: measured on child and insurance.
 _FEW_STATES = 2000.0
-# Before the background has worked for a while, it does without a compiler.
+# Before the background has worked for a while, it does without a compiler. A call of it has a price of its own.
 _SECONDS_BEFORE_KERNELS = 8e-6
+_SECONDS_PER_CALL = 8e-4
 _PATIENCE = 1.5
 
 
@@ -63,7 +64,7 @@ def _cost(background: Terms, predictor: Predictor, work: Workload) -> Cost:
     seconds = evidence * max(_SECONDS_PER_EVIDENCE[work.ancestral], network_cost)
     per_pair = _SECONDS_PER_PAIR * max(1.0, states / _FEW_STATES) ** 0.5
     seconds += pairs * per_pair * max(1.0, mean_closure(background, products) / _SHORT) ** 2
-    seconds += seconds_to_plan(background.network)
+    seconds += seconds_to_plan(background.network) + _SECONDS_PER_CALL
     seconds += min(evidence * _SECONDS_BEFORE_KERNELS, _PATIENCE)
     return Cost(model_calls=0, queries=pairs, seconds=seconds, memory=memory)
 

@@ -5,13 +5,16 @@ With T(x) = P(x) M(x) over all joint states of the features (latent nodes alread
     nu(S) = A_S(e_S) / B_S(e_S),     A_S = sum over x_rest of T,     B_S = sum over x_rest of P,
 
 and ``A_S = sum over x_v of A_{S+v}``: the tables of smaller coalitions come from those of larger ones. This needs no
-property of the causal order or of the network. A table is kept only while a smaller coalition still waits for it.
+property of the causal order or of the network. A table is kept only while a smaller coalition still waits for it; but
+where the quotients of all coalitions are few numbers, these are kept, and rows are looked up in them.
 
 Doubles end at 1e-308. A row rarer than :data:`RARE` is summed from logarithms instead, one coalition at a time.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +28,8 @@ from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, 
 STATE_LIMIT = 2_000_000
 #: Below this probability of a row, states that underflow could weigh as much as a rounding error.
 RARE = 1e-280
+#: Quotients that are kept between calls, over all coalitions.
+KEPT = 2**20
 SECONDS_PER_CELL = 2e-9
 
 
@@ -41,6 +46,10 @@ class TabulatedModel:
         self.n_outputs = predictor.n_outputs
         self._m = tabulate(background, predictor, options.batch_size)
         self._p = background.feature_joint()
+        self._kept: dict[bytes, Quotients] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_kept": {}}  # quickly made again
 
     def values(self, coalitions: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """bool (m, n) and codes (r, n) -> float64 (r, m, k)."""
@@ -50,12 +59,37 @@ class TabulatedModel:
             result[rare] = self._one_by_one(coalitions, rows[rare])
         common = np.flatnonzero(~rare)
         if len(common):
-            self._fill(result, coalitions, rows, common)
+            quotients = self._quotients(coalitions)
+            if quotients is not None:
+                result[common] = quotients.at(rows[common])
+                return result
+            for position, key, a, b in self._sums(coalitions):
+                index = tuple(rows[common, v] if (key >> v) & 1 else 0 for v in range(rows.shape[1]))
+                result[common, position] = a[index] / b[index][..., None]
         return result
 
-    def _fill(self, result: np.ndarray, coalitions: np.ndarray, rows: np.ndarray, common: np.ndarray) -> None:
-        """Walk the coalitions from large to small; each takes its table from the smallest one at hand that holds it."""
-        n = rows.shape[1]
+    def _quotients(self, coalitions: np.ndarray) -> "Quotients | None":
+        """nu(S) at every e_S, or None where these are more numbers than are kept."""
+        cards = np.array(self.background.cardinalities)
+        sizes = np.exp(coalitions @ np.log(cards)) if len(cards) else np.ones(len(coalitions))
+        room = sizes.sum() * self.n_outputs
+        if room > KEPT:
+            return None
+        asked = coalitions.tobytes()
+        found = self._kept.get(asked)
+        if found is None:
+            found = _lay_out(coalitions, cards, ((place, a, b) for place, _, a, b in self._sums(coalitions)))
+            if room + sum(kept.table.size for kept in list(self._kept.values())) > KEPT:
+                self._kept = {}
+            self._kept[asked] = found
+        return found
+
+    def _sums(self, coalitions: np.ndarray) -> Iterator[tuple[int, int, np.ndarray, np.ndarray]]:
+        """A_S (..., k) and B_S of each coalition, with its place and its bits; axes that were summed out have length 1.
+
+        Walks the coalitions from large to small; each takes its table from the smallest one at hand that holds it.
+        """
+        n = coalitions.shape[1]
         full = (1 << n) - 1
         weights = [1 << v for v in range(n)]
         keys = [sum(w for w, inside in zip(weights, members, strict=True) if inside) for members in coalitions.tolist()]
@@ -74,11 +108,7 @@ class TabulatedModel:
                     a, b = tables[source]
                     gone = tuple(v for v in range(n) if (source >> v) & 1 and not (key >> v) & 1)
                     fresh[key] = (a.sum(axis=gone, keepdims=True), b.sum(axis=gone, keepdims=True))
-                a, b = fresh[key]
-                index = tuple(rows[common, v] if (key >> v) & 1 else 0 for v in range(n))
-                result[common, position] = (
-                    (a[index] / b[index][..., None]) if key else (a.reshape(-1) / b.reshape(-1))[None, :]
-                )
+                yield position, key, *fresh[key]
             # what is to come needs this level, and the full table as a last resort
             tables = {full: tables[full], **fresh}
 
@@ -113,6 +143,37 @@ class TabulatedModel:
                 ]
                 out[i, j] = (p[..., None] * m).reshape(-1, self.n_outputs).sum(axis=0) / p.sum()
         return out
+
+
+@dataclass(frozen=True, eq=False)
+class Quotients:
+    """nu(S) of some coalitions at every e_S, one after the other: ``table`` (cells, k); where each begins, and how far
+    a state of each feature leads in it (m, n), 0 outside of S. Floats, because their matrix products are quick; exact.
+    """
+
+    table: np.ndarray
+    starts: np.ndarray
+    strides: np.ndarray
+
+    def at(self, rows: np.ndarray) -> np.ndarray:
+        """Codes (r, n) -> (r, m, k)."""
+        return self.table[(rows @ self.strides.T + self.starts).astype(np.intp)]
+
+
+def _lay_out(
+    coalitions: np.ndarray, cards: np.ndarray, sums: Iterable[tuple[int, np.ndarray, np.ndarray]]
+) -> Quotients:
+    strides = np.zeros(coalitions.shape)
+    size = np.ones(len(coalitions))
+    for v in reversed(range(coalitions.shape[1])):
+        strides[:, v] = np.where(coalitions[:, v], size, 0)
+        size *= np.where(coalitions[:, v], cards[v], 1)
+    ends = np.cumsum(size)
+    parts: list[Any] = [None] * len(coalitions)
+    with np.errstate(divide="ignore", invalid="ignore"):  # impossible states, which no row is in
+        for place, a, b in sums:
+            parts[place] = (a / b[..., None]).reshape(-1, a.shape[-1])
+    return Quotients(np.concatenate(parts), ends - size, strides)
 
 
 def all_states(background: FiniteStates, at_a_time: int) -> Iterator[tuple[slice, np.ndarray]]:
@@ -154,7 +215,7 @@ def tabulation_cost(
 def _cost(background: JointTable, predictor: Predictor, work: Workload) -> Cost:
     # half the features are summed out of a typical coalition's superset
     cells = work.n_coalitions * (background.size**0.5 * 4 + work.n_rows) * (predictor.n_outputs + 1)
-    return tabulation_cost(background, predictor, work, cells * SECONDS_PER_CELL + work.n_coalitions * 5e-5)
+    return tabulation_cost(background, predictor, work, cells * SECONDS_PER_CELL + work.n_coalitions * 2e-5)
 
 
 TABLE = ValueMethod("table", True, JOINT, BLACK_BOX, _cost, TabulatedModel, tabulation_limit, asks_first=True)

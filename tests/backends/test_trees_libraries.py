@@ -79,7 +79,7 @@ def test_equal_to_tree_explainer_without_edges(name, background):
     model, tolerance = fitted(name)
     explainer = shap.TreeExplainer(model, background)
     expected = explainer.shap_values(ROWS, check_additivity=False).reshape(len(ROWS), N, -1)
-    found = prepare_trees(read_ensemble(model, N), background=background).attribute(ROWS)
+    found = prepare_trees(read_ensemble(model), background=background).attribute(ROWS)
     # with background rows shap adds up in float32
     scale = np.abs(expected).max()
     np.testing.assert_allclose(found.phi, expected, rtol=0, atol=(tolerance if background is None else 2e-5) * scale)
@@ -91,7 +91,7 @@ def test_equal_to_tree_explainer_without_edges(name, background):
 def test_adds_up_to_the_models_own_output_under_a_causal_order(name, background):
     model, _ = fitted(name)
     order = CausalOrder.from_edges([(0, 1), (2, 1), (1, 3), (4, 5)], features=range(N))
-    found = prepare_trees(read_ensemble(model, N), order, background).attribute(ROWS)
+    found = prepare_trees(read_ensemble(model), order, background).attribute(ROWS)
     tolerance = 3e-6 if "xgboost" in name else 1e-9  # XGBoost adds up in float32
     np.testing.assert_allclose(found.base + found.phi.sum(axis=1), margin(model, ROWS), rtol=0, atol=tolerance)
     if background is not None:
@@ -111,7 +111,7 @@ def test_missing_values_and_categories_go_where_the_model_sends_them():
         lightgbm.LGBMRegressor(min_data_per_group=4, cat_smooth=0.1, **LGB),
     ):
         model.fit(frame, SIGNAL)
-        parsed = read_ensemble(model, 4)
+        parsed = read_ensemble(model)
         assert len(parsed.sets) > 0  # it does split on categories
         rows = parsed.rows(frame)
         for background in (None, rows[:30]):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from shap_asv.backgrounds.discrete.background import DiscreteBackground
+from shap_asv.backgrounds.discrete.states.impossible import read_off
 from shap_asv.errors import ImpossibleEvidenceError, RowsError, UnknownStateError
 from tests.backgrounds.problems import Problem, as_network
 
@@ -151,3 +152,20 @@ def test_codes_are_checked(wet):
         wet().log_probability(np.array([[0, 0, 0]]))
     with pytest.raises(RowsError, match="integers"):
         wet().log_probability(np.array([[0.0, 0.0, 0.0, 0.0]]))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_rows_read_off_the_tables_are_those_of_the_joint(seed):
+    """Where the causes of all features are features; elsewhere, and with free entries, inference is asked."""
+    problem = Problem(seed, zeros=0.4, latent=seed % 2 == 0)
+    background = problem.background
+    rows = np.argwhere(np.ones(problem.cards, dtype=bool))
+    found = read_off(background.network, background.nodes, rows)
+    closed = all(p in problem.nodes for v in problem.nodes for p in background.network.parents[v])
+    assert (found is not None) == closed
+    if closed:
+        assert (found == (problem.p_features == 0).reshape(-1)).all()
+        assert (
+            read_off(background.network, background.nodes, np.where(np.arange(len(problem.nodes)) == 0, -1, rows))
+            is None
+        )

@@ -15,7 +15,7 @@ from shap_asv.__main__ import main
 from shap_asv.command import tables
 from shap_asv.command.checks import RowChoice
 from shap_asv.command.explain import bases_apart, draws_for
-from shap_asv.command.training import is_classification
+from shap_asv.command.training import is_classification, train
 from shap_asv.errors import RowsError, TableError, UnknownStateError
 from tests.report.browser import Page, start_browser
 from tests.report.test_payload import payload_of, unpack
@@ -117,6 +117,16 @@ def test_a_plan_and_no_more(folder, capsys):
     assert "\nSHAP. Plan for 2 rows, 3 features" in said
     assert "no edges: ordinary Shapley values" in said
     assert not (folder / "page").exists()
+
+
+@pytest.mark.parametrize("classes", [False, True])
+def test_a_model_that_learned_nothing_is_told(classes):
+    rng = np.random.default_rng(0)
+    X, noise = pd.DataFrame(rng.normal(size=(200, 2)), columns=["a", "b"]), rng.normal(size=200)
+    words = "no better than a constant: there may be nothing to explain"
+    assert words in train(X, pd.Series(noise > 1.2 if classes else noise, name="y"), seed=0).words
+    told = X["a"] > 0.5 if classes else X["a"]
+    assert words not in train(X, told.rename("y"), seed=0).words
 
 
 def test_bases_that_differ_are_told():

@@ -18,7 +18,6 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from shap_asv.errors import ModelError
 from shap_asv.models.products import NotSumOfProducts
 from shap_asv.models.readers import READERS
 from shap_asv.models.trees.reading import explained_call, probe_numbers, read_ensemble, verify_ensemble
@@ -36,7 +35,7 @@ TREES = [(r.name, name) for r in READERS if r.parse is not None for name in EXAM
 def test_parsed_ensemble_predicts_what_the_model_does(reader, name):
     example = EXAMPLES[reader][name]
     model = example.fit()
-    ensemble = read_ensemble(model, len(FEATURES), example.model_output if example.model_output == "raw" else "auto")
+    ensemble = read_ensemble(model, example.model_output if example.model_output == "raw" else "auto")
     codes = all_rows(example.states)
     expected = own_output(model, example, codes)
     table = frame(codes, example.states)
@@ -83,7 +82,7 @@ def test_missing_numbers_and_zeros(model):
     rows[::5, 0] = 0.0
     rows[1::5, 2] = -1e-36
     model.fit(rows, y)
-    ensemble = read_ensemble(model, 4)
+    ensemble = read_ensemble(model)
     call = explained_call(model, "auto")
     np.testing.assert_allclose(ensemble.predict(rows), call(rows), rtol=0, atol=3e-6)
 
@@ -135,12 +134,7 @@ def test_what_tree_explainer_explains():
 )
 def test_a_sentence_says_why_not(model, words, output):
     with pytest.raises(NotSumOfProducts, match=words):
-        read_ensemble(model, 4, output)
-
-
-def test_a_column_too_few():
-    with pytest.raises(ModelError, match="fitted on 4 columns, but the rows have 3"):
-        read_ensemble(RandomForestRegressor(2).fit(X, TARGET), 3)
+        read_ensemble(model, output)
 
 
 def test_verification_notices_every_single_leaf():
@@ -170,7 +164,7 @@ def test_labels_of_a_column_with_one_category():
     rows = pd.DataFrame({"a": X[:, 0], "z": pd.Categorical(["one"] * len(X)), "b": pd.Categorical(X[:, 1] > 0)})
     rows["b"] = rows["b"].cat.rename_categories(["no", "yes"])
     model = lightgbm.LGBMRegressor(**LGB).fit(rows, X[:, 0] + (X[:, 1] > 0))
-    ensemble = read_ensemble(model, 3)
+    ensemble = read_ensemble(model)
     assert ensemble.labels == (None, ("one",), ("no", "yes"))
     np.testing.assert_allclose(ensemble.predict(ensemble.rows(rows))[:, 0], model.predict(rows), atol=1e-12)
 

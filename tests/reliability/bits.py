@@ -5,7 +5,7 @@ cases are those of the first commit, word by word. Every explanation that a case
 compared: which bits differ, by how much of the largest value, by which backend and model.
 
 What was computed is kept in ``.bits/`` beside this file (not under version control): a run that was stopped goes on
-where it was. No record is kept of fewer than 10,000 cases.
+where it was. No record is kept of fewer than 10,000 cases, unless it is asked for (``--partial``).
 """
 
 import argparse
@@ -17,7 +17,7 @@ import sys
 import tarfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
@@ -42,8 +42,11 @@ KINDS = {
     NUMBERS: "the same backend, other numbers",
 }
 #: XGBoost adds up in float32: another way through its trees is another sum of floats.
+ABOUT = (
+    "Each commit explains the cases of `make fuzz` with its own sources; the cases are those of the first commit. An "
+    "explanation is the same if values, base values and standard errors are, bit by bit."
+)
 LIMITS = {LAST_BITS: 1e-13, OTHER: 3e-6, SAMPLE: 6.0, NUMBERS: 0.0}
-NOTES: list[str] = []
 
 # --- one side: what a tree of sources gives -----------------------------------------------------------------------
 
@@ -248,8 +251,8 @@ def summary(differences: list[Difference]) -> list[str]:
     ]
 
 
-def record_of(commits: list[str], counts: Counter, differences: list[Difference]) -> Record:
-    """The figures of a comparison. What explains the differences is told by the notes, which were traced by hand."""
+def record_of(commits: list[str], counts: Counter, differences: list[Difference], notes: Sequence[str] = ()) -> Record:
+    """The figures of a comparison; ``notes`` tell what explains the differences, which was traced by hand."""
     largest = {kind: max((d.size for d in differences if d.kind == kind), default=0.0) for kind in KINDS}
     figures = [
         Figure("cases compared", f"{counts['cases']:,}", f"{ASKED:,}", counts["cases"] >= ASKED),
@@ -264,17 +267,19 @@ def record_of(commits: list[str], counts: Counter, differences: list[Difference]
         asked = "" if limit is None else f"at most {limit:g}"
         figures.append(Figure(words, f"{counts[kind]:,}, at most {size}" if counts[kind] else "0", asked, holds))
     command = f"python -m tests.reliability.bits {' '.join(commits)}"
-    return Record("bits", f"The same numbers as {commits[0]}", command, figures, [*NOTES, *summary(differences)])
+    return Record("bits", f"The same numbers as {commits[0]}", command, figures, [ABOUT, *notes, *summary(differences)])
 
 
-def tell(commits: list[str], sides: list[Path], everything: bool = False) -> int:
+def tell(
+    commits: list[str], sides: list[Path], everything: bool = False, partial: bool = False, notes: Sequence[str] = ()
+) -> int:
     """Compare both files and keep the record; 1 where a limit is passed."""
     counts, differences = compare_sides(*sides)
-    record = record_of(commits, counts, differences)
+    record = record_of(commits, counts, differences, notes)
     if everything:
         for difference in differences:
             print(difference)
-    if counts["cases"] < ASKED:
+    if counts["cases"] < ASKED and not partial:
         print(f"no record is kept of fewer than {ASKED:,} cases")
         show(record)
         print(*record.notes, sep="\n")
@@ -293,6 +298,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--like", type=Path, help="with --write: the file of the cases; without it, that file is written"
     )
+    parser.add_argument("--partial", action="store_true", help="keep the record of fewer cases, too: it says how many")
+    parser.add_argument(
+        "--note", action="append", default=[], help="a sentence for the record: what explains differences"
+    )
     parser.add_argument("--all", action="store_true", help="print every difference")
     options = parser.parse_args(arguments)
     if options.write:
@@ -310,7 +319,7 @@ def main(arguments: list[str] | None = None) -> int:
     finish(elsewhere(commits[0], "--write", str(words), "--cases", str(options.cases)))
     sides = [STORE / f"{commit}.jsonl" for commit in commits]
     finish(*(elsewhere(c, "--write", str(side), "--like", str(words)) for c, side in zip(commits, sides, strict=True)))
-    return tell(commits, sides, options.all)
+    return tell(commits, sides, options.all, options.partial, options.note)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from shap_asv.errors import BudgetExceededError, MethodNotApplicableError
 from shap_asv.explainer import asymmetric
 from shap_asv.explainer.running import progress
 from shap_asv.explainer.running.blocks import BLOCK_LIMIT, cut_rows
-from shap_asv.explainer.running.execution import find_equal_rows
+from shap_asv.explainer.running.execution import TINY_MEMORY, find_equal_rows
 from shap_asv.planning import available_memory, result_bytes
 from tests.reliability.jobs import JOBS, ensemble, network, rows_for
 
@@ -69,6 +69,15 @@ def test_what_is_free_is_a_limit_too(monkeypatch):
     exact = AsymmetricExplainer(ensemble("dag", 10, 2), network("dag", 10), algorithm="exact")
     with pytest.raises(BudgetExceededError, match="the limit is what is free"):
         exact.plan(10)
+
+
+def test_tiny_plans_are_remembered_without_a_look_at_what_is_free(monkeypatch):
+    small = network("dag", 4)
+    explainer = AsymmetricExplainer(lambda X: X.to_numpy().astype(str)[:, 0] == "s0", small, feature_names=small.names)
+    plan = explainer.plan(10)
+    assert plan.chosen.estimate.memory < TINY_MEMORY
+    monkeypatch.setattr(planning, "available_memory", None)
+    assert explainer.plan(10) is plan
 
 
 def test_rows_and_processes_count_in_the_plan():

@@ -1,6 +1,7 @@
 """Every exact value method against the full joint, for all coalitions; Monte Carlo within its own standard errors."""
 
 import itertools
+import pickle
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from shap_asv.backgrounds.discrete.background import DiscreteBackground
 from shap_asv.models import contract as models
 from shap_asv.models.contract import BLACK_BOX
 from shap_asv.models.predictor import read_model
+from shap_asv.values import table
 from shap_asv.values.agreement import AGREEMENT
 from shap_asv.values.contract import ValueOptions, Workload
 from shap_asv.values.monte_carlo import MonteCarlo
@@ -153,3 +155,28 @@ def test_costs_grow_with_the_work(method):
     large = method.cost(background, predictor, Workload(1000, 1000, 4, 100))
     assert 0 < small.seconds < large.seconds
     assert 0 < small.memory <= large.memory
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_kept_quotients_are_those_of_the_sums(seed, monkeypatch):
+    """Looked up or summed for the occasion: the same bits; what is kept does not travel, and gives way to others."""
+    problem = make_problem(seed, n=6, latent=1, zeros=0.2, max_states=4)
+    background = DiscreteBackground(problem.network(), problem.features)
+    predictor = read_model(black_box, problem.features, background.states)
+    rng = np.random.default_rng(seed)
+    possible = np.argwhere(background.feature_joint() > 0)
+    rows = possible[rng.integers(len(possible), size=7)]
+    every = np.array(list(itertools.product([False, True], repeat=len(problem.features))))
+    parts = [every, every[rng.permutation(len(every))[:9]], every[:1], every]
+    model = TABLE.build(background, predictor, ValueOptions())
+    kept = [model.values(coalitions, rows) for coalitions in parts]
+    assert len(model._kept) == 3
+    assert len(pickle.loads(pickle.dumps(model))._kept) == 0
+    monkeypatch.setattr(table, "KEPT", 0)
+    for coalitions, values in zip(parts, kept, strict=True):
+        assert (model.values(coalitions, rows) == values).all()
+    monkeypatch.setattr(table, "KEPT", 2 * background.size)  # room for the full coalition alone
+    model._kept = {}
+    for coalitions in (every[-1:], every[:1], every[1:2]):
+        model.values(coalitions, rows)
+    assert sum(quotients.table.size for quotients in model._kept.values()) <= table.KEPT

@@ -96,19 +96,22 @@ def estimate_entries(
     """
     rng = np.random.default_rng(0)
     sets, member = closed_sets(background, order, products)
-    parents = feature_parents(background)
+    effects = np.zeros((order.n_features, order.n_features))
+    for v, parents in enumerate(feature_parents(background)):
+        effects[v, parents] = 1.0
     prefixes = random_prefixes(order, rng)
+    actives: dict[int, np.ndarray] = {}  # for terms with the same closure
     entries, ideals, sizes = [0.0], [1.0], [0]  # a model without terms is a constant
     for term in rng.integers(products.n_terms, size=min(24, products.n_terms)):
-        members = np.flatnonzero(sets[member[term]])
+        number = int(member[term])
+        members = np.flatnonzero(sets[number])
         if len(members) == 0:
             continue
-        local = {int(v): i for i, v in enumerate(members)}
-        edges = np.array([(local[p], local[int(v)]) for v in members for p in parents[v]], dtype=np.intp).reshape(-1, 2)
-        children = sp.csr_array((np.ones(len(edges)), tuple(edges.T)), shape=(len(members), len(members)))
-        subsets = prefixes[:, members]
-        inside = subsets[np.unique(row_keys(np.packbits(subsets, axis=1)), return_index=True)[1]]
-        active = inside & ((children @ (~inside).T.astype(float)).T > 0)
+        if number not in actives:
+            subsets = prefixes[:, members]
+            inside = subsets[np.unique(row_keys(np.packbits(subsets, axis=1)), return_index=True)[1]]
+            actives[number] = inside & (~inside @ effects[np.ix_(members, members)] > 0)
+        active = actives[number]
         functions = products.terms[term, members]
         alive = [np.count_nonzero(products.vectors[v][g]) for v, g in zip(members, functions, strict=True)]
         count = min(float(n_ideals), 2.0 ** (len(members) / 2 + 2))

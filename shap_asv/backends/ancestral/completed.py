@@ -146,17 +146,17 @@ def flatten_tables(network: DiscreteNetwork) -> "Factors":
 
 
 def find_closed_sets(
-    background: Terms, products: SumOfProducts, coalitions: "Coalitions"
+    background: Terms, products: SumOfProducts, coalitions: "Coalitions", few: int | None = None
 ) -> "tuple[tuple[ClosedSet, ...], Margins, np.ndarray]":
     """The closures of all terms in a forest by inclusion, the posteriors of their classes, and the terms left out (l,).
 
-    A closure hangs below the smallest one that contains it. O(closures^2) bit operations, and for every closure
-    O(classes of the one around it) plus its layout.
+    A closure hangs below the smallest one that contains it; those of at most ``few`` terms join it. O(closures^2) bit
+    operations, and for every closure O(classes of the one around it) plus its layout.
     """
     network = background.network
     looks = np.zeros((products.n_terms, network.n_nodes), dtype=bool)
     looks[:, background.nodes] = products.terms != 0
-    masks, member = gather_few(masks_of(with_causes(network, looks)), FEW_TERMS)
+    masks, member = gather_few(masks_of(with_causes(network, looks)), FEW_TERMS if few is None else few)
     by_set = np.split(np.argsort(member, kind="stable"), np.cumsum(np.bincount(member, minlength=len(masks)))[:-1])
     builder = _Builder(network, background.nodes, coalitions, flatten_tables(network))
     parents = _smallest_around(masks)

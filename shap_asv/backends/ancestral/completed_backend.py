@@ -17,6 +17,15 @@ from shap_asv.backends.ancestral.completed import (
     with_causes,
 )
 from shap_asv.backends.ancestral.completed_values import CompletedValues
+from shap_asv.backends.ancestral.mixed_values import (
+    FEW_TERMS,
+    MIXTURE_LIMIT,
+    MixedValues,
+    missing_anywhere,
+    only_indicators,
+    without_gaps,
+)
+from shap_asv.backends.ancestral.pieces import PieceBuilder, PieceSums
 from shap_asv.backends.coalitionwise import ROW_BLOCK, CoalitionwiseAttributor
 from shap_asv.backends.contract import Attribution, Attributor, Backend, Estimate, Problem, Settings
 from shap_asv.backends.pace import Report, keep_silent, part_of
@@ -37,9 +46,11 @@ KERNELS = (
     "shap_asv.backends.ancestral.completion_kernel:weigh_groups",
     "shap_asv.backends.ancestral.completion_kernel:fill_margins",
     "shap_asv.backends.ancestral.value_kernel:lay_out_states",
-    "shap_asv.backends.ancestral.value_kernel:add_values",
     "shap_asv.backends.ancestral.value_kernel:add_classes",
 )
+# ... and one of these two: with a mixture over states, and without
+_ADD_PIECES = "shap_asv.backends.ancestral.piece_kernel:add_pieces"
+_ADD_VALUES = "shap_asv.backends.ancestral.value_kernel:add_values"
 #: Numbers of nu that are held at one time.
 NU_LIMIT = 2**24
 # Measured on child with 100 graphs: a term, a row and a class of coalitions; laying out one closure.
@@ -48,6 +59,12 @@ _SECONDS_PER_STATE = 6e-10
 _SECONDS_PER_CLOSURE = 3e-3
 # Filling the tables of a term, and reading them from where they have been put.
 _SECONDS_PER_ENTRY = 4e-9
+# Measured on child without Disease: laying out a term over pieces, passing a dead one, adding one in one state.
+_SECONDS_TO_SHARE = 1e-4
+_SECONDS_PER_DEAD = 2e-9
+_SECONDS_PER_COPY = 1.5e-9
+# Entries per ideal up to which tables of pieces are expected to be small.
+_SMALL_TABLES = 500.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +77,7 @@ class CompletedAttributor:
     background: Terms
     products: SumOfProducts
     columns: Columns
-    values: CompletedValues
+    values: CompletedValues | MixedValues
     fits: np.ndarray
     left: np.ndarray
 
@@ -68,7 +85,8 @@ class CompletedAttributor:
         n_outputs = self.products.n_outputs
         matrix = self.columns.matrix
         contracted = np.empty((len(rows), matrix.shape[1], n_outputs))
-        step = max(1, NU_LIMIT // (len(self.columns.coalitions) * n_outputs))
+        copies = getattr(self.values, "copies", 1)
+        step = max(1, NU_LIMIT // (len(self.columns.coalitions) * n_outputs * copies))
         for block in blocks(len(rows), step):
             within = part_of(report, block.start / len(rows), block.stop / len(rows))
             nu = self._nu(rows[block], within).reshape(len(self.columns.coalitions), -1)
@@ -103,21 +121,51 @@ def attribute_columns(problem: Problem, columns: Columns) -> Attributor:
     """An attributor for any weights over any coalitions."""
     background, products = network_and_terms(problem)
     fits = count_states(background.network, columns.coalitions, background.nodes) <= STATE_LIMIT
-    coalitions = complete(background.network, background.nodes, columns.coalitions[fits])
-    roots, margins, left = find_closed_sets(background, products, coalitions)
-    known = np.ones(products.n_terms, dtype=bool)
-    known[left] = False
-    values = CompletedValues(
-        products, known, background.nodes, coalitions, flatten_tables(background.network), roots, margins
-    )
+    values, left = _build_values(background, products, columns.coalitions[fits])
     fast = CompletedAttributor(background, products, columns, values, fits, left)
     return relaxing(background, fast, CoalitionwiseAttributor(ExactProducts(background, products), columns))
+
+
+def _build_values(
+    background: Terms, products: SumOfProducts, coalitions: np.ndarray
+) -> tuple[CompletedValues | MixedValues, np.ndarray]:
+    """The values of coalitions, bool (m, n), and the terms that they leave out (l,)."""
+    network = background.network
+    lacking, factors = complete(network, background.nodes, coalitions), flatten_tables(network)
+    latent = missing_anywhere(lacking, network.n_nodes)
+    # a feature that some coalitions lack is known in others: it has no state of its own
+    hidden = len(latent) > 0 and not np.isin(latent, background.nodes).any()
+    if hidden and np.prod(factors.cards[latent], dtype=float) <= MIXTURE_LIMIT and only_indicators(products):
+        whole, of_whole = without_gaps(lacking)
+        roots, margins, left = find_closed_sets(background, products, whole, FEW_TERMS)
+        pieces = PieceBuilder(background, products, latent.tolist()).build(roots)
+        if pieces is not None:
+            known = _all_but(products.n_terms, left)
+            posteriors = CompletedValues(products, known, background.nodes, lacking, factors, (), margins)
+            sums = PieceSums(products, background.nodes, factors.cards, pieces)
+            return MixedValues(posteriors, sums, of_whole, latent), left
+    roots, margins, left = find_closed_sets(background, products, lacking)
+    known = _all_but(products.n_terms, left)
+    return CompletedValues(products, known, background.nodes, lacking, factors, roots, margins), left
+
+
+def _count_latent_states(missing: np.ndarray, background: Terms) -> float:
+    """States of the nodes that are missing somewhere, bool (nodes,); infinitely many where a feature is among them."""
+    if missing[background.nodes].any():
+        return np.inf
+    return float(np.prod(np.array(background.network.cardinalities)[missing], dtype=float))
+
+
+def _all_but(n_terms: int, left: np.ndarray) -> np.ndarray:
+    known = np.ones(n_terms, dtype=bool)
+    known[left] = False
+    return known
 
 
 @dataclass(frozen=True)
 class _Measured:
     """Closures; members of one; states of what a coalition lacks; share of coalitions that lack nothing; entries of the
-    tables of a term, per ideal of its closure. Means over the terms.
+    tables of a term, per ideal of its closure (means over the terms); states of all that any coalition lacks.
     """
 
     n_sets: int
@@ -125,6 +173,12 @@ class _Measured:
     states: float
     complete: float
     entries: float
+    latent_states: float
+
+    @property
+    def mixes(self) -> bool:
+        """Whether values are expected to be mixtures over the states of latent nodes."""
+        return 1.0 < self.latent_states <= MIXTURE_LIMIT and self.entries <= _SMALL_TABLES
 
 
 @lru_cache(maxsize=2)
@@ -156,7 +210,14 @@ def _measure(background: Terms, order: CausalOrder | GraphMixture | None, produc
         float(np.minimum(states, STATE_LIMIT).mean()),
         float((states < 1.5).mean()),
         float(np.mean(entries)),
+        _count_latent_states(np.asarray((known & ~held).any(axis=0)), background),
     )
+
+
+def _kernels(problem: Problem, settings: Settings, estimate: Estimate) -> tuple[str, ...]:
+    background, products = network_and_terms(problem)
+    mixes = _measure(background, problem.order, products).mixes and only_indicators(products)
+    return (*KERNELS, _ADD_PIECES if mixes else _ADD_VALUES)
 
 
 def completed_backend(sweep: Sweep) -> Backend:
@@ -183,10 +244,21 @@ def completed_backend(sweep: Sweep) -> Backend:
         work = products.n_terms * n_rows * classes
         seconds = 0.5 + n_sets * _SECONDS_PER_CLOSURE
         seconds += products.n_terms * (5e-5 + ideals * met.entries * _SECONDS_PER_ENTRY)
-        seconds += work * (_SECONDS_PER_CLASS + states * _SECONDS_PER_STATE) + coalitions * n_rows * 2e-7
-        at_once = min(n_rows, max(1, NU_LIMIT // (max(1, coalitions) * problem.n_outputs)))
+        copies = 1
+        if (
+            1.5 < met.latent_states <= MIXTURE_LIMIT + 0.5
+            and met.entries <= _SMALL_TABLES
+            and only_indicators(products)
+        ):
+            copies, work = round(met.latent_states), products.n_terms * n_rows * ideals
+            seconds = 1.0 + products.n_terms * _SECONDS_TO_SHARE
+            seconds += work * (_SECONDS_PER_DEAD + copies * _SECONDS_PER_COPY)
+        else:
+            seconds += work * (_SECONDS_PER_CLASS + states * _SECONDS_PER_STATE)
+        seconds += coalitions * n_rows * copies * 2e-7
+        at_once = min(n_rows, max(1, NU_LIMIT // (max(1, coalitions) * problem.n_outputs * copies)))
         memory = coalitions * (problem.n_features * 3 + 400) + int(n_sets * classes * 150) + 2**27
-        memory += 3 * 8 * coalitions * at_once * problem.n_outputs + drawn
+        memory += 3 * 8 * coalitions * at_once * problem.n_outputs * copies + drawn
         return Estimate(coalitions, orders, 0, int(work), seconds + drawing, memory)
 
     def prepare(problem: Problem, settings: Settings) -> Attributor:
@@ -205,7 +277,7 @@ def completed_backend(sweep: Sweep) -> Backend:
         prepare,
         ROW_BLOCK,
         CONDITIONED_TERMS,
-        kernels=lambda problem, settings, estimate: KERNELS,
+        kernels=_kernels,
         over=over,
         by_coalitions=True,
     )

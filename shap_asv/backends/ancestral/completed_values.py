@@ -35,38 +35,43 @@ class CompletedValues:
 
     def values(self, rows: np.ndarray, report: Report = keep_silent) -> tuple[np.ndarray, np.ndarray]:
         """Codes (r, n) -> the sum over terms (m, r, k), without the offset, and whether each row is possible (r,)."""
-        from shap_asv.backends.ancestral.completion_kernel import fill_margins, weigh_groups
         from shap_asv.backends.ancestral.value_kernel import RowMargins
 
-        coalitions = self.coalitions
-        codes = np.full((len(rows), len(self.factors.cards)), -1, dtype=np.int64)
-        codes[:, self.nodes] = rows
-        starts = self.group_starts
-        posteriors = np.empty((len(rows), starts[-1]))
-        possible = weigh_groups(coalitions.missing, coalitions.seen, starts, self.factors, codes, posteriors)
-        margins = RowMargins(
-            self.margins.starts,
-            np.empty((len(rows), self.margins.starts[-1])),
-            np.zeros((len(rows), max(1, len(self.margins.shown))), dtype=np.int64),
-        )
-        fill_margins(
-            self.margins,
-            coalitions.missing,
-            starts,
-            self.factors.cards,
-            posteriors,
-            self._group_looks(codes),
-            margins.posteriors,
-            margins.looks,
-        )
-        out = np.zeros((len(coalitions.held), len(rows), self.products.n_outputs))
-        constant = self.known & ~(self.products.terms != 0).any(axis=1)
-        out += self.products.coefficients[constant].sum(axis=0)
+        codes = self.node_codes(rows)
+        posteriors, looks, possible = self.posteriors(codes, self.margins)
+        margins = RowMargins(self.margins.starts, posteriors, looks)
+        out = np.zeros((len(self.coalitions.held), len(rows), self.products.n_outputs))
+        out += self.constant
         done = 0
         for root in self.roots:
             done += self._add(root, codes, margins, out)
             report(done / max(1, self.products.n_terms))
         return out, possible
+
+    @property
+    def constant(self) -> np.ndarray:
+        """The sum of the terms that look at nothing (k,)."""
+        constant = self.known & ~(self.products.terms != 0).any(axis=1)
+        return np.asarray(self.products.coefficients[constant].sum(axis=0))
+
+    def node_codes(self, rows: np.ndarray) -> np.ndarray:
+        """Codes of the features (r, n) -> codes of all nodes (r, nodes), -1 for those that are not features."""
+        codes = np.full((len(rows), len(self.factors.cards)), -1, dtype=np.int64)
+        codes[:, self.nodes] = rows
+        return codes
+
+    def posteriors(self, codes: np.ndarray, margins: "Margins") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of what is missing, (r, states of all margins); which rows look alike (r, margins); which are possible."""
+        from shap_asv.backends.ancestral.completion_kernel import fill_margins, weigh_groups
+
+        coalitions, starts = self.coalitions, self.group_starts
+        of_groups = np.empty((len(codes), starts[-1]))
+        possible = weigh_groups(coalitions.missing, coalitions.seen, starts, self.factors, codes, of_groups)
+        found = np.empty((len(codes), margins.starts[-1]))
+        looks = np.zeros((len(codes), max(1, len(margins.shown))), dtype=np.int64)
+        group_looks = self._group_looks(codes)
+        fill_margins(margins, coalitions.missing, starts, self.factors.cards, of_groups, group_looks, found, looks)
+        return found, looks, possible
 
     @property
     def group_starts(self) -> np.ndarray:

@@ -21,7 +21,12 @@ from shap_asv.backgrounds.discrete.inference.requisite import RequisiteEvidence
 from shap_asv.backgrounds.discrete.joint import feature_factors, feature_joint, joint_given, largest_product, rough
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.discrete.states.border import Border, LabelBorder
-from shap_asv.backgrounds.discrete.states.impossible import minimal_contradiction, relax_evidence, relaxed_expectations
+from shap_asv.backgrounds.discrete.states.impossible import (
+    minimal_contradiction,
+    read_off,
+    relax_evidence,
+    relaxed_expectations,
+)
 from shap_asv.backgrounds.discrete.states.ranking import ranks
 from shap_asv.backgrounds.discrete.states.validation import checked_network
 from shap_asv.errors import ImpossibleEvidenceError, UnknownFeatureError, UnknownMethodError
@@ -170,8 +175,11 @@ class DiscreteBackground:
         rows = self.checked_evidence(rows)
         if self.impossible == "relax":
             return
-        failing = np.flatnonzero(np.isneginf(self._log_probability(rows)))
-        if len(failing):
+        impossible = read_off(self.network, self.nodes, rows)
+        if impossible is None:
+            impossible = np.isneginf(self._log_probability(rows))
+        if impossible.any():
+            failing = np.flatnonzero(impossible)
             first = int(failing[0])
             raise ImpossibleEvidenceError(self._contradiction(rows[first], f"row {first}", len(failing)))
 

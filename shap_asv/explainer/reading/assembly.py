@@ -98,7 +98,7 @@ class Arguments:
     def trees(self) -> FloatEnsemble:
         """The trees of the model, where there is no other background; an error where the model has none."""
         try:
-            return read_ensemble(self.model, None, self.model_output)
+            return read_ensemble(self.model, self.model_output)
         except NotSumOfProducts as why:
             raise NetworkError(  # shap's own words first
                 f"masker cannot be None. Only trees that can be read do without a background, and {why}. Pass "

@@ -30,8 +30,9 @@ from shap_asv.planning import Budget, Plan, make_plan
 from shap_asv.values.contract import ValueMethod
 from shap_asv.values.registry import VALUE_METHODS
 
-#: Plans that an explainer remembers, and bytes below which a plan does not depend on how much memory is free.
-PLANS_KEPT, SMALL_MEMORY = 32, 2**28
+#: Plans that an explainer remembers; bytes below which a plan does not depend on how much memory is free, as long as
+#: some is, and below which nobody looks whether some is.
+PLANS_KEPT, SMALL_MEMORY, TINY_MEMORY = 32, 2**28, 2**24
 #: Orders that a budget never pushes a sample below; seconds of a call that is told of before it starts.
 FEWEST_ORDERS, LONG_CALL = 20, 60.0
 
@@ -62,13 +63,13 @@ class Execution:
         jobs = min(most, count_local_jobs(self.n_jobs))
         asked = (settings, n_rows, n_results, jobs)
         known = self._plans.get(asked)
-        if known is not None and _enough(planning.available_memory()):
+        if known is not None and (_takes(known) < TINY_MEMORY or _enough(planning.available_memory())):
             return known
         semantics = (*describe(self.problem, self.own_graph), *_shared_ideals(self.problem, settings))
         budget = replace(self.budget, jobs=jobs)
         plan = make_plan(self.problem, settings, n_rows, self.algorithm, budget, semantics, n_results)
         # what takes little memory is planned the same again; what takes much depends on what is free then
-        if plan.chosen.estimate is not None and plan.chosen.estimate.memory < SMALL_MEMORY:
+        if _takes(plan) < SMALL_MEMORY:
             if len(self._plans) >= PLANS_KEPT:
                 self._plans = {}
             self._plans[asked] = plan
@@ -250,6 +251,11 @@ class Execution:
                 f"to meet tolerance={tolerance:g}; raise tolerance="
             )
         return replace(settings, **larger)  # type: ignore[arg-type]
+
+
+def _takes(plan: Plan) -> float:
+    """Bytes that a plan takes; infinitely many where nothing can run."""
+    return float("inf") if plan.chosen.estimate is None else plan.chosen.estimate.memory
 
 
 def _enough(free: int | None) -> bool:

@@ -22,12 +22,14 @@ class ProgressBar:
     """A tqdm bar over ``total`` rows; equal rows are explained once, and count as often as they occur."""
 
     def __init__(self, total: int, silent: bool) -> None:
-        from tqdm.auto import tqdm
-
         self.total = total
         self.done = 0
         self._silent = silent
-        self._bar = tqdm(total=total, desc=TITLE, unit="row", unit_scale=True, delay=DELAY, disable=silent, leave=True)
+        self._bar: Any = None
+        if not silent:
+            from tqdm.auto import tqdm
+
+            self._bar = tqdm(total=total, desc=TITLE, unit="row", unit_scale=True, delay=DELAY, leave=True)
         self._compiling = 0
         self._listening = ExitStack()
 
@@ -38,7 +40,8 @@ class ProgressBar:
 
     def __exit__(self, *exception: Any) -> None:
         self._listening.close()
-        self._bar.close()
+        if self._bar is not None:
+            self._bar.close()
 
     def finish(self, n_rows: int) -> None:
         """So many rows more are done for good."""
@@ -54,7 +57,7 @@ class ProgressBar:
         return report
 
     def _show(self, done: int) -> None:
-        if done > self._bar.n:
+        if self._bar is not None and done > self._bar.n:
             self._bar.update(done - self._bar.n)
 
     def _compile(self, seconds: float | None) -> None:

@@ -146,7 +146,7 @@ def read_trees(
     >>> trees.ensemble.predict(np.array([[0.0, 1.0]])).tolist()
     [[3.0]]
     """
-    return place_trees(read_ensemble(model, None, model_output), model, model_output, features, inputs)
+    return place_trees(read_ensemble(model, model_output), model, model_output, features, inputs)
 
 
 def place_trees(

@@ -23,14 +23,12 @@ from shap_asv.models.trees.ensembles import FloatEnsemble
 _PROBES = 192
 
 
-def read_ensemble(model: Any, n_columns: int | None = None, model_output: str = "auto") -> FloatEnsemble:
+def read_ensemble(model: Any, model_output: str = "auto") -> FloatEnsemble:
     """The trees of a model, verified against the model itself.
 
     Parameters
     ----------
     model : estimator, Booster, or bound method of one
-    n_columns : int, optional
-        Columns of the rows that will be explained; a model of another width is refused.
     model_output : {"auto", "raw", "probability"}
         "auto" and "raw" are what shap.TreeExplainer explains. "probability" can be had from models that average
         probabilities (trees and forests of scikit-learn).
@@ -41,7 +39,7 @@ def read_ensemble(model: Any, n_columns: int | None = None, model_output: str = 
         With a sentence that says why: no trees, probabilities of a boosted model, a transformer in front, or what was
         parsed differs from the model's own output.
     ModelError
-        The model has another number of columns, or is not fitted.
+        The model is not fitted.
 
     Examples
     --------
@@ -64,12 +62,7 @@ def read_ensemble(model: Any, n_columns: int | None = None, model_output: str = 
 
     def read(reader: Reader) -> FloatEnsemble:
         assert reader.parse is not None
-        ensemble = reader.parse(estimator, call)
-        if n_columns is not None and n_columns != ensemble.n_columns:
-            raise ModelError(
-                f"{describe(estimator)} was fitted on {ensemble.n_columns} columns, but the rows have {n_columns}"
-            )
-        return verify_ensemble(ensemble, call, reader.tolerance)
+        return verify_ensemble(reader.parse(estimator, call), call, reader.tolerance)
 
     parsers = [reader for reader in READERS if reader.parse is not None]
     return first_that_reads(parsers, estimator, call, read, "not a tree ensemble")

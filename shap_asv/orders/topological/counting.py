@@ -12,6 +12,7 @@ Both follow the blocks of :mod:`shap_asv.orders.topological.decomposition`, with
 On a rooted tree the ideals obey J(y) = 1 + product over children z of J(z), the paper's recursion for f.
 """
 
+from functools import lru_cache
 from math import factorial, prod
 from typing import TYPE_CHECKING
 
@@ -72,6 +73,7 @@ def ideals_up_to(order: "CausalOrder", limit: int) -> int | None:
     return None if count is None or count > limit else count
 
 
+@lru_cache(maxsize=64)  # a plan asks on behalf of every backend
 def ideals_found(order: "CausalOrder", search: int) -> int | None:
     """J(order), or None when a prime block has more than ``search`` ideals. A closed form may well give more."""
     blocks = decompose(order)

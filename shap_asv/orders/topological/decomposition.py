@@ -73,7 +73,7 @@ def decompose(order: "CausalOrder", whole_trees: bool = True) -> list[Block]:
 
 
 def _split(order: "CausalOrder", members: tuple[int, ...], whole_trees: bool) -> tuple[Kind, list[tuple[int, ...]]]:
-    parts = _components(order, members)
+    parts = components(order, members)
     if len(parts) > 1:
         return "parallel", parts
     inside = set(members)
@@ -87,7 +87,8 @@ def _split(order: "CausalOrder", members: tuple[int, ...], whole_trees: bool) ->
     return "tree" if is_tree else "prime", []
 
 
-def _components(order: "CausalOrder", members: tuple[int, ...]) -> list[tuple[int, ...]]:
+def components(order: "CausalOrder", members: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """The connected components of some members, by the cover relation among them."""
     left = set(members)
     parts = []
     for start in members:

@@ -11,6 +11,7 @@ To add a sampler, add a row to :data:`METHODS`; the tests run over the table.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from numbers import Real
 from typing import TYPE_CHECKING
 
@@ -178,6 +179,11 @@ def seconds_to_draw(order: "CausalOrder | GraphMixture", method: str = "auto", e
 
     if isinstance(order, GraphMixture):
         return max(seconds_to_draw(graph, method, epsilon) for graph in order.orders)
+    return _seconds_to_draw(order, method, epsilon)
+
+
+@lru_cache(maxsize=64)
+def _seconds_to_draw(order: "CausalOrder", method: str, epsilon: float) -> float:
     options = Options(epsilon, check_limit(None))
     return sum(how.seconds(part, options) for part, how in parts_with_methods(order, method, options))
 

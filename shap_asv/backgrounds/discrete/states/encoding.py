@@ -109,12 +109,17 @@ def _encode_column(column: Any, feature: str, states: Sequence[Hashable]) -> np.
 
 
 def _codes_of_labels(column: Any, states: Sequence[Hashable]) -> np.ndarray | None:
-    """Codes of a few labels that are states letter by letter; None where any is not, which takes a closer look."""
+    """Codes of a few words or whole numbers that are states as they stand; None where a closer look is needed."""
     values = column.tolist()
-    if not all(type(value) is str for value in values):
+    kind = type(values[0]) if values else None
+    if kind not in (str, int) or not all(type(value) is kind for value in values):
         return None
-    codes = [states.index(value) if value in states else -1 for value in values]
-    return None if -1 in codes else np.array(codes, dtype=np.int32)
+    try:
+        codes = [states.index(value) for value in values]
+    except ValueError:
+        return None
+    # 1 == True == 1.0, but they are not the same state
+    return np.array(codes, dtype=np.int32) if all(type(states[code]) is kind for code in codes) else None
 
 
 def match_state(value: Any, states: Sequence[Hashable]) -> int | None:

@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
+
 LogProbability = Callable[[np.ndarray], np.ndarray]
 
 
@@ -63,3 +65,18 @@ def relaxed_expectations(
         unseen = np.where(pattern, [len(table) - 1 for table in with_ones], terms)
         result[members] = outer * expectations(kept[members], with_ones, unseen)
     return result
+
+
+def read_off(network: DiscreteNetwork, nodes: np.ndarray, rows: np.ndarray) -> np.ndarray | None:
+    """Which rows (r, n) of codes of ``nodes`` are impossible, bool (r,), as their entries of the tables tell.
+
+    Where the causes of the nodes are among them, ``P(x) = prod of tables[v][x_v, x_parents(v)]`` over these nodes
+    alone. None where a cause is not, or an entry of a row is free: that takes inference.
+    """
+    column = {int(v): k for k, v in enumerate(nodes)}
+    if rows.min(initial=0) < 0 or not all(p in column for v in column for p in network.parents[v]):
+        return None
+    impossible = np.zeros(len(rows), dtype=bool)
+    for v, k in column.items():
+        impossible |= network.tables[v][tuple(rows[:, [k, *(column[p] for p in network.parents[v])]].T)] == 0
+    return impossible
