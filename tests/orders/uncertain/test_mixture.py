@@ -11,6 +11,7 @@ from shap_asv.errors import BudgetExceededError, CausalGraphError, OrdersError
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.topological.sampling import methods_used
 from shap_asv.orders.uncertain import GraphMixture, PartialGraph, union
+from shap_asv.orders.uncertain.mixture import mixture_of_extensions
 from shap_asv.orders.weights import weigh_ideals
 from tests.oracles.brute_force import topological_orders
 from tests.oracles.partly_directed import consistent_extensions
@@ -293,3 +294,11 @@ def test_files_keep_the_weights_to_the_last_bit():
         assert pickle.loads(pickle.dumps(mixture)).weights == mixture.weights
         again += GraphMixture(mixture.orders, mixture.weights).weights != mixture.weights
     assert again
+
+
+def test_a_graph_shares_its_weight_among_its_dags():
+    """a - b stands for two DAGs, which have half of its weight each; a -> b has all of its own."""
+    graphs = [PartialGraph("ab", undirected=["ab"]), PartialGraph("ab", directed=[("a", "b")])]
+    for loose, fixed in ((1.0, 1.0), (3.0, 1.0), (0.2, 1.4)):
+        certainty = mixture_of_extensions(list(zip(graphs, (loose, fixed), strict=True))).edge_certainty
+        assert certainty["b", "a"] == pytest.approx(loose / 2 / (loose + fixed), rel=1e-12)
