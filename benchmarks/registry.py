@@ -10,6 +10,7 @@ from benchmarks.classes import CLASSES
 from benchmarks.draws import DRAWS
 from benchmarks.experiment import Experiment
 from benchmarks.first_call import FIRST_CALL
+from benchmarks.given import GIVEN
 from benchmarks.levels import LEVELS
 from benchmarks.many_rows import MANY_ROWS
 from benchmarks.mean_prediction import MEAN_PREDICTION
@@ -32,6 +33,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     MEAN_PREDICTION,
     ORDERS,
     MONTE_CARLO,
+    GIVEN,
     TABLES,
     LEVELS,
     DRAWS,

@@ -12,11 +12,14 @@ from shap_asv.backends.weight_columns import N_GROUPS, Columns, contract
 from shap_asv.backends.workload import Sweep, background_kernels
 from shap_asv.errors import ModelError
 from shap_asv.values.contract import ValueMethod, Values, Workload, blocks
+from shap_asv.values.monte_carlo import N_SAMPLED
 
 #: Distinct rows explained at a time.
 ROW_BLOCK = 256
 #: Doubles of nu held at one time; the evidence behind them takes a few times as much.
 DENSE_LIMIT = 2**20
+#: The mean of a group of draws, and some draws of it, are held side by side.
+SAMPLES_PER_GROUP = 1 + N_SAMPLED
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,9 +32,9 @@ class CoalitionwiseAttributor:
     _known_base: list[np.ndarray] = field(default_factory=list, repr=False)
 
     def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
-        groups = getattr(self.values, "groups", None)
-        if groups is not None:
-            return self._attribute_sampled_values(rows, groups, report)
+        drawn = getattr(self.values, "groups_and_sample", None)
+        if drawn is not None:
+            return self._attribute_sampled_values(rows, drawn, report)
         at_a_time = getattr(self.values, "rows_at_a_time", len(rows))
         if len(rows) > at_a_time:
             return self._attribute_rows_apart(blocks(len(rows), at_a_time), rows, report)
@@ -61,31 +64,39 @@ class CoalitionwiseAttributor:
         return self._known_base[0]
 
     def _attribute_sampled_values(
-        self, rows: np.ndarray, groups: Callable[[np.ndarray, np.ndarray], np.ndarray], report: Report
+        self,
+        rows: np.ndarray,
+        drawn: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]],
+        report: Report,
     ) -> Attribution:
         """Values that are means of draws: the error has a part from the draws and, for sampled orders, one from the
         orders.
 
         The draws' part is first order in the noise of nu: group g of the draws contributes
-        ``link'(nu) (nu_g - nu) @ W``, which is exact for the identity link.
+        ``link'(nu) (nu_g - nu) @ W``, which is exact for the identity link. The groups may agree by chance: single
+        draws, taken through W in the same way, tell how small the error can be at best.
         """
         coalitions, matrix, mean_matrix = self.columns.coalitions, self.columns.matrix, self.columns.mean_matrix()
         k = self.values.n_outputs
         contracted = np.zeros((len(rows), matrix.shape[1], k))
         deviations: np.ndarray | None = None
         n_groups = int(getattr(self.values, "n_groups"))  # noqa: B009
-        for block in blocks(len(coalitions), DENSE_LIMIT // max(1, len(rows) * k * n_groups)):
-            grouped = groups(coalitions[block], rows)
+        at_a_time = DENSE_LIMIT // max(1, len(rows) * k * n_groups * SAMPLES_PER_GROUP)
+        for block in blocks(len(coalitions), at_a_time):
+            grouped, sample = drawn(coalitions[block], rows)
             mean = grouped.mean(axis=0)
             contracted += contract(self._linked(mean), matrix[block])
-            off = (grouped - mean) * self._slope(mean)
-            part = np.stack([contract(group, mean_matrix[block]) for group in off])
+            off = (np.concatenate([grouped, sample]) - mean) * self._slope(mean)
+            part = contract(off.reshape(-1, *off.shape[2:]), mean_matrix[block])
+            part = part.reshape(len(off), len(rows), *part.shape[1:])
             deviations = part if deviations is None else deviations + part
             report(block.stop / len(coalitions))
         assert deviations is not None
         phi, order_error = self.columns.combine(contracted)
-        variance = (deviations**2).sum(axis=0) / (n_groups * (n_groups - 1))
-        variance *= float(getattr(self.values, "widening", 1.0)) ** 2
+        between = (deviations[:n_groups] ** 2).sum(axis=0) / (n_groups * (n_groups - 1))
+        between *= float(getattr(self.values, "widening", 1.0)) ** 2
+        at_best = deviations[n_groups:].var(axis=0) * float(getattr(self.values, "resolution", 0.0))
+        variance = np.maximum(between, at_best)
         if order_error is not None:
             variance = variance + order_error**2
         return Attribution(phi, self._base(rows), np.sqrt(variance))

@@ -130,6 +130,20 @@ class DrawsGivenEvidence(Protocol):
 
 
 @runtime_checkable
+class WeightedRows(Protocol):
+    """``X | X_S = e_S`` as a table of rows with weights."""
+
+    @property
+    def free(self) -> Any: ...
+    @property
+    def n_weighted(self) -> int: ...
+
+    def weighted(self, evidence: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Evidence (E, n) -> rows (E, K, n) that agree with it, and weights (E, K) that sum to one."""
+        ...
+
+
+@runtime_checkable
 class Probed(Protocol):
     """Rows that the model can be tried on."""
 
@@ -370,29 +384,16 @@ class Capability:
 
 
 DRAWS = Capability(DrawsGivenEvidence, "draws given evidence")
+WEIGHTED = Capability(WeightedRows, "weighted rows given evidence (donors)")
 MOMENTS = Capability(Moments, "conditional means in closed form")
 TERMS = Capability(Terms, "finitely many states and a network (a discrete Bayesian network)")
 CONDITIONED_TERMS = Capability(ConditionedTerms, "a network that is conditioned on (values='conditional')")
 JOINT = Capability(JointTable, "a joint table of its states (a discrete Bayesian network)")
 CUT_JOINT = Capability(IntervenedJoint, "joint tables of its states under interventions (values='causal' on a network)")
 MASKED = Capability(MaskedInputs, "background rows (a matrix, a DataFrame or a shap masker)")
-
-
 GROUND = Capability(TreeGround, "background rows, or no background at all (the cover counts of the trees)")
 
 
 def is_free(evidence: np.ndarray, free: Any) -> np.ndarray:
     """bool (E, n): which entries are free. A free entry that is not a number equals nothing, itself included."""
     return np.isnan(evidence) if free != free else evidence == free
-
-
-def some_rows(background: Background) -> np.ndarray | None:
-    """A few rows to try a model on: the background's own, else drawn; None where only the user has some."""
-    if isinstance(background, Probed):
-        return background.probe()
-    if not isinstance(background, DrawsGivenEvidence):
-        return None
-    nothing = np.full((1, len(background.features)), background.free)
-    # a lattice, so that no two of the rows share a number
-    places = np.add.outer(np.arange(5), np.arange(background.n_uniforms)) * 0.618
-    return background.draws(nothing, places % 1.0)[0]

@@ -214,12 +214,16 @@ def _reason_in_front(model: Any, model_output: str) -> str | None:
 def _affine_form(predictor: PlainPredictor, probe: Any) -> Affine:
     if not isinstance(probe, np.ndarray) or probe.dtype.kind not in "iuf":
         raise NotSumOfProducts("the rows are not all numbers")
+    whole = np.zeros(probe.shape[1], dtype=bool)
     if predictor.inputs is not None:
+        shown = predictor.inputs(probe)
+        whole[:] = getattr(getattr(shown, "dtype", None), "kind", "f") in "iu"
         # a category is a position in a list, and a row in between is not one
-        for name, dtype in getattr(predictor.inputs(probe), "dtypes", {}).items():
+        for place, (name, dtype) in enumerate(getattr(shown, "dtypes", {}).items()):
             if getattr(dtype, "kind", "O") not in "iuf":
                 raise NotSumOfProducts(f"column {name!r} does not hold numbers ({dtype})")
+            whole[place] = dtype.kind in "iu"
     try:
-        return read_affine(predictor.call, predictor.predict, probe)
+        return read_affine(predictor.call, predictor.predict, probe, whole)
     except ModelError as error:  # rows beside those of the background may be too much for a step before the last
         raise NotSumOfProducts(str(error)) from error

@@ -123,6 +123,13 @@ def evidence_of(coalitions: np.ndarray, rows: np.ndarray, free: Any) -> np.ndarr
     return evidence.reshape(-1, rows.shape[1])
 
 
+def distinct_rows(evidence: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Every evidence row once, and where each row is among them; floats are compared by their bits."""
+    keys = evidence.view(np.int64) if evidence.dtype.kind == "f" else evidence
+    _, chosen, back = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    return evidence[chosen], back.reshape(-1)
+
+
 def blocks(total: int, size: int) -> list[slice]:
     """Consecutive slices of at most ``size`` that cover ``range(total)``."""
     size = max(1, int(size))

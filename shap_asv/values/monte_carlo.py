@@ -7,22 +7,31 @@ much the groups disagree is the standard error, of a value and of anything that 
 
 Groups are scrambled Sobol sets, whose sizes are powers of two. Few large ones have the smallest error: on models with
 jumps, four sets of 128 do as well as five to twenty times as many independent draws. A background with finitely many
-states takes more and smaller ones: a set of 128 meets a state about as often as the next set does, to the draw, and the
-spread of four sets may be nothing at all where the error is not. The spread of few groups is itself a rough estimate,
-so it is widened as Student's distribution says: mean +- 1.96 errors covers 95%.
+states, or donors, takes more and smaller ones: a set of 128 meets a state about as often as the next set does, to the
+draw, and the spread of four sets may be nothing at all where the error is not. The spread of few groups is itself a
+rough estimate, so it is widened as Student's distribution says: mean +- 1.96 errors covers 95%.
+
+Few sets may agree by chance. Where a value hangs on one jump in one number, each of G sets of s draws misses its
+probability by a part of 1 / s, and now and then all by the same part: no spread at all. No set can do better than that,
+so an error is never taken to be below ``sigma / (s sqrt(G))``, sigma being the deviation of single draws. Smooth models
+hardly meet this floor.
 """
+
+from typing import Any
 
 import numpy as np
 
-from shap_asv.backgrounds.contract import DRAWS, Background, DrawsGivenEvidence, FiniteStates, is_free
+from shap_asv.backgrounds.contract import DRAWS, Background, DrawsGivenEvidence, FiniteStates, WeightedRows, is_free
 from shap_asv.models.calls.speed import MOST
 from shap_asv.models.contract import BLACK_BOX, Predictor
 from shap_asv.strata import sobol_uniforms
-from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, blocks, evidence_of
+from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, blocks, distinct_rows, evidence_of
 
 #: Independent groups of draws, about: their sizes are powers of two.
 N_GROUPS = 5
 N_GROUPS_OF_STATES = 32
+#: Draws of each group, the first ones, that tell the deviation of single draws.
+N_SAMPLED = 16
 _STREAM = 1
 _SECONDS_PER_DRAW = 1e-6
 
@@ -40,10 +49,13 @@ class MonteCarlo:
         self.predictor = predictor
         self.n_outputs = predictor.n_outputs
         self.batch_size = options.batch_size
-        self.n_groups, size = _groups(max(2, options.n_draws), isinstance(background, FiniteStates))
+        self.n_groups, size = _groups(max(2, options.n_draws), _has_atoms(background))
         self.n_draws = self.n_groups * size
         #: What the spread of the groups is multiplied with, so that 1.96 errors are a 95% interval.
         self.widening = _student(self.n_groups - 1)
+        #: What the variance of single draws is multiplied with for the least variance of a mean.
+        self.resolution = 1 / (size * self.n_draws)
+        self._sampled = (size * np.arange(self.n_groups)[:, None] + np.arange(min(size, N_SAMPLED))).ravel()
         # a stream of its own: sampled orders start from the same seed, and must not know of the draws
         rng = np.random.default_rng(None if options.seed is None else [options.seed, _STREAM])
         self._uniforms = sobol_uniforms(rng, background.n_uniforms, self.n_draws, self.n_groups).T
@@ -54,18 +66,32 @@ class MonteCarlo:
 
     def estimate(self, coalitions: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values and their standard errors, each float64 (r, m, k)."""
-        groups = self.groups(coalitions, rows)
-        return groups.mean(axis=0), self.widening * groups.std(axis=0, ddof=1) / np.sqrt(self.n_groups)
+        groups, sample = self.groups_and_sample(coalitions, rows)
+        spread = self.widening * groups.std(axis=0, ddof=1) / np.sqrt(self.n_groups)
+        return groups.mean(axis=0), np.maximum(spread, sample.std(axis=0) * np.sqrt(self.resolution))
 
     def groups(self, coalitions: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Means of the groups of draws -> float64 (G, r, m, k)."""
-        evidence, back = _distinct(evidence_of(coalitions, rows, self._free))
-        means = np.empty((self.n_groups, len(evidence), self.n_outputs))
-        for block in blocks(len(evidence), self.batch_size // self.n_draws):
-            means[:, block] = self._group_means(evidence[block])
-        return means[:, back].reshape(self.n_groups, len(rows), len(coalitions), self.n_outputs)
+        return self._drawn(coalitions, rows, self._sampled[:0])[0]
 
-    def _group_means(self, evidence: np.ndarray) -> np.ndarray:
+    def groups_and_sample(self, coalitions: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Means of the groups (G, r, m, k), and some of the draws one by one (S, r, m, k)."""
+        return self._drawn(coalitions, rows, self._sampled)
+
+    def _drawn(self, coalitions: np.ndarray, rows: np.ndarray, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        evidence, back = distinct_rows(evidence_of(coalitions, rows, self._free))
+        means = np.empty((self.n_groups, len(evidence), self.n_outputs))
+        sample = np.empty((len(kept), len(evidence), self.n_outputs))
+        for block in blocks(len(evidence), self.batch_size // self.n_draws):
+            outputs = self._outputs(evidence[block])
+            grouped = outputs.reshape(len(outputs), self.n_groups, -1, self.n_outputs)
+            means[:, block] = grouped.mean(axis=2).transpose(1, 0, 2)
+            sample[:, block] = outputs[:, kept].transpose(1, 0, 2)
+        shape = (len(rows), len(coalitions), self.n_outputs)
+        return means[:, back].reshape(-1, *shape), sample[:, back].reshape(len(kept), *shape)
+
+    def _outputs(self, evidence: np.ndarray) -> np.ndarray:
+        """The model at every draw, (E, D, k)."""
         n = evidence.shape[1]
         complete = ~is_free(evidence, self._free).any(axis=1)
         outputs = np.empty((len(evidence), self.n_draws, self.n_outputs))
@@ -78,8 +104,12 @@ class MonteCarlo:
                 draws = self.background.draws(evidence[open_], self._uniforms[piece])
                 predicted = self.predictor.predict(draws.reshape(-1, n))
                 outputs[open_, piece] = predicted.reshape(len(open_), -1, self.n_outputs)
-        grouped = outputs.reshape(len(evidence), self.n_groups, -1, self.n_outputs)
-        return grouped.mean(axis=2).transpose(1, 0, 2)
+        return outputs
+
+
+def _has_atoms(background: Any) -> bool:
+    """Whether draws are some of finitely many rows: states of a network, donors of a table."""
+    return isinstance(background, FiniteStates | WeightedRows)
 
 
 def _groups(n_draws: int, finite: bool) -> tuple[int, int]:
@@ -99,18 +129,11 @@ def _student(degrees: int) -> float:
     return float(stdtrit(degrees, 0.975) / 1.96)
 
 
-def _distinct(evidence: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Every evidence row once, and where each row is among them; floats are compared by their bits."""
-    keys = evidence.view(np.int64) if evidence.dtype.kind == "f" else evidence
-    _, chosen, back = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    return evidence[chosen], back.reshape(-1)
-
-
 def _cost(background: DrawsGivenEvidence, predictor: Predictor, work: Workload) -> Cost:
     calls = work.n_rows * work.n_coalitions * work.n_draws
     # the group means; outputs of the draws of one pair at least; a batch of draws, as drawn and as the model takes it;
     # and the random numbers behind them, which are spread, sorted and turned round
-    n_groups = _groups(max(2, work.n_draws), isinstance(background, FiniteStates))[0]
+    n_groups = _groups(max(2, work.n_draws), _has_atoms(background))[0]
     held = n_groups * work.n_rows * work.n_coalitions * predictor.n_outputs
     held += max(min(calls, work.batch_size), work.n_draws) * 2 * predictor.n_outputs
     held += min(calls, work.batch_size) * 3 * work.n_features + 3 * work.n_draws * background.n_uniforms
@@ -121,6 +144,7 @@ def _cost(background: DrawsGivenEvidence, predictor: Predictor, work: Workload) 
     seconds = calls * getattr(background, "seconds_per_draw", _SECONDS_PER_DRAW) + predictor.seconds(
         calls, -(-calls // size), most=most
     )
+    seconds += work.n_coalitions * getattr(background, "seconds_per_coalition", 0.0)
     return Cost(model_calls=calls, queries=0, seconds=seconds, memory=memory)
 
 

@@ -8,6 +8,7 @@ from shap_asv.values.marginal import MARGINAL
 from shap_asv.values.moments import LINEAR_IN_MEANS
 from shap_asv.values.monte_carlo import MONTE_CARLO
 from shap_asv.values.table import TABLE
+from shap_asv.values.weighted import WEIGHTED_SUM
 
 VALUE_METHODS: tuple[ValueMethod, ...] = (
     TREES,
@@ -17,5 +18,6 @@ VALUE_METHODS: tuple[ValueMethod, ...] = (
     AGREEMENT,
     CUT_TABLE,
     MARGINAL,
+    WEIGHTED_SUM,
     MONTE_CARLO,
 )

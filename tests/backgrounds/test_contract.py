@@ -25,9 +25,9 @@ from shap_asv.backgrounds.contract import (
     Distribution,
     FiniteStates,
     is_free,
-    some_rows,
 )
 from shap_asv.backgrounds.registry import BACKGROUNDS, kind_of
+from shap_asv.backgrounds.tables.evidence import some_rows
 from shap_asv.errors import RowsError, ShapAsvError, UnknownFeatureError
 from shap_asv.explainer.reading.rows import shown_rows
 from shap_asv.values.contract import evidence_of

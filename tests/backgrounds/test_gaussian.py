@@ -1,11 +1,15 @@
 """Gaussian backgrounds against the closed form written another way, and the ways in and out of one."""
 
+import math
+from itertools import permutations, product
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from sklearn.linear_model import LinearRegression
 
-from shap_asv import errors
+from shap_asv import AsymmetricExplainer, errors
 from shap_asv.backgrounds.gaussian.algebra import semidefinite_cholesky
 from shap_asv.backgrounds.gaussian.model import GaussianModel
 from shap_asv.backgrounds.gaussian.networks import LinearGaussianNetwork, read_linear_gaussian
@@ -331,3 +335,34 @@ def test_copula_beyond_its_range():
     drawn = background.draws(np.array([[1e6, nan]]), np.random.default_rng(0).random((20, 2)))
     assert drawn[0, :, 1].min() >= 0
     assert drawn[0, :, 1].max() < 5
+
+
+@pytest.mark.parametrize("as_array", [False, True])
+def test_linear_models_on_whole_numbers_are_exact(as_array):
+    """A column of integers is shown to the model as integers, but its conditional mean is what it is."""
+    rng = np.random.default_rng(0)
+    age = rng.integers(18, 80, 300)
+    children = np.clip(rng.poisson(age / 30), 0, 9)
+    table = pd.DataFrame({"age": age, "children": children})
+    if not as_array:
+        table["income"] = 20 + 0.5 * age + 5 * rng.normal(size=300)
+    columns = list(table.columns)
+    model = LinearRegression().fit(table.to_numpy() if as_array else table, age + 2.0 * children)
+    given = table.to_numpy() if as_array else table
+    explainer = AsymmetricExplainer(model, GaussianModel.fit(given), seed=0)
+    assert explainer.plan(2).chosen.name == "ideals x moments"
+    nu = {}
+    mean, covariance, row = table.mean().to_numpy(), np.cov(table.T), table.to_numpy()[0]
+    for members in product([False, True], repeat=len(columns)):
+        held = np.array(members)
+        x = np.where(held, row, mean).astype(float)
+        if held.any():
+            slopes = np.linalg.solve(covariance[np.ix_(held, held)], covariance[np.ix_(held, ~held)])
+            x[~held] += (row - mean)[held] @ slopes
+        nu[members] = model.intercept_ + x @ model.coef_
+    phi = np.zeros(len(columns))
+    for order in permutations(range(len(columns))):
+        for k, i in enumerate(order):
+            before, after = (tuple(j in order[:m] for j in range(len(columns))) for m in (k, k + 1))
+            phi[i] += (nu[after] - nu[before]) / math.factorial(len(columns))
+    np.testing.assert_allclose(explainer(given[:1], silent=True).values[0], phi, atol=1e-9)

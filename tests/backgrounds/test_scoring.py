@@ -221,6 +221,31 @@ def test_levels_are_a_candidate_that_the_score_judges():
     assert mixed.conditions_on == "ancestral"
 
 
+def test_mechanisms_of_levels_are_compared_once_on_large_tables():
+    """Above 1,500 rows to fit, the fit to all rows takes over which mechanisms a part of them has settled on."""
+    asked = []
+    fit, numbers = level_candidates([["x"], ["y", "z"]])["levels"]
+
+    def watched(data, seed, earlier=None):
+        asked.append((len(data), earlier is not None))
+        return fit(data, seed, earlier)
+
+    for n_rows in (1800, 2400):
+        candidates = {"gaussian": CANDIDATES["gaussian"], "levels": (watched, numbers)}
+        table = levels_table(n_rows, False)
+        table["y"] = table["x"] ** 2 + 0.3 * table["y"]
+        choice = choose_background(
+            table,
+            lambda frame: frame["y"] * frame["x"],
+            LEVEL_COALITIONS,
+            np.ones(3),
+            candidates=candidates,
+            n_draws=16,
+        )
+        assert "levels" in choice.shares
+    assert asked == [(1200, False), (1800, False), (1500, False), (2400, True)]
+
+
 def test_levels_must_be_the_columns():
     fit, _ = level_candidates([["x"], ["w"]])["levels"]
     with pytest.raises(errors.ArgumentError, match=r"one only: \['w', 'y', 'z'\]"):

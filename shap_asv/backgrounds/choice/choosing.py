@@ -6,8 +6,10 @@ large as the differences between good ones, and the best of several noisy scores
 - a **mixture** instead of a choice: nu of a mixture is linear in its shares, so the score is a quadratic form in them,
   and its least point on the simplex is found exactly. Where two backgrounds are equally good, both are used, and the
   mean of two estimates with different errors is better than either.
-- **simplicity**: candidates stand in an order, the simplest first. The simplest one whose score is above that of the
-  mixture by no more than one standard error of the difference (paired, row by row) is used alone.
+- **simplicity**: candidates stand in an order, the simplest first. Those in closed form (a Gaussian, a copula) have few
+  parameters: the first of them whose score is above that of the mixture by no more than one standard error of the
+  difference (paired, row by row) is used alone. The others are all learned from neighbours and trees; none of them is
+  simple, and a share of each costs nothing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,13 +27,14 @@ from shap_asv.backgrounds.gaussian.model import GaussianModel
 from shap_asv.backgrounds.tables.codec import NamedArray, TableCodec
 from shap_asv.errors import ArgumentError
 
-Fit = Callable[[Any, int], Any]
+#: ``fit(data, seed)``, or ``fit(data, seed, earlier)`` with what the same fit made of a part of the rows.
+Fit = Callable[..., Any]
 
-#: name -> (fit(data, seed), whether it takes numbers only); the simplest first
+#: name -> (fit, whether it takes numbers only); the simplest first
 CANDIDATES: Mapping[str, tuple[Fit, bool]] = {
-    "gaussian": (lambda data, seed: GaussianModel.fit(data, impossible="relax"), True),
-    "copula": (lambda data, seed: CopulaModel(data), True),
-    "donors": (lambda data, seed: ConditionalTable(data, seed=seed), False),
+    "gaussian": (lambda data, seed, earlier=None: GaussianModel.fit(data, impossible="relax"), True),
+    "copula": (lambda data, seed, earlier=None: CopulaModel(data), True),
+    "donors": (lambda data, seed, earlier=None: ConditionalTable(data, seed=seed), False),
 }
 
 
@@ -61,9 +64,10 @@ def level_candidates(levels: Sequence[Sequence[str]], n_jobs: int | None = None)
         for effect in later
     ]
 
-    def fit(data: Any, seed: int) -> Any:
+    def fit(data: Any, seed: int, earlier: Any = None) -> Any:
         import networkx as nx
 
+        from shap_asv.backgrounds.structural.fitting import way_of
         from shap_asv.backgrounds.structural.model import StructuralModel
 
         names = TableCodec.learn(data).names
@@ -73,7 +77,12 @@ def level_candidates(levels: Sequence[Sequence[str]], n_jobs: int | None = None)
         graph = nx.DiGraph()
         graph.add_nodes_from(names)
         graph.add_edges_from(edges)
-        return StructuralModel.fit(data, graph, seed=seed, n_jobs=n_jobs, silent=True).background(names)
+        mechanisms: Any = "auto"
+        if earlier is not None:
+            columns = dict(zip(earlier.codec.names, earlier.codec.columns, strict=True))
+            known = zip(earlier.dag.names, earlier.mechanisms, strict=True)
+            mechanisms = {node: way_of(mechanism, columns[node]) for node, mechanism in known}
+        return StructuralModel.fit(data, graph, mechanisms, seed, n_jobs, silent=True).background(names)
 
     return {**CANDIDATES, "levels": (fit, False)}
 
@@ -81,7 +90,7 @@ def level_candidates(levels: Sequence[Sequence[str]], n_jobs: int | None = None)
 SHARE_HELD_OUT = 1 / 3
 MOST_HELD_OUT = 600
 #: Rows that candidates are fitted to for the comparison; the chosen ones are fitted to all.
-MOST_KEPT = 3000
+MOST_KEPT = 1500
 MOST_COALITIONS = 16
 LEAST_SHARE = 0.05
 FEWEST_ROWS = 30
@@ -107,7 +116,7 @@ def choose_background(
     weights: np.ndarray,
     seed: int = 0,
     candidates: Mapping[str, tuple[Fit, bool]] = CANDIDATES,
-    n_draws: int = 128,
+    n_draws: int = 64,
 ) -> Choice:
     """The background of a table for a model and the coalitions that it will be asked for.
 
@@ -119,7 +128,7 @@ def choose_background(
     coalitions : bool (m, n), weights : float (m,)
         At most 16 are looked at: a sample by weight if there are more.
     candidates : mapping
-        name -> (fit(data, seed), whether it takes numbers only), the simplest first; see :func:`level_candidates`.
+        name -> (fit, whether it takes numbers only), the simplest first; see :func:`level_candidates`.
     seed : int
         Decides the split, the draws and the forests; the same seed gives the same choice.
 
@@ -149,9 +158,10 @@ def choose_background(
     asked, counts = scored_coalitions(coalitions, weights, MOST_COALITIONS, rng)
     if not len(asked):  # of a single feature
         asked, counts = coalitions, weights
+    earlier = {name: fit(_rows(data, kept), seed) for name, fit in fits.items()}
     misses = {
-        name: held_out_misses(fit(_rows(data, kept), seed), predict, _rows(data, held_out), asked, n_draws, seed)
-        for name, fit in fits.items()
+        name: held_out_misses(background, predict, _rows(data, held_out), asked, n_draws, seed)
+        for name, background in earlier.items()
     }
     names = tuple(misses)
     stacked = np.stack([misses[name] for name in names])  # (b, r, m, k)
@@ -164,11 +174,14 @@ def choose_background(
     losses = np.einsum("brmk,m->br", stacked**2, counts)
     mixed_loss = np.einsum("rmk,m->r", mixed**2, counts)
     scores = ScoreTable(names, losses)
-    alone = _simple_enough(losses, mixed_loss)
+    simple = [k for k, name in enumerate(names) if candidates[name][1]]
+    alone = _simple_enough(losses[simple], mixed_loss)
     if alone is not None:
-        shares = np.eye(len(names))[alone]
+        shares = np.eye(len(names))[simple[alone]]
     used = {name: float(share) for name, share in zip(names, shares, strict=True) if share > 0}
-    fitted = [fits[name](data, seed) for name in used]
+    # what so many rows have settled is not asked of all of them again
+    settled = len(kept) == MOST_KEPT
+    fitted = [fits[name](data, seed, earlier[name] if settled else None) for name in used]
     background = fitted[0] if len(fitted) == 1 else MixtureModel(fitted, list(used.values()))
     return Choice(background, scores, used)
 

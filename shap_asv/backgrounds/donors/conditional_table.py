@@ -115,6 +115,15 @@ class ConditionalTable(TableBorder):
 
     # --- conditioning ---------------------------------------------------------------------------------------
 
+    @property
+    def n_weighted(self) -> int:
+        return len(self.rows)
+
+    @property
+    def seconds_per_coalition(self) -> float:
+        """For a plan: about what it takes to fit a coalition when it is first asked for."""
+        return 2e-4 * len(self.rows)
+
     def weighted(self, evidence: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Every donor at every evidence row: rows (E, K, n) and weights (E, K) that sum to one. O(E K (n + trees))."""
         evidence = checked_evidence(evidence, self.n_features)

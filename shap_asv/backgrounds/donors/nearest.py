@@ -75,6 +75,15 @@ class NearestRows(TableBorder):
         kernel = self._kernel(evidence)
         return kernel / kernel.sum()
 
+    @property
+    def n_weighted(self) -> int:
+        return len(self.rows)
+
+    def weighted(self, evidence: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Every row of the table with the known entries, (E, N, n), and its probability (E, N). O(E N n)."""
+        rows = np.where(np.isnan(evidence)[:, None], self.rows, evidence[:, None])
+        return rows, np.stack([self.weights(line) for line in evidence])
+
     def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """The free entries of training rows, drawn by weight. O(E (N n + D log N)).
 

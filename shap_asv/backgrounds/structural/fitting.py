@@ -16,6 +16,7 @@ import numpy as np
 from shap_asv.backgrounds.structural.mechanisms.categories import CANDIDATES, CategoryTask, OneOf, discrete_codes
 from shap_asv.backgrounds.structural.mechanisms.contract import Empirical, Mechanism, Support, WithGaps
 from shap_asv.backgrounds.structural.mechanisms.design import Design
+from shap_asv.backgrounds.structural.mechanisms.forests import Trees, distribution_targets
 from shap_asv.backgrounds.structural.mechanisms.given import (
     EstimatedClasses,
     Given,
@@ -24,7 +25,14 @@ from shap_asv.backgrounds.structural.mechanisms.given import (
     fit_checked,
     fit_user_estimator,
 )
-from shap_asv.backgrounds.structural.mechanisms.numbers import NAMED, NOISES, NumberTask, draws_at, scoring_uniforms
+from shap_asv.backgrounds.structural.mechanisms.numbers import (
+    CHOSEN,
+    NAMED,
+    NOISES,
+    NumberTask,
+    draws_at,
+    scoring_uniforms,
+)
 from shap_asv.backgrounds.structural.mechanisms.scores import crps, log_score, pit_of_draws, pit_of_probabilities
 from shap_asv.backgrounds.tables.columns import Column
 from shap_asv.errors import MechanismError
@@ -32,6 +40,9 @@ from shap_asv.errors import MechanismError
 FEW_VALUES = 12
 #: More rows than these make a fit slower and hardly better; a root keeps all its values.
 MOST_ROWS = 20_000
+#: With more variables than these not all pairs of them can be fitted: a small forest says which matter.
+FEW_VARIABLES = 6
+N_RANKING_ROWS, N_RANKING_TREES, RANKING_LEAF = 1000, 8, 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +75,22 @@ class NodeTask:
         return replace(self, values=self.values[rows], parents=self.parents[rows])
 
     def design(self) -> Design:
-        return Design.learn(self.parents, [cause.kind for cause in self.causes])
+        design = Design.learn(self.parents, [cause.kind for cause in self.causes])
+        known = np.isfinite(self.values)
+        if len(design.variables) <= FEW_VARIABLES or not known.any():
+            return design
+        part = self.only(known).only(
+            np.random.default_rng([self.seed, 2]).permutation(int(known.sum()))[:N_RANKING_ROWS]
+        )
+        targets = part.targets()
+        trees = Trees.grow(design, part.parents, targets, RANKING_LEAF, N_RANKING_TREES, self.seed)
+        return design.ranked(trees.importance())
+
+    def targets(self) -> np.ndarray:
+        """What trees split by to follow the whole distribution of the node, (r, targets)."""
+        if not self.column.kind.category:
+            return distribution_targets(self.values)
+        return np.equal.outer(self.values, np.unique(self.values)).astype(float)
 
     def as_category(self, design: Design, codes: np.ndarray, n_codes: int) -> CategoryTask:
         return CategoryTask(design, self.parents, codes, n_codes, self.seed)
@@ -75,17 +101,16 @@ class NodeTask:
 
 def fit_node(task: NodeTask) -> FittedNode:
     """The mechanism of one node, and how well it does."""
-    column, how = task.column, task.how
+    column, how, whole = task.column, task.how, task
     if callable(how) and not hasattr(how, "fit"):
         return scored(Given(how, column, tuple(task.causes)), task)
     _check_way(how, column)
+    n_rows = len(task.values)
+    if n_rows > MOST_ROWS and len(task.causes):
+        task = task.only(np.sort(np.random.default_rng([task.seed, 1]).choice(n_rows, MOST_ROWS, replace=False)))
     design = task.design()
     if not design.variables or (column.kind.category and len(np.unique(task.values)) < 2):
-        return task.as_root()
-    n_rows = len(task.values)
-    if n_rows > MOST_ROWS:
-        task = task.only(np.sort(np.random.default_rng([task.seed, 1]).choice(n_rows, MOST_ROWS, replace=False)))
-        design = task.design()
+        return whole.as_root()
     if column.kind.category:
         return _fit_category(task, design)
     known = np.isfinite(task.values)
@@ -98,6 +123,12 @@ def fit_node(task: NodeTask) -> FittedNode:
     return replace(inner, mechanism=WithGaps(gaps, inner.mechanism))
 
 
+def way_of(mechanism: Mechanism, column: Column) -> str:
+    """What to ask for to get such a mechanism from other rows; "auto" where no word says it."""
+    name = mechanism.inner.describe() if isinstance(mechanism, WithGaps) else mechanism.describe()
+    return name if name in (CANDIDATES if column.kind.category else NAMED | CHOSEN) else "auto"
+
+
 def _check_way(how: Any, column: Column) -> None:
     if hasattr(how, "fit"):
         needed = "predict_proba" if column.kind.category else "predict"
@@ -106,7 +137,7 @@ def _check_way(how: Any, column: Column) -> None:
             raise MechanismError(f"{column.name!r} is a {kind}; its estimator {estimator_name(how)} has no {needed}")
         return
     names = ("auto", *(CANDIDATES if column.kind.category else NAMED))
-    if not isinstance(how, str) or how not in names:
+    if not isinstance(how, str) or (how not in names and not (how in CHOSEN and not column.kind.category)):
         kind = "category" if column.kind.category else "number"
         raise MechanismError(
             f"the mechanism {how!r} for {column.name!r}, a {kind}, is unknown; give one of "
@@ -143,7 +174,7 @@ def _fit_number(task: NodeTask, design: Design) -> FittedNode:
     elif how == "auto":
         mechanism, draws, held = choose()
     else:
-        mechanism, draws, held = choose(*NAMED[how])
+        mechanism, draws, held = choose(*(NAMED | CHOSEN)[how])
     measured = crps(draws, held)
     if how == "auto" and support.values is not None and len(support.values) <= FEW_VALUES:
         codes = discrete_codes(values, support)

@@ -1,9 +1,10 @@
-"""Evidence of float rows: checked, and grouped by the coalition that it holds."""
+"""Evidence of float rows: checked, and grouped by the coalition that it holds; rows given none."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
+from shap_asv.backgrounds.contract import Background, DrawsGivenEvidence, Probed
 from shap_asv.errors import ArgumentError, RowsError
 
 
@@ -59,3 +60,15 @@ def rowwise_product(rows: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     for column, weights in zip(rows.T, matrix, strict=True):
         result += column[:, None] * weights
     return result
+
+
+def some_rows(background: Background) -> np.ndarray | None:
+    """A few rows to try a model on: the background's own, else drawn; None where only the user has some."""
+    if isinstance(background, Probed):
+        return background.probe()
+    if not isinstance(background, DrawsGivenEvidence):
+        return None
+    nothing = np.full((1, len(background.features)), background.free)
+    # a lattice, so that no two of the rows share a number
+    places = np.add.outer(np.arange(5), np.arange(background.n_uniforms)) * 0.618
+    return background.draws(nothing, places % 1.0)[0]

@@ -20,8 +20,8 @@ from shap_asv.backgrounds.contract import (
     FiniteStates,
     StandsForValues,
     TreeGround,
-    some_rows,
 )
+from shap_asv.backgrounds.tables.evidence import some_rows
 from shap_asv.errors import NetworkError, UnknownMethodError
 from shap_asv.explainer.reading.callables import CheckedLink, check_repeatable, is_identity, with_own_labels
 from shap_asv.explainer.reading.causality import (

@@ -13,7 +13,7 @@ without ``values=`` is told which one it gets. ``values="causal"`` fits what ``"
 it (:mod:`~shap_asv.explainer.reading.meaning`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from warnings import catch_warnings, simplefilter
@@ -179,9 +179,9 @@ def choose_for(table: Any, features: Sequence[str], graph: Any, purpose: Purpose
         candidates = level_candidates(levels, purpose.n_jobs)
     with tqdm(desc="Background", unit="fit", delay=DELAY, disable=purpose.silent) as bar:
 
-        def counted(fit: Callable[[Any, int], Any]) -> Callable[[Any, int], Any]:
-            def fit_and_count(data: Any, own_seed: int) -> Any:
-                fitted = fit(data, own_seed)
+        def counted(fit: Fit) -> Fit:
+            def fit_and_count(*arguments: Any) -> Any:
+                fitted = fit(*arguments)
                 bar.update()
                 return fitted
 

@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 
 from shap_asv.backends.contract import Problem
-from shap_asv.backgrounds.contract import OrderedStates, ShownAsNumbers, StandsForValues, some_rows
+from shap_asv.backgrounds.contract import OrderedStates, ShownAsNumbers, StandsForValues
+from shap_asv.backgrounds.tables.evidence import some_rows
 from shap_asv.errors import RowsError, ShapAsvWarning, UnknownStateError, warn_user
 from shap_asv.models.predictor import CodedPredictor
 

@@ -11,6 +11,9 @@ from scipy.special import ndtri
 
 from shap_asv import plots
 from shap_asv.backgrounds.structural import StructuralModel
+from shap_asv.backgrounds.structural.fitting import way_of
+from shap_asv.backgrounds.structural.mechanisms.scores import still_in
+from shap_asv.backgrounds.structural.mechanisms.splines import PAIRS_OF_MANY
 
 EDGES = [("x", "y"), ("c", "y"), ("x", "k"), ("c", "k"), ("x", "n"), ("x", "f")]
 
@@ -229,3 +232,34 @@ def test_large_tables_are_learned_from_a_part_of_them(monkeypatch):
     assert mechanism_of(model, "x") == "empirical (600 values)"
     held = model.mechanisms[model.nodes.index("y")].noise
     assert held.counts.sum() == 150 * len(held.trees.trees)
+
+
+def test_a_chosen_mechanism_can_be_asked_for_again():
+    """What ``print(model)`` says is a name too, of exactly that location and that noise."""
+    data = table(400)[["x", "c", "y", "k"]]
+    chosen = "smooth + scaled residuals"
+    model = StructuralModel.fit(data, EDGES[:4], {"y": chosen, "k": "logistic"}, seed=0, silent=True)
+    assert mechanism_of(model, "y") == chosen
+    columns = {column.name: column for column in model.codec.columns}
+    ways = {node: way_of(m, columns[node]) for node, m in zip(model.nodes, model.mechanisms, strict=True)}
+    assert ways == {"x": "auto", "c": "auto", "y": chosen, "k": "logistic"}
+
+
+def test_of_many_causes_the_pairs_that_matter_are_fitted():
+    """x6 and x8 act only together; the first pairs by number do not hold them."""
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame(rng.normal(size=(1500, 10)), columns=[f"x{k}" for k in range(10)])
+    data["y"] = 2 * data["x6"] * data["x8"] + 0.5 * data["x0"] + 0.2 * rng.normal(size=1500)
+    edges = [(f"x{k}", "y") for k in range(10)]
+    model = StructuralModel.fit(data, edges, {"y": "smooth"}, seed=0, silent=True)
+    location = model.mechanisms[model.nodes.index("y")].location
+    assert (6, 8) in location.basis.pairs
+    assert len(location.basis.pairs) == PAIRS_OF_MANY
+    assert model.report()["y"].improvement > 0.7
+
+
+def test_who_is_clearly_behind_drops_out():
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=200)
+    scores = {"bad": 1 + noise, "best": noise, "as good": noise + 0.01 * rng.normal(size=200)}
+    assert still_in(list(scores), scores) == ["best", "as good"]

@@ -111,8 +111,8 @@ MUTANTS = (
     Mutant(
         "standard error of draws: a fifth too large",
         "backends/coalitionwise.py",
-        "variance = (deviations**2).sum(axis=0) / (n_groups * (n_groups - 1))",
-        "variance = 1.44 * (deviations**2).sum(axis=0) / (n_groups * (n_groups - 1))",
+        "between = (deviations[:n_groups] ** 2).sum(axis=0) / (n_groups * (n_groups - 1))",
+        "between = 1.44 * (deviations[:n_groups] ** 2).sum(axis=0) / (n_groups * (n_groups - 1))",
         ("tests/statistics/test_unbiased.py::test_intervals_cover",),
     ),
     Mutant(
@@ -232,6 +232,13 @@ MUTANTS = (
         "backgrounds/discrete/states/encoding.py",
         "        if len(found) == 1:",
         "        if found:",
+    ),
+    Mutant(
+        "donors that all count alike",
+        "values/weighted.py",
+        "(own[:, None] * out).sum(axis=0)",
+        "out.mean(axis=0)",
+        ("tests/values/test_weighted.py",),
     ),
     Mutant(
         "Monte Carlo: other numbers for every batch",

@@ -55,9 +55,13 @@ class Variable:
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """The variables of the causes of one node; learn it with :meth:`learn`."""
+    """The variables of the causes of one node; learn it with :meth:`learn`.
+
+    ``relevance`` (one number per variable) says which of many variables matter most; None where all are few.
+    """
 
     variables: tuple[Variable, ...]
+    relevance: tuple[float, ...] | None = None
 
     @classmethod
     def learn(cls, parents: np.ndarray, kinds: Sequence[ColumnKind]) -> "Design":
@@ -81,6 +85,12 @@ class Design:
             if 0 < len(known) < len(column):
                 variables.append(Variable(k, 2))
         return cls(tuple(variables))
+
+    def ranked(self, importance: np.ndarray) -> "Design":
+        """The same with the relevance of its variables, from the importance of each of the linear columns."""
+        sizes = [max(1, variable.n_codes) for variable in self.variables]
+        sums = np.add.reduceat(importance, np.cumsum([0, *sizes[:-1]]))
+        return Design(self.variables, tuple(sums.tolist()))
 
     @property
     def n_linear(self) -> int:

@@ -47,6 +47,10 @@ class Trees:
         forest.fit(matrix, targets if targets.shape[1] > 1 else targets[:, 0])
         return cls(design, tuple(member.tree_ for member in forest.estimators_))
 
+    def importance(self) -> np.ndarray:
+        """How much of the variance of the targets the splits in each linear column explain, (columns,)."""
+        return np.mean([tree.compute_feature_importances() for tree in self.trees], axis=0)
+
     def leaves(self, parents: np.ndarray) -> np.ndarray:
         """Leaf (node number) of each row in each tree, intp (trees, m)."""
         matrix = np.ascontiguousarray(self.design.linear(parents), dtype=np.float32)

@@ -163,9 +163,22 @@ def fit_estimator(
 
 
 def fit_boosted(data: LocationData) -> FittedLocation:
-    from sklearn.ensemble import HistGradientBoostingRegressor
+    fitted = fit_estimator("boosting", data.design.rows, _boosting(data.seed), data)
+    return replace(fitted, margin=2.0, share=0.97)  # its trees cost many look-ups a draw: it has to be worth it
 
+
+def boosting_promises(data: LocationData, rival: FittedLocation) -> bool:
+    """Whether boosted trees predict the first fold better than another location does: a sixth of the work of a fit."""
+    out = data.folds == data.folds.min()
+    first = _boosting(data.seed)(data.design.rows(data.parents[~out]), data.target[~out])
+    errors = first.predict(data.design.rows(data.parents[out])) - data.target[out]
+    return bool(np.mean(errors**2) < np.mean((rival.held_out[out] - data.target[out]) ** 2))
+
+
+def _boosting(seed: int) -> Callable[[np.ndarray, np.ndarray], Any]:
     def fit(matrix: np.ndarray, target: np.ndarray) -> Any:
+        from sklearn.ensemble import HistGradientBoostingRegressor
+
         return HistGradientBoostingRegressor(
             max_iter=80,
             learning_rate=0.12,
@@ -173,8 +186,7 @@ def fit_boosted(data: LocationData) -> FittedLocation:
             min_samples_leaf=20,
             l2_regularization=1.0,
             early_stopping=False,
-            random_state=data.seed,
+            random_state=seed,
         ).fit(matrix, target)
 
-    # its trees cost many look-ups a draw: it has to be worth it
-    return replace(fit_estimator("boosting", data.design.rows, fit, data), margin=2.0, share=0.97)
+    return fit

@@ -21,14 +21,14 @@ from shap_asv.backgrounds.structural.mechanisms.contract import Mechanism, Named
 from shap_asv.backgrounds.structural.mechanisms.design import Design
 from shap_asv.backgrounds.structural.mechanisms.locations import FittedLocation, Location, LocationData
 from shap_asv.backgrounds.structural.mechanisms.noises import Noise, NoiseData
-from shap_asv.backgrounds.structural.mechanisms.scores import crps
+from shap_asv.backgrounds.structural.mechanisms.scores import clearly_better, crps, still_in
 from shap_asv.backgrounds.structural.mechanisms.splines import SmoothFit
 
 N_SCORED_DRAWS = 40
 N_SCORED_TREES = 16
 N_TREES = 60
 #: Rows that candidates are compared on; the chosen one is fitted to all.
-MOST_COMPARED = 3000
+MOST_COMPARED = 2000
 #: Below so many rows only the linear location and even noise are tried.
 FEWEST_FOR_SHAPES = 60
 
@@ -76,12 +76,10 @@ NAMED: dict[str, tuple[str, tuple[str, ...]]] = {
     "boosting": ("boosting", tuple(NOISES)),
     FOREST: ("nothing", (FOREST,)),
 }
-
-
-def clearly_better(errors: np.ndarray, than: np.ndarray, margin: float = 1.0) -> bool:
-    """Whether the mean of ``errors`` lies below that of ``than`` by ``margin`` standard errors of the difference."""
-    gain = than - errors
-    return bool(gain.mean() > 0 and gain.mean() > margin * gain.std() / np.sqrt(len(gain)))
+#: The same for what a mechanism is called once it is chosen: "smooth + scaled residuals".
+CHOSEN: dict[str, tuple[str, tuple[str, ...]]] = {
+    f"{location} + {noise}": (location, (noise,)) for location in LOCATIONS if location != "nothing" for noise in NOISES
+}
 
 
 def draw_folds(n: int, rng: np.random.Generator) -> np.ndarray:
@@ -157,17 +155,21 @@ class NumberTask:
         fitted = [straight, locations.fit_smooth(data)]
         if data.smooth.basis.numbers:
             fitted.append(locations.fit_stepped(data))
-        fitted.append(locations.fit_boosted(data))
-        errors = [(self.target - one.held_out) ** 2 for one in fitted]
-        best = 0
-        for k, one in enumerate(fitted[1:], start=1):
-            better = clearly_better(errors[k], errors[best], one.margin)
-            if better and errors[k].mean() < one.share * errors[best].mean():
-                best = k
-        found = [(fitted[best], noise) for noise in NOISES]
-        if best:
+        best = straight
+        for one in fitted[1:]:
+            best = self._better(one, best)
+        if locations.boosting_promises(data, best):
+            best = self._better(locations.fit_boosted(data), best)
+        found = [(best, noise) for noise in NOISES]
+        if best is not straight:
             found += [(straight, "shaped residuals"), (straight, "scaled shaped residuals")]
         return [*found, (locations.fit_nothing(data), FOREST)]
+
+    def _better(self, one: FittedLocation, best: FittedLocation) -> FittedLocation:
+        """The one, if it is better than the best so far by as much as it has to be."""
+        errors, least = (self.target - one.held_out) ** 2, (self.target - best.held_out) ** 2
+        better = clearly_better(errors, least, one.margin) and errors.mean() < one.share * least.mean()
+        return one if better else best
 
     def _learn(self, fitted: FittedLocation, noise: str, fit: SmoothFit, rows: np.ndarray, n_trees: int) -> Noise:
         between = not self.support.discrete
@@ -193,10 +195,7 @@ class NumberTask:
                 draws[k, out] = draws_at(mechanism, self.parents[out])
                 scores[k, out] = crps(draws[k, out], self.target[out])
             done |= out
-            leader = min(alive, key=lambda k: scores[k, done].mean())
-            alive = [
-                k for k in alive if k == leader or not clearly_better(scores[leader, done], scores[k, done], margin=2.0)
-            ]
+            alive = still_in(alive, {k: scores[k, done] for k in alive})
         chosen = alive[0]
         for k in alive[1:]:
             if clearly_better(scores[k], scores[chosen]):

@@ -1,6 +1,11 @@
 """Proper scores of draws and probabilities: smallest, on average, for the true conditional distribution."""
 
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TypeVar
+
 import numpy as np
+
+Key = TypeVar("Key", bound=Hashable)
 
 
 def crps(draws: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -48,3 +53,15 @@ def miscalibration(pit: np.ndarray) -> float:
     ordered = np.sort(pit)
     n = len(ordered)
     return float(max(np.max(np.arange(1, n + 1) / n - ordered), np.max(ordered - np.arange(n) / n)))
+
+
+def clearly_better(errors: np.ndarray, than: np.ndarray, margin: float = 1.0) -> bool:
+    """Whether the mean of ``errors`` lies below that of ``than`` by ``margin`` standard errors of the difference."""
+    gain = than - errors
+    return bool(gain.mean() > 0 and gain.mean() > margin * gain.std() / np.sqrt(len(gain)))
+
+
+def still_in(candidates: Sequence[Key], scores: Mapping[Key, np.ndarray]) -> list[Key]:
+    """The candidates that are not clearly behind the one of the least mean score so far."""
+    leader = min(candidates, key=lambda one: scores[one].mean())
+    return [one for one in candidates if one == leader or not clearly_better(scores[leader], scores[one], margin=2.0)]

@@ -21,7 +21,8 @@ from shap_asv.backgrounds.structural.mechanisms.design import Design, Variable
 
 MAIN_KNOTS, PAIR_KNOTS = 12, 6
 MAIN_CELLS, PAIR_CELLS = 256, 48
-MOST_PAIRS = 15
+#: All pairs of six variables; of many variables (more than MANY) fewer, and always those that matter most.
+MOST_PAIRS, MANY, PAIRS_OF_MANY = 15, 8, 6
 MAIN_PENALTIES = (1e-2, 1.0, 1e2, 1e4)
 PAIR_PENALTIES = (1e-1, 1e1, 1e3, 1e6)
 
@@ -102,7 +103,11 @@ class SmoothBasis:
             for j, k in combinations(range(len(axes)), 2)
             if axes[j].cells(PAIR_KNOTS) * axes[k].cells(PAIR_KNOTS) <= 64
         ]
-        return cls(axes, tuple(pairs[:MOST_PAIRS]))
+        if design.relevance is not None:
+            weight = design.relevance
+            pairs.sort(key=lambda pair: -weight[pair[0]] * weight[pair[1]])
+        most = MOST_PAIRS if len(axes) <= MANY else PAIRS_OF_MANY
+        return cls(axes, tuple(sorted(pairs[:most])))
 
     @property
     def numbers(self) -> list[int]:
