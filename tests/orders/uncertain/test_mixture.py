@@ -9,7 +9,6 @@ import pytest
 
 from shap_asv.errors import BudgetExceededError, CausalGraphError, OrdersError
 from shap_asv.orders import CausalOrder
-from shap_asv.orders.topological.sampling import methods_used
 from shap_asv.orders.uncertain import GraphMixture, PartialGraph, union
 from shap_asv.orders.uncertain.mixture import mixture_of_extensions
 from shap_asv.orders.weights import weigh_ideals
@@ -252,12 +251,6 @@ def test_shapes():
         for i, j in np.argwhere(mixture.ancestor_matrix):
             ideals = weigh_ideals(mixture).coalitions
             assert not (ideals[:, j] & ~ideals[:, i]).any()
-
-
-def test_methods_used():
-    forest = CausalOrder.from_edges([("a", "b")], features=["a", "b", "c"])
-    polytree = CausalOrder.from_edges([("a", "c"), ("b", "c")], features=["a", "b", "c"])
-    assert methods_used(GraphMixture([forest, polytree])) == ("forest", "polytree")
 
 
 @pytest.mark.parametrize(
