@@ -11,6 +11,7 @@ from benchmarks.draws import DRAWS
 from benchmarks.experiment import Experiment
 from benchmarks.first_call import FIRST_CALL
 from benchmarks.given import GIVEN
+from benchmarks.groups import GROUPS
 from benchmarks.levels import LEVELS
 from benchmarks.many_rows import MANY_ROWS
 from benchmarks.mean_prediction import MEAN_PREDICTION
@@ -45,6 +46,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     SMALL,
     UNCERTAIN,
     CAUSAL,
+    GROUPS,
     PEERS,
 )
 

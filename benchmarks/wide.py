@@ -1,9 +1,9 @@
 """Wide networks: exact ASV of tree ensembles on child, insurance and alarm, beside path-dependent TreeSHAP.
 
 All edges stay, and the target is left out of the features: a leaf of the network, or a node in its middle, which is
-then summed out. Times are CPU seconds of one thread, in one run, after a first call of each. *Before* is the time of
-the same rows coalition by coalition (`ideals x trees`), which is what these problems were given before, measured on
-fewer rows; the ratio is that of the time per row.
+then summed out. Times are CPU seconds of one thread, in one run, after a first call of each. *Before* is the time
+coalition by coalition (`ideals x trees`), which knows nothing of what a leaf can see; it is measured on fewer rows, and
+the ratio is that of the time per row.
 
 The table of operations says what an exact value has to look at: pairs of a leaf and a row, each with the ideals of what
 the leaf can see (its path features and all above them) at which the row has not failed the path.

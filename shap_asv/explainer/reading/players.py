@@ -25,7 +25,7 @@ from shap_asv.orders import CausalOrder
 from shap_asv.orders.players import Players
 from shap_asv.orders.reading import listed
 from shap_asv.orders.uncertain import GraphMixture
-from shap_asv.orders.uncertain.readings import nearest_name
+from shap_asv.orders.uncertain.readings import check_typo, nearest_name
 
 _SPELLING = "groups= takes a dict of names and lists of features, such as {'weather': ['temp', 'hum']}"
 
@@ -91,6 +91,9 @@ def order_of_players(
     if isinstance(causal_graph, CausalOrder | GraphMixture) and tuple(causal_graph.features) == players.names:
         return causal_graph
     named = _nodes(causal_graph, background.features)
+    known = [*background.features, *(name for name in players.names if name not in background.features)]
+    for node in sorted(named - {*known, *background.latent}):
+        check_typo(node, known)
     own_names = [name for name in players.names if name in named and name not in background.features]
     hidden_in = [
         name

@@ -74,6 +74,11 @@ PLAYERS = {
         CausalGraphError,
         "the group 'a' and the feature 'lung'",
     ),
+    "a typo in the name of a group in a graph": Bad(
+        lambda c: grouped(c, {"lungs": ["lung", "bronc"]}, causal_graph=[("Lungs", "smoke")]),
+        CausalGraphError,
+        "has a node 'Lungs', which is not a feature; did you mean 'lungs'",
+    ),
     "orders of features with groups": Bad(
         lambda c: grouped(c, {"a": ["smoke", "lung"]}, orders=[c.names]), UnknownFeatureError, "'smoke'|'lung'"
     ),
