@@ -33,7 +33,7 @@ N_GROUPS_OF_STATES = 32
 #: Draws of each group, the first ones, that tell the deviation of single draws.
 N_SAMPLED = 16
 _STREAM = 1
-_SECONDS_PER_DRAW = 1e-6
+_SECONDS_PER_DRAW = 3e-7
 
 
 class MonteCarlo:
@@ -141,7 +141,8 @@ def _cost(background: DrawsGivenEvidence, predictor: Predictor, work: Workload) 
     # a call of the model has all draws of some pairs of row and coalition, or some draws of one
     most = min(MOST, background.size) if isinstance(background, FiniteStates) else MOST
     size = min(work.rows_per_call(predictor), max(1, calls))
-    seconds = calls * getattr(background, "seconds_per_draw", _SECONDS_PER_DRAW) + predictor.seconds(
+    seconds = work.n_coalitions * getattr(background, "seconds_per_coalition", 0.0)
+    seconds += calls * getattr(background, "seconds_per_draw", _SECONDS_PER_DRAW) + predictor.seconds(
         calls, -(-calls // size), most=most
     )
     seconds += work.n_coalitions * getattr(background, "seconds_per_coalition", 0.0)
