@@ -123,6 +123,11 @@ class CoalitionwiseAttributor:
         return np.where(np.isfinite(slope), slope, 0.0)
 
 
+def _nothing(n_coalitions: int) -> int:
+    """What most backgrounds remember of coalitions."""
+    return 0
+
+
 def coalitionwise_backend(method: ValueMethod, sweep: Sweep) -> Backend:
     """All ideals, or the prefixes of sampled orders, with any value method."""
 
@@ -149,6 +154,7 @@ def coalitionwise_backend(method: ValueMethod, sweep: Sweep) -> Backend:
             cost.queries,
             cost.seconds + seconds + coalitions * n * 1e-8,
             held
+            + getattr(problem.background, "bytes_of", _nothing)(coalitions)
             + drawn
             + coalitions * (n + 24 * min(n, 12))
             + 24 * min(n_rows, ROW_BLOCK) * columns * problem.n_outputs,

@@ -25,10 +25,13 @@ from shap_asv.orders import CausalOrder
 from shap_asv.orders.uncertain import GraphMixture
 from shap_asv.values.expected_terms import ExactProducts, seconds_to_plan
 
-# Measured on random forests of 24 to 1,000 features: an operation of the forest algorithm.
-_SECONDS_PER_OPERATION = 6e-9
-# Stands for the compiler, or for loading what it made: small problems do without.
-_LOADING = 2.0
+# Measured on random forests of 24 to 1,000 features: an operation of the forest algorithm, and making a term ready.
+_SECONDS_PER_OPERATION = 4e-9
+_SECONDS_PER_TERM = 1.5e-5
+# What a call takes beside its work, with the kernels loaded.
+_LOADING = 0.1
+# Terms x features x features of a term above which the forest algorithm is compiled.
+_LARGE = 10_000
 
 
 def _nodes(background: Terms) -> tuple[int, ...]:
@@ -50,14 +53,15 @@ def forest_estimate(problem: Problem, settings: Settings, n_rows: int) -> Estima
     pairs = int(products.n_terms * patterns(n_rows) * depth)
     # No compiler for small problems. On large ones a term costs a pass over its closure for each pattern of rows.
     seconds = 0.01
-    if products.n_terms * depth * n > 10_000:
+    if products.n_terms * depth * n > _LARGE:
         parents = _weighted_orders(problem)[0][0].parents
         some = products.only(np.linspace(0, products.n_terms - 1, min(64, products.n_terms)).astype(int))
         ready = prepare_forest(background.network, _nodes(background), some, order_parents=parents)
         # rows that look alike to a small closure do not to a large one
         closure = float(ready.groups.closure.sum(axis=1).mean())
         told_apart = patterns(n_rows) if closure < 12 else n_rows
-        seconds = _LOADING + products.n_terms * (2e-4 + told_apart * ready.work / some.n_terms * _SECONDS_PER_OPERATION)
+        operations = told_apart * ready.work / some.n_terms
+        seconds = _LOADING + products.n_terms * (_SECONDS_PER_TERM + operations * _SECONDS_PER_OPERATION)
         seconds += seconds_to_plan(background.network)
     memory = 2**26 + products.n_terms * (4 * n + 200) + 32 * min(n_rows, TERM_ROW_BLOCK) * n * products.n_outputs
     return Estimate(0, 0, 0, pairs, seconds, memory)
@@ -150,7 +154,7 @@ def polynomial_backend(
         estimate_all,
         make_ready,
         TERM_ROW_BLOCK,
-        kernels=lambda problem, settings, estimate: kernels if estimate.seconds > _LOADING else (),
+        kernels=lambda problem, settings, estimate: kernels if estimate.seconds >= _LOADING else (),
     )
 
 

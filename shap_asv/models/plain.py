@@ -4,7 +4,6 @@ This is the shap way of using a model: the background is an ndarray or a DataFra
 normalised as everywhere in this room: float64 (q, k), finite.
 """
 
-import time
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -17,7 +16,7 @@ from shap_asv.errors import ModelError
 from shap_asv.models.affine import read_affine
 from shap_asv.models.calls.inputs import CELLS
 from shap_asv.models.calls.outputs import ModelCall, check_finite, choose_call, name_outputs
-from shap_asv.models.calls.speed import MOST, Stopwatch, Timed
+from shap_asv.models.calls.speed import MOST, Stopwatch, Timed, clock
 from shap_asv.models.contract import Affine
 from shap_asv.models.pipelines import known_columns
 from shap_asv.models.products import NotSumOfProducts
@@ -173,13 +172,13 @@ def read_plain_model(
     predictor = PlainPredictor(call, columns, names, 0, None, inputs=inputs)
     if probe is None:
         return predictor
-    tried, start = copy(probe), time.perf_counter()  # a copy: the model may write into what it is given
+    tried, start = copy(probe), clock()  # a copy: the model may write into what it is given
     k = predictor.predict(probe).shape[1]
-    first = Timed(len(probe), time.perf_counter() - start)
+    first = Timed(len(probe), clock() - start)
     if first.seconds > _WARM:  # was that the model, or what it loads and compiles once?
-        again, start = copy(tried), time.perf_counter()
+        again, start = copy(tried), clock()
         predictor.predict(again)
-        first = Timed(len(probe), min(first.seconds, time.perf_counter() - start))
+        first = Timed(len(probe), min(first.seconds, clock() - start))
     predictor = replace(
         predictor, n_outputs=k, output_names=name_outputs(call, k, output_names), tried=tried, first_call=first
     )

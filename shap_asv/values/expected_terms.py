@@ -33,7 +33,7 @@ _FEW_STATES = 2000.0
 # Before the background has worked for a while, it does without a compiler. A call of it has a price of its own.
 _SECONDS_BEFORE_KERNELS = 8e-6
 _SECONDS_PER_CALL = 8e-4
-_PATIENCE = 1.5
+_PATIENCE = 0.3
 
 
 class ExactProducts:

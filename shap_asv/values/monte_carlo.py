@@ -33,7 +33,7 @@ N_GROUPS_OF_STATES = 32
 #: Draws of each group, the first ones, that tell the deviation of single draws.
 N_SAMPLED = 16
 _STREAM = 1
-_SECONDS_PER_DRAW = 1e-6
+_SECONDS_PER_DRAW = 3e-7
 
 
 class MonteCarlo:

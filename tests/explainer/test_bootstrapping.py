@@ -36,7 +36,8 @@ def test_errors_are_those_of_other_tables(result):
     """By hand: with 60 rows the slope of b on a has error 1 / sqrt(60), and nu(a) = 2 slope 1.5 + 2 mean(b)."""
     expected = 2 * np.sqrt(1.5**2 / 60 + 1 / 60)
     found = result.standard_error[0, 0]
-    assert 0.4 * expected < found < 2.0 * expected
+    # the same table with other seeds gives two thirds: mechanisms are chosen anew each time, with folds of their own
+    assert 0.9 * expected < found < 2.0 * expected
     assert result.monte_carlo_error[0, 0] < 0.3 * found
     assert result.standard_error.shape == result.explanation.values.shape
 

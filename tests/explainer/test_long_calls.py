@@ -62,3 +62,36 @@ def test_a_long_call_is_told_before_it_starts(monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         asv(rows[:2], silent=True)
+
+
+def test_orders_that_visit_the_same_coalitions_again_pay_once():
+    """A chain of four beside two loose features has 20 ideals: 200 orders and 2,000 ask the model for the same rows."""
+    asked = []
+
+    def counting(X):
+        asked.append(len(X))
+        return model(X)
+
+    names = NAMES[:6]
+    rows = np.random.default_rng(0).normal(size=(5, 6))
+    order = CausalOrder.from_edges([("x0", "x1"), ("x1", "x2"), ("x2", "x3")], names)
+    counts = {}
+    for n_orders in (200, 2000):
+        asv = AsymmetricExplainer(
+            counting,
+            rows,
+            order,
+            values="marginal",
+            feature_names=names,
+            algorithm="orders x marginal",
+            n_orders=n_orders,
+            seed=0,
+        )
+        asked.clear()
+        asv(rows[:2], silent=True)
+        counts[n_orders] = sum(asked)
+    ideals = order.count_ideals()
+    assert ideals == 20
+    # each ideal once for each explained row and background row, and a few rows to look at the model and at the base
+    assert 2 * 5 * (ideals - 2) <= counts[2000] <= 2 * 5 * (ideals + 4)
+    assert counts[200] == counts[2000]

@@ -35,6 +35,7 @@ class Clock:
 def install(monkeypatch, per_call: float, per_row: float) -> Clock:
     clock = Clock(per_call, per_row)
     monkeypatch.setattr(speed.time, "perf_counter", clock.perf_counter)
+    monkeypatch.setattr(speed, "kept_waiting", lambda: 0.0)
     return clock
 
 
@@ -83,14 +84,14 @@ def test_a_slow_model_is_asked_only_a_little_longer(monkeypatch):
 
 
 def test_a_fast_model_is_asked_about_few_rows(monkeypatch):
-    clock = install(monkeypatch, 1e-4, 1e-7)
+    clock = install(monkeypatch, 1e-5, 1e-7)
     assert stopwatch(clock, 2).seconds(10**6, 1) == pytest.approx(10**6 * FASTEST, rel=1e-3)
     assert sum(clock.asked) < 500
 
 
 def test_nothing_is_asked_where_nobody_would_wait(monkeypatch):
     clock = install(monkeypatch, 1e-3, 1e-3)
-    assert stopwatch(clock, 2).seconds(300, 1) == pytest.approx(0.45)
+    assert stopwatch(clock, 2).seconds(60, 1) == pytest.approx(0.09)
     assert clock.asked == []
     assert stopwatch(clock, 2).seconds(0, 0) == pytest.approx(0.003)
     assert clock.asked == []
@@ -186,3 +187,23 @@ def test_an_approximation_keeps_to_the_budget(monkeypatch):
     plan = AsymmetricExplainer(clock, chain, feature_names=list(names)).plan(1)
     assert plan.chosen.name == "ideals x monte_carlo"
     assert plan.chosen.estimate.seconds <= 600
+
+
+def test_a_model_is_not_slow_because_others_keep_it_from_running(monkeypatch):
+    """Every call stands in the queue for a second, and takes a millisecond for a row beside that."""
+    turned = install(monkeypatch, 0.0, 1e-3)
+    waited = [0.0]
+    monkeypatch.setattr(speed, "kept_waiting", lambda: waited[0])
+
+    def kept_from_running(n_rows):
+        turned.take(n_rows)
+        turned.now += 1.0
+        waited[0] += 1.0
+
+    watch = Stopwatch(kept_from_running, Timed(2, 0.002))
+    assert watch.seconds(10_000, 10) == pytest.approx(10.0, rel=0.5)
+
+
+def test_waiting_in_the_queue_is_told_in_seconds():
+    before = speed.kept_waiting()
+    assert 0.0 <= before <= speed.kept_waiting()

@@ -104,7 +104,8 @@ def main() -> int:
     figures.append(Figure("false alarms to expect if every seed were drawn anew", f"{expected:.3f}"))
     notes = [
         "Seeds are fixed, so each test passes always or never. Beside them, further coverage tests "
-        "(`tests/explainer/test_sampling.py`, `tests/values`) watch windows of a few percentage points around 95% "
+        "(`tests/explainer/test_sampling.py`, `tests/values`, `tests/statistics/test_tables.py`) watch windows "
+        "of a few percentage points around 95% "
         "without a stated rate.",
         "Each kind was seen to fail: random Kahn orders, clocks without subtree sizes, bent uniform numbers, halved "
         "standard errors (see the mutation check).",

@@ -1,7 +1,7 @@
 """The row of the table: closures of terms on ancestral sets, and what it would cost."""
 
 from shap_asv.backends.ancestral.closures import (
-    LARGEST_CLOSURE,
+    PATTERN_BLOCK,
     AncestralAttributor,
     build_closures,
     closed_sets,
@@ -30,6 +30,10 @@ from shap_asv.backends.workload import (
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.uncertain import GraphMixture
 
+# Measured on child and insurance: an entry of a table; what a call takes beside its work, with the kernels loaded.
+_SECONDS_PER_ENTRY = 1e-8
+_LOADING = 0.1
+
 
 def _obstacle(problem: Problem, settings: Settings) -> str | None:
     obstacle = terms_obstacle(problem) or groups_obstacle(problem) or ideals_obstacle(problem, settings)
@@ -46,14 +50,15 @@ def _estimate(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
     background, products = network_and_terms(problem)
     coalitions = count_ideals(problem, settings) or 0
     assert problem.order is not None
-    sets, member = closed_sets(background, problem.order, products)
-    n_sets = len(sets)
-    left = int((sets.sum(axis=1) > LARGEST_CLOSURE)[member].sum())
-    entries, ideals, size = estimate_entries(background, problem.order, products, coalitions)
-    # a few dozen ideals stay alive for a row; loading the kernels is in the sum
-    visited = int(products.n_terms * patterns(n_rows) * min(ideals, 64))
+    n_sets = len(closed_sets(background, problem.order, products)[0])
+    entries, ideals, size, share_left = estimate_entries(background, problem.order, products, coalitions)
+    left = round(share_left * products.n_terms)
+    here = products.n_terms - left
+    # a few dozen ideals stay alive for a row; tables are filled once for every block of rows
+    visited = int(here * patterns(n_rows) * min(ideals, 64))
+    fillings = -(-n_rows // PATTERN_BLOCK)
     layouts = n_sets * (5e-4 + coalitions * 1e-7)
-    seconds = 0.3 + layouts + products.n_terms * (5e-5 + entries * 1e-8) + visited * 2e-8
+    seconds = _LOADING + layouts + here * (5e-5 + fillings * entries * _SECONDS_PER_ENTRY) + visited * 2e-8
     if left:  # what goes to the terms' own backend
         queries = left * min(coalitions, ideals) * patterns(n_rows) * 0.3
         seconds += left * seconds_to_classify(problem, coalitions) + queries * SECONDS_PER_QUERY[True]

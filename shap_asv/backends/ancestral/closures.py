@@ -16,9 +16,10 @@ added up over the ideals that agree on A.
 Rows that agree on A are computed once per closure; terms with the same closure share its layout.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,6 +31,7 @@ from shap_asv.backgrounds.contract import Terms
 from shap_asv.backgrounds.grouping import number_rows, row_keys
 from shap_asv.models.products import SumOfProducts
 from shap_asv.orders import CausalOrder
+from shap_asv.orders.topological.counting import ideals_up_to
 from shap_asv.orders.uncertain import GraphMixture
 from shap_asv.values.contract import blocks
 
@@ -41,7 +43,12 @@ if TYPE_CHECKING:
 ENTRY_LIMIT = 2**24
 #: Features of the largest closure that is treated here; ideals of a closure are bits of one signed integer.
 LARGEST_CLOSURE = 62
-_PATTERN_BLOCK = 1024
+#: Patterns of rows for which tables are filled together.
+PATTERN_BLOCK = 1024
+# Terms whose closures stand for those of all terms in a plan.
+_SAMPLED_TERMS = 24
+# Ideals of a closure that a plan counts one by one.
+_COUNTED = 20_000
 # Pairs of row pattern and ideal that one compiled call may have to walk for a single term.
 _WALK_LIMIT = 2**26
 
@@ -86,39 +93,97 @@ def closed_sets(
     return closed[chosen], member
 
 
-@lru_cache(maxsize=2)
+class ClosureSizes(NamedTuple):
+    """Means over terms: ideals and members of the closure, and, where it has tables, entries that a term leaves alive.
+
+    ``left`` is the share of the terms that are left out, because a table would be too large.
+    """
+
+    entries: float
+    ideals: float
+    members: float
+    left: float
+
+
+@lru_cache(maxsize=4)
 def estimate_entries(
     background: Terms, order: CausalOrder | GraphMixture, products: SumOfProducts, n_ideals: int
-) -> tuple[float, float, float]:
-    """Mean over the terms of: table entries that a term leaves alive, ideals of its closure, features of its closure.
+) -> ClosureSizes:
+    """What the closures of the terms look like, from a few of them and the prefixes of a few random orders.
 
-    From a few closures and the prefixes of a few random orders; O(1) in the size of the model and of the lattice.
+    O(1) in the size of the lattice; O(terms) to find the closures.
     """
-    rng = np.random.default_rng(0)
     sets, member = closed_sets(background, order, products)
-    effects = np.zeros((order.n_features, order.n_features))
-    for v, parents in enumerate(feature_parents(background)):
-        effects[v, parents] = 1.0
-    prefixes = random_prefixes(order, rng)
-    actives: dict[int, np.ndarray] = {}  # for terms with the same closure
-    entries, ideals, sizes = [0.0], [1.0], [0]  # a model without terms is a constant
-    for term in rng.integers(products.n_terms, size=min(24, products.n_terms)):
-        number = int(member[term])
-        members = np.flatnonzero(sets[number])
-        if len(members) == 0:
+    nodes = Nodes(feature_parents(background), list(background.cardinalities), list(range(len(background.features))))
+    prefixes = random_prefixes(order, np.random.default_rng(0))
+    return sample_closures(nodes, products, prefixes, (sets, member), (order, n_ideals))
+
+
+class Nodes(NamedTuple):
+    """Nodes that closures are made of: parents, numbers of states, and the feature that each is (-1: latent)."""
+
+    parents: Sequence[Sequence[int]]
+    cards: Sequence[int]
+    features: Sequence[int]
+
+
+def sample_closures(
+    nodes: Nodes,
+    products: SumOfProducts,
+    ideals: np.ndarray,
+    closed: tuple[np.ndarray, np.ndarray],
+    lattice: tuple[CausalOrder | GraphMixture, int],
+) -> ClosureSizes:
+    """Sizes from some ``ideals`` (k, nodes) and a few terms.
+
+    ``closed``: sets (c, nodes), and the set of each term. ``lattice``: the order, and how many of its ideals are asked
+    for in all.
+    """
+    sets, member = closed
+    order, n_ideals = lattice
+    effects = np.zeros((len(nodes.cards), len(nodes.cards)))
+    for v, parents in enumerate(nodes.parents):
+        effects[v, list(parents)] = 1.0
+    cards = np.array(nodes.cards, dtype=float)
+    known: dict[int, tuple[float, np.ndarray]] = {}  # ideals, and active members of some, for terms with one closure
+    entries, sizes = [], []
+    chosen = np.random.default_rng(0).integers(products.n_terms, size=min(_SAMPLED_TERMS, products.n_terms))
+    for term in chosen.tolist():
+        own = int(member[term])
+        members = np.flatnonzero(sets[own])
+        if own not in known:
+            features = [nodes.features[v] for v in members.tolist() if nodes.features[v] >= 0]
+            subsets = ideals[:, members]
+            keys = row_keys(np.packbits(subsets, axis=1)) if len(members) else np.zeros(len(subsets))
+            inside = subsets[np.unique(keys, return_index=True)[1]]
+            count = min(float(n_ideals), _count_ideals_within(order, features, len(inside)))
+            known[own] = count, inside & (~inside @ effects[np.ix_(members, members)] > 0)
+        count, active = known[own]
+        sizes.append((count, len(members)))
+        full = count * float(np.exp(active @ np.log(cards[members])).mean())
+        if full > ENTRY_LIMIT or len(members) > LARGEST_CLOSURE:
             continue
-        if number not in actives:
-            subsets = prefixes[:, members]
-            inside = subsets[np.unique(row_keys(np.packbits(subsets, axis=1)), return_index=True)[1]]
-            actives[number] = inside & (~inside @ effects[np.ix_(members, members)] > 0)
-        active = actives[number]
-        functions = products.terms[term, members]
-        alive = [np.count_nonzero(products.vectors[v][g]) for v, g in zip(members, functions, strict=True)]
-        count = min(float(n_ideals), 2.0 ** (len(members) / 2 + 2))
+        alive = cards[members]
+        for i, v in enumerate(members.tolist()):
+            feature = nodes.features[v]
+            if feature >= 0:
+                alive[i] = np.count_nonzero(products.vectors[feature][products.terms[term, feature]])
         entries.append(count * float(np.exp(active @ np.log(np.maximum(alive, 1.0))).mean()))
-        ideals.append(count)
-        sizes.append(len(members))
-    return float(np.mean(entries)), float(np.mean(ideals)), float(np.mean(sizes))
+    if not sizes:  # a model without terms is a constant
+        return ClosureSizes(0.0, 1.0, 0.0, 0.0)
+    n_ideals_within, n_members = np.mean(sizes, axis=0).tolist()
+    left = 1.0 - len(entries) / len(sizes)
+    return ClosureSizes(float(np.mean(entries)) if entries else 0.0, n_ideals_within, n_members, left)
+
+
+def _count_ideals_within(order: CausalOrder | GraphMixture, features: list[int], met: int) -> float:
+    """How many sets the ideals leave of some features; ``met``: so many were met. A guess where there are many.
+
+    Graphs of a mixture share most of their ideals.
+    """
+    graphs = order.orders if isinstance(order, GraphMixture) else (order,)
+    found = ideals_up_to(graphs[0].restricted_to(features), _COUNTED) if features else 1
+    return max(float(met), max(_COUNTED, 2.0 ** (len(features) / 2 + 2)) if found is None else float(found))
 
 
 def random_prefixes(
@@ -268,7 +333,7 @@ class AncestralAttributor:
         ids, chosen = number_rows(looks, len(rows))
         patterns = np.ascontiguousarray(rows[chosen][:, members], dtype=np.int64)
         found = np.zeros((len(patterns), len(members), products.n_outputs))
-        at_once = max(16, min(_PATTERN_BLOCK, _WALK_LIMIT // len(closure.walk.skip)))
+        at_once = max(16, min(PATTERN_BLOCK, _WALK_LIMIT // len(closure.walk.skip)))
         for number, block in enumerate(blocks(len(patterns), at_once)):
             share = base if number == 0 else np.zeros_like(base)
             # term after term is added to the same numbers, so that the cuts do not show in the result

@@ -12,7 +12,6 @@ from shap_asv.kernels import kernel
 
 # Compiled into its callers only: no entry from Python.
 inner = kernel(no_cpython_wrapper=True, no_cfunc_wrapper=True)
-inlined = kernel(no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)
 
 # The closure of a group in local preorder numbers 0 .. a-1. span = features of A in the subtree; slot = row of the
 # functions of time held for a position (-1 within a chain); local, decay = where its subtree size is in the clock.
@@ -24,32 +23,31 @@ Dial = namedtuple("Dial", "n_panels n_points weights local decay")
 Lanes = namedtuple("Lanes", "before less path value weight inside scratch carry")
 
 
-@inlined
+@inner
 def _combine(
-    numbers: np.ndarray, at: tuple[int, int], source: np.ndarray, rows: tuple, out: np.ndarray, n_lanes: int
+    numbers: np.ndarray, start: int, stride: int, source: np.ndarray, first: int, p: int, out: np.ndarray, n_lanes: int
 ) -> None:
-    """out[row] = sum over k of numbers[start + k * stride] * source[first + k], for (first, p, row) = rows.
+    """out[lane] = sum over k < p of numbers[start + k * stride] * source[first + k, lane].
 
-    Four at a time, so that few of the operations are loads and stores of the sum.
+    Four at a time, so that few of the operations are loads and stores of the sum. Callers pass no literals: each would
+    have a type of its own, and compile all of this again.
     """
-    start, stride = at
-    first, p, row = rows
     c0 = numbers[start]
     for lane in range(n_lanes):
-        out[row, lane] = c0 * source[first, lane]
+        out[lane] = c0 * source[first, lane]
     k = 1
     while k + 3 < p:
         c0, c1 = numbers[start + k * stride], numbers[start + (k + 1) * stride]
         c2, c3 = numbers[start + (k + 2) * stride], numbers[start + (k + 3) * stride]
         for lane in range(n_lanes):
-            out[row, lane] += (c0 * source[first + k, lane] + c1 * source[first + k + 1, lane]) + (
+            out[lane] += (c0 * source[first + k, lane] + c1 * source[first + k + 1, lane]) + (
                 c2 * source[first + k + 2, lane] + c3 * source[first + k + 3, lane]
             )
         k += 4
     while k < p:
         c0 = numbers[start + k * stride]
         for lane in range(n_lanes):
-            out[row, lane] += c0 * source[first + k, lane]
+            out[lane] += c0 * source[first + k, lane]
         k += 1
 
 
@@ -67,12 +65,12 @@ def _arrive(
         base = j * p
         for i in range(p):
             d = dial.decay[decay + i]
-            _combine(dial.local, (local + i, p + 1), inside, (base, p, base + i), out, n_lanes)
+            _combine(dial.local, local + i, p + 1, inside, base, p, out[base + i], n_lanes)
             for lane in range(n_lanes):
                 out[base + i, lane] = out[base + i, lane] * own[lane] + d * carry[0, lane]
         if j + 1 < dial.n_panels:
             d = dial.decay[decay + p]
-            _combine(dial.local, (local + p, p + 1), inside, (base, p, 1), carry, n_lanes)
+            _combine(dial.local, local + p, p + 1, inside, base, p, carry[1], n_lanes)
             for lane in range(n_lanes):
                 carry[0, lane] = carry[1, lane] * own[lane] + d * carry[0, lane]
         local += p * (p + 1)
@@ -91,6 +89,7 @@ def _arrive_adjoint(
 ) -> None:
     """by_inside = own * K_s' weight; the derivative by ``before`` is left in carry[0]."""
     p = dial.n_points
+    one = p + 1 - p
     for lane in range(n_lanes):
         carry[0, lane] = 0.0
     for j in range(dial.n_panels - 1, -1, -1):
@@ -98,12 +97,12 @@ def _arrive_adjoint(
         local = at[0] + j * p * (p + 1)
         decay = at[1] + j * (p + 1)
         for k in range(p):
-            _combine(dial.local, (local + k * (p + 1), 1), weight, (base, p, base + k), by_inside, n_lanes)
+            _combine(dial.local, local + k * (p + 1), one, weight, base, p, by_inside[base + k], n_lanes)
             c = dial.local[local + k * (p + 1) + p]
             for lane in range(n_lanes):
                 by_inside[base + k, lane] = own[lane] * (by_inside[base + k, lane] + c * carry[0, lane])
         d = dial.decay[decay + p]
-        _combine(dial.decay, (decay, 1), weight, (base, p, 1), carry, n_lanes)
+        _combine(dial.decay, decay, one, weight, base, p, carry[1], n_lanes)
         for lane in range(n_lanes):
             carry[0, lane] = carry[1, lane] + d * carry[0, lane]
 
@@ -227,9 +226,10 @@ def _value_chain(closure: Closure, i: int, seen: tuple, lanes: Lanes, n: int, n_
 def _attribute_chain(closure: Closure, i: int, seen: tuple, lanes: Lanes, n: int, n_lanes: int) -> None:
     own, message, phi = seen
     before = lanes.before
+    zero = n - n
     stop = i + closure.span[i]
     for j in range(i, stop):
-        _combine(lanes.path[j], (0, 1), lanes.weight[closure.slot[i]], (0, n, j), phi, n_lanes)
+        _combine(lanes.path[j], zero, zero + 1, lanes.weight[closure.slot[i]], zero, n, phi[j], n_lanes)
         rate = closure.rate[j]
         if j + 1 < stop:
             for lane in range(n_lanes):

@@ -109,6 +109,10 @@ class ConditionalTable(TableBorder):
         self.rows, self._lendings = self.rows[:, kept], OrderedDict()
         self._filling, self._movable = self._filling[kept], self._movable[kept]
 
+    def bytes_of(self, n_coalitions: int) -> int:
+        """For a plan: about what is remembered of so many coalitions."""
+        return 1000 * len(self.rows) * min(n_coalitions, KEPT_COALITIONS)
+
     def describe(self) -> str:
         what = "adjusted donors" if self.adjust else "donors"
         return f"{what}, {self.n_features} features, {len(self.rows)} rows"

@@ -11,7 +11,7 @@ DONORS = (f"{_CASES}[donors]", "tests/backgrounds/test_donors.py")
 FITTED = (f"{_CASES}[fitted networks]",)
 TREES = (f"{_CASES}[trees without a network]",)
 GRAPHS = (f"{_CASES}[several graphs]",)
-MECHANISMS = ("tests/backgrounds/structural/test_mechanisms.py", "tests/backgrounds/structural/test_fitted_models.py")
+MECHANISMS = ("tests/backgrounds/structural/test_spread.py", "tests/backgrounds/structural/test_fitted_models.py")
 BOOTSTRAP = ("tests/explainer/test_bootstrapping.py",)
 
 MUTANTS = (
@@ -207,7 +207,7 @@ MUTANTS = (
         "backends/trees/orderings.py",
         "    share = check_order_weights(weights, len(orders))",
         "    share = np.full(len(orders), 1 / len(orders))",
-        TREES,
+        ("tests/explainer/test_trees_alone.py::test_given_orders_and_sampled_orders",),
     ),
     Mutant(
         "trees: coalitions of several graphs taken for closed under unions",
