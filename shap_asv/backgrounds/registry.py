@@ -12,6 +12,7 @@ import networkx as nx
 import numpy as np
 
 from shap_asv.backgrounds import covers, matrix, ready_models
+from shap_asv.backgrounds.choice.mixture import MixtureModel
 from shap_asv.backgrounds.contract import Distribution
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.discrete.states import fitted
@@ -78,15 +79,15 @@ def _small_fitted_network() -> fitted.FittedNetwork:
     return fitted.fit_tables(Dag.read([("x0", "x1"), ("x1", "x2")], codec.names), codec, columns, rows, 1.0)
 
 
-def _small_mixture() -> ready_models.MixtureModel:
-    table = _small_table()
-    return ready_models.MixtureModel([CopulaModel(table), ConditionalTable(table)], [0.25, 0.75])
+def _small_mixture(table: Any) -> MixtureModel:
+    return MixtureModel([CopulaModel(table), ConditionalTable(table)], [0.25, 0.75])
 
 
-def _of_table(name: str, kind: Any) -> BackgroundKind:
+def _of_table(name: str, kind: Any, make: Callable[[Any], Any] | None = None) -> BackgroundKind:
     """A class with the border of a table, whose objects are made from a table and handed in as they are."""
+    example = kind if make is None else make
     return BackgroundKind(
-        name, lambda thing: isinstance(thing, kind), read_table_background, lambda: kind(_small_table())
+        name, lambda thing: isinstance(thing, kind), read_table_background, lambda: example(_small_table())
     )
 
 
@@ -100,7 +101,7 @@ BACKGROUNDS: tuple[BackgroundKind, ...] = (
     BackgroundKind("structural model", ready_models.is_structural, ready_models.read_structural, _small_structural),
     _of_table("donors", ConditionalTable),
     _of_table("Gaussian copula", CopulaModel),
-    BackgroundKind("mixture", ready_models.is_mixture, ready_models.read_mixture, _small_mixture),
+    _of_table("mixture", MixtureModel, _small_mixture),
     BackgroundKind("fitted network", fitted.is_fitted_network, fitted.read_fitted_network, _small_fitted_network),
     BackgroundKind("discrete network", discrete.is_discrete_network, discrete.read_discrete, _small_network),
     _of_table("independent columns", IndependentColumns),

@@ -8,7 +8,7 @@ coalition and row.
 Latent nodes need no treatment: dropping the rows and columns of a covariance *is* integrating them out.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
@@ -253,20 +253,12 @@ class GaussianModel(GaussianBorder):
         evidence : float (E, n), NaN where free
         uniforms : float (D, n) in [0, 1); column k moves feature k, in every coalition.
         """
-        from scipy.special import ndtri
-
         evidence = self.numbers(evidence)
-        uniforms = checked_uniforms(uniforms, self.n_uniforms)
-        tiny = np.finfo(float).tiny
-        normals = ndtri(np.clip(uniforms, tiny, 1 - 2**-53))
-        result = np.empty((len(evidence), len(uniforms), self.n_features))
-        result[:] = evidence[:, None, :]
-        for rows, given in self._groups(evidence):
-            noise = rowwise_product(normals[:, given.rest], given.factor.T) * self._scale[given.rest]
-            centre = self._rest_means(evidence[rows], given)
-            for k, feature in enumerate(given.rest):
-                result[rows, :, feature] = centre[:, k, None] + noise[:, k]
-        return result
+        parts = (
+            (rows, given.rest, self._rest_means(evidence[rows], given), given.factor, self._scale[given.rest])
+            for rows, given in self._groups(evidence)
+        )
+        return drawn_around(evidence, uniforms, parts)
 
     # --- the machinery --------------------------------------------------------------------------------------
 
@@ -307,6 +299,24 @@ class GaussianModel(GaussianBorder):
                 "together with the fixed relation between these features (a constant, or columns that determine one "
                 "another). Correct the row, give the covariance some variance there, or go on with impossible='relax'"
             )
+
+
+def drawn_around(evidence: np.ndarray, uniforms: np.ndarray, parts: Iterable[tuple[Any, ...]]) -> np.ndarray:
+    """Evidence (E, n) -> rows (E, D, n): free features are their means plus the factor of a covariance times normal
+    quantiles of the uniforms (D, n).
+
+    ``parts``: rows of the evidence, the features that are free in them, means (rows, b), factor (b, b), scale (b,).
+    """
+    from scipy.special import ndtri
+
+    uniforms = checked_uniforms(uniforms, evidence.shape[1])
+    normals = ndtri(np.clip(uniforms, np.finfo(float).tiny, 1 - 2**-53))
+    result = np.repeat(evidence[:, None, :], len(uniforms), axis=1)
+    for rows, free, means, factor, scale in parts:
+        noise = rowwise_product(normals[:, free], factor.T) * scale
+        for k, feature in enumerate(free):
+            result[rows, :, feature] = means[:, k, None] + noise[:, k]
+    return result
 
 
 def read_numbers(data: Any) -> tuple[TableCodec, np.ndarray]:
