@@ -40,13 +40,8 @@ def _renamed(model: GaussianModel, features: Sequence[str], impossible: str) -> 
     return GaussianModel(model.mean, model.covariance, tuple(features), impossible=impossible)
 
 
-def is_structural(thing: Any) -> bool:
-    """A model, or one that is seen through some of its nodes already."""
-    return isinstance(thing, (StructuralModel, StructuralBackground))
-
-
 def read_structural(given: StructuralModel | StructuralBackground, masker: Any) -> NamedDistribution:
-    """Nodes that are not features are latent: which ones are, the model or X says."""
+    """Nodes that are not features are latent: which ones are, the model or X says, if the user has not said it."""
     if isinstance(given, StructuralBackground):
         words = ("a feature of the structural model", "its features are")
         return NamedDistribution(given.features, given.only, words, given, features_by_default=given.features)

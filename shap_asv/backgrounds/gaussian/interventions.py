@@ -10,14 +10,14 @@ with numbers that depend on S alone. They come from one of two *rules*:
   and given its own members in S unless it is confounded; every step is linear in what came before.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
 from shap_asv.backgrounds.gaussian.algebra import condition, semidefinite_cholesky
-from shap_asv.backgrounds.gaussian.model import GaussianBorder, GaussianModel, drawn_around
+from shap_asv.backgrounds.gaussian.model import GaussianBorder, drawn_around
 from shap_asv.backgrounds.gaussian.networks import LinearGaussianNetwork
 from shap_asv.backgrounds.intervening import ShowingNumbers, with_shown, without
 from shap_asv.backgrounds.tables.evidence import patterns, rowwise_product
@@ -172,14 +172,3 @@ class GaussianInterventions(ShowingNumbers):
     @staticmethod
     def _centre(evidence: np.ndarray, setting: Setting) -> np.ndarray:
         return setting.offset + rowwise_product(evidence[:, setting.known], setting.gain.T)
-
-
-def by_levels(
-    model: GaussianModel, levels: Sequence[Sequence[int]], confounded: Sequence[int]
-) -> GaussianInterventions:
-    """Interventions on a Gaussian that knows nothing of causes, by levels."""
-    scale = np.sqrt(np.maximum(np.diag(model.covariance), 0.0))
-    scale = np.where(scale > 0, scale, 1.0)
-    correlation = model.covariance / np.outer(scale, scale)
-    rule = LevelsRule(model.mean, scale, correlation, tuple(map(tuple, levels)), frozenset(confounded))
-    return GaussianInterventions(model, rule)

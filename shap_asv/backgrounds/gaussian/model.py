@@ -18,7 +18,7 @@ from shap_asv.arguments import check_list, is_number
 from shap_asv.backgrounds.gaussian.algebra import SLACK, Conditioned, checked_moments, condition
 from shap_asv.backgrounds.gaussian.networks import LinearGaussianNetwork, is_linear_gaussian, read_linear_gaussian
 from shap_asv.backgrounds.tables.border import TableBorder
-from shap_asv.backgrounds.tables.codec import TableCodec
+from shap_asv.backgrounds.tables.codec import NamedArray, TableCodec
 from shap_asv.backgrounds.tables.evidence import checked_evidence, checked_uniforms, patterns, rowwise_product
 from shap_asv.errors import (
     ArgumentError,
@@ -212,14 +212,16 @@ class GaussianModel(GaussianBorder):
         self, levels: Sequence[Sequence[int]], confounded: Sequence[int]
     ) -> "GaussianInterventions":
         """The features under ``do(X_S = e_S)``, level by level, causes first."""
-        from shap_asv.backgrounds.gaussian.interventions import by_levels
+        from shap_asv.backgrounds.gaussian.interventions import GaussianInterventions, LevelsRule
 
-        return by_levels(self, levels, confounded)
+        of_levels = tuple(map(tuple, levels)), frozenset(confounded)
+        return GaussianInterventions(self, LevelsRule(self.mean, self._scale, self._correlation, *of_levels))
 
     def cut_loose(self) -> "GaussianModel":
         """The features with their own means and variances, independent of one another."""
         model = copy(self)
-        model.covariance, model._correlation = np.diag(np.diag(self.covariance)), np.eye(self.n_features)
+        variances = np.diag(self.covariance)
+        model.covariance, model._correlation = np.diag(variances), np.diag((variances > 0).astype(float))
         model._conditioned, model.network, model.loose = {}, None, True
         return model
 
@@ -380,7 +382,7 @@ def _plain_codec(features: tuple[str, ...], named: bool) -> TableCodec:
     row = np.zeros((1, len(features)))
     if not named:
         codec = TableCodec.learn(row)
-        return codec if codec.names == features else TableCodec.learn(row, features)
+        return codec if codec.names == features else TableCodec.learn(NamedArray(row, features))
     import pandas as pd
 
     return TableCodec.learn(pd.DataFrame(row, columns=list(features)))
