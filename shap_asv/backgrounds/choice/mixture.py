@@ -82,6 +82,11 @@ class MixtureModel(TableBorder):
         """One that picks the component, and as many as the most demanding component takes."""
         return 1 + max(component.n_uniforms for component in self.components)
 
+    @property
+    def seconds_per_coalition(self) -> float:
+        """For a plan: what the components take to fit a coalition when it is first asked for."""
+        return sum(getattr(component, "seconds_per_coalition", 0.0) for component in self.components)
+
     def describe(self) -> str:
         parts = (f"{share:.0%} {one.describe()}" for share, one in zip(self.shares, self.components, strict=True))
         return "mixture of " + "; ".join(parts)
