@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from shap_asv.backends.contract import Backend, Estimate, Problem, Settings
+from shap_asv.backends.contract import Backend, Estimate, Problem, Settings, TooLarge
 from shap_asv.backends.registry import BACKENDS
 from shap_asv.compiling import compiling_text, seconds_to_compile
 from shap_asv.errors import BudgetExceededError, MethodNotApplicableError, UnknownMethodError
@@ -174,7 +174,8 @@ def _assess(
         limit = f"the limit is what is free, {_bytes_text(free)}"
     else:
         return Candidate(backend, None, estimate)
-    return Candidate(backend, f"needs {_bytes_text(estimate.memory)}, {limit} or explain fewer rows at a time", None)
+    needs = f"needs {_bytes_text(estimate.memory)}, {limit} or explain fewer rows at a time"
+    return Candidate(backend, TooLarge(needs), None)
 
 
 def result_bytes(n_rows: int, n_features: int, n_outputs: int, exact: bool) -> int:
@@ -300,7 +301,7 @@ def _choose_exact(candidates: tuple[Candidate, ...], budget: Budget) -> tuple[Ca
     if runnable:
         return min(runnable, key=_seconds), "it is the cheapest exact backend"
     text = _obstacles(tuple(c for c in candidates if c.backend.exact))
-    too_large = any("ideals" in (c.obstacle or "") or "the limit is" in (c.obstacle or "") for c in candidates)
+    too_large = any(isinstance(c.obstacle, TooLarge) for c in candidates)
     error = BudgetExceededError if too_large else MethodNotApplicableError
     raise error(f"algorithm='exact' cannot run; use algorithm='sampling' or 'auto', or mend one of these:\n{text}")
 

@@ -134,6 +134,10 @@ class Estimate:
     memory: int = 0
 
 
+class TooLarge(str):
+    """An obstacle that is a matter of size: a larger limit, or a smaller problem, would lift it."""
+
+
 def no_kernels(problem: Problem, settings: Settings, estimate: Estimate) -> tuple[str, ...]:
     """Nothing is compiled."""
     return ()

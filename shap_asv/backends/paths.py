@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.backends.contract import Attribution, Attributor, Backend, Estimate, Problem, Settings
+from shap_asv.backends.contract import Attribution, Attributor, Backend, Estimate, Problem, Settings, TooLarge
 from shap_asv.backends.pace import Report, keep_silent, part_of
 from shap_asv.backends.trees.attributor import PATH_BITS, TreeAttributor, prepare_trees
 from shap_asv.backends.trees.cost import estimate_trees, largest_walk, parts_work, path_lengths, tree_kernels
@@ -129,7 +129,7 @@ def _forest_obstacle(problem: Problem) -> str | None:
     ideals, members = largest_walk(trees.ensemble, order)
     if ideals <= MOST_IDEALS and members <= WIDEST:
         return None
-    return (
+    return TooLarge(
         f"a path of the trees looks at features that have {ideals:.1g} ideals with their causes under this causal "
         f"forest, the limit is {MOST_IDEALS:,}; levels have a closed form for any depth"
     )
@@ -144,14 +144,14 @@ def _parts_obstacle(problem: Problem, settings: Settings) -> str | None:
             part.count_ideals(limit=settings.ideal_limit)
         except BudgetExceededError:
             named = ", ".join(map(str, part.features[:3]))
-            return (
+            return TooLarge(
                 f"{part.n_features} features ({named}, ...) cannot be taken apart and have more than "
                 f"{settings.ideal_limit:,} ideals (ideal_limit=)"
             )
     _, kept = parts_work(trees.ensemble, order)
     if kept <= MOST_CHANCES:
         return None
-    return (
+    return TooLarge(
         f"a path of the trees looks at features that take {kept:.1g} numbers to follow through this causal order, the "
         f"limit is {MOST_CHANCES:,}; levels have a closed form for any depth"
     )

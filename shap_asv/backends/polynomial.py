@@ -22,7 +22,7 @@ from shap_asv.backends.termwise import TERM_ROW_BLOCK, terms_obstacle
 from shap_asv.backends.workload import expected_output, groups_obstacle, ideal_columns, network_and_terms, patterns
 from shap_asv.backgrounds.contract import Terms
 from shap_asv.orders import CausalOrder
-from shap_asv.orders.uncertain import GraphMixture
+from shap_asv.orders.uncertain.mixture import weighted_orders
 from shap_asv.values.expected_terms import ExactProducts, seconds_to_plan
 
 # Measured on random forests of 24 to 1,000 features: an operation of the forest algorithm, and making a term ready.
@@ -38,14 +38,6 @@ def _nodes(background: Terms) -> tuple[int, ...]:
     return tuple(int(node) for node in background.nodes)
 
 
-def _weighted_orders(problem: Problem) -> list[tuple[CausalOrder, float]]:
-    """The order, or every order of a mixture with its weight."""
-    if isinstance(problem.order, GraphMixture):
-        return list(zip(problem.order.orders, problem.order.weights, strict=True))
-    assert problem.order is not None
-    return [(problem.order, 1.0)]
-
-
 def forest_estimate(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
     background, products = network_and_terms(problem)
     n = problem.n_features
@@ -54,7 +46,7 @@ def forest_estimate(problem: Problem, settings: Settings, n_rows: int) -> Estima
     # No compiler for small problems. On large ones a term costs a pass over its closure for each pattern of rows.
     seconds = 0.01
     if products.n_terms * depth * n > _LARGE:
-        parents = _weighted_orders(problem)[0][0].parents
+        parents = weighted_orders(problem.order)[0][0].parents
         some = products.only(np.linspace(0, products.n_terms - 1, min(64, products.n_terms)).astype(int))
         ready = prepare_forest(background.network, _nodes(background), some, order_parents=parents)
         # rows that look alike to a small closure do not to a large one
@@ -126,21 +118,21 @@ def polynomial_backend(
             return f"explicit orders are not a {name}"
         background, _ = network_and_terms(problem)
         nodes = _nodes(background)
-        for k, (order, _) in enumerate(_weighted_orders(problem)):
+        for k, (order, _) in enumerate(weighted_orders(problem.order)):
             found = applicable(background.network, nodes, order.parents)
             if found is not None:
                 return found if isinstance(problem.order, CausalOrder) else f"graph {k}: {found}"
         return None
 
     def estimate_all(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
-        one, count = estimate(problem, settings, n_rows), len(_weighted_orders(problem))
+        one, count = estimate(problem, settings, n_rows), len(weighted_orders(problem.order))
         return replace(one, queries=count * one.queries, seconds=count * one.seconds, memory=count * one.memory)
 
     def make_ready(problem: Problem, settings: Settings) -> Attributor:
         background, products = network_and_terms(problem)
         prepared = tuple(
             (prepare(background.network, _nodes(background), products, order_parents=order.parents), share)
-            for order, share in _weighted_orders(problem)
+            for order, share in weighted_orders(problem.order)
         )
         fast = PolynomialAttributor(prepared, expected_output(background, products))
         return relaxing(background, fast, CoalitionByCoalition(problem, settings))

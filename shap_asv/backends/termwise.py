@@ -27,7 +27,7 @@ from shap_asv.backends.conditioning import is_ancestral
 from shap_asv.backends.contract import Attribution, Attributor, Backend, Estimate, Problem, Settings
 from shap_asv.backends.pace import Report, keep_silent
 from shap_asv.backends.relaxed import relaxing
-from shap_asv.backends.weight_columns import Columns, contract
+from shap_asv.backends.weight_columns import Columns, added_up, contract
 from shap_asv.backends.workload import Sweep, background_kernels, network_and_terms
 from shap_asv.backgrounds.contract import TERMS, Terms
 from shap_asv.backgrounds.grouping import number_rows
@@ -174,18 +174,8 @@ def group_terms(background: Terms, products: SumOfProducts, columns: Columns) ->
         needed = evidence.of(features)
         of_coalition, chosen = number_rows([(needed[:, v], 2) for v in range(needed.shape[1])], len(needed))
         classes = needed[chosen]
-        merge = sp.csr_array(
-            (np.ones(len(of_coalition)), (of_coalition, np.arange(len(of_coalition)))),
-            shape=(len(classes), len(of_coalition)),
-        )
-        groups.append(
-            TermGroup(
-                terms,
-                classes,
-                sp.csr_array(merge @ columns.matrix),
-                classes.any(axis=0),
-            )
-        )
+        weights = added_up(columns.matrix, of_coalition, len(classes))
+        groups.append(TermGroup(terms, classes, weights, classes.any(axis=0)))
     return tuple(groups)
 
 

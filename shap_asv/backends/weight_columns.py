@@ -72,6 +72,12 @@ def exact_columns(weights: CoalitionWeights) -> Columns:
     return Columns(weights.coalitions, sp.csr_array(weights.matrix), np.ones(1), sampled=False)
 
 
+def added_up(matrix: sp.csr_array, number: np.ndarray, count: int) -> sp.csr_array:
+    """Rows of a matrix with the same ``number`` (rows,) added up, ``count`` of them."""
+    merge = sp.csr_array((np.ones(len(number)), (number, np.arange(len(number)))), shape=(count, len(number)))
+    return sp.csr_array(merge @ matrix)
+
+
 def sampled_columns(orders: np.ndarray, n_groups: int = N_GROUPS) -> Columns:
     """Columns of a sample of at least two orders, int (k, n)."""
     k, n = orders.shape

@@ -6,7 +6,7 @@ from typing import cast
 
 import numpy as np
 
-from shap_asv.backends.contract import Estimate, Problem, Settings
+from shap_asv.backends.contract import Estimate, Problem, Settings, TooLarge
 from shap_asv.backends.weight_columns import N_GROUPS, Columns, exact_columns, of_players, sampled_columns
 from shap_asv.backgrounds.contract import TERMS, Terms
 from shap_asv.errors import BudgetExceededError
@@ -113,7 +113,7 @@ class Sweep:
 
 def ideals_obstacle(problem: Problem, settings: Settings) -> str | None:
     if count_ideals(problem, settings) is None:
-        return f"more than {settings.ideal_limit:,} ideals (ideal_limit=)"
+        return TooLarge(f"more than {settings.ideal_limit:,} ideals (ideal_limit=)")
     return None
 
 

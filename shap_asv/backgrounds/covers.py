@@ -18,15 +18,6 @@ from shap_asv.backgrounds.matrix import columns_in_order, numbered_features
 from shap_asv.errors import UnknownFeatureError
 
 
-def is_nothing(thing: Any) -> bool:
-    return thing is None
-
-
-def read_covers(given: Any, masker: Any) -> "CoverDistribution":
-    """Nothing was handed in, and there is nothing to read."""
-    return CoverDistribution()
-
-
 @dataclass(frozen=True, eq=False)
 class CoverDistribution:
     """The distribution that a tree ensemble remembers of its training; its features are the model's columns."""

@@ -7,8 +7,8 @@ Evidence about *shown* features is for the model's eyes alone: the others are di
 is how a feature's direct effect is told from what goes through its effects.
 """
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -37,12 +37,24 @@ class Intervening:
     features, latent, graph = natural_own("features"), natural_own("latent"), natural_own("graph")
     free, n_uniforms = natural_own("free"), natural_own("n_uniforms")
     read, inputs, labels = natural_own("read"), natural_own("inputs"), natural_own("labels")
+    codec = natural_own("codec")
 
     def describe(self) -> str:
         return f"interventions on: {self.natural.describe()}"
 
     def check(self, rows: np.ndarray) -> None:
         self.natural.check(rows)
+
+
+@dataclass(frozen=True, eq=False)
+class ShowingNumbers(Intervening):
+    """Interventions on features that are numbers; evidence about those at ``shown`` is for the model's eyes alone."""
+
+    shown: tuple[int, ...] = field(default=(), kw_only=True)
+
+    def showing(self, feature: int) -> Self:
+        """The same where evidence about ``feature`` is shown to the model and reaches no other feature."""
+        return replace(self, shown=(*self.shown, feature))
 
 
 def without(evidence: np.ndarray, shown: tuple[int, ...]) -> np.ndarray:

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from shap_asv.backgrounds.contract import DrawsGivenEvidence, LeveledInterventions
-from shap_asv.backgrounds.intervening import Intervening, with_shown, without
+from shap_asv.backgrounds.intervening import ShowingNumbers, with_shown, without
 from shap_asv.backgrounds.tables.evidence import checked_evidence, checked_uniforms
 
 
 @dataclass(frozen=True, eq=False)
-class LevelByLevel(Intervening):
+class LevelByLevel(ShowingNumbers):
     """Features under interventions by levels.
 
     Attributes
@@ -46,7 +46,6 @@ class LevelByLevel(Intervening):
 
     levels: tuple[tuple[int, ...], ...]
     confounded: tuple[int, ...] = ()
-    shown: tuple[int, ...] = ()
 
     #: A question to the natural distribution for every draw, where others ask once for all draws.
     seconds_per_draw = 1e-4
@@ -82,10 +81,6 @@ class LevelByLevel(Intervening):
                 self._fill(result, rows, columns, drawn)
             earlier = [*earlier, *columns]
         return with_shown(result, evidence, self.shown)
-
-    def showing(self, feature: int) -> "LevelByLevel":
-        """The same where evidence about ``feature`` is shown to the model and reaches no other feature."""
-        return LevelByLevel(self.natural, self.levels, self.confounded, (*self.shown, feature))
 
     @staticmethod
     def _fill(result: np.ndarray, rows: np.ndarray, columns: list[int], drawn: np.ndarray) -> None:

@@ -1,4 +1,4 @@
-"""Backgrounds that users make themselves, and hand in: Gaussians, mixtures, structural models.
+"""Backgrounds that users make themselves, and hand in: Gaussians and structural models.
 
 Each knows its variables by name, and can be narrowed to the features that a model looks at.
 """
@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from shap_asv.backgrounds.choice.mixture import MixtureModel
 from shap_asv.backgrounds.gaussian.model import GaussianModel
 from shap_asv.backgrounds.gaussian.networks import is_linear_gaussian
 from shap_asv.backgrounds.matrix import numbered_features
@@ -41,29 +40,8 @@ def _renamed(model: GaussianModel, features: Sequence[str], impossible: str) -> 
     return GaussianModel(model.mean, model.covariance, tuple(features), impossible=impossible)
 
 
-def is_mixture(thing: Any) -> bool:
-    return isinstance(thing, MixtureModel)
-
-
-def read_mixture(given: MixtureModel, masker: Any) -> NamedDistribution:
-    words = ("a column of the table", "its columns are")
-    return NamedDistribution(
-        given.features, partial(_narrowed, given), words, given, features_by_default=given.features
-    )
-
-
-def _narrowed(model: MixtureModel, features: Sequence[str], impossible: str) -> Any:
-    """Some of the features, or another order of them: of every component."""
-    return MixtureModel([part.only(features, impossible) for part in model.components], list(model.shares))
-
-
-def is_structural(thing: Any) -> bool:
-    """A model, or one that is seen through some of its nodes already."""
-    return isinstance(thing, (StructuralModel, StructuralBackground))
-
-
 def read_structural(given: StructuralModel | StructuralBackground, masker: Any) -> NamedDistribution:
-    """Nodes that are not features are latent: which ones are, the model or X says."""
+    """Nodes that are not features are latent: which ones are, the model or X says, if the user has not said it."""
     if isinstance(given, StructuralBackground):
         words = ("a feature of the structural model", "its features are")
         return NamedDistribution(given.features, given.only, words, given, features_by_default=given.features)

@@ -11,8 +11,10 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from shap_asv.backgrounds import covers, matrix, ready_models
+from shap_asv.backgrounds import matrix, ready_models
+from shap_asv.backgrounds.choice.mixture import MixtureModel
 from shap_asv.backgrounds.contract import Distribution
+from shap_asv.backgrounds.covers import CoverDistribution
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.discrete.states import fitted
 from shap_asv.backgrounds.discrete.states import reading as discrete
@@ -78,16 +80,18 @@ def _small_fitted_network() -> fitted.FittedNetwork:
     return fitted.fit_tables(Dag.read([("x0", "x1"), ("x1", "x2")], codec.names), codec, columns, rows, 1.0)
 
 
-def _small_mixture() -> ready_models.MixtureModel:
-    table = _small_table()
-    return ready_models.MixtureModel([CopulaModel(table), ConditionalTable(table)], [0.25, 0.75])
+def _small_mixture(table: Any) -> MixtureModel:
+    return MixtureModel([CopulaModel(table), ConditionalTable(table)], [0.25, 0.75])
 
 
-def _of_table(name: str, kind: Any) -> BackgroundKind:
+def _of_table(name: str, kind: Any, make: Callable[[Any], Any] | None = None) -> BackgroundKind:
     """A class with the border of a table, whose objects are made from a table and handed in as they are."""
-    return BackgroundKind(
-        name, lambda thing: isinstance(thing, kind), read_table_background, lambda: kind(_small_table())
-    )
+    example = kind if make is None else make
+    return BackgroundKind(name, _is_a(kind), read_table_background, lambda: example(_small_table()))
+
+
+def _is_a(kind: Any) -> Callable[[Any], bool]:
+    return lambda thing: isinstance(thing, kind)
 
 
 BACKGROUNDS: tuple[BackgroundKind, ...] = (
@@ -97,15 +101,20 @@ BACKGROUNDS: tuple[BackgroundKind, ...] = (
         ready_models.read_gaussian,
         lambda: ready_models.GaussianModel.fit(_small_table()[["x0", "x1"]].assign(x2=lambda t: t.x0 - t.x1**2)),
     ),
-    BackgroundKind("structural model", ready_models.is_structural, ready_models.read_structural, _small_structural),
+    BackgroundKind(
+        "structural model",
+        _is_a(ready_models.StructuralModel | ready_models.StructuralBackground),
+        ready_models.read_structural,
+        _small_structural,
+    ),
     _of_table("donors", ConditionalTable),
     _of_table("Gaussian copula", CopulaModel),
-    BackgroundKind("mixture", ready_models.is_mixture, ready_models.read_mixture, _small_mixture),
-    BackgroundKind("fitted network", fitted.is_fitted_network, fitted.read_fitted_network, _small_fitted_network),
+    _of_table("mixture", MixtureModel, _small_mixture),
+    BackgroundKind("fitted network", _is_a(fitted.FittedNetwork), fitted.read_fitted_network, _small_fitted_network),
     BackgroundKind("discrete network", discrete.is_discrete_network, discrete.read_discrete, _small_network),
     _of_table("independent columns", IndependentColumns),
     _of_table("nearest rows", NearestRows),
-    BackgroundKind("no background", covers.is_nothing, covers.read_covers, lambda: None),
+    BackgroundKind("no background", lambda thing: thing is None, lambda *_: CoverDistribution(), lambda: None),
     BackgroundKind("background rows", lambda thing: True, matrix.read_matrix, _small_table),
 )
 

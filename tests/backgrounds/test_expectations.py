@@ -198,5 +198,5 @@ def test_small_work_does_not_wait_for_the_compiler():
 
 def test_long_work_loads_the_kernels():
     problem = Problem(0, n=4, latent=False)
-    machinery = Inference(problem.background.network, np.ones(4, dtype=bool))
+    machinery = Inference(problem.background.network, np.arange(4))
     assert machinery.uses_kernels(2 * engine.PATIENCE)

@@ -366,3 +366,10 @@ def test_linear_models_on_whole_numbers_are_exact(as_array):
             before, after = (tuple(j in order[:m] for j in range(len(columns))) for m in (k, k + 1))
             phi[i] += (nu[after] - nu[before]) / math.factorial(len(columns))
     np.testing.assert_allclose(explainer(given[:1], silent=True).values[0], phi, atol=1e-9)
+
+
+def test_a_constant_that_is_cut_loose_stays_constant():
+    model = GaussianModel([1.0, 3.0], [[4.0, 0.0], [0.0, 0.0]], ["varies", "constant"]).cut_loose()
+    draws = model.draws(np.full((1, 2), np.nan), np.array([[0.1, 0.1], [0.9, 0.9]]))[0]
+    assert draws[:, 1].tolist() == [3.0, 3.0]
+    assert draws[1, 0] - 1.0 == pytest.approx(2.0 * stats.norm.ppf(0.9))

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shap_asv.backgrounds.tables.codec import TableCodec
+from shap_asv.backgrounds.tables.codec import NamedArray, TableCodec
 from shap_asv.errors import RowsError, TableError, UnknownFeatureError, UnknownStateError
 
 
@@ -49,7 +49,7 @@ def test_array_in_array_out():
         assert back.dtype == dtype
         assert np.array_equal(back, array)
     gaps = np.array([[1.0, np.nan]])
-    codec = TableCodec.learn(gaps, names=["a", "b"])
+    codec = TableCodec.learn(NamedArray(gaps, ("a", "b")))
     assert np.array_equal(codec.inputs(codec.read(gaps)), gaps, equal_nan=True)
     assert codec.read(pd.DataFrame({"b": [2.0], "a": [1.0]})).tolist() == [[1.0, 2.0]]
 

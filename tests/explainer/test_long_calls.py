@@ -3,10 +3,12 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from shap_asv import AsymmetricExplainer, CausalOrder
+from shap_asv import AsymmetricExplainer, CausalOrder, ConditionalTable, GaussianModel
 from shap_asv.backends.contract import Settings
+from shap_asv.backgrounds.choice.mixture import MixtureModel
 from shap_asv.errors import ApproximationWarning, LongCallWarning
 from shap_asv.explainer.running import execution as executing
 
@@ -95,3 +97,20 @@ def test_orders_that_visit_the_same_coalitions_again_pay_once():
     # each ideal once for each explained row and background row, and a few rows to look at the model and at the base
     assert 2 * 5 * (ideals - 2) <= counts[2000] <= 2 * 5 * (ideals + 4)
     assert counts[200] == counts[2000]
+
+
+def test_a_mixture_takes_as_long_as_its_donors():
+    """Donors are fitted once for every coalition; alone or in a mixture, the plan says so."""
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(400, 6)), columns=list("abcdef"))
+    donors, gaussian = ConditionalTable(table), GaussianModel.fit(table)
+    mixture = MixtureModel([gaussian, donors], [0.7, 0.3])
+    seconds = [
+        AsymmetricExplainer(
+            lambda X: np.asarray(X).sum(axis=1), background, [], algorithm="ideals x monte_carlo", n_draws=64, seed=0
+        )
+        .plan(table[:2])
+        .chosen.estimate.seconds
+        for background in (gaussian, donors, mixture)
+    ]
+    assert seconds[2] >= 64 * donors.seconds_per_coalition > 10 * seconds[0]
+    assert seconds[2] < 2 * seconds[1]

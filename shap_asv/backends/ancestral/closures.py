@@ -22,11 +22,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from shap_asv.backends.contract import Attribution
 from shap_asv.backends.pace import Report, keep_silent, paced, part_of
-from shap_asv.backends.weight_columns import Columns
+from shap_asv.backends.weight_columns import Columns, added_up
 from shap_asv.backgrounds.contract import Terms
 from shap_asv.backgrounds.grouping import number_rows, row_keys
 from shap_asv.models.products import SumOfProducts
@@ -247,8 +246,7 @@ def _lay_out(
     inside = columns.coalitions[:, members]
     ids, chosen = number_rows([(inside[:, j], 2) for j in range(a)], len(inside))
     masks = inside[chosen].astype(np.int64) @ (np.int64(1) << np.arange(a, dtype=np.int64))
-    merge = sp.csr_array((np.ones(len(ids)), (ids, np.arange(len(ids)))), shape=(len(chosen), len(ids)))
-    weights = sp.csr_array((merge @ columns.matrix)[:, members])
+    weights = added_up(columns.matrix, ids, len(chosen))[:, members]
     children = np.zeros(a, dtype=np.int64)
     table_strides = np.zeros((a, a), dtype=np.int64)
     cards = np.array([background.cardinalities[v] for v in members], dtype=np.int64)

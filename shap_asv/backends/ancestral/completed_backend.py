@@ -245,11 +245,7 @@ def completed_backend(sweep: Sweep) -> Backend:
         seconds = 0.5 + n_sets * _SECONDS_PER_CLOSURE
         seconds += products.n_terms * (5e-5 + ideals * met.entries * _SECONDS_PER_ENTRY)
         copies = 1
-        if (
-            1.5 < met.latent_states <= MIXTURE_LIMIT + 0.5
-            and met.entries <= _SMALL_TABLES
-            and only_indicators(products)
-        ):
+        if met.mixes and only_indicators(products):
             copies, work = round(met.latent_states), products.n_terms * n_rows * ideals
             seconds = 1.0 + products.n_terms * _SECONDS_TO_SHARE
             seconds += work * (_SECONDS_PER_DEAD + copies * _SECONDS_PER_COPY)
@@ -264,9 +260,6 @@ def completed_backend(sweep: Sweep) -> Backend:
     def prepare(problem: Problem, settings: Settings) -> Attributor:
         return attribute_columns(problem, sweep.columns(problem, settings))
 
-    def over(problem: Problem, settings: Settings, columns: Columns) -> Attributor:
-        return attribute_columns(problem, columns)
-
     return Backend(
         f"{sweep.name} x closures",
         not sweep.sampled,
@@ -278,6 +271,6 @@ def completed_backend(sweep: Sweep) -> Backend:
         ROW_BLOCK,
         CONDITIONED_TERMS,
         kernels=_kernels,
-        over=over,
+        over=lambda problem, settings, columns: attribute_columns(problem, columns),
         by_coalitions=True,
     )

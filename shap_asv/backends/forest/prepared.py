@@ -26,6 +26,7 @@ Only the closure of a term (its features and their ancestors) takes part. See ``
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -117,6 +118,8 @@ class PreparedForest:
     clocks: tuple[Clock, ...]
     clock_of_group: np.ndarray
 
+    rowwise: ClassVar[bool] = True  # a row has the same bits whatever rows come with it
+
     @property
     def is_small(self) -> bool:
         """Whether plain numpy does it: a matter of model and network alone, so that bits do not depend on the rows."""
@@ -132,11 +135,6 @@ class PreparedForest:
         """Operations for one row: points of the clock times features of the closure, summed over the terms."""
         points = np.array([*(clock.points.size for clock in self.clocks), EXACT_LIMIT, 1])  # at -2 and -1: see above
         return int((points[self.clock_of_group] * self.groups.closure.sum(axis=1) * np.diff(self.groups.start)).sum())
-
-    @property
-    def rowwise(self) -> bool:
-        """Whether a row has the same bits whatever rows come with it."""
-        return True
 
     def attributions(self, codes: np.ndarray, *, report: Report = keep_silent) -> np.ndarray:
         """Attributions (r, n, k) of rows of codes (r, n) in feature order.

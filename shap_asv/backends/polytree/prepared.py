@@ -23,6 +23,7 @@ See ``docs/forest-algorithm.md``.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -95,10 +96,7 @@ class PreparedPolytree:
     products: SumOfProducts
     operators: dict[tuple[int, int], Operators] = field(default_factory=dict, repr=False)
 
-    @property
-    def rowwise(self) -> bool:
-        """Whether a row has the same bits whatever rows come with it: not so in numpy's matrix products."""
-        return False
+    rowwise: ClassVar[bool] = False  # the bits of numpy's matrix products depend on the rows that come together
 
     def attributions(self, codes: np.ndarray, *, report: Report = keep_silent) -> np.ndarray:
         """Attributions (r, n, k) of rows of codes (r, n)."""

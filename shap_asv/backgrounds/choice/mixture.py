@@ -6,18 +6,19 @@ held-out rows.
 """
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import networkx as nx
 import numpy as np
 
 from shap_asv.backgrounds.contract import Conditions
 from shap_asv.backgrounds.level_by_level import by_levels
+from shap_asv.backgrounds.tables.border import TableBorder
 from shap_asv.backgrounds.tables.evidence import checked_evidence, checked_uniforms
 from shap_asv.errors import ArgumentError
 
 
-class MixtureModel:
+class MixtureModel(TableBorder):
     """Several backgrounds of the same table, each with a share.
 
     Parameters
@@ -38,8 +39,6 @@ class MixtureModel:
     [0.0, 1.0, 1.0]
     """
 
-    free: ClassVar[np.float64] = np.float64("nan")
-
     def __init__(self, components: Sequence[Any], shares: Sequence[float]) -> None:
         self.components: tuple[Any, ...] = tuple(components)
         given = np.asarray(shares, dtype=float)
@@ -48,7 +47,7 @@ class MixtureModel:
         if not np.isfinite(given).all() or (given <= 0).any():
             raise ArgumentError(f"shares {given.tolist()} must be positive numbers; leave out what has none")
         self.shares: np.ndarray = given / given.sum()
-        self.features: tuple[str, ...] = self.components[0].features
+        self.codec = self.components[0].codec
         for component in self.components:
             if component.features != self.features:
                 raise ArgumentError(
@@ -56,9 +55,8 @@ class MixtureModel:
                     f"{', '.join(component.features)}"
                 )
 
-    @property
-    def n_features(self) -> int:
-        return len(self.features)
+    def _keep(self, kept: list[int], impossible: str) -> None:
+        self.components = tuple(part.only(self.features, impossible) for part in self.components)
 
     @property
     def latent(self) -> tuple[str, ...]:
@@ -75,7 +73,7 @@ class MixtureModel:
         return nx.compose_all(graphs) if graphs else None
 
     @property
-    def conditions_on(self) -> Conditions:
+    def conditions_on(self) -> Conditions:  # type: ignore[override]
         """What all components can condition on: "any" coalition, or "ancestral" ones."""
         return "any" if all(component.conditions_on == "any" for component in self.components) else "ancestral"
 
@@ -84,23 +82,14 @@ class MixtureModel:
         """One that picks the component, and as many as the most demanding component takes."""
         return 1 + max(component.n_uniforms for component in self.components)
 
+    @property
+    def seconds_per_coalition(self) -> float:
+        """For a plan: what the components take to fit a coalition when it is first asked for."""
+        return sum(getattr(component, "seconds_per_coalition", 0.0) for component in self.components)
+
     def describe(self) -> str:
         parts = (f"{share:.0%} {one.describe()}" for share, one in zip(self.shares, self.components, strict=True))
         return "mixture of " + "; ".join(parts)
-
-    def __repr__(self) -> str:
-        return f"MixtureModel({self.describe()})"
-
-    def read(self, data: Any) -> np.ndarray:
-        rows = self.components[0].read(data)
-        self.check(rows)
-        return rows
-
-    def inputs(self, rows: np.ndarray) -> Any:
-        return self.components[0].inputs(rows)
-
-    def labels(self, rows: np.ndarray) -> np.ndarray | None:
-        return self.components[0].labels(rows)
 
     def check(self, rows: np.ndarray) -> None:
         for component in self.components:

@@ -148,12 +148,13 @@ def held_out_misses(
     coalitions = np.asarray(coalitions, dtype=bool)
     nu = coalition_values(background, predict, rows, coalitions, n_draws, seed)
     outputs = _outputs(predict, background.inputs(rows))
-    if outputs.shape[1] > 1:
-        deviations = outputs.std(axis=0)
-        unit = np.where(deviations > 0, deviations, 1.0)
-    else:
-        unit = np.ones(1)
-    return (outputs[:, None, :] - nu) / unit
+    return misses_in_units(outputs, nu)
+
+
+def misses_in_units(outputs: np.ndarray, nu: np.ndarray) -> np.ndarray:
+    """Outputs (r, k) minus nu (r, m, k); in units of the outputs' own deviations if there are several."""
+    deviations = outputs.std(axis=0) if outputs.shape[1] > 1 else np.ones(1)
+    return (outputs[:, None, :] - nu) / np.where(deviations > 0, deviations, 1.0)
 
 
 def checked_weights(coalitions: np.ndarray, weights: np.ndarray) -> np.ndarray:

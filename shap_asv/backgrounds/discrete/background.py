@@ -29,6 +29,7 @@ from shap_asv.backgrounds.discrete.states.impossible import (
 )
 from shap_asv.backgrounds.discrete.states.ranking import ranks
 from shap_asv.backgrounds.discrete.states.validation import checked_network
+from shap_asv.backgrounds.tables.evidence import checked_uniforms
 from shap_asv.errors import ImpossibleEvidenceError, UnknownFeatureError, UnknownMethodError
 
 if TYPE_CHECKING:
@@ -127,9 +128,7 @@ class DiscreteBackground:
 
     @cached_property
     def _inference(self) -> Inference:
-        features = np.zeros(self.n_nodes, dtype=bool)
-        features[self.nodes] = True
-        return Inference(self.network, features)
+        return Inference(self.network, self.nodes)
 
     @cached_property
     def determined(self) -> frozenset[str]:
@@ -291,7 +290,7 @@ class DiscreteBackground:
             One number per draw and node of the network, used by every evidence row alike.
         """
         evidence = self.checked_evidence(evidence)
-        uniforms = questions.checked_uniforms(uniforms, self.n_nodes)
+        uniforms = checked_uniforms(uniforms, self.n_nodes)
         result = np.empty((len(evidence), len(uniforms), self.n_features), dtype=np.int32)
         conditions = self.possible_evidence(evidence)
         ancestral = self.is_ancestral(conditions >= 0)

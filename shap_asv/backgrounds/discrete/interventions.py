@@ -23,8 +23,9 @@ from shap_asv.backgrounds.discrete.inference.engine import Inference
 from shap_asv.backgrounds.discrete.inference.requisite import RequisiteEvidence
 from shap_asv.backgrounds.discrete.joint import intervened_joint
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
-from shap_asv.backgrounds.discrete.questions import checked_coefficients, checked_uniforms
+from shap_asv.backgrounds.discrete.questions import checked_coefficients
 from shap_asv.backgrounds.intervening import Intervening, natural_own
+from shap_asv.backgrounds.tables.evidence import checked_uniforms
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +69,7 @@ class DiscreteInterventions(Intervening):
 
     @cached_property
     def _inference(self) -> Inference:
-        features = np.zeros(self.network.n_nodes, dtype=bool)
-        features[self.nodes] = True
-        return Inference(self.network, features, intervenes=True)
+        return Inference(self.network, self.nodes, intervenes=True)
 
     def describe(self) -> str:
         latent = f", latent: {', '.join(self.latent)}" if self.latent else ""

@@ -87,13 +87,3 @@ def checked_coefficients(coefficients: np.ndarray, n_terms: int) -> np.ndarray:
             f"coefficients of shape {coefficients.shape} do not fit {n_terms} terms; (T, outputs) is needed"
         )
     return coefficients
-
-
-def checked_uniforms(uniforms: np.ndarray, n_nodes: int) -> np.ndarray:
-    """Uniform numbers float64 (D, nodes)."""
-    uniforms = np.asarray(uniforms, dtype=np.float64)
-    if uniforms.ndim != 2 or uniforms.shape[1] != n_nodes:
-        raise ShapAsvError(
-            f"uniforms of shape {uniforms.shape} do not fit; one column per node is needed: (D, {n_nodes})"
-        )
-    return uniforms

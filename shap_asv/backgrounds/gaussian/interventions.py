@@ -10,17 +10,17 @@ with numbers that depend on S alone. They come from one of two *rules*:
   and given its own members in S unless it is confounded; every step is linear in what came before.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
 from shap_asv.backgrounds.gaussian.algebra import condition, semidefinite_cholesky
-from shap_asv.backgrounds.gaussian.model import GaussianBorder, GaussianModel
+from shap_asv.backgrounds.gaussian.model import GaussianBorder, drawn_around
 from shap_asv.backgrounds.gaussian.networks import LinearGaussianNetwork
-from shap_asv.backgrounds.intervening import Intervening, with_shown, without
-from shap_asv.backgrounds.tables.evidence import checked_uniforms, patterns, rowwise_product
+from shap_asv.backgrounds.intervening import ShowingNumbers, with_shown, without
+from shap_asv.backgrounds.tables.evidence import patterns, rowwise_product
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +117,7 @@ class LevelsRule:
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianInterventions(Intervening):
+class GaussianInterventions(ShowingNumbers):
     """Jointly Gaussian features under interventions: means in closed form, and draws.
 
     Examples
@@ -131,7 +131,6 @@ class GaussianInterventions(Intervening):
     """
 
     rule: Rule
-    shown: tuple[int, ...] = ()
     _settings: dict[bytes, tuple[Setting, np.ndarray]] = field(default_factory=dict, repr=False)
 
     def check(self, rows: np.ndarray) -> None:
@@ -154,24 +153,13 @@ class GaussianInterventions(Intervening):
 
     def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """Rows (E, D, n) from ``X | do(X_S = e_S)``; column k of the uniforms (D, n) moves feature k."""
-        from scipy.special import ndtri
-
         evidence = self.natural.numbers(evidence)
-        uniforms = checked_uniforms(uniforms, self.n_uniforms)
-        normals = ndtri(np.clip(uniforms, np.finfo(float).tiny, 1 - 2**-53))
         reaching = without(evidence, self.shown)
-        result = np.empty((len(evidence), len(uniforms), len(self.features)))
-        result[:] = reaching[:, None, :]
-        for rows, setting, factor in self._groups(reaching):
-            noise = rowwise_product(normals[:, setting.rest], factor.T)
-            centre = self._centre(reaching[rows], setting)
-            for k, feature in enumerate(setting.rest):
-                result[rows, :, feature] = centre[:, k, None] + noise[:, k]
-        return with_shown(result, evidence, self.shown)
-
-    def showing(self, feature: int) -> "GaussianInterventions":
-        """The same where evidence about ``feature`` is shown to the model and reaches no other feature."""
-        return GaussianInterventions(self.natural, self.rule, (*self.shown, feature))
+        parts = (
+            (rows, setting.rest, self._centre(reaching[rows], setting), factor, 1.0)
+            for rows, setting, factor in self._groups(reaching)
+        )
+        return with_shown(drawn_around(reaching, uniforms, parts), evidence, self.shown)
 
     def _groups(self, evidence: np.ndarray) -> Iterator[tuple[np.ndarray, Setting, np.ndarray]]:
         for members, rows in patterns(evidence):
@@ -184,14 +172,3 @@ class GaussianInterventions(Intervening):
     @staticmethod
     def _centre(evidence: np.ndarray, setting: Setting) -> np.ndarray:
         return setting.offset + rowwise_product(evidence[:, setting.known], setting.gain.T)
-
-
-def by_levels(
-    model: GaussianModel, levels: Sequence[Sequence[int]], confounded: Sequence[int]
-) -> GaussianInterventions:
-    """Interventions on a Gaussian that knows nothing of causes, by levels."""
-    scale = np.sqrt(np.maximum(np.diag(model.covariance), 0.0))
-    scale = np.where(scale > 0, scale, 1.0)
-    correlation = model.covariance / np.outer(scale, scale)
-    rule = LevelsRule(model.mean, scale, correlation, tuple(map(tuple, levels)), frozenset(confounded))
-    return GaussianInterventions(model, rule)

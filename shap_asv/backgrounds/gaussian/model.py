@@ -8,7 +8,7 @@ coalition and row.
 Latent nodes need no treatment: dropping the rows and columns of a covariance *is* integrating them out.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from shap_asv.arguments import check_list, is_number
 from shap_asv.backgrounds.gaussian.algebra import SLACK, Conditioned, checked_moments, condition
 from shap_asv.backgrounds.gaussian.networks import LinearGaussianNetwork, is_linear_gaussian, read_linear_gaussian
 from shap_asv.backgrounds.tables.border import TableBorder
-from shap_asv.backgrounds.tables.codec import TableCodec
+from shap_asv.backgrounds.tables.codec import NamedArray, TableCodec
 from shap_asv.backgrounds.tables.evidence import checked_evidence, checked_uniforms, patterns, rowwise_product
 from shap_asv.errors import (
     ArgumentError,
@@ -212,14 +212,16 @@ class GaussianModel(GaussianBorder):
         self, levels: Sequence[Sequence[int]], confounded: Sequence[int]
     ) -> "GaussianInterventions":
         """The features under ``do(X_S = e_S)``, level by level, causes first."""
-        from shap_asv.backgrounds.gaussian.interventions import by_levels
+        from shap_asv.backgrounds.gaussian.interventions import GaussianInterventions, LevelsRule
 
-        return by_levels(self, levels, confounded)
+        of_levels = tuple(map(tuple, levels)), frozenset(confounded)
+        return GaussianInterventions(self, LevelsRule(self.mean, self._scale, self._correlation, *of_levels))
 
     def cut_loose(self) -> "GaussianModel":
         """The features with their own means and variances, independent of one another."""
         model = copy(self)
-        model.covariance, model._correlation = np.diag(np.diag(self.covariance)), np.eye(self.n_features)
+        variances = np.diag(self.covariance)
+        model.covariance, model._correlation = np.diag(variances), np.diag((variances > 0).astype(float))
         model._conditioned, model.network, model.loose = {}, None, True
         return model
 
@@ -253,20 +255,12 @@ class GaussianModel(GaussianBorder):
         evidence : float (E, n), NaN where free
         uniforms : float (D, n) in [0, 1); column k moves feature k, in every coalition.
         """
-        from scipy.special import ndtri
-
         evidence = self.numbers(evidence)
-        uniforms = checked_uniforms(uniforms, self.n_uniforms)
-        tiny = np.finfo(float).tiny
-        normals = ndtri(np.clip(uniforms, tiny, 1 - 2**-53))
-        result = np.empty((len(evidence), len(uniforms), self.n_features))
-        result[:] = evidence[:, None, :]
-        for rows, given in self._groups(evidence):
-            noise = rowwise_product(normals[:, given.rest], given.factor.T) * self._scale[given.rest]
-            centre = self._rest_means(evidence[rows], given)
-            for k, feature in enumerate(given.rest):
-                result[rows, :, feature] = centre[:, k, None] + noise[:, k]
-        return result
+        parts = (
+            (rows, given.rest, self._rest_means(evidence[rows], given), given.factor, self._scale[given.rest])
+            for rows, given in self._groups(evidence)
+        )
+        return drawn_around(evidence, uniforms, parts)
 
     # --- the machinery --------------------------------------------------------------------------------------
 
@@ -307,6 +301,24 @@ class GaussianModel(GaussianBorder):
                 "together with the fixed relation between these features (a constant, or columns that determine one "
                 "another). Correct the row, give the covariance some variance there, or go on with impossible='relax'"
             )
+
+
+def drawn_around(evidence: np.ndarray, uniforms: np.ndarray, parts: Iterable[tuple[Any, ...]]) -> np.ndarray:
+    """Evidence (E, n) -> rows (E, D, n): free features are their means plus the factor of a covariance times normal
+    quantiles of the uniforms (D, n).
+
+    ``parts``: rows of the evidence, the features that are free in them, means (rows, b), factor (b, b), scale (b,).
+    """
+    from scipy.special import ndtri
+
+    uniforms = checked_uniforms(uniforms, evidence.shape[1])
+    normals = ndtri(np.clip(uniforms, np.finfo(float).tiny, 1 - 2**-53))
+    result = np.repeat(evidence[:, None, :], len(uniforms), axis=1)
+    for rows, free, means, factor, scale in parts:
+        noise = rowwise_product(normals[:, free], factor.T) * scale
+        for k, feature in enumerate(free):
+            result[rows, :, feature] = means[:, k, None] + noise[:, k]
+    return result
 
 
 def read_numbers(data: Any) -> tuple[TableCodec, np.ndarray]:
@@ -370,7 +382,7 @@ def _plain_codec(features: tuple[str, ...], named: bool) -> TableCodec:
     row = np.zeros((1, len(features)))
     if not named:
         codec = TableCodec.learn(row)
-        return codec if codec.names == features else TableCodec.learn(row, features)
+        return codec if codec.names == features else TableCodec.learn(NamedArray(row, features))
     import pandas as pd
 
     return TableCodec.learn(pd.DataFrame(row, columns=list(features)))

@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from shap_asv.backgrounds.discrete.drawing import distribution_function
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.gaussian.networks import is_linear_gaussian, read_linear_gaussian
 from shap_asv.backgrounds.pgmpy_networks import read_network
 from shap_asv.backgrounds.structural.graph import Dag
+from shap_asv.backgrounds.structural.mechanisms.contract import Named
 from shap_asv.backgrounds.structural.model import StructuralModel
 from shap_asv.backgrounds.tables.codec import TableCodec
 from shap_asv.backgrounds.tables.evidence import rowwise_product
@@ -149,12 +151,13 @@ def _as_column(noise: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianMechanism:
+class GaussianMechanism(Named):
     """``x = a + b' parents + s z``, z standard normal."""
 
     constant: float
     slopes: np.ndarray
     deviation: float
+    name = "linear Gaussian"
     n_uniforms = 1
 
     def draw(self, parents: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
@@ -162,9 +165,6 @@ class GaussianMechanism:
 
         noise = np.clip(uniforms[:, :, 0], 2.0**-54, 1 - 2.0**-53)
         return self.constant + rowwise_product(parents, self.slopes[:, None]) + self.deviation * ndtri(noise)
-
-    def describe(self) -> str:
-        return "linear Gaussian"
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,11 +178,7 @@ class TableMechanism:
     @classmethod
     def of(cls, table: np.ndarray) -> "TableMechanism":
         flat = np.moveaxis(table, 0, -1).reshape(-1, table.shape[0])
-        bounds = np.cumsum(flat, axis=1)
-        # past the last possible state no number may fall, whatever the sum was rounded to
-        possible = np.flip(np.logical_or.accumulate(np.flip(flat > 0, axis=1), axis=1), axis=1)
-        bounds[:, :-1][~possible[:, 1:]] = np.inf
-        return cls(bounds[:, :-1], table.shape[1:])
+        return cls(distribution_function(flat)[:, :-1], table.shape[1:])
 
     def draw(self, parents: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         joint = np.zeros(len(parents), dtype=np.intp)
@@ -194,8 +190,7 @@ class TableMechanism:
         return codes
 
     def describe(self) -> str:
-        rows = len(self.bounds)
-        return f"table of {rows} x {self.bounds.shape[1] + 1}"
+        return f"table of {len(self.bounds)} x {self.bounds.shape[1] + 1}"
 
 
 def read_network_model(network: Any) -> StructuralModel:

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shap_asv.backgrounds.intervening import Intervening, with_shown, without
+from shap_asv.backgrounds.intervening import ShowingNumbers, with_shown, without
 
 
 @dataclass(frozen=True, eq=False)
-class StructuralInterventions(Intervening):
+class StructuralInterventions(ShowingNumbers):
     """Draws of ``X | do(X_S = e_S)`` for any set S, with the same uniform numbers for all evidence.
 
     Examples
@@ -24,13 +24,7 @@ class StructuralInterventions(Intervening):
     [[[1.25, 9.0]]]
     """
 
-    shown: tuple[int, ...] = ()
-
     def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """Evidence (E, n), nan where free, and uniforms (D, n_uniforms) -> rows (E, D, n)."""
         drawn = self.natural.intervene(without(np.asarray(evidence, dtype=float), self.shown), uniforms)
         return with_shown(drawn, evidence, self.shown)
-
-    def showing(self, feature: int) -> "StructuralInterventions":
-        """The same where evidence about ``feature`` is shown to the model and reaches no other feature."""
-        return StructuralInterventions(self.natural, (*self.shown, feature))

@@ -14,7 +14,7 @@ codec was learned, so that a model sees what it was fitted with: ``inputs(read(t
 Datetimes are refused: which number stands for a day (its age, its weekday, its season) is the user's to say.
 """
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
@@ -82,17 +82,14 @@ class TableCodec:
     _numbered: bool = False
 
     @classmethod
-    def learn(cls, data: Any, names: Sequence[str] | None = None) -> "TableCodec":
-        """From a DataFrame, or from an array of numbers with ``names`` ("Feature 0", ... by default)."""
+    def learn(cls, data: Any) -> "TableCodec":
+        """From a DataFrame, or from an array of numbers, with names ("Feature 0", ... where nobody named them)."""
         import pandas as pd
 
-        if isinstance(data, NamedArray):
-            data, names = data.array, data.names
         if isinstance(data, pd.DataFrame):
-            if names is not None:
-                raise TableError("names= belongs to an array; a DataFrame has its own column names")
             keys = tuple(data.columns)
-            heads = _check_table([str(key) for key in keys], len(data))
+            heads = [str(key) for key in keys]
+            _check_table(heads, len(data))
             columns = tuple(learn_column(name, data.iloc[:, k]) for k, name in enumerate(heads))
             return cls(columns, keys)
         array = np.asarray(data)
@@ -101,11 +98,9 @@ class TableCodec:
                 f"a table is a DataFrame or a 2-D array of numbers, not {type(data).__name__} of shape {array.shape} "
                 f"and dtype {array.dtype}; give a DataFrame for columns of several kinds"
             )
-        heads = _check_table(
-            [f"Feature {k}" for k in range(array.shape[1])] if names is None else list(map(str, names)), len(array)
-        )
-        if len(heads) != array.shape[1]:
-            raise TableError(f"{array.shape[1]} columns need as many names, not {len(heads)}: {heads}")
+        names = data.names if isinstance(data, NamedArray) else None
+        heads = [f"Feature {k}" for k in range(array.shape[1])] if names is None else list(map(str, names))
+        _check_table(heads, len(array))
         columns = tuple(learn_column(name, pd.Series(array[:, k])) for k, name in enumerate(heads))
         return cls(columns, None, array.dtype, names is None)
 
@@ -196,10 +191,9 @@ class TableCodec:
         return TableCodec(tuple(self.columns[k] for k in kept), keys, self._array_dtype, False)
 
 
-def _check_table(names: list[str], n_rows: int) -> list[str]:
+def _check_table(names: list[str], n_rows: int) -> None:
     if not names or not n_rows:
         raise TableError(f"the table has {n_rows} rows and {len(names)} columns; at least one of each is needed")
     for name in names:
         if names.count(name) > 1:
             raise TableError(f"the table has {names.count(name)} columns called {name!r}; give each its own name")
-    return names

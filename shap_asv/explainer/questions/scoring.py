@@ -13,7 +13,7 @@ import numpy as np
 
 from shap_asv.backends.conditioning import conditioning_obstacle
 from shap_asv.backends.contract import Problem
-from shap_asv.backgrounds.choice.scoring import ScoreTable, scored_coalitions
+from shap_asv.backgrounds.choice.scoring import ScoreTable, misses_in_units, scored_coalitions
 from shap_asv.backgrounds.contract import DRAWS
 from shap_asv.backgrounds.registry import kind_of
 from shap_asv.errors import ArgumentError, MethodNotApplicableError
@@ -138,6 +138,4 @@ def _losses(problem: Problem, data: Any, coalitions: np.ndarray, n_draws: int, s
     rows = fit_rows(problem, table, encoded=False)
     outputs = own_outputs(problem, rows, table.content)
     values = MonteCarlo(problem.background, problem.predictor, ValueOptions(n_draws, seed)).values(coalitions, rows)
-    deviations = outputs.std(axis=0) if outputs.shape[1] > 1 else np.ones(1)
-    unit = np.where(deviations > 0, deviations, 1.0)
-    return np.asarray((((outputs[:, None, :] - values) / unit) ** 2).sum(axis=2))
+    return np.asarray((misses_in_units(outputs, values) ** 2).sum(axis=2))

@@ -34,6 +34,7 @@ from shap_asv.explainer.running.execution import Execution, find_equal_rows
 from shap_asv.explainer.running.selection import select_outputs
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.uncertain import GraphMixture, PartialGraph, neighbours
+from shap_asv.orders.uncertain.mixture import weighted_orders
 from shap_asv.orders.uncertain.union import weigh_each
 from shap_asv.planning import Plan
 from shap_asv.sensitivity import Sensitivity
@@ -99,7 +100,7 @@ def measure_sensitivity(
     problem = execution.problem.for_any_coalition()
     rows = fit_rows(problem, table, encoded)
     candidates = _candidates(problem, graphs, given_graph, settings.seed)
-    given = _given_orders(problem)
+    given = weighted_orders(problem.order)
     together = [*(order for order, _ in given), *candidates.orders]
     coalitions, matrix = weigh_each(together, settings.ideal_limit)
     columns = of_players(SideBySide(coalitions, matrix, np.ones(len(together)), sampled=False), problem.groups)
@@ -136,7 +137,7 @@ def plan_sensitivity(execution: Execution, n_rows: int, settings: Settings, grap
     """What :func:`measure_sensitivity` would do for ``n_rows`` rows, and how many ideals the graphs share."""
     problem = execution.problem.for_any_coalition()
     candidates = _candidates(problem, graphs, given_graph, settings.seed)
-    given = [order for order, _ in _given_orders(problem)]
+    given = [order for order, _ in weighted_orders(problem.order)]
     own = _execution_over(execution, GraphMixture((*given, *candidates.orders)))
     plan = _plan_together(own, settings, n_rows)
     words = f"{len(candidates.orders):,} graphs, each by itself" + (", beside the given one" if given else "")
@@ -154,15 +155,6 @@ def _candidates(problem: Problem, graphs: Any, given_graph: Any, seed: int | Non
         found = _given_graphs(problem, graphs, seed)
     _check_conditioning(problem, found)
     return found
-
-
-def _given_orders(problem: Problem) -> list[tuple[CausalOrder, float]]:
-    """The explainer's own orders with their weights; none where it was built from explicit ``orders=``."""
-    if problem.order is None:
-        return []
-    if isinstance(problem.order, GraphMixture):
-        return list(zip(problem.order.orders, problem.order.weights, strict=True))
-    return [(problem.order, 1.0)]
 
 
 def _named(graphs: Any, problem: Problem) -> Any:

@@ -17,6 +17,7 @@ from shap_asv.orders import CausalOrder
 from shap_asv.orders.levels import Levels
 from shap_asv.orders.uncertain import GraphMixture, PartialGraph, read_causal_graphs
 from shap_asv.orders.uncertain.formats import ACCEPTED, is_one_graph, read_partial_graph
+from shap_asv.orders.uncertain.mixture import weighted_orders
 from shap_asv.orders.uncertain.readings import read_weighted
 
 
@@ -55,7 +56,7 @@ def read_causal_graph(
 def weighted_graphs(causal_graph: Any) -> list[tuple[Any, Any]] | None:
     """Several graphs as (graph, weight) pairs; None for anything else, be it one graph or not a graph at all."""
     if isinstance(causal_graph, GraphMixture):
-        return list(zip(causal_graph.orders, causal_graph.weights, strict=True))
+        return list(weighted_orders(causal_graph))
     if hasattr(causal_graph, "weighted_graphs"):
         return list(causal_graph.weighted_graphs())
     if not isinstance(causal_graph, list | tuple) or is_one_graph(causal_graph):

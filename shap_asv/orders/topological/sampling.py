@@ -62,8 +62,8 @@ class SamplingMethod:
 
     name: str
     exact: bool
-    refusal: Callable[["CausalOrder", Options], ShapAsvError | None]
     draw: Callable[["CausalOrder", int, np.random.Generator, Options], np.ndarray]
+    refusal: Callable[["CausalOrder", Options], ShapAsvError | None] = lambda order, options: None
     whole: bool = False
     seconds: Callable[["CausalOrder", Options], float] = lambda order, options: 1e-6 * order.n_features
 
@@ -123,14 +123,12 @@ METHODS: dict[str, SamplingMethod] = {
         SamplingMethod(
             "perfect",
             exact=True,
-            refusal=lambda order, options: None,
             draw=lambda order, n, rng, options: draw_perfect(order, n, rng),
             seconds=lambda order, options: 1e-5 + 4e-9 * steps_from_the_past(order),
         ),
         SamplingMethod(
             "mcmc",
             exact=False,
-            refusal=lambda order, options: None,
             draw=lambda order, n, rng, options: draw_mcmc(order, n, rng, options.epsilon),
             seconds=lambda order, options: 1.2e-8 * mixing_steps(order.n_features, options.epsilon),
         ),

@@ -49,7 +49,8 @@ class Extensions:
     def _count(self, state: Orientation) -> int:
         total = 1
         for part, members in self._parts(state):
-            total *= self._chordal_count(state, members) if part is None else self._split_count(part)
+            # among the members of a plain bucket the neighbours are those that the closed graph had at first
+            total *= self._chordal.count(members) if part is None else self._split_count(part)
             if not total:
                 break
         return total
@@ -59,10 +60,6 @@ class Extensions:
         if self._entangled:
             return [(state, 0)] if any(state.neighbours) else []
         return [(None if state.is_plain(members) else state.within(members), members) for members in state.buckets()]
-
-    def _chordal_count(self, state: Orientation, members: int) -> int:
-        # among the members of a plain bucket the neighbours are those that the closed graph had at first
-        return self._chordal.count(members)
 
     def _split_count(self, part: Orientation) -> int:
         key = (tuple(part.neighbours), tuple(part.parents))
@@ -89,7 +86,7 @@ class Extensions:
             if part is None:
                 place = {v: k for k, v in enumerate(self._chordal.draw(members, rng))}
                 for a, b in state.within(members).undirected_edges():
-                    _settle(result, *((a, b) if place[a] < place[b] else (b, a)))
+                    result.settle(*((a, b) if place[a] < place[b] else (b, a)))
                 continue
             branches = split(part)
             counts = [self._count(branch) for branch in branches]
@@ -97,7 +94,7 @@ class Extensions:
             branch = branches[int(np.searchsorted(shares, rng.random() * shares[-1], side="right"))]
             for a, b in branch.directed_edges():
                 if result.neighbours[a] >> b & 1:
-                    _settle(result, a, b)
+                    result.settle(a, b)
             self._draw_into(result, branch, rng)
 
     # --- listing --------------------------------------------------------------------------------------------------
@@ -107,20 +104,12 @@ class Extensions:
         waiting = [self.closed]
         while waiting:
             state = waiting.pop()
-            if any(part is None and not self._chordal_count(state, members) for part, members in self._parts(state)):
+            if any(part is None and not self._chordal.count(members) for part, members in self._parts(state)):
                 continue
             if any(state.neighbours):
                 waiting += reversed(split(state))
             else:
                 yield state
-
-
-def _settle(state: Orientation, a: int, b: int) -> None:
-    """Direct an edge that is known to be consistent."""
-    state.neighbours[a] &= ~(1 << b)
-    state.neighbours[b] &= ~(1 << a)
-    state.children[a] |= 1 << b
-    state.parents[b] |= 1 << a
 
 
 def split(state: Orientation) -> list[Orientation]:

@@ -79,12 +79,8 @@ def is_one_graph(thing: Any) -> bool:
 # --- networkx and pgmpy -------------------------------------------------------------------------------------------
 
 
-def _class_names(thing: Any) -> set[str]:
-    return {cls.__name__ for cls in type(thing).__mro__}
-
-
 def _is_pdag(thing: Any) -> bool:
-    return isinstance(thing, nx.DiGraph) and "PDAG" in _class_names(thing)
+    return isinstance(thing, nx.DiGraph) and any(cls.__name__ == "PDAG" for cls in type(thing).__mro__)
 
 
 def _read_pdag(graph: Any, features: Sequence[Hashable] | None) -> PartialGraph:
@@ -126,10 +122,6 @@ def _read_marks(graph: Any, features: Sequence[Hashable] | None) -> PartialGraph
             )
         edges.append((a, one, b, other))
     return _from_endpoints(_nodes(graph), edges)
-
-
-def _is_digraph(thing: Any) -> bool:
-    return isinstance(thing, nx.Graph)
 
 
 def _read_digraph(graph: Any, features: Sequence[Hashable] | None) -> PartialGraph:
@@ -280,7 +272,7 @@ FORMATS: tuple[GraphFormat, ...] = (
     GraphFormat("pgmpy PDAG", _is_pdag, _read_pdag),
     GraphFormat("ADMG", _is_admg, _read_admg),
     GraphFormat("graph with marks", _has_marks, _read_marks),
-    GraphFormat("DiGraph", _is_digraph, _read_digraph),
+    GraphFormat("DiGraph", lambda x: isinstance(x, nx.Graph), _read_digraph),
     GraphFormat("causal-learn", lambda x: _bare_general_graph(x) is not None, _read_general_graph),
     GraphFormat("adjacency DataFrame", _is_frame, _read_frame),
     GraphFormat("adjacency matrix", _is_matrix, _read_matrix),

@@ -259,6 +259,13 @@ class GraphMixture:
         return orders
 
 
+def weighted_orders(order: CausalOrder | GraphMixture | None) -> list[tuple[CausalOrder, float]]:
+    """An order alone, or each order of a mixture, with its weight; none without an order."""
+    if isinstance(order, GraphMixture):
+        return list(zip(order.orders, order.weights, strict=True))
+    return [] if order is None else [(order, 1.0)]
+
+
 def _in_sequence(order: CausalOrder, features: tuple[Hashable, ...], k: int) -> CausalOrder:
     """The order with its features in the sequence of the first graph's."""
     if order.features == features:

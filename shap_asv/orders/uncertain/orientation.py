@@ -82,11 +82,15 @@ class Orientation:
         if reached(1 << b, self.children) >> a & 1:
             self.conflict = ("cycle", a, b)
             return False
+        self.settle(a, b)
+        return True
+
+    def settle(self, a: int, b: int) -> None:
+        """Make ``a - b`` an edge ``a -> b`` that is known to be consistent."""
         self.neighbours[a] &= ~(1 << b)
         self.neighbours[b] &= ~(1 << a)
         self.children[a] |= 1 << b
         self.parents[b] |= 1 << a
-        return True
 
     def close(self) -> bool:
         """Apply Meek's rules until they say nothing more; False if that leads to a contradiction.

@@ -56,7 +56,7 @@ class Inference:
     Parameters
     ----------
     network : DiscreteNetwork
-    features : bool array (nodes,)
+    features : int array (n,)
         Nodes that may carry evidence and terms.
     intervenes : bool
         Evidence is not conditioned on but set: ``do(X_S = e_S)``.
@@ -65,7 +65,7 @@ class Inference:
     def __init__(self, network: DiscreteNetwork, features: np.ndarray, intervenes: bool = False) -> None:
         self.network = network
         self._intervenes = intervenes
-        self._is_latent = ~features
+        self._is_latent = ~np.isin(np.arange(network.n_nodes), features)
         above = np.zeros((network.n_nodes, network.n_nodes), dtype=bool)
         for v, parents in enumerate(network.parents):
             for p in parents:

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.backgrounds.tables.columns import MISSING, Column, listed
+from shap_asv.backgrounds.tables.columns import MISSING, Column, listed, plain
 from shap_asv.errors import ArgumentError, RowsError, TableError, UnknownStateError
 
 #: Numbers with at most so many distinct values stay as they are.
@@ -50,8 +50,8 @@ class Cuts:
 
     def seen(self, numbers: np.ndarray) -> np.ndarray:
         """Numbers as the cuts compare them; NaN where missing."""
-        plain = np.where(np.isinf(numbers), np.nan, np.asarray(numbers, dtype=float))
-        return plain if self.seen_as is None else np.asarray(self.seen_as(plain), dtype=float)
+        known = np.where(np.isinf(numbers), np.nan, np.asarray(numbers, dtype=float))
+        return known if self.seen_as is None else np.asarray(self.seen_as(known), dtype=float)
 
     def bins(self, numbers: np.ndarray) -> np.ndarray:
         """The bin of each number, 0 to m; m + 1 for missing ones."""
@@ -114,7 +114,7 @@ class ColumnStates:
             value = self.column.labels(np.asarray(codes, dtype=float)[[r]])[0]
             way_out = "" if self.column.kind.category else f", or cut it into bins: bins={{{self.name!r}: [...]}}"
             raise UnknownStateError(
-                f"column {self.name!r}, row {r}: {_plain(value)!r} does not occur in the table that the network was "
+                f"column {self.name!r}, row {r}: {plain(value)!r} does not occur in the table that the network was "
                 f"fitted to; its states are {listed(self.labels)}. Fit the network to a table that has it{way_out}"
             )
         return states.astype(np.int32)
@@ -172,7 +172,7 @@ def learn_states(
 
 def _values(column: Column, codes: np.ndarray) -> tuple[Hashable, ...]:
     """The values behind codes; a missing one is called so."""
-    shown = [_plain(value) for value in column.labels(codes)]
+    shown = [plain(value) for value in column.labels(codes)]
     gap = "missing"
     while gap in shown[:-1]:
         gap = f"({gap})"
@@ -274,8 +274,3 @@ def _some_value(column: Column, cuts: Cuts, b: int) -> float | None:
         if cuts.bins(np.array([as_held]))[0] == b:
             return float(as_held)
     return None
-
-
-def _plain(value: Any) -> Any:
-    """A numpy scalar as the Python value that prints without its type."""
-    return value.item() if isinstance(value, np.generic) else value

@@ -190,10 +190,6 @@ def _unused(name: str, taken: Sequence[str]) -> str:
 # --- as a background --------------------------------------------------------------------------------------------
 
 
-def is_fitted_network(thing: Any) -> bool:
-    return isinstance(thing, FittedNetwork)
-
-
 def read_fitted_network(given: FittedNetwork, masker: Any) -> NamedDistribution:
     """Columns that are not features are latent: which ones are, the model or X says."""
     return NamedDistribution(given.names, given.background, ("a column of the network", "its columns are"), given)

@@ -18,7 +18,7 @@ import numpy as np
 from shap_asv.backgrounds.structural.mechanisms.contract import Mechanism, Named, Support
 from shap_asv.backgrounds.structural.mechanisms.design import Design
 from shap_asv.backgrounds.structural.mechanisms.forests import Trees
-from shap_asv.backgrounds.structural.mechanisms.scores import clearly_better, log_score, still_in
+from shap_asv.backgrounds.structural.mechanisms.scores import log_score, race
 from shap_asv.backgrounds.structural.mechanisms.splines import SmoothBasis, SmoothFunction
 from shap_asv.backgrounds.tables.evidence import rowwise_product
 
@@ -95,21 +95,19 @@ class SmoothScores:
 
 @dataclass(frozen=True, eq=False)
 class LeafShares(Named):
-    """A forest of frequencies: ``bounds[offsets[t] + v]`` is the distribution function in node v of tree t."""
+    """A forest of frequencies: ``leaf_shares[v]`` are those in node v."""
 
     trees: Trees
-    offsets: np.ndarray
     leaf_shares: np.ndarray
     name = "forest"
     n_uniforms = 2
 
     def probabilities(self, parents: np.ndarray) -> np.ndarray:
-        return self.leaf_shares[self.trees.leaves(parents) + self.offsets[:, None]].mean(axis=0)
+        return self.leaf_shares[self.trees.leaves(parents)].mean(axis=0)
 
     def draw(self, parents: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-        tree, leaf = self.trees.drawn_leaves(parents, uniforms[:, :, 1])
         bounds = np.cumsum(self.leaf_shares, axis=1)[:, :-1]
-        return codes_of(bounds[self.offsets[tree] + leaf], uniforms[:, :, 0])
+        return codes_of(bounds[self.trees.drawn_leaves(parents, uniforms[:, :, 1])], uniforms[:, :, 0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,8 +146,8 @@ class CategoryTask:
         return CategoryTask(self.design, self.parents[rows], self.codes[rows], self.n_codes, self.seed)
 
     def fit(self, name: str, n_trees: int = N_TREES) -> Any:
-        """The candidate of that name, fitted to all rows of the task."""
-        return CANDIDATES[name](self, n_trees)
+        """The candidate of that name, fitted to all rows of the task; of one code alone there is nothing to learn."""
+        return CANDIDATES[name if len(np.unique(self.codes)) > 1 else "frequencies"](self, n_trees)
 
     def choose(self, names: tuple[str, ...] | None = None) -> tuple[Any, np.ndarray, np.ndarray]:
         """The best candidate, held-out probabilities (r', n_codes) and codes (r',)."""
@@ -162,19 +160,13 @@ class CategoryTask:
             tried = ("frequencies",)
         folds = rng.permutation(len(part.codes)) % min(4, len(part.codes))
         held_out = {name: np.empty((len(folds), self.n_codes)) for name in tried}
-        alive, done = list(tried), np.zeros(len(folds), dtype=bool)
-        for fold in np.unique(folds):
-            out = folds == fold
-            for name in alive:
-                fitted = part.only(~out).fit(name, N_SCORED_TREES)
-                held_out[name][out] = fitted.probabilities(part.parents[out])
-            done |= out
-            alive = still_in(alive, {name: log_score(held_out[name][done], part.codes[done]) for name in alive})
-        scores = {name: log_score(held_out[name], part.codes) for name in alive}
-        chosen = alive[0]
-        for name in alive[1:]:
-            if clearly_better(scores[name], scores[chosen]):
-                chosen = name
+
+        def score(name: str, out: np.ndarray) -> np.ndarray:
+            fitted = part.only(~out).fit(name, N_SCORED_TREES)
+            held_out[name][out] = fitted.probabilities(part.parents[out])
+            return log_score(held_out[name][out], part.codes[out])
+
+        chosen = race(tried, folds, score)
         return self.fit(chosen), held_out[chosen], part.codes
 
 
@@ -193,13 +185,7 @@ def _logistic_weights(
     return slopes, constants, fitted.classes_
 
 
-def _fit_frequencies(task: CategoryTask, n_trees: int) -> Any:
-    return Frequencies(task.shares)
-
-
 def _fit_logistic(task: CategoryTask, n_trees: int) -> Any:
-    if len(np.unique(task.codes)) < 2:
-        return Frequencies(task.shares)
     slopes, constants, met = _logistic_weights(task.design.linear(task.parents), task.codes, 10.0)
     scores = StraightScores(task.design, slopes, constants)
     return Logistic(scores, met, task.shares, 1 / (len(task.codes) + 1), "logistic")
@@ -208,8 +194,6 @@ def _fit_logistic(task: CategoryTask, n_trees: int) -> Any:
 def _fit_smooth(task: CategoryTask, penalty: tuple[float, float], name: str) -> Any:
     from scipy.linalg import solve_triangular
 
-    if len(np.unique(task.codes)) < 2:
-        return Frequencies(task.shares)
     basis = SmoothBasis.learn(task.design, task.parents)
     main, pair = basis.penalties()
     system = penalty[0] * main + penalty[1] * pair
@@ -226,24 +210,16 @@ def _fit_smooth(task: CategoryTask, penalty: tuple[float, float], name: str) -> 
 
 def _fit_forest(task: CategoryTask, n_trees: int) -> Any:
     indicators = np.equal.outer(task.codes, np.flatnonzero(task.shares)[1:]).astype(float)
-    if indicators.shape[1] == 0:
-        return Frequencies(task.shares)
     trees = Trees.grow(task.design, task.parents, indicators, LEAF, n_trees, task.seed)
-    sizes = np.array([tree.node_count for tree in trees.trees])
-    offsets = np.cumsum(sizes) - sizes
-    leaves = trees.leaves(task.parents) + offsets[:, None]
-    counts = (
-        np.bincount((leaves * task.n_codes + task.codes).ravel(), minlength=int(sizes.sum()) * task.n_codes).reshape(
-            -1, task.n_codes
-        )
-        + task.shares
-    )
-    return LeafShares(trees, offsets, counts / counts.sum(axis=1, keepdims=True))
+    cells = trees.leaves(task.parents) * task.n_codes + task.codes
+    counts = np.bincount(cells.ravel(), minlength=trees.starts[-1] * task.n_codes).reshape(-1, task.n_codes)
+    smoothed = counts + task.shares
+    return LeafShares(trees, smoothed / smoothed.sum(axis=1, keepdims=True))
 
 
 #: In the order of preference among equals.
 CANDIDATES: dict[str, Callable[[CategoryTask, int], Any]] = {
-    "frequencies": _fit_frequencies,
+    "frequencies": lambda task, n_trees: Frequencies(task.shares),
     "logistic": _fit_logistic,
     "smooth logistic": lambda task, n_trees: _fit_smooth(task, SMOOTHNESS[1], "smooth logistic"),
     "rough logistic": lambda task, n_trees: _fit_smooth(task, SMOOTHNESS[0], "rough logistic"),

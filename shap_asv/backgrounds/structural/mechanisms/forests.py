@@ -9,6 +9,7 @@ A draw costs one tree, not the whole forest: O(depth).
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ MOST_ROWS = 4000  # of one tree: more make it slower, not better, since the tree
 
 @dataclass(frozen=True, eq=False)
 class Trees:
-    """Grown trees with their design; ``trees`` are scikit-learn's low-level ones."""
+    """Grown trees with their design; ``trees`` are scikit-learn's low-level ones. Nodes are numbered over all trees."""
 
     design: Design
     trees: tuple[Any, ...]
@@ -51,16 +52,21 @@ class Trees:
         """How much of the variance of the targets the splits in each linear column explain, (columns,)."""
         return np.mean([tree.compute_feature_importances() for tree in self.trees], axis=0)
 
-    def leaves(self, parents: np.ndarray) -> np.ndarray:
-        """Leaf (node number) of each row in each tree, intp (trees, m)."""
-        matrix = np.ascontiguousarray(self.design.linear(parents), dtype=np.float32)
-        return np.stack([tree.apply(matrix) for tree in self.trees])
+    @cached_property
+    def starts(self) -> list[int]:
+        """The first node of each tree, and last the number of all nodes."""
+        return np.cumsum([0, *(tree.node_count for tree in self.trees)]).tolist()
 
-    def drawn_leaves(self, parents: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """For each draw, a tree by the uniform number ``which`` (m, d), and the leaf of the row in it: both (m, d)."""
+    def leaves(self, parents: np.ndarray) -> np.ndarray:
+        """Leaf of each row in each tree, intp (trees, m)."""
+        matrix = np.ascontiguousarray(self.design.linear(parents), dtype=np.float32)
+        return np.stack([first + tree.apply(matrix) for first, tree in zip(self.starts, self.trees, strict=False)])
+
+    def drawn_leaves(self, parents: np.ndarray, which: np.ndarray) -> np.ndarray:
+        """For each draw, the leaf of the row in the tree that the uniform number ``which`` (m, d) chooses: (m, d)."""
         chosen = np.minimum((which * len(self.trees)).astype(np.int32), len(self.trees) - 1)
         if which.shape[1] >= len(self.trees):  # few rows, many draws: every tree is asked about every row
-            return chosen, self.leaves(parents)[chosen, np.arange(len(parents))[:, None]]
+            return self.leaves(parents)[chosen, np.arange(len(parents))[:, None]]
         matrix = np.ascontiguousarray(self.design.linear(parents), dtype=np.float32)
         flat = chosen.ravel()
         order = np.argsort(flat, kind="stable")
@@ -69,8 +75,8 @@ class Trees:
         for t, tree in enumerate(self.trees):
             members = order[bounds[t] : bounds[t + 1]]
             if len(members):
-                leaves[members] = tree.apply(matrix[members // which.shape[1]])
-        return chosen, leaves.reshape(which.shape)
+                leaves[members] = self.starts[t] + tree.apply(matrix[members // which.shape[1]])
+        return leaves.reshape(which.shape)
 
 
 def distribution_targets(values: np.ndarray) -> np.ndarray:
@@ -83,11 +89,9 @@ def distribution_targets(values: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class LeafValues:
-    """Sorted training values of all leaves of all trees, flat: node v of tree t holds
-    ``values[starts[offsets[t] + v]:][:counts[offsets[t] + v]]``."""
+    """Sorted training values of all leaves of all trees, flat: node v holds ``values[starts[v]:][:counts[v]]``."""
 
     trees: Trees
-    offsets: np.ndarray
     starts: np.ndarray
     counts: np.ndarray
     values: np.ndarray
@@ -108,18 +112,15 @@ class LeafValues:
     ) -> "LeafValues":
         """``between``: interpolate between the values of a leaf (numbers that may be anything) or draw one of them."""
         trees = Trees.grow(design, parents, distribution_targets(values), leaf, n_trees, seed)
-        sizes = np.array([tree.node_count for tree in trees.trees])
-        offsets = np.cumsum(sizes) - sizes
-        leaves = trees.leaves(parents) + offsets[:, None]
-        counts = np.bincount(leaves.ravel(), minlength=int(sizes.sum()))
+        leaves = trees.leaves(parents)
+        counts = np.bincount(leaves.ravel(), minlength=trees.starts[-1])
         tiled = np.broadcast_to(values, leaves.shape).ravel()
         flat = tiled[np.lexsort((tiled, leaves.ravel()))]
-        return cls(trees, offsets, np.cumsum(counts) - counts, counts, flat, between)
+        return cls(trees, np.cumsum(counts) - counts, counts, flat, between)
 
     def draw(self, parents: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """Values (m, d) for uniforms (m, d, 2): the quantile and the tree."""
-        tree, leaf = self.trees.drawn_leaves(parents, uniforms[:, :, 1])
-        node = self.offsets[tree] + leaf
+        node = self.trees.drawn_leaves(parents, uniforms[:, :, 1])
         start, count = self.starts[node], self.counts[node]
         if not self.between:
             return self.values[start + np.minimum((uniforms[:, :, 0] * count).astype(np.intp), count - 1)]

@@ -21,7 +21,7 @@ from shap_asv.backgrounds.structural.mechanisms.contract import Mechanism, Named
 from shap_asv.backgrounds.structural.mechanisms.design import Design
 from shap_asv.backgrounds.structural.mechanisms.locations import FittedLocation, Location, LocationData
 from shap_asv.backgrounds.structural.mechanisms.noises import Noise, NoiseData
-from shap_asv.backgrounds.structural.mechanisms.scores import clearly_better, crps, still_in
+from shap_asv.backgrounds.structural.mechanisms.scores import clearly_better, crps, race
 from shap_asv.backgrounds.structural.mechanisms.splines import SmoothFit
 
 N_SCORED_DRAWS = 40
@@ -180,37 +180,18 @@ class NumberTask:
     def _race(
         self, candidates: list[tuple[FittedLocation, str]], data: LocationData
     ) -> tuple[tuple[FittedLocation, str], np.ndarray]:
-        """The candidate of least CRPS and its held-out draws (r, d); who is clearly behind drops out fold by fold."""
-        folds = data.folds
-        draws = np.empty((len(candidates), len(folds), N_SCORED_DRAWS))
-        scores = np.empty((len(candidates), len(folds)))
-        alive = list(range(len(candidates)))
-        done = np.zeros(len(folds), dtype=bool)
-        for fold in np.unique(folds):
-            out = folds == fold
-            for k in alive:
-                fitted, noise = candidates[k]
-                learned = self._learn(fitted, noise, data.smooth, ~out, N_SCORED_TREES)
-                mechanism = LocationNoise(_Fixed(fitted.held_out[out]), learned, self.support, noise)
-                draws[k, out] = draws_at(mechanism, self.parents[out])
-                scores[k, out] = crps(draws[k, out], self.target[out])
-            done |= out
-            alive = still_in(alive, {k: scores[k, done] for k in alive})
-        chosen = alive[0]
-        for k in alive[1:]:
-            if clearly_better(scores[k], scores[chosen]):
-                chosen = k
+        """The candidate of least CRPS and its held-out draws (r, d)."""
+        draws = np.empty((len(candidates), len(data.folds), N_SCORED_DRAWS))
+
+        def score(k: int, out: np.ndarray) -> np.ndarray:
+            fitted, noise = candidates[k]
+            learned = self._learn(fitted, noise, data.smooth, ~out, N_SCORED_TREES)
+            mechanism = LocationNoise(lambda _: fitted.held_out[out], learned, self.support, noise)
+            draws[k, out] = draws_at(mechanism, self.parents[out])
+            return crps(draws[k, out], self.target[out])
+
+        chosen = race(range(len(candidates)), data.folds, score)
         return candidates[chosen], draws[chosen]
-
-
-@dataclass(frozen=True, eq=False)
-class _Fixed:
-    """Predictions already made for the rows at hand."""
-
-    values: np.ndarray
-
-    def __call__(self, parents: np.ndarray) -> np.ndarray:
-        return self.values
 
 
 def _named(fitted: FittedLocation, noise: str) -> str:

@@ -1,6 +1,6 @@
 """Proper scores of draws and probabilities: smallest, on average, for the true conditional distribution."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -65,3 +65,23 @@ def still_in(candidates: Sequence[Key], scores: Mapping[Key, np.ndarray]) -> lis
     """The candidates that are not clearly behind the one of the least mean score so far."""
     leader = min(candidates, key=lambda one: scores[one].mean())
     return [one for one in candidates if one == leader or not clearly_better(scores[leader], scores[one], margin=2.0)]
+
+
+def race(candidates: Sequence[Key], folds: np.ndarray, score: Callable[[Key, np.ndarray], np.ndarray]) -> Key:
+    """The candidate of the least score; of equals the first. Who is clearly behind drops out fold by fold.
+
+    ``score(candidate, out)``: the scores of the rows ``out`` (bool) under a fit to all others.
+    """
+    scores = {one: np.empty(len(folds)) for one in candidates}
+    alive, done = list(candidates), np.zeros(len(folds), dtype=bool)
+    for fold in np.unique(folds):
+        out = folds == fold
+        for one in alive:
+            scores[one][out] = score(one, out)
+        done |= out
+        alive = still_in(alive, {one: scores[one][done] for one in alive})
+    chosen = alive[0]
+    for one in alive[1:]:
+        if clearly_better(scores[one], scores[chosen]):
+            chosen = one
+    return chosen
