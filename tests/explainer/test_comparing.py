@@ -122,7 +122,7 @@ def test_a_table_with_a_graph_by_every_method():
 @pytest.mark.parametrize(
     ("methods", "words"),
     [
-        (["SHAP", "causal shap"], "unknown method 'causal shap'; did you mean 'causal SHAP'? The methods are 'SHAP'"),
+        (["SHAP", "causal shap"], "unknown method 'causal shap'; did you mean 'causal SHAP'\\? The methods are 'SHAP'"),
         (["ASV", "ASV"], "method 'ASV' is named twice"),
         ([], "names no method"),
         (3, "must be a list of names"),

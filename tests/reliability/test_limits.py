@@ -61,11 +61,10 @@ def test_memory_past_the_limit_is_an_error_that_says_so():
 
 
 def test_what_is_free_is_a_limit_too(monkeypatch):
-    explainer = AsymmetricExplainer(ensemble("dag", 10, 2), network("dag", 10))
-    assert explainer.plan(10).exact
+    assert AsymmetricExplainer(ensemble("dag", 10, 2), network("dag", 10)).plan(10).exact
     monkeypatch.setattr(planning, "available_memory", lambda: 2**10)
     with pytest.raises(MethodNotApplicableError, match="the limit is what is free, 0 MiB"):
-        explainer.plan(10)
+        AsymmetricExplainer(ensemble("dag", 10, 2), network("dag", 10)).plan(10)
     exact = AsymmetricExplainer(ensemble("dag", 10, 2), network("dag", 10), algorithm="exact")
     with pytest.raises(BudgetExceededError, match="the limit is what is free"):
         exact.plan(10)

@@ -12,6 +12,7 @@ FITTED = (f"{_CASES}[fitted networks]",)
 TREES = (f"{_CASES}[trees without a network]",)
 GRAPHS = (f"{_CASES}[several graphs]",)
 MECHANISMS = ("tests/backgrounds/structural/test_spread.py", "tests/backgrounds/structural/test_fitted_models.py")
+PARTS = ("tests/backends/test_trees_kernels.py::test_steps_are_the_distribution_of_restricted_orders",)
 BOOTSTRAP = ("tests/explainer/test_bootstrapping.py",)
 
 MUTANTS = (
@@ -21,6 +22,21 @@ MUTANTS = (
         "self.link(nu + step) - self.link(nu - step)",
         "self.link(nu + step) + self.link(nu - step)",
         ("tests/explainer/test_sampling.py::test_errors_go_through_the_slope_of_the_link",),
+    ),
+    # --- trees alone, under half a graph ---
+    Mutant(
+        "orders in parts: who comes next is not weighed by how many are left",
+        "backends/trees/kernels/parts.py",
+        "from_left = chance * (p - j) / max(1, n - k)",
+        "from_left = chance * (p - j) / max(1, p + q)",
+        PARTS,
+    ),
+    Mutant(
+        "orders in parts: what is not looked at is left out inside of a series, too",
+        "backends/trees/kernels/parts.py",
+        "if others and not parts.outer[block]:",
+        "if others and parts.outer[block]:",
+        PARTS,
     ),
     # --- structural models ---
     Mutant(
