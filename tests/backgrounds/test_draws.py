@@ -136,7 +136,7 @@ def test_zero_probability_is_never_drawn():
 
 def test_wrong_uniforms():
     background = Problem(0, n=4, latent=False).background
-    with pytest.raises(ShapAsvError, match=r"\(D, 4\)"):
+    with pytest.raises(ShapAsvError, match=r"\(10, 3\) are given; \(draws, 4\) is needed"):
         background.draws(np.full((1, 4), -1), np.zeros((10, 3)))
 
 
