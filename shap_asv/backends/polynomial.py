@@ -139,7 +139,6 @@ def polynomial_backend(
 
     return Backend(
         name,
-        True,
         False,
         None,
         obstacle,
