@@ -6,12 +6,11 @@ anyway.
 """
 
 from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from shap_asv.backgrounds.contract import MaskedInputs
 from shap_asv.comparison import Comparison
-from shap_asv.errors import UnknownMethodError
+from shap_asv.errors import UnknownMethodError, nearest
 from shap_asv.explainer.reading import fitting
 from shap_asv.explainer.reading.rows import read_table
 from shap_asv.planning import Plan
@@ -30,6 +29,8 @@ METHODS: dict[str, tuple[bool, str | None]] = {
         for name, symmetric in (("SHAP", True), ("ASV", False))
     },
 }
+#: What ``values=`` says of an explainer that conditions, where its background can.
+GIVEN_WHAT_IS_KNOWN = ("auto", "conditional")
 
 
 def compare(
@@ -84,12 +85,15 @@ def compare(
 def compare_methods(explainer: "Questions", X: Any, methods: Sequence[str] | None, call: dict[str, Any]) -> Comparison:
     """X by each of the methods; the explainer itself is used for those that it is."""
     own = explainer(X, **call)  # the features are known afterwards, and what is wrong with X is said once
-    explanations, words, plans = {}, {}, {}
+    explanations, words, plans, conditional = {}, {}, {}, set()
     for name, other in _explainers(explainer, X, methods, call):
         explanations[name] = own if other is explainer else other(X, **call)
-        words[name] = other._known_execution().problem.background.describe()
+        background = other._known_execution().problem.background
+        words[name] = background.describe()
         plans[name] = str(other._known_execution().last_plan)
-    return Comparison(explanations, explainer.causal_order, words, plans)
+        if other.values in GIVEN_WHAT_IS_KNOWN and background.dependent:
+            conditional.add(name)
+    return Comparison(explanations, explainer.causal_order, words, plans, conditional)
 
 
 def plan_methods(
@@ -129,9 +133,8 @@ def _read_methods(methods: Any, explainer: "Questions") -> list[str]:
         raise UnknownMethodError(f"methods=[] names no method; choose among {_listed()}")
     for name in asked:
         if not isinstance(name, str) or name not in METHODS:
-            near = {known.lower(): known for known in METHODS}
-            close = get_close_matches(str(name).lower(), near, n=1)
-            hint = f"did you mean {near[close[0]]!r}? The methods are" if close else "the methods are"
+            near = nearest(name, METHODS)
+            hint = "the methods are" if near is None else f"did you mean {near!r}? The methods are"
             raise UnknownMethodError(f"unknown method {name!r:.80}; {hint} {_listed()}")
         if asked.count(name) > 1:
             raise UnknownMethodError(f"method {name!r} is named twice")
@@ -145,7 +148,7 @@ def _listed() -> str:
 def _is_natural(explainer: "Questions") -> bool:
     """Whether nu(S) means what the background is for: conditional, or marginal over background rows."""
     background = explainer._known_execution().problem.background
-    return explainer.values in ("auto", "conditional") or isinstance(background, MaskedInputs)
+    return explainer.values in GIVEN_WHAT_IS_KNOWN or isinstance(background, MaskedInputs)
 
 
 def _with_values(explainer: "Questions", values: str) -> "Questions":
