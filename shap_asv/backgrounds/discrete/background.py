@@ -139,6 +139,7 @@ class DiscreteBackground:
     # --- the border --------------------------------------------------------------------------------------------
 
     conditions_on: ClassVar[Conditions] = "any"
+    dependent: ClassVar[bool] = True
     kernels: ClassVar[tuple[str, ...]] = KERNELS
 
     @property
