@@ -147,3 +147,13 @@ def did_you_mean(name: object, known: Iterable[object], otherwise: str) -> str:
     """How an error about a name ends: with the known one that looks like it, or with ``otherwise``, all there are."""
     near = nearest(name, known)
     return otherwise if near is None else f"did you mean {near!r}?"
+
+
+def listed(names: Iterable[object], most: int = 8) -> str:
+    """The first names as they would be written in code, and how many more there are.
+
+    >>> listed(["a", "b", 3], most=2)
+    "'a', 'b' and 1 more"
+    """
+    shown = [repr(name.item() if hasattr(name, "item") else name) for name in names]  # numpy's without their type
+    return ", ".join(shown[:most]) + (f" and {len(shown) - most} more" if len(shown) > most else "")

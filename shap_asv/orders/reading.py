@@ -243,12 +243,6 @@ def unknown_feature(name: object, known: Iterable[Hashable], where: str) -> Unkn
     return UnknownFeatureError(f"{where} has no feature {name!r}; {hint}")
 
 
-def listed(names: Sequence[object]) -> str:
-    """The first five names as they would be written in code, and how many more there are."""
-    shown = ", ".join(repr(name) for name in names[:5])
-    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
-
-
 def shortened(names: Sequence[str], most: int = 8) -> str:
     """The names joined by commas; the end of a long list is left out."""
     if len(names) <= most:

@@ -8,8 +8,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from shap_asv.backgrounds.tables.columns import listed
-from shap_asv.errors import CausalGraphError, CausalGraphWarning, TableError, did_you_mean, warn_user
+from shap_asv.errors import CausalGraphError, CausalGraphWarning, TableError, did_you_mean, listed, warn_user
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,8 @@ from shap_asv.backgrounds.structural.mechanisms.contract import Mechanism
 from shap_asv.backgrounds.structural.mechanisms.given import Given, call_mechanism
 from shap_asv.backgrounds.structural.report import MechanismReport, NodeReport
 from shap_asv.backgrounds.tables.codec import TableCodec
-from shap_asv.backgrounds.tables.columns import Column, listed
-from shap_asv.errors import MechanismError, TableError, UnknownFeatureError, did_you_mean
+from shap_asv.backgrounds.tables.columns import Column
+from shap_asv.errors import MechanismError, TableError, UnknownFeatureError, did_you_mean, listed
 
 if TYPE_CHECKING:
     import pandas as pd

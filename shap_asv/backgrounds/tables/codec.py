@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shap_asv.backgrounds.tables.columns import Column, ColumnKind, NumberColumn, learn_column, listed, places_by_name
-from shap_asv.errors import RowsError, TableError, UnknownFeatureError, did_you_mean
+from shap_asv.backgrounds.tables.columns import Column, ColumnKind, NumberColumn, learn_column, places_by_name
+from shap_asv.errors import RowsError, TableError, UnknownFeatureError, did_you_mean, listed
 
 if TYPE_CHECKING:
     import pandas as pd

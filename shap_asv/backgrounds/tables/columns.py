@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from shap_asv.backgrounds.discrete.states.ranking import low_to_high
-from shap_asv.errors import RowsError, TableError, UnknownStateError, nearest
+from shap_asv.errors import RowsError, TableError, UnknownStateError, listed, nearest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -313,8 +313,3 @@ def places_by_name(columns: Iterable[Any], features: Sequence[str], latent: Sequ
         )
     place = {name: k for k, name in enumerate(given)}
     return [place[name] for name in features]
-
-
-def listed(names: Iterable[object], most: int = 8) -> str:
-    shown = [repr(plain(name)) for name in names]
-    return ", ".join(shown[:most] + ["..."] * (len(shown) > most))

@@ -9,8 +9,7 @@ from shap_asv.backgrounds.discrete.states.binning import DEFAULT_BINS, DEFAULT_G
 from shap_asv.backgrounds.discrete.states.fitted import FittedNetwork, fit_tables
 from shap_asv.backgrounds.structural.graph import Dag, check_nodes
 from shap_asv.backgrounds.tables.codec import TableCodec
-from shap_asv.backgrounds.tables.columns import listed
-from shap_asv.errors import ArgumentError, CausalGraphError, did_you_mean
+from shap_asv.errors import ArgumentError, CausalGraphError, did_you_mean, listed
 from shap_asv.explainer.reading.causality import as_dag, name_positions, uses_positions
 from shap_asv.models.trees.thresholds import column_thresholds
 from shap_asv.orders import CausalOrder

@@ -10,9 +10,8 @@ from numbers import Real
 from typing import Any
 
 from shap_asv.arguments import Seed
-from shap_asv.errors import CausalGraphError, CausalGraphWarning, nearest, warn_user
+from shap_asv.errors import CausalGraphError, CausalGraphWarning, listed, nearest, warn_user
 from shap_asv.orders.causal_order import CausalOrder
-from shap_asv.orders.reading import listed
 from shap_asv.orders.uncertain.formats import ACCEPTED, is_one_graph, read_partial_graph
 from shap_asv.orders.uncertain.mixture import GraphMixture, mixture_of_extensions
 from shap_asv.orders.uncertain.partial_graph import DEFAULT_EXTENSIONS, PartialGraph
