@@ -4,17 +4,16 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-import shap
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from shap_asv import AsymmetricExplainer, Comparison, load_network
+from shap_asv import AsymmetricExplainer, load_network
 from shap_asv.__main__ import main
 from shap_asv.command import tables
 from shap_asv.command.checks import RowChoice
-from shap_asv.command.explain import bases_apart, draws_for
+from shap_asv.command.explain import draws_for
 from shap_asv.command.training import is_classification, train
 from shap_asv.errors import RowsError, TableError, UnknownStateError
 from tests.report.browser import Page, start_browser
@@ -127,22 +126,6 @@ def test_a_model_that_learned_nothing_is_told(classes):
     assert words in train(X, pd.Series(noise > 1.2 if classes else noise, name="y"), seed=0).words
     told = X["a"] > 0.5 if classes else X["a"]
     assert words not in train(X, told.rename("y"), seed=0).words
-
-
-def test_bases_that_differ_are_told():
-    def comparison(base):
-        values = np.array([[0.1, -0.2]])
-        return Comparison(
-            {
-                name: shap.Explanation(values, base_values=np.array([number]), feature_names=["a", "b"])
-                for name, number in {"SHAP": 0.25, "ASV": base}.items()
-            }
-        )
-
-    assert bases_apart(comparison(0.2501), 128) == []
-    (sentence,) = bases_apart(comparison(0.29), 128)
-    assert "mean prediction of 0.25 and ASV from 0.29" in sentence
-    assert "128 draws" in sentence
 
 
 @pytest.mark.parametrize(("n_rows", "n_features", "draws"), [(2, 3, 2048), (100, 5, 1024), (300, 20, 128)])

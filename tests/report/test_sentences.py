@@ -81,6 +81,21 @@ def test_another_method_and_another_distribution():
     assert any("different distributions" in line for line in told)
 
 
+@pytest.mark.parametrize("base", [0.2501, 0.29])
+def test_mean_predictions_that_differ_are_told(base):
+    comparison = told_comparison([0, 0, 0.2, 0.4, 0], [0, 0, 0.4, 0.2, 0])
+    sides = {
+        name: shap.Explanation(explanation.values, base_values=np.full(2, start), feature_names=FEATURES)
+        for (name, explanation), start in zip(comparison.explanations.items(), (0.25, base), strict=True)
+    }
+    told = [line for line in words(Comparison(sides, comparison.order)) if "mean prediction" in line]
+    expected = (
+        "Values add up from the mean prediction, and not all methods have the same one: SHAP from 0.250, ASV from "
+        "0.290. So 0.040 of what is between them has nothing to do with causes."
+    )
+    assert told == ([expected] if base == 0.29 else [])
+
+
 def test_causes_of_a_mixture_are_those_of_most_graphs():
     comparison = told_comparison([0.2, 0.5, 0, 0, 0], [0.5, 0.2, 0, 0, 0])
     both = [CausalOrder.from_edges([edge], features=FEATURES) for edge in (("age", "smoker"), ("smoker", "age"))]
