@@ -121,11 +121,16 @@ def _model_of(
 
 
 def _for_the_model(request: Request, X: "pd.DataFrame") -> tuple["pd.DataFrame", list[str]]:
-    """Columns with one value tell nothing, and no distribution can be fitted to a column without values."""
+    """No distribution can be fitted to a column without values; columns that name the rows are told of."""
     empty = [str(name) for name in X.columns if X[name].isna().all()]
     if len(empty) == X.shape[1]:
         raise RowsError(f"all columns of {request.data} beside the target are empty")
-    return X.drop(columns=empty), [f"Left out, because they are empty: {', '.join(empty)}."] if empty else []
+    notes = [f"Left out, because they are empty: {', '.join(empty)}."] if empty else []
+    notes += [
+        f"{name} is another whole number in every row: if it only names the rows, --drop {tables.quoted(name)}."
+        for name in tables.likely_ids(X)
+    ]
+    return X.drop(columns=empty), notes
 
 
 def _known_to(model: Any, X: "pd.DataFrame") -> tuple["pd.DataFrame", list[str]]:

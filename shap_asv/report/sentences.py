@@ -91,7 +91,13 @@ def _same_story(
     one: Method, other: Method, before: np.ndarray, after: np.ndarray, moved: float, number: Callable[[float], str]
 ) -> Sentence:
     first = int(after.argmax())
-    same = f"{one.name} and {other.name} tell the same story here: {_percent(moved)} of the credit moves. "
+    if moved < SAME_STORY:
+        same = f"{one.name} and {other.name} tell the same story here: {_percent(moved)} of the credit moves. "
+    else:
+        same = (
+            f"{one.name} and {other.name} cannot be told apart here: {_percent(moved)} of the credit moves, but no "
+            "feature's by more than the noise. "
+        )
     if int(before.argmax()) == first:
         return [same, {"feature": first}, f" has the most under both, {number(after[first])} on average."]
     return [same, {"feature": int(before.argmax())}, " and ", {"feature": first}, " lead."]

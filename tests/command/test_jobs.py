@@ -1,5 +1,7 @@
 """Both jobs from the words to the page: trained and given models, tables with types, networks with intervals."""
 
+import warnings
+
 import joblib
 import numpy as np
 import pandas as pd
@@ -118,6 +120,21 @@ def test_a_plan_and_no_more(folder, capsys):
     assert not (folder / "page").exists()
 
 
+def test_columns_that_name_rows_and_warnings_are_lines_of_their_own(folder, capfd):
+    table = pd.read_csv("table.csv")
+    table.insert(0, "person id", np.arange(len(table)) + 1000)
+    table.to_csv("table.csv", index=False)
+    words = ["explain", "--data", "table.csv", "--target", "cost", "--levels", "age", "--drop", "ill", "--rows", "2"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        assert main([*words, "--budget", "0.001", "--out", "page"]) == 0
+    said, complaints = capfd.readouterr()
+    assert "person id is another whole number in every row" in said
+    assert '--drop "person id".' in said
+    assert "s] Note: " in said
+    assert "Warning" not in complaints
+
+
 @pytest.mark.parametrize("classes", [False, True])
 def test_a_model_that_learned_nothing_is_told(classes):
     rng = np.random.default_rng(0)
@@ -126,6 +143,16 @@ def test_a_model_that_learned_nothing_is_told(classes):
     assert words in train(X, pd.Series(noise > 1.2 if classes else noise, name="y"), seed=0).words
     told = X["a"] > 0.5 if classes else X["a"]
     assert words not in train(X, told.rename("y"), seed=0).words
+
+
+def test_a_rare_class_that_is_never_the_likeliest_can_be_learned():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(2000, 2)), columns=["a", "b"])
+    y = pd.Series(rng.uniform(size=2000) < np.where(X["a"] > 1, 0.35, 0.02), name="y")
+    words = train(X, y, seed=0).words
+    assert "right in 92% of 500 other rows (the most frequent class would be in 92%)" in words
+    assert "below that of a constant" in words
+    assert "nothing to explain" not in words
 
 
 @pytest.mark.parametrize(("n_rows", "n_features", "draws"), [(2, 3, 2048), (100, 5, 1024), (300, 20, 128)])

@@ -67,7 +67,9 @@ def test_nothing_is_told_below_two_standard_errors():
         comparison.shap.values, comparison.shap.base_values, feature_names=FEATURES, error_std=np.full((2, 5), 0.06)
     )
     told = words(Comparison({"SHAP": noisy, "ASV": comparison.asv}, comparison.order))
-    assert told[0].startswith("SHAP and ASV tell the same story here")
+    assert told[0].startswith(
+        "SHAP and ASV cannot be told apart here: 17% of the credit moves, but no feature's by more"
+    )
     assert told[-1] == "SHAP is sampled; what is below two standard errors is not told here."
     assert not any("loses" in line for line in told)
 
