@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ORDERS = 256  # where orders have to be sampled; the standard errors say what it is worth
-CALLS = 4_000_000  # of the model, for one side: seconds for boosted trees
+CALLS = 8_000_000  # of the model, for one side: seconds for boosted trees
 
 
 @dataclass(frozen=True, eq=False)

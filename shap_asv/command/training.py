@@ -78,7 +78,7 @@ def train(X: "pd.DataFrame", y: "pd.Series", seed: int, categorical_states: Any 
 def _gain(model: Any, y_train: "pd.Series", X_test: "pd.DataFrame", y_test: "pd.Series") -> float:
     """``1 - B / B'``: squared errors of probabilities (Brier score) of the model, and of the shares of the classes."""
     truth = y_test.to_numpy()[:, None] == np.asarray(model.classes_)
-    shares = y_train.value_counts(normalize=True).loc[list(model.classes_)].to_numpy()
+    shares = np.array([(y_train == name).mean() for name in model.classes_])
     return 1 - float(((model.predict_proba(X_test) - truth) ** 2).sum() / ((shares - truth) ** 2).sum())
 
 

@@ -16,8 +16,9 @@ from shap_asv.__main__ import main
 from shap_asv.command import tables
 from shap_asv.command.checks import RowChoice
 from shap_asv.command.explain import draws_for
+from shap_asv.command.steps import Steps
 from shap_asv.command.training import is_classification, train
-from shap_asv.errors import RowsError, TableError, UnknownStateError
+from shap_asv.errors import ApproximationWarning, RowsError, TableError, UnknownStateError
 from tests.report.browser import Page, start_browser
 from tests.report.test_payload import payload_of, unpack
 
@@ -101,7 +102,7 @@ def test_a_given_model_is_explained_as_python_would(folder, capsys):
     page = payload(folder / "page" / "index.html")
     explainer = AsymmetricExplainer(
         model, X, [("age", "smoker"), ("smoker", "dose")], values="conditional", seed=7, n_orders=256, n_draws=2048,
-        budget=60.0, feature_names=list(X.columns), silent=True,
+        budget=120.0, feature_names=list(X.columns), silent=True,
     )  # fmt: skip
     expected = explainer(X.iloc[[4, 2]], silent=True).values
     places = [list(X.columns).index(name) for name in page["features"]]
@@ -120,19 +121,27 @@ def test_a_plan_and_no_more(folder, capsys):
     assert not (folder / "page").exists()
 
 
-def test_columns_that_name_rows_and_warnings_are_lines_of_their_own(folder, capfd):
+def test_columns_that_name_rows_are_told_of(folder, capsys):
     table = pd.read_csv("table.csv")
     table.insert(0, "person id", np.arange(len(table)) + 1000)
     table.to_csv("table.csv", index=False)
-    words = ["explain", "--data", "table.csv", "--target", "cost", "--levels", "age", "--drop", "ill", "--rows", "2"]
+    words = ["explain", "--data", "table.csv", "--target", "cost", "--levels", "age", "--drop", "ill", "--plan"]
+    assert main(words) == 0
+    said = capsys.readouterr().out
+    assert 'person id is another whole number in every row: if it only names the rows, --drop "person id".' in said
+    assert "age is another" not in said
+
+
+def test_our_warnings_are_lines_like_any_other(capsys):
     with warnings.catch_warnings():
-        warnings.simplefilter("default")
-        assert main([*words, "--budget", "0.001", "--out", "page"]) == 0
-    said, complaints = capfd.readouterr()
-    assert "person id is another whole number in every row" in said
-    assert '--drop "person id".' in said
-    assert "s] Note: " in said
-    assert "Warning" not in complaints
+        warnings.simplefilter("always")
+        with Steps().saying_warnings():
+            warnings.warn("few orders", ApproximationWarning, stacklevel=1)
+            warnings.warn("not ours", UserWarning, stacklevel=1)
+    said, complaints = capsys.readouterr()
+    assert said.endswith("s] Note: few orders.\n")
+    assert "UserWarning: not ours" in complaints
+    assert "few orders" not in complaints
 
 
 @pytest.mark.parametrize("classes", [False, True])
@@ -150,12 +159,12 @@ def test_a_rare_class_that_is_never_the_likeliest_can_be_learned():
     X = pd.DataFrame(rng.normal(size=(2000, 2)), columns=["a", "b"])
     y = pd.Series(rng.uniform(size=2000) < np.where(X["a"] > 1, 0.35, 0.02), name="y")
     words = train(X, y, seed=0).words
-    assert "right in 92% of 500 other rows (the most frequent class would be in 92%)" in words
-    assert "below that of a constant" in words
+    assert "right in 93% of 500 other rows (the most frequent class would be in 93%)" in words
+    assert "the squared error of its probabilities is 15% below that of a constant" in words
     assert "nothing to explain" not in words
 
 
-@pytest.mark.parametrize(("n_rows", "n_features", "draws"), [(2, 3, 2048), (100, 5, 1024), (300, 20, 128)])
+@pytest.mark.parametrize(("n_rows", "n_features", "draws"), [(2, 3, 2048), (300, 5, 512), (300, 20, 128)])
 def test_draws_follow_from_the_size_of_the_job(n_rows, n_features, draws):
     assert draws_for(n_rows, n_features) == draws
 
