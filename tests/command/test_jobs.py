@@ -133,15 +133,12 @@ def test_columns_that_name_rows_are_told_of(folder, capsys):
 
 
 def test_our_warnings_are_lines_like_any_other(capsys):
-    with warnings.catch_warnings():
+    with pytest.warns(UserWarning) as others, Steps().saying_warnings():
         warnings.simplefilter("always")
-        with Steps().saying_warnings():
-            warnings.warn("few orders", ApproximationWarning, stacklevel=1)
-            warnings.warn("not ours", UserWarning, stacklevel=1)
-    said, complaints = capsys.readouterr()
-    assert said.endswith("s] Note: few orders.\n")
-    assert "UserWarning: not ours" in complaints
-    assert "few orders" not in complaints
+        warnings.warn("few orders", ApproximationWarning, stacklevel=1)
+        warnings.warn("not ours", UserWarning, stacklevel=1)
+    assert capsys.readouterr().out.endswith("s] Note: few orders.\n")
+    assert [str(other.message) for other in others] == ["not ours"]
 
 
 @pytest.mark.parametrize("classes", [False, True])
