@@ -9,7 +9,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from shap_asv.backends.forest.passes import Closure, Dial, Lanes, attribute_members, chain_occupancy, inner
+from shap_asv.backends.forest.passes import Closure, Dial, attribute_members, chain_occupancy, inner
 from shap_asv.backends.forest.patterns import Patterns, find_patterns
 from shap_asv.kernels import kernel
 
@@ -25,12 +25,13 @@ Rows = namedtuple("Rows", "codes contexts")
 # runs: (place of the term in the batch, first pattern, chunk, first lane, lanes); factor of the top per run; phi by
 # pattern.
 Batch = namedtuple("Batch", "own message phi runs factor by_pattern")
+# Room to work in, made by Python: code that makes arrays takes its time to compile. message: all messages of a term;
+# total (a, k, r): sums by pattern; local_of (n,): places in the closure.
+Scratch = namedtuple("Scratch", "closure patterns lanes batch message total local_of")
 
 NO_CLOCK = -2
 # An attribution under a panel clock must add up to this, as a share of the term's largest value.
 _GAP = 1e-11
-# Above this many points of a clock only 32 lanes go through the passes together, instead of 64.
-_MANY_POINTS = 64
 
 
 @kernel
@@ -39,78 +40,22 @@ def explain_groups(
     model: Model,
     clocks: Clocks,
     rows: Rows,
+    scratch: Scratch,
     first_group: int,
     last_group: int,
-    out: np.ndarray,
-    failed: np.ndarray,
+    results: tuple[np.ndarray, np.ndarray],
 ) -> None:
-    """out (n, k, r) += attributions of the groups' terms.
+    """out (n, k, r) += attributions of the groups' terms, with (out, failed) = results.
 
     A group that has no clock, or one that turns out too coarse, is left out, and noted in ``failed`` (G,).
     """
-    n_rows, n = rows.codes.shape
+    n = rows.codes.shape[1]
     k = model.coefficients.shape[1]
     zero = n - n  # a literal would have a type of its own, and compile what it is passed to twice
-    widest, max_points = zero + 1, zero + 1
-    for g in range(first_group, last_group):
-        size = 0
-        for v in range(n):
-            size += model.closure[g, v]
-        if size > widest:
-            widest = size
-        c = model.clock[g]
-        if c >= 0:
-            points = clocks.n_panels[c] * clocks.n_points[c]
-            if points > max_points:
-                max_points = points
-    closure = Closure(
-        position=np.empty(widest, np.int64),
-        parent=np.empty(widest, np.int64),
-        span=np.empty(widest, np.int64),
-        children=np.empty(widest, np.int64),
-        rate=np.empty(widest),
-        slot=np.empty(widest, np.int64),
-        chain=np.empty(widest, np.bool_),
-        local=np.empty(widest, np.int64),
-        decay=np.empty(widest, np.int64),
-    )
-    most_states = 1
-    for v in range(n):
-        if shape.card[v] > most_states:
-            most_states = shape.card[v]
-    patterns = Patterns(
-        of_row=np.empty(n_rows, np.int64),
-        top=np.empty(n_rows, np.int64),
-        example=np.empty(n_rows, np.int64),
-        top_start=np.empty(n_rows + 1, np.int64),
-        codes=np.empty((widest, n_rows), np.int32),
-        contexts=np.empty((widest, n_rows), np.int32),
-        label=np.empty(most_states, np.int64),
-        table=np.empty(n_rows * most_states, np.int64),
-    )
-    n_lanes = 64 if max_points <= _MANY_POINTS else 32
-    lanes = Lanes(
-        before=np.empty((widest, n_lanes)),
-        less=np.empty((widest, n_lanes)),
-        path=np.empty((widest, max_points)),
-        value=np.empty((widest, max_points, n_lanes)),
-        weight=np.empty((widest, max_points, n_lanes)),
-        inside=np.empty((max_points, n_lanes)),
-        scratch=np.empty((max_points, n_lanes)),
-        carry=np.empty((2, n_lanes)),
-    )
-    n_chunks = (n_rows + n_lanes - 1) // n_lanes
-    batch = Batch(
-        own=np.zeros((n_chunks, widest, n_lanes)),
-        message=np.zeros((n_chunks, widest, n_lanes)),
-        phi=np.zeros((n_chunks, widest, n_lanes)),
-        runs=np.empty((2 * n_chunks * n_lanes, 5), np.int64),
-        factor=np.empty(2 * n_chunks * n_lanes),
-        by_pattern=np.empty(n_rows),
-    )
-    message = np.empty(shape.message_offset[-1])
-    total = np.empty((widest, k, n_rows))
-    local_of = np.empty(n, np.int64)
+    closure, patterns, lanes, batch = scratch.closure, scratch.patterns, scratch.lanes, scratch.batch
+    message, total, local_of = scratch.message, scratch.total, scratch.local_of
+    out, failed = results
+    n_lanes = lanes.before.shape[1]
     for g in range(first_group, last_group):
         c = model.clock[g]
         if c == NO_CLOCK:

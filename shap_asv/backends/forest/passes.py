@@ -11,7 +11,9 @@ import numpy as np
 from shap_asv.kernels import kernel
 
 # Compiled into its callers only: no entry from Python.
-inner = kernel(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+inner = kernel(no_cpython_wrapper=True)
+# Called in one place: becomes part of its caller, instead of being compiled and optimised on its own first.
+part = kernel(inline="always", cache=False)
 
 # The closure of a group in local preorder numbers 0 .. a-1. span = features of A in the subtree; slot = row of the
 # functions of time held for a position (-1 within a chain); local, decay = where its subtree size is in the clock.
@@ -51,7 +53,7 @@ def _combine(
         k += 1
 
 
-@inner
+@part
 def _arrive(
     dial: Dial, at: tuple[int, int], inside: np.ndarray, given: tuple, out: np.ndarray, carry: np.ndarray, n_lanes: int
 ) -> None:
@@ -77,7 +79,7 @@ def _arrive(
         decay += p + 1
 
 
-@inner
+@part
 def _arrive_adjoint(
     dial: Dial,
     at: tuple[int, int],
@@ -107,7 +109,7 @@ def _arrive_adjoint(
             carry[0, lane] = carry[1, lane] + d * carry[0, lane]
 
 
-@inner
+@part
 def _arrive_alone(dial: Dial, at: tuple[int, int], inside: np.ndarray, before: float, out: np.ndarray) -> None:
     """out = before * y**s + K_s inside, for one function."""
     p = dial.n_points
@@ -145,47 +147,49 @@ def chain_occupancy(dial: Dial, closure: Closure, first: int, a: int, path: np.n
 
 
 @inner
+def _copy(target: np.ndarray, source: np.ndarray, n: int, n_lanes: int) -> None:
+    for q in range(n):
+        for lane in range(n_lanes):
+            target[q, lane] = source[q, lane]
+
+
+@inner
+def _multiply(target: np.ndarray, factor: np.ndarray, n: int, n_lanes: int) -> None:
+    for q in range(n):
+        for lane in range(n_lanes):
+            target[q, lane] *= factor[q, lane]
+
+
+@inner
 def _multiply_others(
     closure: Closure, first: int, stop: int, base: np.ndarray, lanes: Lanes, n: int, n_lanes: int
 ) -> None:
     """weight[c] = base * product of value[d] over the siblings d of c, for the siblings first, ..., before stop."""
     running = lanes.scratch
     value, weight = lanes.value, lanes.weight
-    s = closure.slot[first]
-    last = first
-    for q in range(n):
-        for lane in range(n_lanes):
-            weight[s, q, lane] = base[q, lane]
-            running[q, lane] = base[q, lane] * value[s, q, lane]
-    i = first + closure.span[first]
+    parent, span, slot = closure.parent, closure.span, closure.slot
+    _copy(running, base, n, n_lanes)
+    last, i = first, first
     while i < stop:
-        s = closure.slot[i]
-        for q in range(n):
-            for lane in range(n_lanes):
-                weight[s, q, lane] = running[q, lane]
-                running[q, lane] *= value[s, q, lane]
+        _copy(weight[slot[i]], running, n, n_lanes)
+        _multiply(running, value[slot[i]], n, n_lanes)
         last = i
-        i += closure.span[i]
+        i += span[i]
     if last == first:
         return
-    for q in range(n):
-        for lane in range(n_lanes):
-            running[q, lane] = value[s, q, lane]
+    _copy(running, value[slot[last]], n, n_lanes)
     i = last
     while i != first:
         # the sibling before i: its subtree ends where i starts
         j = i - 1
-        while closure.parent[j] != closure.parent[i]:
-            j = closure.parent[j]
+        while parent[j] != parent[i]:
+            j = parent[j]
         i = j
-        s = closure.slot[i]
-        for q in range(n):
-            for lane in range(n_lanes):
-                weight[s, q, lane] *= running[q, lane]
-                running[q, lane] *= value[s, q, lane]
+        _multiply(weight[slot[i]], running, n, n_lanes)
+        _multiply(running, value[slot[i]], n, n_lanes)
 
 
-@inner
+@part
 def _value_chain(closure: Closure, i: int, seen: tuple, lanes: Lanes, n: int, n_lanes: int) -> None:
     """value of a chain: past all of it, corrected by the probability that the front stands at one of its features."""
     own, message, _ = seen
@@ -201,19 +205,16 @@ def _value_chain(closure: Closure, i: int, seen: tuple, lanes: Lanes, n: int, n_
     for j in range(i, stop):
         for lane in range(n_lanes):
             less[j, lane] = before[j, lane] * message[j, lane] - past[lane]
+    for q in range(n):
+        for lane in range(n_lanes):
+            value[s, q, lane] = past[lane]
     j = i
     if (stop - i) % 2:
         for q in range(n):
             h = path[j, q]
             for lane in range(n_lanes):
-                value[s, q, lane] = past[lane] + h * less[j, lane]
+                value[s, q, lane] += h * less[j, lane]
         j += 1
-    else:
-        for q in range(n):
-            h, h1 = path[j, q], path[j + 1, q]
-            for lane in range(n_lanes):
-                value[s, q, lane] = past[lane] + (h * less[j, lane] + h1 * less[j + 1, lane])
-        j += 2
     while j < stop:
         for q in range(n):
             h, h1 = path[j, q], path[j + 1, q]
@@ -222,7 +223,7 @@ def _value_chain(closure: Closure, i: int, seen: tuple, lanes: Lanes, n: int, n_
         j += 2
 
 
-@inner
+@part
 def _attribute_chain(closure: Closure, i: int, seen: tuple, lanes: Lanes, n: int, n_lanes: int) -> None:
     own, message, phi = seen
     before = lanes.before
@@ -240,29 +241,24 @@ def _attribute_chain(closure: Closure, i: int, seen: tuple, lanes: Lanes, n: int
                 phi[j, lane] *= rate * before[j, lane] * (own[j, lane] - message[j, lane])
 
 
-@inner
+@part
 def _value_inner(dial: Dial, closure: Closure, i: int, seen: tuple, lanes: Lanes, n_lanes: int) -> None:
     """value of a feature below which the closure branches: the product of its effects, since it arrived."""
     own, message, _ = seen
     n = dial.n_panels * dial.n_points
+    span, slot = closure.span, closure.slot
     c = i + 1
-    s = closure.slot[c]
-    for q in range(n):
-        for lane in range(n_lanes):
-            lanes.inside[q, lane] = lanes.value[s, q, lane]
-    c += closure.span[c]
-    while c < i + closure.span[i]:
-        s = closure.slot[c]
-        for q in range(n):
-            for lane in range(n_lanes):
-                lanes.inside[q, lane] *= lanes.value[s, q, lane]
-        c += closure.span[c]
+    _copy(lanes.inside, lanes.value[slot[c]], n, n_lanes)
+    c += span[c]
+    while c < i + span[i]:
+        _multiply(lanes.inside, lanes.value[slot[c]], n, n_lanes)
+        c += span[c]
     at = (closure.local[i], closure.decay[i])
     given = (own[i], message[i])
-    _arrive(dial, at, lanes.inside, given, lanes.value[closure.slot[i]], lanes.carry, n_lanes)
+    _arrive(dial, at, lanes.inside, given, lanes.value[slot[i]], lanes.carry, n_lanes)
 
 
-@inner
+@part
 def _attribute_inner(dial: Dial, closure: Closure, i: int, seen: tuple, lanes: Lanes, n_lanes: int) -> None:
     own, message, phi = seen
     stop = i + closure.span[i]
