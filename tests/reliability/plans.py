@@ -9,6 +9,7 @@ not the first of its kind any more.
 
 import gc
 import json
+import math
 import os
 import sys
 import time
@@ -115,10 +116,29 @@ def summarise(half: str, measured: dict[str, dict[str, Any]]) -> list[Figure]:
     ]
 
 
+def paces(measured: list[dict[str, Any]]) -> list[Figure]:
+    """The mean factor of each backend, over what was not done at once: far from 1, its cost model wants refitting."""
+    by_backend: dict[str, list[float]] = {}
+    for found in measured:
+        if max(found["planned"], found["taken"]) > AT_ONCE:
+            by_backend.setdefault(found["backend"], []).append(math.log(ratio(found["planned"], found["taken"])))
+    return [
+        Figure(
+            f"{backend}: planned by taken seconds, geometric mean",
+            f"{math.exp(sum(logs) / len(logs)):.2f} over {len(logs)} problems",
+            "near 1",
+            abs(sum(logs) / len(logs)) <= math.log(CLOSE),
+        )
+        for backend, logs in sorted(by_backend.items())
+    ]
+
+
 def main(word: str = "") -> None:
     warnings.simplefilter("ignore")
     os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"))
-    summary, figures = [], []
+    summary: list[Figure] = []
+    figures: list[Figure] = []
+    every: list[dict[str, Any]] = []
     for half, problems in (("held out", HELD_OUT), ("fitted", FITTED)):
         measured = {}
         for name in problems:
@@ -139,6 +159,8 @@ def main(word: str = "") -> None:
                 f"{ratio(found['planned'], found['taken']):7.2f}  {figures[-1].what}: {figures[-1].value}", flush=True
             )
         summary += summarise(half, measured) if measured else []
+        every += measured.values()
+    summary += paces(every)
     record = Record(
         "plans",
         "Plans against what is taken",

@@ -58,19 +58,20 @@ def _arrive(
     dial: Dial, at: tuple[int, int], inside: np.ndarray, given: tuple, out: np.ndarray, carry: np.ndarray, n_lanes: int
 ) -> None:
     """out = before * y**s + own * K_s inside, with (own, before) = given and (local, decay) of s at ``at``."""
+    n_panels = dial.n_panels
     p = dial.n_points
     local, decay = at
     own, before = given
     for lane in range(n_lanes):
         carry[0, lane] = before[lane]
-    for j in range(dial.n_panels):
+    for j in range(n_panels):
         base = j * p
         for i in range(p):
             d = dial.decay[decay + i]
             _combine(dial.local, local + i, p + 1, inside, base, p, out[base + i], n_lanes)
             for lane in range(n_lanes):
                 out[base + i, lane] = out[base + i, lane] * own[lane] + d * carry[0, lane]
-        if j + 1 < dial.n_panels:
+        if j + 1 < n_panels:
             d = dial.decay[decay + p]
             _combine(dial.local, local + p, p + 1, inside, base, p, carry[1], n_lanes)
             for lane in range(n_lanes):
@@ -136,13 +137,14 @@ def chain_occupancy(dial: Dial, closure: Closure, first: int, a: int, path: np.n
 
     Down a chain c, ..., h, i: P(front at i) = (rate of h / rate of i) * K_i P(front at h), as delays commute.
     """
+    chain, slot, rate = closure.chain, closure.slot, closure.rate
     n = dial.n_panels * dial.n_points
     source = np.zeros(n)
     for i in range(first, a):
-        if closure.chain[i]:
-            starts = closure.slot[i] >= 0
+        if chain[i]:
+            starts = slot[i] >= 0
             for q in range(n):
-                source[q] = 0.0 if starts else path[i - 1, q] * (closure.rate[i - 1] / closure.rate[i])
+                source[q] = 0.0 if starts else path[i - 1, q] * (rate[i - 1] / rate[i])
             _arrive_alone(dial, (closure.local[i], closure.decay[i]), source, 1.0 if starts else 0.0, path[i])
 
 
@@ -244,36 +246,39 @@ def _attribute_chain(closure: Closure, i: int, seen: tuple, lanes: Lanes, n: int
 @part
 def _value_inner(dial: Dial, closure: Closure, i: int, seen: tuple, lanes: Lanes, n_lanes: int) -> None:
     """value of a feature below which the closure branches: the product of its effects, since it arrived."""
+    inside, value = lanes.inside, lanes.value
     own, message, _ = seen
     n = dial.n_panels * dial.n_points
     span, slot = closure.span, closure.slot
     c = i + 1
-    _copy(lanes.inside, lanes.value[slot[c]], n, n_lanes)
+    _copy(inside, value[slot[c]], n, n_lanes)
     c += span[c]
     while c < i + span[i]:
-        _multiply(lanes.inside, lanes.value[slot[c]], n, n_lanes)
+        _multiply(inside, value[slot[c]], n, n_lanes)
         c += span[c]
     at = (closure.local[i], closure.decay[i])
     given = (own[i], message[i])
-    _arrive(dial, at, lanes.inside, given, lanes.value[slot[i]], lanes.carry, n_lanes)
+    _arrive(dial, at, inside, given, value[slot[i]], lanes.carry, n_lanes)
 
 
 @part
 def _attribute_inner(dial: Dial, closure: Closure, i: int, seen: tuple, lanes: Lanes, n_lanes: int) -> None:
+    carry, inside = lanes.carry, lanes.inside
+    span = closure.span
     own, message, phi = seen
-    stop = i + closure.span[i]
+    stop = i + span[i]
     at = (closure.local[i], closure.decay[i])
-    _arrive_adjoint(dial, at, lanes.weight[closure.slot[i]], own[i], lanes.inside, lanes.carry, n_lanes)
+    _arrive_adjoint(dial, at, lanes.weight[closure.slot[i]], own[i], inside, carry, n_lanes)
     for lane in range(n_lanes):
-        lanes.carry[1, lane] = own[i, lane]
+        carry[1, lane] = own[i, lane]
     c = i + 1
     while c < stop:
         for lane in range(n_lanes):
-            lanes.carry[1, lane] *= message[c, lane]
-        c += closure.span[c]
+            carry[1, lane] *= message[c, lane]
+        c += span[c]
     for lane in range(n_lanes):
-        phi[i, lane] = closure.rate[i] * lanes.carry[0, lane] * (lanes.carry[1, lane] - message[i, lane])
-    _multiply_others(closure, i + 1, stop, lanes.inside, lanes, dial.n_panels * dial.n_points, n_lanes)
+        phi[i, lane] = closure.rate[i] * carry[0, lane] * (carry[1, lane] - message[i, lane])
+    _multiply_others(closure, i + 1, stop, inside, lanes, dial.n_panels * dial.n_points, n_lanes)
 
 
 @inner
@@ -288,13 +293,14 @@ def attribute_members(
     n_lanes: int,
 ) -> None:
     """phi of the positions first, ..., a - 1 (all below the top), apart from the factor of the top."""
+    slot, chain = closure.slot, closure.chain
     a, first = extent
     seen = (own, message, phi)
     n = dial.n_panels * dial.n_points
     # up: value = expected product of a subtree, by the time since its parent arrived
     for i in range(a - 1, first - 1, -1):
-        if closure.slot[i] >= 0:
-            if closure.chain[i]:
+        if slot[i] >= 0:
+            if chain[i]:
                 _value_chain(closure, i, seen, lanes, n, n_lanes)
             else:
                 _value_inner(dial, closure, i, seen, lanes, n_lanes)
@@ -304,8 +310,8 @@ def attribute_members(
             lanes.inside[q, lane] = dial.weights[q]
     _multiply_others(closure, first, a, lanes.inside, lanes, n, n_lanes)
     for i in range(first, a):
-        if closure.slot[i] >= 0:
-            if closure.chain[i]:
+        if slot[i] >= 0:
+            if chain[i]:
                 _attribute_chain(closure, i, seen, lanes, n, n_lanes)
             else:
                 _attribute_inner(dial, closure, i, seen, lanes, n_lanes)
