@@ -10,6 +10,7 @@ from benchmarks.classes import CLASSES
 from benchmarks.draws import DRAWS
 from benchmarks.experiment import Experiment
 from benchmarks.first_call import FIRST_CALL
+from benchmarks.fresh import FRESH
 from benchmarks.given import GIVEN
 from benchmarks.groups import GROUPS
 from benchmarks.levels import LEVELS
@@ -37,6 +38,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     GIVEN,
     TABLES,
     LEVELS,
+    FRESH,
     DRAWS,
     BEYOND,
     TREES_ALONE,
