@@ -17,13 +17,14 @@ ALLOWED = {
     "arguments": set(),
     "compiling": set(),  # its way to kernels is lazy: it must not bring numba in
     "kernels": {"compiling"},
+    "machine": set(),
     "strata": set(),
     "orders": {"strata"},
     "backgrounds": set(),
     "models": set(),
     "values": {"backgrounds", "models", "strata"},
     "backends": {"strata", "orders", "backgrounds", "models", "values"},
-    "planning": {"compiling", "orders", "backgrounds", "models", "values", "backends"},
+    "planning": {"compiling", "machine", "orders", "backgrounds", "models", "values", "backends"},
     "explanation": set(),
     "explainer": {
         "compiling",

@@ -124,7 +124,11 @@ class Attributor(Protocol):
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a backend would cost, before any of it is done."""
+    """What a backend would cost, before any of it is done.
+
+    A backend gives the ``seconds`` of its work on the machine where costs were measured, and of ``asking`` the model on
+    this one; a plan makes one figure of the two (:meth:`on`).
+    """
 
     coalitions: int
     orders: int = 0
@@ -132,6 +136,15 @@ class Estimate:
     queries: int = 0
     seconds: float = 0.0
     memory: int = 0
+    asking: float = 0.0
+
+    def on(self, slowness: float) -> "Estimate":
+        """All ``seconds`` on a machine that is so much slower, those of the model among them.
+
+        >>> Estimate(0, seconds=2.0, asking=1.0).on(1.5).seconds
+        4.0
+        """
+        return replace(self, seconds=slowness * self.seconds + self.asking, asking=0.0)
 
 
 class TooLarge(str):
