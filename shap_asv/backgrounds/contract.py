@@ -336,8 +336,8 @@ class Hints(Protocol):
         Latent variables that are functions of their causes, and known where these are; by default none is.
     kernels : tuple of str
         What large work compiles.
-    draw_kernels : mapping from bool to tuple of str
-        What draws compile, by whether all coalitions are ancestral.
+    draw_kernels : dict of bool to tuple of str
+        What draws compile, by whether every coalition is ancestral.
     seconds_per_draw, seconds_per_coalition : float
         What a draw takes, and a coalition when it is first asked for.
     """
