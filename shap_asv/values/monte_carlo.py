@@ -149,11 +149,10 @@ def _cost(background: DrawsGivenEvidence, predictor: Predictor, work: Workload) 
     # a call of the model has all draws of some pairs of row and coalition, or some draws of one
     most = min(MOST, background.size) if isinstance(background, FiniteStates) else MOST
     size = min(work.rows_per_call(predictor), max(1, calls))
-    seconds = calls * getattr(background, "seconds_per_draw", _SECONDS_PER_DRAW) + predictor.seconds(
-        calls, -(-calls // size), most=most
-    )
+    seconds = calls * getattr(background, "seconds_per_draw", _SECONDS_PER_DRAW)
     seconds += work.n_coalitions * getattr(background, "seconds_per_coalition", 0.0)
-    return Cost(model_calls=calls, queries=0, seconds=seconds, memory=memory)
+    asking = predictor.seconds(calls, -(-calls // size), most=most)
+    return Cost(model_calls=calls, queries=0, seconds=seconds, memory=memory, asking=asking)
 
 
 MONTE_CARLO = ValueMethod("monte_carlo", False, DRAWS, BLACK_BOX, _cost, MonteCarlo, grows_with="n_draws")

@@ -25,8 +25,9 @@ import numpy as np
 from shap_asv.backends.contract import Problem
 from shap_asv.backends.trees.orderings import level_numbers
 from shap_asv.backgrounds.choice.choosing import CANDIDATES, Fit, choose_background, graph_candidates, level_candidates
-from shap_asv.backgrounds.contract import DRAWS, Distribution, DrawsGivenEvidence
+from shap_asv.backgrounds.contract import DRAWS, DrawsGivenEvidence
 from shap_asv.backgrounds.matrix import MatrixDistribution, numbered_features
+from shap_asv.backgrounds.naming import Distribution
 from shap_asv.backgrounds.ready_models import StructuralModel
 from shap_asv.backgrounds.tables.codec import NamedArray
 from shap_asv.errors import (
@@ -34,6 +35,7 @@ from shap_asv.errors import (
     ShapAsvWarning,
     UnknownFeatureError,
     UnknownMethodError,
+    did_you_mean,
     warn_user,
 )
 from shap_asv.explainer.reading.assembly import names_known_to_model
@@ -268,7 +270,8 @@ def _named(table: Any, purpose: Purpose) -> tuple[Any, list[str], Any]:
     features = columns if given is None or (guessed and not set(given) <= set(columns)) else list(given)
     unknown = [name for name in features if name not in columns]
     if unknown:
-        raise UnknownFeatureError(f"feature {unknown[0]!r} is not a column of the table: {', '.join(columns)}")
+        hint = did_you_mean(unknown[0], columns, f"its columns are {', '.join(columns)}")
+        raise UnknownFeatureError(f"feature {unknown[0]!r} is not a column of the table; {hint}")
     return table.iloc[:, [columns.index(name) for name in features]], features, graph
 
 
