@@ -72,6 +72,7 @@ reliability: $(READY)
 	$(BIN)/python -m tests.reliability.catalogue
 	$(BIN)/python -m tests.reliability.extremes
 	$(BIN)/python -m tests.reliability.statistics
+	$(BIN)/python -m tests.reliability.coverage
 	$(BIN)/python -m tests.reliability.reproducible
 	$(BIN)/python -m tests.reliability.damaged
 
@@ -89,6 +90,7 @@ limits: $(READY)
 	$(BIN)/python -m tests.reliability.memory
 	$(BIN)/python -m tests.reliability.beyond
 	$(BIN)/python -m tests.reliability.million
+	$(BIN)/python -m tests.reliability.million_tables
 
 engines: $(READY)
 	$(BIN)/python -m tests.reliability.engines

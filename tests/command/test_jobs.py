@@ -286,7 +286,7 @@ def test_demo_opens_in_a_browser(network, outputs, tmp_path, capsys):
         (["--network", "nowhere"], "no network is called 'nowhere'"),
         (["--network", "asia", "--target", "Weather"], "target 'Weather' is not a node of the network"),
         (["--network", "asia", "--state", "maybe"], "'maybe' is not predicted by the model; choose from no, yes"),
-        (["--network", "asia", "--target", "disp"], "not a node of the network; is 'dysp' meant?"),
+        (["--network", "asia", "--target", "disp"], "not a node of the network; did you mean 'dysp'?"),
         (["--network", "asia", "--algorithm", "magic"], "unknown algorithm 'magic'"),
     ],
 )

@@ -8,6 +8,7 @@ import pytest
 import shap
 
 from shap_asv import GaussianModel, StructuralModel, compare
+from shap_asv.backgrounds.independent import IndependentColumns
 from shap_asv.errors import MethodNotApplicableError
 from shap_asv.explanation import from_base
 
@@ -87,6 +88,13 @@ def test_the_same_background_where_it_can():
     result = compare(model, background, pd.DataFrame({"a": [1.0], "b": [0.0]}), EDGES, seed=0)
     assert result.backgrounds["SHAP"] == result.backgrounds["ASV"]
     assert "over:" not in repr(result)
+    assert result.conditional == {"SHAP", "ASV"}
+
+
+@pytest.mark.parametrize("background", [linear_pair, lambda: IndependentColumns(linear_pair())])
+def test_hidden_features_that_nothing_is_known_of(background):
+    """Background rows and independent columns: credit does not move because causes are known."""
+    assert compare(model, background(), linear_pair().iloc[:2], seed=0).conditional == set()
 
 
 def test_the_symmetric_explainer_says_that_it_cannot(structural):
@@ -121,6 +129,7 @@ def test_each_method_is_what_its_explainer_gives():
     np.testing.assert_array_equal(result.difference, result.asv.values - result.shap.values)
     assert "causal SHAP" in repr(result)
     assert "interventions on" in result.backgrounds["causal SHAP"]
+    assert result.conditional == {"SHAP", "ASV"}
 
 
 def test_causal_values_are_named_so():

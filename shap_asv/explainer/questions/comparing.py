@@ -10,12 +10,11 @@ to be expected given nothing, so the fit is not needed for that.
 """
 
 from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shap_asv.backgrounds.contract import MaskedInputs
 from shap_asv.comparison import Comparison
-from shap_asv.errors import UnknownMethodError
+from shap_asv.errors import UnknownMethodError, nearest
 from shap_asv.explainer.reading import fitting
 from shap_asv.explainer.reading.rows import read_table
 from shap_asv.explanation import from_base
@@ -40,6 +39,8 @@ METHODS: dict[str, tuple[bool, str | None]] = {
         for name, symmetric in (("SHAP", True), ("ASV", False))
     },
 }
+#: What ``values=`` says of an explainer that conditions, where its background can.
+GIVEN_WHAT_IS_KNOWN = ("auto", "conditional")
 
 
 def compare(
@@ -94,14 +95,17 @@ def compare(
 def compare_methods(explainer: "Questions", X: Any, methods: Sequence[str] | None, call: dict[str, Any]) -> Comparison:
     """X by each of the methods; the explainer itself is used for those that it is."""
     own = explainer(X, **call)  # the features are known afterwards, and what is wrong with X is said once
-    explanations, words, plans = {}, {}, {}
+    explanations, words, plans, conditional = {}, {}, {}, set()
     for side in _sides(explainer, X, methods, call):
         explanation = own if side.explainer is explainer else side.explainer(X, **call)
         explanations[side.name] = from_base(explanation, own.base_values) if side.same_mean else explanation
         execution = side.explainer._known_execution()
-        words[side.name] = execution.problem.background.describe() + (STAND_IN if side.stands_in else "")
+        background = execution.problem.background
+        words[side.name] = background.describe() + (STAND_IN if side.stands_in else "")
         plans[side.name] = str(execution.last_plan)
-    return Comparison(explanations, explainer.causal_order, words, plans)
+        if side.explainer.values in GIVEN_WHAT_IS_KNOWN and background.dependent:
+            conditional.add(side.name)
+    return Comparison(explanations, explainer.causal_order, words, plans, conditional)
 
 
 def plan_methods(
@@ -155,9 +159,8 @@ def _read_methods(methods: Any, explainer: "Questions") -> list[str]:
         raise UnknownMethodError(f"methods=[] names no method; choose among {_listed()}")
     for name in asked:
         if not isinstance(name, str) or name not in METHODS:
-            near = {known.lower(): known for known in METHODS}
-            close = get_close_matches(str(name).lower(), near, n=1)
-            hint = f"did you mean {near[close[0]]!r}? The methods are" if close else "the methods are"
+            near = nearest(name, METHODS)
+            hint = "the methods are" if near is None else f"did you mean {near!r}? The methods are"
             raise UnknownMethodError(f"unknown method {name!r:.80}; {hint} {_listed()}")
         if asked.count(name) > 1:
             raise UnknownMethodError(f"method {name!r} is named twice")
@@ -171,7 +174,7 @@ def _listed() -> str:
 def _is_natural(explainer: "Questions") -> bool:
     """Whether nu(S) means what the background is for: conditional, or marginal over background rows."""
     background = explainer._known_execution().problem.background
-    return explainer.values in ("auto", "conditional") or isinstance(background, MaskedInputs)
+    return explainer.values in GIVEN_WHAT_IS_KNOWN or isinstance(background, MaskedInputs)
 
 
 def _with_values(explainer: "Questions", values: str) -> "Questions":
