@@ -174,7 +174,6 @@ def coalitionwise_backend(method: ValueMethod, sweep: Sweep) -> Backend:
 
     return Backend(
         f"{sweep.name} x {method.name}",
-        method.exact and not sweep.sampled,
         sweep.sampled,
         method,
         obstacle,

@@ -149,7 +149,6 @@ def polynomial_backend(
 
     return Backend(
         name,
-        True,
         False,
         None,
         obstacle,

@@ -266,7 +266,6 @@ def completed_backend(sweep: Sweep) -> Backend:
 
     return Backend(
         f"{sweep.name} x closures",
-        not sweep.sampled,
         sweep.sampled,
         None,
         obstacle,

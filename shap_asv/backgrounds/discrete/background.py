@@ -139,6 +139,7 @@ class DiscreteBackground:
     # --- the border --------------------------------------------------------------------------------------------
 
     conditions_on: ClassVar[Conditions] = "any"
+    dependent: ClassVar[bool] = True
     kernels: ClassVar[tuple[str, ...]] = KERNELS
     draw_kernels: ClassVar[dict[bool, tuple[str, ...]]] = DRAW_KERNELS
 
