@@ -1,7 +1,7 @@
 # Everything sets itself up: only Python >= 3.11 and make are needed.
 PYTHON ?= python3
 OLDEST_PYTHON ?= python3.11
-NEWEST_PYTHON ?= python3.12
+NEWEST_PYTHON ?= python3.12 python3.13
 WORKERS ?= 1
 BEFORE ?= 7b614db
 AFTER ?= HEAD
@@ -20,7 +20,7 @@ help:
 	@echo "make benchmark  set up, run all experiments (about half an hour), rewrite docs/benchmarks.md"
 	@echo "make reliability  set up, then bad input, extremes, statistical tests, threads and seeds, damaged files (minutes)"
 	@echo "make fuzz   set up, then 20,000 random cases against the definition (goes on where it stopped; WORKERS=4 for four processes)"
-	@echo "make compatibility  wheel, sdist, and the tests with the oldest and the newest versions (half an hour)"
+	@echo "make compatibility  wheel, sdist, and the tests with the oldest and the newest versions (three quarters of an hour)"
 	@echo "make bits   set up, then explain 10,000 random cases by two commits and compare bits (BEFORE=, AFTER=; goes on where it stopped)"
 	@echo "make mutants  set up, then break the code in known ways and see that the tests notice"
 	@echo "make limits set up, then Ctrl-C in every backend, memory and time as planned, problems too large, a million rows (half an hour)"
@@ -72,6 +72,7 @@ reliability: $(READY)
 	$(BIN)/python -m tests.reliability.catalogue
 	$(BIN)/python -m tests.reliability.extremes
 	$(BIN)/python -m tests.reliability.statistics
+	$(BIN)/python -m tests.reliability.coverage
 	$(BIN)/python -m tests.reliability.reproducible
 	$(BIN)/python -m tests.reliability.damaged
 
@@ -89,6 +90,7 @@ limits: $(READY)
 	$(BIN)/python -m tests.reliability.memory
 	$(BIN)/python -m tests.reliability.beyond
 	$(BIN)/python -m tests.reliability.million
+	$(BIN)/python -m tests.reliability.million_tables
 
 engines: $(READY)
 	$(BIN)/python -m tests.reliability.engines

@@ -85,6 +85,62 @@ def _network(name: str, algorithm: str) -> Callable[[], tuple[Any, Any]]:
     return build
 
 
+def _polytree() -> tuple[Any, Any]:
+    """A forest of 10 trees on a polytree of 10 nodes."""
+    from sklearn.ensemble import RandomForestRegressor
+
+    from shap_asv import AsymmetricExplainer
+    from shap_asv.backgrounds.discrete.network import DiscreteNetwork
+
+    rng = np.random.default_rng(0)
+    parents = tuple(() if v < 5 else (v - 5, v - 4) if v < 9 else (8,) for v in range(10))
+    share = [rng.uniform(0.1, 0.9, size=(2,) * len(causes)) for causes in parents]
+    names = tuple(f"x{v}" for v in range(10))
+    network = DiscreteNetwork(names, (("0", "1"),) * 10, parents, tuple(np.stack([1 - s, s]) for s in share))
+    rows = rng.integers(0, 2, size=(300, 10))
+    model = RandomForestRegressor(10, max_depth=5, random_state=0).fit(rows, rng.random(300))
+    return AsymmetricExplainer(model, network, algorithm="polytree"), rows[:5].astype(str)
+
+
+def _latent(name: str, target: str, algorithm: str = "auto", trees: int = 20) -> Callable[[], tuple[Any, Any]]:
+    """A forest on an example network that predicts a node in its middle."""
+
+    def build() -> tuple[Any, Any]:
+        from sklearn.ensemble import RandomForestClassifier
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import OrdinalEncoder
+
+        from shap_asv import AsymmetricExplainer, load_network, sample_rows
+
+        network = load_network(name)
+        rows = sample_rows(network, 1000, seed=0)
+        states = {cpd.variable: cpd.state_names[cpd.variable] for cpd in network.cpds}
+        inputs = rows.drop(columns=target)
+        encoder = OrdinalEncoder(categories=[states[column] for column in inputs])
+        model = make_pipeline(encoder, RandomForestClassifier(trees, max_depth=6, random_state=0))
+        explainer = AsymmetricExplainer(model.fit(inputs, rows[target]), network, algorithm=algorithm, seed=0)
+        return explainer, inputs[:10]
+
+    return build
+
+
+def _drawn(structural: bool) -> Callable[[], tuple[Any, Any]]:
+    """A black box under draws of a Gaussian or of a structural model, fitted to 500 rows."""
+
+    def build() -> tuple[Any, Any]:
+        import pandas as pd
+
+        from shap_asv import AsymmetricExplainer, GaussianModel, StructuralModel
+
+        names = [f"x{v}" for v in range(8)]
+        edges = [(names[v // 2], names[v]) for v in range(1, 8)]
+        table = pd.DataFrame(np.random.default_rng(0).normal(size=(500, 8)), columns=names)
+        fit = StructuralModel.fit(table, edges, seed=0, silent=True) if structural else GaussianModel.fit(table)
+        return AsymmetricExplainer(lambda X: np.sin(np.asarray(X)).sum(axis=1), fit, edges, seed=0), table[:5]
+
+    return build
+
+
 LEVELS = [(a, b) for a in range(8) for b in range(8, 16)]
 DAG = [(0, 2), (1, 2), (2, 3), (1, 4), (0, 4)] + [(v, v + 1) for v in range(4, 15)]
 # name: how to build it, whether it is a tree ensemble without a network, and whether a small run has it
@@ -94,7 +150,21 @@ CASES: dict[str, tuple[Callable[[], tuple[Any, Any]], bool, bool]] = {
     "trees, causal forest, background rows": (_trees(8, [(0, 1), (0, 2), (3, 4)], 50), True, False),
     "trees, any graph, background rows, depth 20": (_trees(20, DAG, 50, algorithm="paths"), True, False),
     "trees, sampled orders": (_trees(8, DAG, algorithm="sampling", n_orders=50, seed=0), True, False),
+    "trees, half a graph": (_trees(8, [(0, 5), (1, 5), (5, 9)]), True, False),
+    "trees, perfect sampler": (_trees(8, DAG, algorithm="sampling", n_orders=50, order_method="perfect"), True, False),
     "network, causal tree of 30 nodes": (_tree_network, False, False),
+    "network, polytree of 10 nodes": (_polytree, False, False),
+    "network, child, ancestral sets": (_latent("child", "XrayReport", "ancestral"), False, False),
+    "network, child, target in the middle": (_latent("child", "Disease"), False, False),
+    "network, child, target in the middle, closures": (_latent("child", "Disease", "ideals x closures"), False, False),
+    "network, insurance, sampled orders, closures": (
+        _latent("insurance", "Accident", "orders x closures", 1),
+        False,
+        False,
+    ),
+    "network, alarm, trees": (_latent("alarm", "BP", "orders x trees", 1), False, False),
+    "table, Gaussian draws": (_drawn(structural=False), False, True),
+    "table, structural draws": (_drawn(structural=True), False, True),
     "network, asia, ancestral sets": (_network("asia", "ancestral"), False, False),
     "network, cancer, small": (_network("cancer", "auto"), False, True),
 }

@@ -10,6 +10,7 @@ from benchmarks.classes import CLASSES
 from benchmarks.draws import DRAWS
 from benchmarks.experiment import Experiment
 from benchmarks.first_call import FIRST_CALL
+from benchmarks.fresh import FRESH
 from benchmarks.given import GIVEN
 from benchmarks.groups import GROUPS
 from benchmarks.levels import LEVELS
@@ -20,6 +21,7 @@ from benchmarks.peers.comparison import PEERS
 from benchmarks.runtime import RUNTIME
 from benchmarks.sampling import SAMPLING
 from benchmarks.small import SMALL
+from benchmarks.table_peers import TABLE_PEERS
 from benchmarks.tables import TABLES
 from benchmarks.trees_alone import TREES_ALONE
 from benchmarks.uncertain import UNCERTAIN
@@ -37,6 +39,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     GIVEN,
     TABLES,
     LEVELS,
+    FRESH,
     DRAWS,
     BEYOND,
     TREES_ALONE,
@@ -48,6 +51,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     CAUSAL,
     GROUPS,
     PEERS,
+    TABLE_PEERS,
 )
 
 

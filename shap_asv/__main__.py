@@ -23,13 +23,15 @@ def main(arguments: list[str] | None = None) -> int:
             request = check_request(options)
             from shap_asv.command import explain
 
-            explain.run(request, steps)
+            with steps.saying_warnings():
+                explain.run(request, steps)
         else:
             find_network(options.network)
             check_out(options.out)
             from shap_asv.command import demo
 
-            demo.run(options, steps)
+            with steps.saying_warnings():
+                demo.run(options, steps)
     except (ShapAsvError, OSError) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 2

@@ -1,6 +1,6 @@
 """Explanations of the same rows side by side: where does credit move when causes come first?"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,9 @@ class Comparison:
         What the distribution behind an explanation is, where it is known.
     plans : dict of str to str
         How an explanation was computed, as ``print(explainer.plan(X))`` tells it, where it is known.
+    conditional : set of str
+        The methods whose values are expectations given what is known, where known features tell of others: a report
+        says of these why credit moves to causes.
 
     Examples
     --------
@@ -50,6 +53,7 @@ class Comparison:
     order: CausalOrder | GraphMixture | None = None
     backgrounds: Mapping[str, str] = field(default_factory=dict)
     plans: Mapping[str, str] = field(default_factory=dict)
+    conditional: Set[str] = frozenset()
 
     def __post_init__(self) -> None:
         if not self.explanations:

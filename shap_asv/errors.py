@@ -6,6 +6,11 @@ the thing, the value that was met and the way out.
 
 import sys
 import warnings
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import TypeVar
+
+Name = TypeVar("Name")
 
 
 class ShapAsvError(ValueError):
@@ -121,3 +126,34 @@ class ApproximationWarning(ShapAsvWarning):
 
 class LongCallWarning(ShapAsvWarning):
     """A call is going to take more than a minute; the message says how long, by what, and what to change."""
+
+
+# --- names that were not found --------------------------------------------------------------------------------
+
+
+def nearest(name: object, known: Iterable[Name], cutoff: float = 0.6) -> Name | None:
+    """The known name that looks most like ``name``, whatever their capitals; None where none does.
+
+    >>> nearest("Age", ["income", "age"]), nearest("incom", ["income", "age"]), nearest("x", ["age"])
+    ('age', 'income', None)
+    """
+    by_word = {str(one).casefold(): one for one in known}
+    word = str(name).casefold()
+    close = [word] if word in by_word else get_close_matches(word, by_word, n=1, cutoff=cutoff)
+    return by_word[close[0]] if close else None
+
+
+def did_you_mean(name: object, known: Iterable[object], otherwise: str) -> str:
+    """How an error about a name ends: with the known one that looks like it, or with ``otherwise``, all there are."""
+    near = nearest(name, known)
+    return otherwise if near is None else f"did you mean {near!r}?"
+
+
+def listed(names: Iterable[object], most: int = 8) -> str:
+    """The first names as they would be written in code, and how many more there are.
+
+    >>> listed(["a", "b", 3], most=2)
+    "'a', 'b' and 1 more"
+    """
+    shown = [repr(name.item() if hasattr(name, "item") else name) for name in names]  # numpy's without their type
+    return ", ".join(shown[:most]) + (f" and {len(shown) - most} more" if len(shown) > most else "")

@@ -49,6 +49,35 @@ def build_explanation(
     )
 
 
+def from_base(explanation: Any, base: np.ndarray) -> Any:
+    """Symmetric values (r, n) or (r, n, k) as they are where ``nu({})`` is ``base``: ``phi_i + (nu({}) - base) / n``.
+
+    Each of n features comes first in one order of n, and only a first feature looks at ``nu({})``. Where ``base`` is
+    right this is a projection onto what the right values add up to, so that it takes them no further from those. What
+    was moved counts as standard error. Bases that differ by rounding alone change nothing.
+    """
+    import shap
+
+    known = np.asarray(explanation.base_values, dtype=float)
+    if np.allclose(known, base, rtol=1e-9, atol=1e-12):
+        return explanation
+    values, main = explanation.values, explanation.main_effects
+    error = np.zeros_like(values) if explanation.error_std is None else explanation.error_std
+    gap = np.expand_dims(known - base, 1)  # the same for all features
+    share = gap / np.shape(values)[1]
+    return shap.Explanation(
+        values=values + share,
+        base_values=np.array(base),
+        data=explanation.data,
+        display_data=explanation.display_data,
+        feature_names=explanation.feature_names,
+        output_names=explanation.output_names,
+        error_std=np.hypot(error, share),
+        main_effects=None if main is None else main + gap,
+        compute_time=explanation.compute_time,
+    )
+
+
 def checked_row(row: Any, n_rows: int) -> int:
     """The row of an explanation as a position from 0; negative ones count from the end."""
     if isinstance(row, bool) or not isinstance(row, int | np.integer) or not -n_rows <= row < n_rows:

@@ -61,7 +61,8 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """
     if function is None:
         return lambda decorated: kernel(decorated, **options)
-    options = {"nogil": True, "cache": True, **options}
+    # without the entry for other languages, which nobody asks for and which takes as long to compile as Python's own
+    options = {"nogil": True, "cache": True, "no_cfunc_wrapper": True, **options}
     compiled = numba.njit(**options)(function)
     if options["cache"] and not numba.config.DISABLE_JIT:
         index = compiled._cache._cache_file

@@ -12,7 +12,7 @@ import numpy as np
 from shap.maskers import Masker
 
 from shap_asv.arguments import check_count, generator_of
-from shap_asv.backgrounds.contract import FiniteStates, StandsForValues
+from shap_asv.backgrounds.contract import DRAWS, FiniteStates, StandsForValues
 from shap_asv.errors import ArgumentError, MethodNotApplicableError, RowsError
 
 
@@ -53,12 +53,12 @@ class ConditionalMasker(Masker):
     def __init__(
         self, background: Any, n_draws: int = 256, seed: int = 0, clustering: np.ndarray | str | None = None
     ) -> None:
-        if not hasattr(background, "draws"):
+        if DRAWS.obstacle(background) is not None:
             raise MethodNotApplicableError(
                 f"{type(background).__name__} has no draws; give a background that can be drawn from (GaussianModel, "
                 "ConditionalTable, DiscreteBackground, ...)"
             )
-        if getattr(background, "conditions_on", "any") != "any":
+        if background.conditions_on != "any":
             raise MethodNotApplicableError(
                 f"{type(background).__name__} can condition on {background.conditions_on} sets only, and shap's "
                 "explainers ask for all of them; use a Gaussian, donors or a network"
@@ -68,8 +68,7 @@ class ConditionalMasker(Masker):
         self.n_draws = n_draws
         self.shape = (n_draws, len(background.features))
         self.feature_names = list(background.features)
-        self._free = getattr(background, "free", -1)
-        self._uniforms = _sobol(getattr(background, "n_uniforms", None) or background.n_nodes, n_draws, seed)
+        self._uniforms = _sobol(background.n_uniforms, n_draws, seed)
         self.clustering = self._clusters(clustering)
 
     def __call__(self, mask: np.ndarray | bool, x: np.ndarray) -> tuple[np.ndarray]:
@@ -84,7 +83,7 @@ class ConditionalMasker(Masker):
         if members.all():
             return (np.repeat(x[None], self.n_draws, axis=0),)
         row = self._read(x[None])
-        evidence = np.where(members, row, self._free).astype(row.dtype)
+        evidence = np.where(members, row, self.background.free).astype(row.dtype)
         rows = self._as_array(self.background.draws(evidence, self._uniforms)[0])
         rows[:, members] = x[members]  # what is known stays as it was handed over, to the last bit
         return (rows,)
@@ -118,7 +117,7 @@ class ConditionalMasker(Masker):
             return links
         from shap.utils import hclust
 
-        nothing = np.full((1, self.shape[1]), self._free)
+        nothing = np.full((1, self.shape[1]), self.background.free)
         rows = np.asarray(self.background.draws(nothing, self._uniforms)[0], dtype=float)
         try:
             return np.asarray(hclust(rows, metric=clustering))

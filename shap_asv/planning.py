@@ -13,6 +13,8 @@ from shap_asv.backends.contract import Backend, Estimate, Problem, Settings, Too
 from shap_asv.backends.registry import BACKENDS
 from shap_asv.compiling import compiling_text, seconds_to_compile
 from shap_asv.errors import BudgetExceededError, MethodNotApplicableError, UnknownMethodError
+from shap_asv.machine import WORTH_KNOWING, slowness
+from shap_asv.orders.topological.sampling import kernels_to_draw
 
 #: Words for ``algorithm`` that leave the choice of a backend to the planner.
 FAMILIES = ("auto", "exact", "sampling")
@@ -133,10 +135,22 @@ def make_plan(
     check_algorithm(algorithm)
     free = available_memory()
     n_results = n_rows if n_results is None else n_results
-    candidates = tuple(_assess(backend, problem, settings, (n_rows, n_results), (budget, free)) for backend in BACKENDS)
-    chosen, why = _CHOICES.get(algorithm, _choose_named(algorithm))(candidates, budget)
+    choose = _CHOICES.get(algorithm, _choose_named(algorithm))
+    assessed = tuple(_assess(backend, problem, settings, (n_rows, n_results), (budget, free)) for backend in BACKENDS)
+    candidates = _on(slowness(worth_measuring=False), assessed)
+    chosen, why = choose(candidates, budget)
+    if _seconds(chosen) > WORTH_KNOWING:
+        candidates = _on(slowness(worth_measuring=True), assessed)
+        chosen, why = choose(candidates, budget)
     kernels = () if chosen.estimate is None else chosen.backend.kernels(problem, settings, chosen.estimate)
+    if chosen.backend.samples_orders and problem.order is not None:
+        kernels += kernels_to_draw(problem.order, settings.order_method)
     return Plan(chosen, why, candidates, n_rows, problem.n_features, problem.n_outputs, semantics, kernels)
+
+
+def _on(slowness: float, candidates: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
+    """The same with the seconds that they take on this machine."""
+    return tuple(c if c.estimate is None else replace(c, estimate=c.estimate.on(slowness)) for c in candidates)
 
 
 def check_algorithm(algorithm: str) -> None:

@@ -1,4 +1,4 @@
-"""Imports go one way through the house; pgmpy and shap's private trees are each touched in one file only."""
+"""Imports go one way through the house; pgmpy is touched in one file only, shap's private trees in none."""
 
 import ast
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import shap_asv
+from shap_asv.backgrounds.contract import Hints
 
 ROOT = Path(shap_asv.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
@@ -16,13 +17,14 @@ ALLOWED = {
     "arguments": set(),
     "compiling": set(),  # its way to kernels is lazy: it must not bring numba in
     "kernels": {"compiling"},
+    "machine": set(),
     "strata": set(),
     "orders": {"strata"},
     "backgrounds": set(),
     "models": set(),
     "values": {"backgrounds", "models", "strata"},
     "backends": {"strata", "orders", "backgrounds", "models", "values"},
-    "planning": {"compiling", "orders", "backgrounds", "models", "values", "backends"},
+    "planning": {"compiling", "machine", "orders", "backgrounds", "models", "values", "backends"},
     "explanation": set(),
     "explainer": {
         "compiling",
@@ -77,16 +79,16 @@ def test_imports_go_one_way(path):
 
 
 @pytest.mark.parametrize(
-    ("module", "home"),
-    [("pgmpy", "backgrounds/pgmpy_networks.py"), ("shap.explainers._tree", "models/trees/shap_trees.py")],
+    ("module", "homes"),
+    [("pgmpy", {"backgrounds/pgmpy_networks.py"}), ("shap.explainers._tree", set())],  # shap's trees are private
 )
-def test_foreign_module_has_one_home(module, home):
+def test_foreign_module_has_one_home(module, homes):
     users = {
         str(path.relative_to(ROOT))
         for path in FILES
         if any(name == module or name.startswith(module + ".") for name in imported_modules(path))
     }
-    assert users == {home}
+    assert users == homes
 
 
 @pytest.mark.parametrize("room", ["orders", "backgrounds", "values", "backends"])
@@ -102,3 +104,20 @@ def test_a_room_shows_at_a_glance_what_is_in_it(room):
     assert len(files) <= 13, f"{room.name} has {len(files)} files: give it inner rooms"
     long = [path.name for path in files if len(path.read_text(encoding="utf-8").splitlines()) > 400]
     assert not long, f"modules past 400 lines: {long}"
+
+
+def asked_by_name(path: Path) -> set[str]:
+    """What ``getattr`` and ``hasattr`` ask of a background in a module."""
+    return {
+        ast.literal_eval(node.args[1])
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func) in ("getattr", "hasattr")
+        and ast.unparse(node.args[0]).split(".")[-1] in ("background", "natural", "component")
+        and isinstance(node.args[1], ast.Constant)
+    }
+
+
+def test_what_a_background_is_asked_for_by_name_is_in_the_contract():
+    known = {*Hints.__annotations__, *(name for name in vars(Hints) if not name.startswith("_"))}
+    assert {name for path in FILES for name in asked_by_name(path)} == known

@@ -8,9 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from shap_asv import compiling, kernels
+from shap_asv import AsymmetricExplainer, compiling, kernels
 
 MODULES = {
     "__init__.py": "",
@@ -256,3 +257,25 @@ def test_trees_declare_the_kernels_that_they_use():
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", DECLARED], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     assert int(done.stdout) >= 14
+
+
+# --- a plan names everything that will be compiled --------------------------------------------------------------------
+
+
+def test_samplers_and_draws_are_in_the_plan():
+    from sklearn.tree import DecisionTreeRegressor
+
+    from shap_asv import load_network
+
+    rows = np.random.default_rng(0).normal(size=(50, 6))
+    tree = DecisionTreeRegressor(max_depth=3).fit(rows, rows.sum(axis=1))
+    zigzag = [(0, 3), (1, 3), (1, 4), (2, 4), (0, 4), (3, 5)]
+    for method, kernel in (("perfect", "redraw_times"), ("mcmc", "swap_steps")):
+        asv = AsymmetricExplainer(tree, None, zigzag, algorithm="sampling", order_method=method, n_orders=5, seed=0)
+        assert f"shap_asv.orders.topological.chains_kernel:{kernel}" in asv.plan(1).kernels
+
+    names = sorted(load_network("child").nodes())
+    black_box = AsymmetricExplainer(
+        lambda X: np.zeros(len(X)), load_network("child"), feature_names=names, algorithm="ideals x monte_carlo", seed=0
+    )
+    assert black_box.plan(1000).kernels == ("shap_asv.backgrounds.discrete.draw_kernel:draw_forward",)

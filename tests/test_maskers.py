@@ -137,6 +137,7 @@ def test_refusals():
     class Forwards:
         conditions_on = "ancestral"
         features = ("a",)
+        n_uniforms = 1
 
         def draws(self, evidence, uniforms):
             raise AssertionError

@@ -66,6 +66,16 @@ ENVIRONMENTS = {
             ("woodelf_explainer==0.4.8", same_version("scikit-learn"), same_version("xgboost", "xgboost-cpu")),
             why="it reads models that were fitted here, so that their libraries must be of the same version",
         ),
+        Environment(
+            "dowhy",
+            ("dowhy==0.14", same_version("xgboost", "xgboost-cpu")),
+            why="it is no dependency of ours, and asks for an older scipy; XGBoost's models are read back",
+        ),
+        Environment(
+            "shapiq",
+            ("shapiq==1.4.1", same_version("xgboost", "xgboost-cpu")),
+            why="it is no dependency of ours; one of its imputers needs XGBoost",
+        ),
     )
 }
 

@@ -9,7 +9,7 @@ from shap_asv.backends.conditioning import conditioning_obstacle, is_ancestral
 from shap_asv.backends.contract import Attribution, Attributor, Backend, Estimate, Problem, Settings
 from shap_asv.backends.pace import Report, keep_silent
 from shap_asv.backends.weight_columns import N_GROUPS, Columns, contract
-from shap_asv.backends.workload import Sweep, background_kernels
+from shap_asv.backends.workload import WORTH_KERNELS, Sweep, background_kernels
 from shap_asv.errors import ModelError
 from shap_asv.values.contract import ValueMethod, Values, Workload, blocks
 from shap_asv.values.monte_carlo import N_SAMPLED
@@ -158,7 +158,14 @@ def coalitionwise_backend(method: ValueMethod, sweep: Sweep) -> Backend:
             + drawn
             + coalitions * (n + 24 * min(n, 12))
             + 24 * min(n_rows, ROW_BLOCK) * columns * problem.n_outputs,
+            cost.asking,
         )
+
+    def kernels(problem: Problem, settings: Settings, estimate: Estimate) -> tuple[str, ...]:
+        if method.exact:
+            return background_kernels(problem, settings, estimate)
+        found: dict[bool, tuple[str, ...]] = getattr(problem.background, "draw_kernels", {})
+        return found.get(is_ancestral(problem), ()) if estimate.seconds > WORTH_KERNELS else ()
 
     def prepare(problem: Problem, settings: Settings) -> Attributor:
         values = method.build(problem.background, problem.predictor, settings.value_options(problem))
@@ -167,7 +174,6 @@ def coalitionwise_backend(method: ValueMethod, sweep: Sweep) -> Backend:
 
     return Backend(
         f"{sweep.name} x {method.name}",
-        method.exact and not sweep.sampled,
         sweep.sampled,
         method,
         obstacle,
@@ -176,6 +182,6 @@ def coalitionwise_backend(method: ValueMethod, sweep: Sweep) -> Backend:
         ROW_BLOCK,
         method.needs,
         method.reads,
-        kernels=background_kernels,
+        kernels=kernels,
         by_coalitions=True,
     )

@@ -124,7 +124,11 @@ class Attributor(Protocol):
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a backend would cost, before any of it is done."""
+    """What a backend would cost, before any of it is done.
+
+    A backend gives the ``seconds`` of its work on the machine where costs were measured, and of ``asking`` the model on
+    this one; a plan makes one figure of the two (:meth:`on`).
+    """
 
     coalitions: int
     orders: int = 0
@@ -132,6 +136,15 @@ class Estimate:
     queries: int = 0
     seconds: float = 0.0
     memory: int = 0
+    asking: float = 0.0
+
+    def on(self, slowness: float) -> "Estimate":
+        """All ``seconds`` on a machine that is so much slower, those of the model among them.
+
+        >>> Estimate(0, seconds=2.0, asking=1.0).on(1.5).seconds
+        4.0
+        """
+        return replace(self, seconds=slowness * self.seconds + self.asking, asking=0.0)
 
 
 class TooLarge(str):
@@ -147,20 +160,18 @@ def no_kernels(problem: Problem, settings: Settings, estimate: Estimate) -> tupl
 class Backend:
     """A row of the table of backends.
 
-    ``obstacle`` is None where the backend can run, else a sentence that says why not. ``exact`` says that both the
-    orders and the values are exact, ``samples_orders`` that the orders are a sample. ``method`` computes the values;
-    None where they are never written down. ``row_block`` is how many distinct rows are explained at a time: it bounds
-    the memory, and is fixed so that results do not depend on how many processes share the work. ``needs`` and
-    ``reads`` say what the backend asks of a background and of a model. ``alone`` gives, where the values are never
-    written down, the attributor of ``nu({i}) - nu({})`` in place of a value method's. ``kernels`` names the compiled
-    functions, ``"module:function"``, that are called from Python: the plan looks whether they are on disk. ``over``
-    gives the attributor for other weights than those of the problem's order, where the backend is quicker at that than
-    its value method. ``by_coalitions`` says that it walks through coalitions one by one, so that whoever has other
-    weights for them may ask for it by name.
+    ``obstacle`` is None where the backend can run, else a sentence that says why not. ``samples_orders`` says that the
+    orders are a sample. ``method`` computes the values; None where they are never written down. ``row_block`` is how
+    many distinct rows are explained at a time: it bounds the memory, and is fixed so that results do not depend on how
+    many processes share the work. ``needs`` and ``reads`` say what the backend asks of a background and of a model.
+    ``alone`` gives, where the values are never written down, the attributor of ``nu({i}) - nu({})`` in place of a value
+    method's. ``kernels`` names the compiled functions, ``"module:function"``, that are called from Python: the plan
+    looks whether they are on disk. ``over`` gives the attributor for other weights than those of the problem's order,
+    where the backend is quicker at that than its value method. ``by_coalitions`` says that it walks through coalitions
+    one by one, so that whoever has other weights for them may ask for it by name.
     """
 
     name: str
-    exact: bool
     samples_orders: bool
     method: ValueMethod | None
     obstacle: Callable[[Problem, Settings], str | None] = field(repr=False)
@@ -173,6 +184,11 @@ class Backend:
     kernels: Callable[[Problem, Settings, Estimate], tuple[str, ...]] = field(default=no_kernels, repr=False)
     over: Callable[[Problem, Settings, Columns], Attributor] | None = field(default=None, repr=False)
     by_coalitions: bool = False
+
+    @property
+    def exact(self) -> bool:
+        """Both the orders and the values are."""
+        return not self.samples_orders and not self.samples_values
 
     @property
     def samples_values(self) -> bool:

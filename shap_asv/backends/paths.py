@@ -249,6 +249,4 @@ def paths_backend(sweep: Sweep) -> Backend:
         return AloneAttributor(problem)
 
     name = "orders x paths" if sampled else "paths"
-    return Backend(
-        name, not sampled, sampled, None, obstacle, estimate, prepare, ROW_BLOCK, GROUND, ENSEMBLE, alone, kernels
-    )
+    return Backend(name, sampled, None, obstacle, estimate, prepare, ROW_BLOCK, GROUND, ENSEMBLE, alone, kernels)

@@ -21,6 +21,7 @@ from shap_asv.backends.relaxed import relaxing
 from shap_asv.backends.termwise import TERM_ROW_BLOCK, terms_obstacle
 from shap_asv.backends.workload import expected_output, groups_obstacle, ideal_columns, network_and_terms, patterns
 from shap_asv.backgrounds.contract import Terms
+from shap_asv.models.products import SumOfProducts
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.uncertain.mixture import weighted_orders
 from shap_asv.values.expected_terms import ExactProducts, seconds_to_plan
@@ -38,14 +39,23 @@ def _nodes(background: Terms) -> tuple[int, ...]:
     return tuple(int(node) for node in background.nodes)
 
 
+def _depth(products: SumOfProducts) -> int:
+    """Features of the largest term."""
+    return int((products.terms != 0).sum(axis=1).max(initial=1))
+
+
+def _is_large(background: Terms, products: SumOfProducts) -> bool:
+    return products.n_terms * _depth(products) * len(background.features) > _LARGE
+
+
 def forest_estimate(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
     background, products = network_and_terms(problem)
     n = problem.n_features
-    depth = int((products.terms != 0).sum(axis=1).max(initial=1))
+    depth = _depth(products)
     pairs = int(products.n_terms * patterns(n_rows) * depth)
     # No compiler for small problems. On large ones a term costs a pass over its closure for each pattern of rows.
     seconds = 0.01
-    if products.n_terms * depth * n > _LARGE:
+    if _is_large(background, products):
         parents = weighted_orders(problem.order)[0][0].parents
         some = products.only(np.linspace(0, products.n_terms - 1, min(64, products.n_terms)).astype(int))
         ready = prepare_forest(background.network, _nodes(background), some, order_parents=parents)
@@ -139,14 +149,13 @@ def polynomial_backend(
 
     return Backend(
         name,
-        True,
         False,
         None,
         obstacle,
         estimate_all,
         make_ready,
         TERM_ROW_BLOCK,
-        kernels=lambda problem, settings, estimate: kernels if estimate.seconds >= _LOADING else (),
+        kernels=lambda problem, settings, estimate: kernels if _is_large(*network_and_terms(problem)) else (),
     )
 
 

@@ -235,7 +235,6 @@ def termwise_backend(sweep: Sweep) -> Backend:
 
     return Backend(
         f"{sweep.name} x terms",
-        not sweep.sampled,
         sweep.sampled,
         None,
         obstacle,

@@ -34,13 +34,13 @@ def network_and_terms(problem: Problem) -> tuple[Terms, SumOfProducts]:
 
 
 #: Seconds of work before a background is worth its kernels.
-_WORTH_KERNELS = 1.0
+WORTH_KERNELS = 1.0
 
 
 def background_kernels(problem: Problem, settings: Settings, estimate: Estimate) -> tuple[str, ...]:
     """The kernels that the background itself has for large work; none below a second of it."""
     found: tuple[str, ...] = getattr(problem.background, "kernels", ())
-    return found if estimate.seconds > _WORTH_KERNELS else ()
+    return found if estimate.seconds > WORTH_KERNELS else ()
 
 
 def ideal_columns(problem: Problem, settings: Settings) -> Columns:

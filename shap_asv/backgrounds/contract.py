@@ -8,7 +8,7 @@ says which ones it needs, and the sentence that says why it cannot run is made f
 Evidence is an array (E, n): the row's entry where a coalition holds the feature, :attr:`Background.free` elsewhere.
 """
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -32,6 +32,8 @@ class Background(Protocol):
     conditions_on : {"any", "ancestral"}
         The coalitions whose values can be known: all of them, or those that hold, with each member, its causes in
         :attr:`graph`.
+    dependent : bool
+        Whether what is known of some features tells of the others; not where they are replaced whatever is known.
     free : numpy scalar
         What a free entry of evidence looks like; its type is the type of evidence.
     """
@@ -44,6 +46,8 @@ class Background(Protocol):
     def graph(self) -> nx.DiGraph | None: ...
     @property
     def conditions_on(self) -> Conditions: ...
+    @property
+    def dependent(self) -> bool: ...
     @property
     def free(self) -> Any: ...
 
@@ -67,48 +71,6 @@ class Background(Protocol):
 
     def labels(self, rows: np.ndarray) -> np.ndarray | None:
         """Rows (r, n) -> what a plot writes beside them, object (r, n); None where they speak for themselves."""
-        ...
-
-
-class Distribution(Protocol):
-    """What the user handed in, before it is known which of its variables are features.
-
-    Attributes
-    ----------
-    named : bool
-        Whether the variables have names. Where they have none, whole numbers in a causal graph are columns.
-    own_names : mapping from str to label
-        Names that were not strings, as the user wrote them.
-    of_model : bool
-        There is no distribution but what the model itself remembers; then the model also knows what a row is.
-    """
-
-    @property
-    def named(self) -> bool: ...
-    @property
-    def own_names(self) -> Mapping[str, Any]: ...
-    @property
-    def of_model(self) -> bool: ...
-
-    def known_features(self, given: Sequence[str] | None, known: Sequence[str] | None) -> list[str] | None:
-        """The features: ``given`` by the user, or ``known`` to the model; None where only X can tell."""
-        ...
-
-    def features_in(self, columns: Sequence[str] | None, n_columns: int) -> list[str]:
-        """The features as X tells them."""
-        ...
-
-    def unnamed_features(self, n_columns: int | None) -> list[str] | None:
-        """What the features are called where nobody names them; None where somebody has to.
-
-        ``n_columns`` is how many the model takes, where it says so.
-        """
-        ...
-
-    def background(self, features: Sequence[str], impossible: str) -> Background: ...
-
-    def stored(self) -> Any:
-        """What goes into a file in place of what the user handed in."""
         ...
 
 
@@ -362,6 +324,33 @@ class CodedByModel(Background, Protocol):
 
     def coded(self, coding: Coding) -> Background:
         """The same background over the model's own numbers."""
+        ...
+
+
+class Hints(Protocol):
+    """What a background may say of itself; whoever asks (by ``getattr``) has a default for those that do not.
+
+    Attributes
+    ----------
+    determined : frozenset of str
+        Latent variables that are functions of their causes, and known where these are; by default none is.
+    kernels : tuple of str
+        What large work compiles.
+    seconds_per_draw, seconds_per_coalition : float
+        What a draw takes, and a coalition when it is first asked for.
+    """
+
+    determined: frozenset[str]
+    kernels: tuple[str, ...]
+    seconds_per_draw: float
+    seconds_per_coalition: float
+
+    def bytes_of(self, n_coalitions: int) -> int:
+        """What is kept of so many coalitions."""
+        ...
+
+    def paired_draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+        """A draw for each row of evidence (Q, n) by its own uniforms (Q, n_uniforms), as ``draws`` gives it: (Q, n)."""
         ...
 
 

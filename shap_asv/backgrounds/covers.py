@@ -15,7 +15,7 @@ import numpy as np
 
 from shap_asv.backgrounds.contract import Coding, Conditions
 from shap_asv.backgrounds.matrix import columns_in_order, numbered_features
-from shap_asv.errors import UnknownFeatureError
+from shap_asv.errors import UnknownFeatureError, did_you_mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,9 +33,9 @@ class CoverDistribution:
             # other names altogether are for display
             unknown = [name for name in given if name not in known]
             if unknown:
+                hint = did_you_mean(unknown[0], known, f"its columns are {', '.join(map(repr, known))}")
                 raise UnknownFeatureError(
-                    f"feature {unknown[0]!r} is not a column that the model was fitted on; its columns are "
-                    f"{', '.join(map(repr, known))}"
+                    f"feature {unknown[0]!r} is not a column that the model was fitted on; {hint}"
                 )
         return None if names is None else [str(name) for name in names]
 
@@ -62,6 +62,7 @@ class CoverBackground:
     latent: ClassVar[tuple[str, ...]] = ()
     graph: ClassVar[None] = None
     conditions_on: ClassVar[Conditions] = "any"
+    dependent: ClassVar[bool] = False
     free: ClassVar[np.float64] = np.float64("nan")
 
     def coded(self, coding: Coding) -> "CoverBackground":

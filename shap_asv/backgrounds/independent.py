@@ -29,6 +29,8 @@ class IndependentColumns(TableBorder):
     [[[1.0, 5.0], [1.0, 7.0]]]
     """
 
+    dependent = False
+
     def __init__(self, data: Any) -> None:
         self.data = data
         self.codec = TableCodec.learn(data)  # an empty table, dates and infinities are errors there

@@ -35,6 +35,7 @@ class Intervening:
     conditions_on: ClassVar[Conditions] = "any"
 
     features, latent, graph = natural_own("features"), natural_own("latent"), natural_own("graph")
+    dependent = natural_own("dependent")
     free, n_uniforms = natural_own("free"), natural_own("n_uniforms")
     read, inputs, labels = natural_own("read"), natural_own("inputs"), natural_own("labels")
     codec = natural_own("codec")

@@ -115,6 +115,7 @@ class MatrixBackground:
     latent: tuple[str, ...] = ()
     graph: ClassVar[None] = None
     conditions_on: ClassVar[Conditions] = "any"
+    dependent: ClassVar[bool] = False
     free: ClassVar[np.float64] = np.float64("nan")
 
     def __init__(

@@ -1,16 +1,58 @@
-"""Distributions over named variables: which of them are features is said by the user, the model or X."""
+"""What the user handed in as background, and who its features are: the user says it, the model or X."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from shap_asv.backgrounds.contract import Background
-from shap_asv.errors import RowsError, UnknownFeatureError
+from shap_asv.errors import RowsError, UnknownFeatureError, did_you_mean
+
+
+class Distribution(Protocol):
+    """What the user handed in, before it is known which of its variables are features.
+
+    Attributes
+    ----------
+    named : bool
+        Whether the variables have names. Where they have none, whole numbers in a causal graph are columns.
+    own_names : mapping from str to label
+        Names that were not strings, as the user wrote them.
+    of_model : bool
+        There is no distribution but what the model itself remembers; then the model also knows what a row is.
+    """
+
+    @property
+    def named(self) -> bool: ...
+    @property
+    def own_names(self) -> Mapping[str, Any]: ...
+    @property
+    def of_model(self) -> bool: ...
+
+    def known_features(self, given: Sequence[str] | None, known: Sequence[str] | None) -> list[str] | None:
+        """The features: ``given`` by the user, or ``known`` to the model; None where only X can tell."""
+        ...
+
+    def features_in(self, columns: Sequence[str] | None, n_columns: int) -> list[str]:
+        """The features as X tells them."""
+        ...
+
+    def unnamed_features(self, n_columns: int | None) -> list[str] | None:
+        """What the features are called where nobody names them; None where somebody has to.
+
+        ``n_columns`` is how many the model takes, where it says so.
+        """
+        ...
+
+    def background(self, features: Sequence[str], impossible: str) -> Background: ...
+
+    def stored(self) -> Any:
+        """What goes into a file in place of what the user handed in."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
 class NamedDistribution:
-    """A :class:`~shap_asv.backgrounds.contract.Distribution` over ``names``.
+    """A :class:`Distribution` over ``names``.
 
     Attributes
     ----------
@@ -51,7 +93,7 @@ class NamedDistribution:
         names = [str(name) for name in given]
         unknown = [name for name in names if name not in self.names]
         if unknown:
-            raise UnknownFeatureError(f"feature {unknown[0]!r} is not {self._listed()}")
+            raise UnknownFeatureError(f"feature {unknown[0]!r} is not {self._listed(unknown[0])}")
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise UnknownFeatureError(f"feature {twice[0]!r} is named twice in feature_names")
@@ -68,7 +110,7 @@ class NamedDistribution:
             )
         unknown = [column for column in columns if column not in self.names]
         if unknown:
-            raise RowsError(f"column {unknown[0]!r} of X is not {self._listed()}")
+            raise RowsError(f"column {unknown[0]!r} of X is not {self._listed(unknown[0])}")
         return list(columns)
 
     def unnamed_features(self, n_columns: int | None) -> None:
@@ -80,5 +122,6 @@ class NamedDistribution:
     def stored(self) -> Any:
         return self.stored_as
 
-    def _listed(self) -> str:
-        return f"{self.words[0]}; {self.words[1]} {', '.join(map(repr, self.names))}"
+    def _listed(self, unknown: str) -> str:
+        known = f"{self.words[1]} {', '.join(map(repr, self.names))}"
+        return f"{self.words[0]}; {did_you_mean(unknown, self.names, known)}"

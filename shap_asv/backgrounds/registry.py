@@ -13,7 +13,6 @@ import numpy as np
 
 from shap_asv.backgrounds import matrix, ready_models
 from shap_asv.backgrounds.choice.mixture import MixtureModel
-from shap_asv.backgrounds.contract import Distribution
 from shap_asv.backgrounds.covers import CoverDistribution
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.discrete.states import fitted
@@ -23,6 +22,7 @@ from shap_asv.backgrounds.donors.conditional_table import ConditionalTable
 from shap_asv.backgrounds.donors.nearest import NearestRows
 from shap_asv.backgrounds.gaussian.copula import CopulaModel
 from shap_asv.backgrounds.independent import IndependentColumns
+from shap_asv.backgrounds.naming import Distribution
 from shap_asv.backgrounds.structural.graph import Dag
 from shap_asv.backgrounds.tables.border import read_table_background
 from shap_asv.backgrounds.tables.codec import TableCodec

@@ -77,7 +77,7 @@ def _add_explain(parser: argparse.ArgumentParser) -> None:
         help="given what is known, or shap's expectation over background rows; %(default)s",
     )
     add("--plan", action="store_true", help="only say what would be computed, and at what cost")
-    add("--budget", type=float, default=60.0, help="seconds within which exact results are looked for; %(default)s")
+    add("--budget", type=float, default=120.0, help="seconds that each side may take, about; %(default)s")
     _add_common(parser, Path("page"))
 
 

@@ -6,12 +6,20 @@ Everything here is quick: of a table only the header is read.
 import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from shap_asv.errors import ArgumentError, CausalGraphError, ModelError, NetworkError, RowsError, TableError
+from shap_asv.errors import (
+    ArgumentError,
+    CausalGraphError,
+    ModelError,
+    NetworkError,
+    RowsError,
+    TableError,
+    did_you_mean,
+    nearest,
+)
 
 Edge = tuple[str, str]
 
@@ -104,8 +112,8 @@ def _read_lines(path: Path, most: int | None = None) -> list[list[str]]:
 def _nearby(path: Path) -> str:
     folder = path.parent
     names = [file.name for file in folder.iterdir()] if folder.is_dir() else []
-    close = get_close_matches(path.name, names, n=1)
-    return f"; is {str(folder / close[0])!r} meant?" if close else ""
+    near = nearest(path.name, names)
+    return "" if near is None else f"; did you mean {str(folder / near)!r}?"
 
 
 def _split(text: str) -> list[str]:
@@ -120,8 +128,7 @@ def _check_columns(wanted: Sequence[str], columns: Sequence[str], path: Path, op
 
 def meant(name: str, known: Sequence[str], what: str = "its columns are") -> str:
     """The end of an error about a name: the one that looks like it, or all there are."""
-    close = get_close_matches(name, known, n=1)
-    return f"; is {close[0]!r} meant?" if close else f"; {what} {', '.join(known)}"
+    return "; " + did_you_mean(name, known, f"{what} {', '.join(known)}")
 
 
 def read_edges(path: Path, features: Sequence[str], target: str) -> tuple[Edge, ...]:

@@ -19,11 +19,8 @@ from shap_asv.errors import RowsError, UnknownFeatureError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from shap_asv.comparison import Comparison
-
-
 ORDERS = 256  # where orders have to be sampled; the standard errors say what it is worth
-CALLS = 4_000_000  # of the model, for one side: seconds for boosted trees
+CALLS = 8_000_000  # of the model, for one side: seconds for boosted trees
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +44,6 @@ def run(request: Request, steps: Steps) -> Path | None:
     prepared = prepare(request, steps)
     for note in prepared.notes:
         steps.say(note)
-    draws = draws_for(len(prepared.rows), prepared.X.shape[1])
     if request.network is None:
         steps.say("fitting distributions to the table; this can take a minute or two")
     explainer = AsymmetricExplainer(
@@ -60,7 +56,7 @@ def run(request: Request, steps: Steps) -> Path | None:
         seed=request.seed,
         budget=request.budget,
         n_orders=ORDERS,
-        n_draws=draws,
+        n_draws=draws_for(len(prepared.rows), prepared.X.shape[1]),
         silent=True,
     )
     steps.say("fitted the distribution" if request.network is None else "read the network as the distribution")
@@ -73,16 +69,13 @@ def run(request: Request, steps: Steps) -> Path | None:
     outputs = telling_output(prepared.model, request.output)
     comparison = explainer.compare(prepared.rows, silent=True, **({} if outputs is None else {"outputs": outputs}))
     steps.say(f"explained {len(prepared.rows):,} rows by SHAP and by ASV")
-    apart = bases_apart(comparison, draws)
-    for note in apart:
-        steps.say(note)
     explained = explained_words(request.target, prepared.model, outputs)
     page = comparison.to_html(
         request.out / "index.html",
         title=f"{request.target}, explained by SHAP and ASV",
         explained=explained,
         graph=prepared.drawn,
-        notes=[*prepared.notes, *apart],
+        notes=prepared.notes,
     )
     print(f"\n{summary_of(comparison, explained)}\n")
     steps.say(f"wrote {page}")
@@ -98,23 +91,6 @@ def draws_for(n_rows: int, n_features: int) -> int:
     coalitions = min(2**n_features, ORDERS * n_features)
     affordable = CALLS // (n_rows * coalitions)
     return min(2048, max(128, 1 << affordable.bit_length() >> 1))
-
-
-def bases_apart(comparison: "Comparison", draws: int) -> list[str]:
-    """A sentence where SHAP and ASV do not start from the same mean prediction, which is sampled on each side."""
-    import numpy as np
-
-    first, second = comparison.shap, comparison.asv
-    gaps = np.abs(np.asarray(first.base_values) - np.asarray(second.base_values))
-    size = np.mean(np.abs(np.asarray(second.values)))
-    if gaps.max() <= 1e-6 + 0.01 * size:
-        return []
-    at = np.unravel_index(np.argmax(gaps), gaps.shape)
-    return [
-        f"SHAP starts from a mean prediction of {np.asarray(first.base_values)[at]:.3g} and ASV from "
-        f"{np.asarray(second.base_values)[at]:.3g}: each side has a distribution of its own, and both means come from "
-        f"{draws:,} draws. Differences between the two of about that size mean nothing."
-    ]
 
 
 def prepare(request: Request, steps: Steps) -> Prepared:
@@ -145,11 +121,16 @@ def _model_of(
 
 
 def _for_the_model(request: Request, X: "pd.DataFrame") -> tuple["pd.DataFrame", list[str]]:
-    """Columns with one value tell nothing, and no distribution can be fitted to a column without values."""
+    """No distribution can be fitted to a column without values; columns that name the rows are told of."""
     empty = [str(name) for name in X.columns if X[name].isna().all()]
     if len(empty) == X.shape[1]:
         raise RowsError(f"all columns of {request.data} beside the target are empty")
-    return X.drop(columns=empty), [f"Left out, because they are empty: {', '.join(empty)}."] if empty else []
+    notes = [f"Left out, because they are empty: {', '.join(empty)}."] if empty else []
+    notes += [
+        f"{name} is another whole number in every row: if it only names the rows, --drop {tables.quoted(name)}."
+        for name in tables.likely_ids(X)
+    ]
+    return X.drop(columns=empty), notes
 
 
 def _known_to(model: Any, X: "pd.DataFrame") -> tuple["pd.DataFrame", list[str]]:

@@ -1,6 +1,12 @@
 """A line for each step, with the seconds since the start: whoever waits should know for what."""
 
 import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from shap_asv.errors import ShapAsvWarning
 
 
 class Steps:
@@ -15,3 +21,18 @@ class Steps:
 
     def say(self, words: str) -> None:
         print(f"[{time.monotonic() - self.start:5.1f} s] {words}", flush=True)
+
+    @contextmanager
+    def saying_warnings(self) -> Iterator[None]:
+        """Our warnings as lines like any other: no file, no line of code."""
+        with warnings.catch_warnings():
+            usual = warnings.showwarning
+
+            def show(message: Any, category: Any, *place: Any, **more: Any) -> None:
+                if issubclass(category, ShapAsvWarning):
+                    self.say(f"Note: {message}.")
+                else:
+                    usual(message, category, *place, **more)
+
+            warnings.showwarning = show
+            yield

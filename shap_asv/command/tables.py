@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_LABELS = 50
+FEWEST_IDS = 50
 
 
 def read_table(path: Path, columns: Sequence[str] | None = None) -> "pd.DataFrame":
@@ -44,8 +45,23 @@ def check_labels(table: "pd.DataFrame") -> None:
             example = table[name].dropna().iloc[0]
             raise TableError(
                 f"column {name!r} holds {count} different texts such as {example!r}; turn it into numbers or a few "
-                f"categories, or leave it out: --drop {name}"
+                f"categories, or leave it out: --drop {quoted(name)}"
             )
+
+
+def quoted(name: str) -> str:
+    """A name as the command line wants it.
+
+    >>> print(quoted("age"), quoted("visit date"))
+    age "visit date"
+    """
+    return f'"{name}"' if " " in name else name
+
+
+def likely_ids(table: "pd.DataFrame") -> list[str]:
+    """Columns of whole numbers that are all different: names of rows, more often than causes of anything."""
+    whole = [str(name) for name in table.columns if table[name].dtype.kind in "iu"]
+    return [name for name in whole if len(table) >= FEWEST_IDS and table[name].is_unique]
 
 
 def describe(table: "pd.DataFrame") -> str:

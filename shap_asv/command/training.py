@@ -56,7 +56,10 @@ def train(X: "pd.DataFrame", y: "pd.Series", seed: int, categorical_states: Any 
         score = float(np.mean(predicted == y_test.to_numpy()))
         often = float((y_test == y_train.mode().iloc[0]).mean())
         worth = f"right in {score:.0%} of {len(X_test):,} other rows (the most frequent class would be in {often:.0%})"
-        learned = score > often
+        # a rare class may be well ranked and never be the likeliest: what is explained are probabilities
+        gain = _gain(model, y_train, X_test, y_test)
+        worth += f"; the squared error of its probabilities is {gain:.0%} below that of a constant" if gain > 0 else ""
+        learned = gain > 0
     else:
         total = float(((y_test - y_train.mean()) ** 2).sum())
         score = 1 - float(((y_test - predicted) ** 2).sum()) / total if total > 0 else 0.0
@@ -70,6 +73,13 @@ def train(X: "pd.DataFrame", y: "pd.Series", seed: int, categorical_states: Any 
         else "Gradient boosting (scikit-learn's HistGradientBoosting)"
     )
     return Trained(model, f"{kind} was trained on {len(X_train):,} rows; {worth}.")
+
+
+def _gain(model: Any, y_train: "pd.Series", X_test: "pd.DataFrame", y_test: "pd.Series") -> float:
+    """``1 - B / B'``: squared errors of probabilities (Brier score) of the model, and of the shares of the classes."""
+    truth = y_test.to_numpy()[:, None] == np.asarray(model.classes_)
+    shares = np.array([(y_train == name).mean() for name in model.classes_])
+    return 1 - float(((model.predict_proba(X_test) - truth) ** 2).sum() / ((shares - truth) ** 2).sum())
 
 
 def _estimator(classes: bool, seed: int, categorical_states: Any) -> Any:

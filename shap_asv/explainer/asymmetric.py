@@ -13,7 +13,7 @@ import numpy as np
 import shap
 
 from shap_asv.backends.contract import Problem, Settings
-from shap_asv.backgrounds.contract import Distribution
+from shap_asv.backgrounds.naming import Distribution
 from shap_asv.backgrounds.registry import kind_of
 from shap_asv.errors import RowsError
 from shap_asv.explainer.persistence import load_explainer, save_explainer

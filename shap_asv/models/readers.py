@@ -21,14 +21,7 @@ from shap_asv.models.calls.inputs import TableInputs
 from shap_asv.models.calls.outputs import ModelCall, describe, shorten
 from shap_asv.models.calls.probes import SEED, probe_rows, random_rows
 from shap_asv.models.products import NotSumOfProducts, SumOfProducts
-from shap_asv.models.trees import (
-    catboost_trees,
-    hist_trees,
-    lightgbm_trees,
-    shap_trees,
-    sklearn_trees,
-    xgboost_trees,
-)
+from shap_asv.models.trees import catboost_trees, hist_trees, lightgbm_trees, sklearn_trees, xgboost_trees
 from shap_asv.models.trees.ensembles import FloatEnsemble
 from shap_asv.models.trees.regions import state_regions
 
@@ -87,7 +80,6 @@ READERS: tuple[Reader, ...] = (
     Reader("XGBoost gblinear", "linear", xgboost_trees.is_linear_booster, linear.read_linear, 3e-6),
     _trees("LightGBM", lightgbm_trees.is_lightgbm, lightgbm_trees.parse_lightgbm, 1e-10),
     _trees("CatBoost", catboost_trees.is_catboost, catboost_trees.parse_catboost, 1e-10),
-    _trees("shap's loader", shap_trees.is_known_to_shap, shap_trees.parse_with_shap, 3e-6),
     Reader("linear", "linear", linear.is_linear, linear.read_linear, 1e-9),
 )
 

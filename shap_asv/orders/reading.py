@@ -13,13 +13,12 @@ nodes.
 
 import heapq
 from collections.abc import Hashable, Iterable, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 import networkx as nx
 import numpy as np
 
-from shap_asv.errors import CausalGraphError, CausalGraphWarning, UnknownFeatureError, warn_user
+from shap_asv.errors import CausalGraphError, CausalGraphWarning, UnknownFeatureError, did_you_mean, nearest, warn_user
 from shap_asv.orders.bitsets import bits_of
 
 Parents = Sequence[Iterable[int]]
@@ -150,9 +149,9 @@ def warn_of_idle_names(
     for name in nodes:
         if name in known or (causes[name] and effects[name]):
             continue
-        near = get_close_matches(str(name), [str(feature) for feature in features], n=1, cutoff=0.8)
-        if near or len(effects[name]) < 2:
-            hint = f"; did you mean {near[0]!r}?" if near else ""
+        near = nearest(name, features, cutoff=0.8)
+        if near is not None or len(effects[name]) < 2:
+            hint = "" if near is None else f"; did you mean {near!r}?"
             warn_user(
                 f"the edges name {name!r}, which is not a feature and puts no feature before another{hint}",
                 CausalGraphWarning,
@@ -238,18 +237,10 @@ def reduce_transitively(parents: Parents, order: Sequence[int]) -> tuple[tuple[t
 
 
 def unknown_feature(name: object, known: Iterable[Hashable], where: str) -> UnknownFeatureError:
-    """The error for a name that is not among ``known``, with the nearest known ones."""
+    """The error for a name that is not among ``known``, with the nearest known one."""
     names = [str(k) for k in known]
-    # a capital letter makes short names look unlike: 'A' for 'a'
-    near = [k for k in names if k.casefold() == str(name).casefold()] or get_close_matches(str(name), names, n=3)
-    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"known are {shortened(names)}"
+    hint = did_you_mean(name, names, f"known are {shortened(names)}")
     return UnknownFeatureError(f"{where} has no feature {name!r}; {hint}")
-
-
-def listed(names: Sequence[object]) -> str:
-    """The first five names as they would be written in code, and how many more there are."""
-    shown = ", ".join(repr(name) for name in names[:5])
-    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
 
 
 def shortened(names: Sequence[str], most: int = 8) -> str:

@@ -58,7 +58,6 @@ def comparison(
 
     Examples
     --------
-    >>> import matplotlib; matplotlib.use("Agg")
     >>> import numpy as np, shap
     >>> from shap_asv import plots
     >>> def explanation(values):

@@ -46,7 +46,6 @@ def effects(
 
     Examples
     --------
-    >>> import matplotlib; matplotlib.use("Agg")
     >>> import numpy as np, shap
     >>> from shap_asv import plots
     >>> def explanation(values):

@@ -49,7 +49,6 @@ def comparison_beeswarm(
 
     Examples
     --------
-    >>> import matplotlib; matplotlib.use("Agg")
     >>> import numpy as np, shap
     >>> from shap_asv import plots
     >>> rng = np.random.default_rng(0)

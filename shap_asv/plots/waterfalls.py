@@ -71,7 +71,6 @@ def comparison_waterfall(
 
     Examples
     --------
-    >>> import matplotlib; matplotlib.use("Agg")
     >>> import numpy as np, shap
     >>> from shap_asv import plots
     >>> def explanation(values):

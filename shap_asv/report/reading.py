@@ -16,8 +16,6 @@ from shap_asv.plots.attributions import as_text
 from shap_asv.plots.style import MINUS
 from shap_asv.plots.swarms import colour_scale
 
-PAIR = ("SHAP", "ASV")
-NOT_CONDITIONAL = ("marginal", "path-dependent", "independent")  # as backgrounds describe themselves
 EXACTLY_ZERO = 1e-12  # relative to the largest value: rounding of an exact 0
 
 
@@ -31,6 +29,7 @@ class Method:
     error: np.ndarray | None
     background: str | None
     plan: str | None
+    conditional: bool
 
     @property
     def importance(self) -> np.ndarray:
@@ -90,11 +89,7 @@ class Block:
     @property
     def causes_take_credit(self) -> bool:
         """Whether a loss can be told as credit that went to causes: SHAP and ASV, both given what is known."""
-        pair = self.pair
-        return pair is not None and all(
-            method.name == name and not (method.background or "").startswith(NOT_CONDITIONAL)
-            for method, name in zip(pair, PAIR, strict=True)
-        )
+        return self.compared is not None and all(method.conditional for method in self.pair or ())
 
     def spread(self, output: int) -> np.ndarray:
         """How far the methods are apart in each row: the sum over features of (largest - smallest value), (r,)."""
@@ -113,7 +108,7 @@ def read_block(comparison: Any, explained: str | None = None) -> Block:
     Parameters
     ----------
     comparison : Comparison
-        Or anything with ``explanations``, ``features``, ``order``, ``backgrounds`` and ``plans``.
+        Or anything with ``explanations``, ``features``, ``order``, ``backgrounds``, ``plans`` and ``conditional``.
     explained : str, optional
         What a single output is called, such as ``P(disease = yes)``.
     """
@@ -158,6 +153,7 @@ def _read_method(name: str, explanation: Any, features: Sequence[str], compariso
         error,
         comparison.backgrounds.get(name),
         comparison.plans.get(name),
+        name in comparison.conditional,
     )
 
 

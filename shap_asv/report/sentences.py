@@ -20,6 +20,7 @@ Sentence = list[Part]
 SAME_STORY = 0.02  # share of the credit below which two methods are said to agree
 WORTH_TELLING = 0.03  # a feature's change, as a share of the largest importance
 ALL_OF_IT = 0.95  # a loss beyond this share of the credit is "its credit"
+SAME_BASE = 0.01  # mean predictions closer than this share of the largest importance are one
 MOST_NAMED = 2
 
 
@@ -66,6 +67,7 @@ def conclude(block: Block, output: int) -> list[Sentence]:
         sentences.append(
             [f"{one.name} and {other.name} stand on different distributions, and some of the difference may be theirs."]
         )
+    sentences += _bases(block, output, number)
     sampled = [method.name for method in pair if method.error is not None]
     if sampled:
         verb = "are" if len(sampled) > 1 else "is"
@@ -89,7 +91,13 @@ def _same_story(
     one: Method, other: Method, before: np.ndarray, after: np.ndarray, moved: float, number: Callable[[float], str]
 ) -> Sentence:
     first = int(after.argmax())
-    same = f"{one.name} and {other.name} tell the same story here: {_percent(moved)} of the credit moves. "
+    if moved < SAME_STORY:
+        same = f"{one.name} and {other.name} tell the same story here: {_percent(moved)} of the credit moves. "
+    else:
+        same = (
+            f"{one.name} and {other.name} cannot be told apart here: {_percent(moved)} of the credit moves, but no "
+            "feature's by more than the noise. "
+        )
     if int(before.argmax()) == first:
         return [same, {"feature": first}, f" has the most under both, {number(after[first])} on average."]
     return [same, {"feature": int(before.argmax())}, " and ", {"feature": first}, " lead."]
@@ -194,6 +202,24 @@ def _others(block: Block, output: int) -> list[Sentence]:
             ]
         )
     return sentences
+
+
+def _bases(block: Block, output: int, number: Callable[[float], str]) -> list[Sentence]:
+    """The mean predictions that the methods start from, where they are not all the same."""
+    means = [float(method.base[:, output].mean()) for method in block.methods]
+    gap = max(means) - min(means)
+    if gap <= SAME_BASE * max(float(method.importance[:, output].max()) for method in block.methods):
+        return []
+    names: dict[str, list[str]] = {}
+    for method, mean in zip(block.methods, means, strict=True):
+        names.setdefault(number(mean), []).append(method.name)
+    starts = ", ".join(f"{' and '.join(which)} from {mean}" for mean, which in names.items())
+    return [
+        [
+            f"Values add up from the mean prediction, and not all methods have the same one: {starts}. So "
+            f"{number(gap)} of what is between them has nothing to do with causes."
+        ]
+    ]
 
 
 def _listed(features: Sequence[int], last: str = " and ") -> Sentence:

@@ -163,12 +163,12 @@ def _limit(background: JointTable, predictor: Predictor) -> str | None:
 
 def _cost(background: JointTable, predictor: Predictor, work: Workload) -> Cost:
     size, k, n = background.size, predictor.n_outputs + 1, len(background.cardinalities)
-    seconds = _SECONDS_AT_LEAST + work.seconds_to_ask(predictor, size)
-    seconds += work.n_rows * k * (size + (n << n)) * _SECONDS_PER_ADDITION
+    seconds = _SECONDS_AT_LEAST + work.n_rows * k * (size + (n << n)) * _SECONDS_PER_ADDITION
     rows = min(work.n_rows * work.n_coalitions, _rows_at_a_time(background, predictor.n_outputs))
     held = rows * (2 * 8 * (k << n) + 4 * min(_BLOCK, size))
     held += 16 * background.joint_obstacle()[0]
-    return Cost(size, 0, seconds, 8 * (size * k + (4 + k) * _BLOCK) + held + 2**26)
+    memory = 8 * (size * k + (4 + k) * _BLOCK) + held + 2**26
+    return Cost(size, 0, seconds, memory, work.seconds_to_ask(predictor, size))
 
 
 AGREEMENT = ValueMethod("agreement", True, JOINT, BLACK_BOX, _cost, EveryState, _limit, asks_first=True)

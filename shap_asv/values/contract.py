@@ -51,12 +51,15 @@ class Workload:
 
 @dataclass(frozen=True)
 class Cost:
-    """What it would take. ``seconds`` is a rough figure for comparing candidates, not a promise."""
+    """What it would take. ``seconds`` of our own work are those of the machine on which they were measured; what the
+    model takes, ``asking``, was timed on this one.
+    """
 
     model_calls: int
     queries: int
     seconds: float
     memory: int
+    asking: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -77,8 +77,8 @@ def _cost(background: MaskedInputs, predictor: Predictor, work: Workload) -> Cos
     held = min(calls, max(work.batch_size, background.n_samples)) * (3 * work.n_features + predictor.n_outputs)
     memory = 8 * (held + work.n_rows * work.n_coalitions * predictor.n_outputs)
     per_row = -(-work.n_coalitions * background.n_samples // work.rows_per_call(predictor))
-    seconds = predictor.seconds(calls, work.n_rows * per_row)
-    return Cost(model_calls=calls, queries=0, seconds=seconds, memory=memory)
+    asking = predictor.seconds(calls, work.n_rows * per_row)
+    return Cost(model_calls=calls, queries=0, seconds=0.0, memory=memory, asking=asking)
 
 
 MARGINAL = ValueMethod("marginal", True, MASKED, BLACK_BOX, _cost, MarginalValues, applies_link=True)

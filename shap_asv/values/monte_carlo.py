@@ -5,16 +5,21 @@ The same uniform numbers drive the draws of every coalition and every row (commo
 into blocks. The draws come in independent groups, each spread evenly (:mod:`shap_asv.strata`); how
 much the groups disagree is the standard error, of a value and of anything that is linear in the values.
 
-Groups are scrambled Sobol sets, whose sizes are powers of two. Few large ones have the smallest error: on models with
-jumps, four sets of 128 do as well as five to twenty times as many independent draws. A background with finitely many
-states, or donors, takes more and smaller ones: a set of 128 meets a state about as often as the next set does, to the
-draw, and the spread of four sets may be nothing at all where the error is not. The spread of few groups is itself a
-rough estimate, so it is widened as Student's distribution says: mean +- 1.96 errors covers 95%.
+Groups are scrambled Sobol sets, whose sizes are powers of two: a set of s draws errs like many more independent ones,
+the more so the larger it is. But the error is known from the spread of the G sets alone, and few sets know little: of
+four, one value in two thousand is ten errors off by the luck of the draw. So there are eight sets or more (unless there
+are fewer draws), and their number grows with the draws, G ~ n^(1/3). A background with finitely many states, or donors,
+takes more and smaller ones: a large set meets a state about as often as the next one does, to the draw. What is left of
+the doubt is in Student's distribution, by which the spread is widened: mean +- 1.96 errors covers 95%.
 
-Few sets may agree by chance. Where a value hangs on one jump in one number, each of G sets of s draws misses its
-probability by a part of 1 / s, and now and then all by the same part: no spread at all. No set can do better than that,
-so an error is never taken to be below ``sigma / (s sqrt(G))``, sigma being the deviation of single draws. Smooth models
-hardly meet this floor.
+Sets may agree by chance. Where a value hangs on one jump in one number, each set misses its probability by a part of
+1 / s, and now and then all by the same part: no spread at all, as with a coin that falls on one side a few times in a
+row. So the spread is never taken to be below that of sets of which two miss by ``sigma / s``, sigma being the deviation
+of single draws (as two successes and two failures are added to a share, Agresti and Coull 1998):
+
+    error^2 = widening^2 max(sum_g (mean_g - mean)^2, 2 (sigma / s)^2) / (G (G - 1))
+
+An event that no draw has met leaves no trace in either, and the error says nothing of it.
 """
 
 from typing import Any
@@ -27,11 +32,13 @@ from shap_asv.models.contract import BLACK_BOX, Predictor
 from shap_asv.strata import sobol_uniforms
 from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, blocks, distinct_rows, evidence_of
 
-#: Independent groups of draws, about: their sizes are powers of two.
-N_GROUPS = 5
+#: Independent groups of draws, about (sizes are powers of two), up to a thousand draws; more of more draws.
+N_GROUPS = 10
 N_GROUPS_OF_STATES = 32
+#: Sets that are off by as much as a set can tell, at least.
+N_OFF = 2
 #: Draws of each group, the first ones, that tell the deviation of single draws.
-N_SAMPLED = 16
+N_SAMPLED = 8
 _STREAM = 1
 _SECONDS_PER_DRAW = 3e-7
 
@@ -54,7 +61,7 @@ class MonteCarlo:
         #: What the spread of the groups is multiplied with, so that 1.96 errors are a 95% interval.
         self.widening = _student(self.n_groups - 1)
         #: What the variance of single draws is multiplied with for the least variance of a mean.
-        self.resolution = 1 / (size * self.n_draws)
+        self.resolution = self.widening**2 * N_OFF / (size**2 * self.n_groups * (self.n_groups - 1))
         self._sampled = (size * np.arange(self.n_groups)[:, None] + np.arange(min(size, N_SAMPLED))).ravel()
         # a stream of its own: sampled orders start from the same seed, and must not know of the draws
         rng = np.random.default_rng(None if options.seed is None else [options.seed, _STREAM])
@@ -67,8 +74,8 @@ class MonteCarlo:
     def estimate(self, coalitions: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values and their standard errors, each float64 (r, m, k)."""
         groups, sample = self.groups_and_sample(coalitions, rows)
-        spread = self.widening * groups.std(axis=0, ddof=1) / np.sqrt(self.n_groups)
-        return groups.mean(axis=0), np.maximum(spread, sample.std(axis=0) * np.sqrt(self.resolution))
+        between = self.widening**2 * groups.var(axis=0, ddof=1) / self.n_groups
+        return groups.mean(axis=0), np.sqrt(np.maximum(between, self.resolution * sample.var(axis=0)))
 
     def groups(self, coalitions: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Means of the groups of draws -> float64 (G, r, m, k)."""
@@ -115,11 +122,12 @@ def _has_atoms(background: Any) -> bool:
 def _groups(n_draws: int, finite: bool) -> tuple[int, int]:
     """Number and size of the groups, for at least ``n_draws``; Sobol sets are balanced where sizes are powers of two.
 
-    >>> _groups(500, finite=False), _groups(500, finite=True), _groups(2, finite=True)
-    ((4, 128), (32, 16), (2, 1))
+    >>> _groups(500, finite=False), _groups(4096, finite=False), _groups(500, finite=True), _groups(2, finite=True)
+    ((8, 64), (16, 256), (32, 16), (2, 1))
     """
-    size = 2 ** max(0, round(np.log2(n_draws / (N_GROUPS_OF_STATES if finite else N_GROUPS))))
-    return -(-n_draws // size), size
+    size = n_draws / N_GROUPS_OF_STATES if finite else min(n_draws / N_GROUPS, n_draws ** (2 / 3))
+    whole = 2 ** max(0, round(np.log2(size)))
+    return -(-n_draws // whole), whole
 
 
 def _student(degrees: int) -> float:
@@ -141,11 +149,10 @@ def _cost(background: DrawsGivenEvidence, predictor: Predictor, work: Workload) 
     # a call of the model has all draws of some pairs of row and coalition, or some draws of one
     most = min(MOST, background.size) if isinstance(background, FiniteStates) else MOST
     size = min(work.rows_per_call(predictor), max(1, calls))
-    seconds = calls * getattr(background, "seconds_per_draw", _SECONDS_PER_DRAW) + predictor.seconds(
-        calls, -(-calls // size), most=most
-    )
+    seconds = calls * getattr(background, "seconds_per_draw", _SECONDS_PER_DRAW)
     seconds += work.n_coalitions * getattr(background, "seconds_per_coalition", 0.0)
-    return Cost(model_calls=calls, queries=0, seconds=seconds, memory=memory)
+    asking = predictor.seconds(calls, -(-calls // size), most=most)
+    return Cost(model_calls=calls, queries=0, seconds=seconds, memory=memory, asking=asking)
 
 
 MONTE_CARLO = ValueMethod("monte_carlo", False, DRAWS, BLACK_BOX, _cost, MonteCarlo, grows_with="n_draws")

@@ -55,13 +55,13 @@ def _cost(background: WeightedRows, predictor: Predictor, work: Workload) -> Cos
     count = background.n_weighted
     calls = work.n_rows * work.n_coalitions * count
     size = min(work.rows_per_call(predictor), max(1, calls))
-    seconds = calls * _SECONDS_PER_ROW + predictor.seconds(calls, -(-calls // size))
-    seconds += work.n_coalitions * getattr(background, "seconds_per_coalition", 0.0)
+    asking = predictor.seconds(calls, -(-calls // size))
+    seconds = calls * _SECONDS_PER_ROW + work.n_coalitions * getattr(background, "seconds_per_coalition", 0.0)
     # rows as lent, those with weight, and as the model takes them; weights and outputs beside them
     at_once = max(min(calls, work.batch_size), count)
     held = at_once * (4 * work.n_features + 2 + 3 * predictor.n_outputs)
     held += work.n_rows * work.n_coalitions * (work.n_features + predictor.n_outputs)
-    return Cost(model_calls=calls, queries=0, seconds=seconds, memory=8 * held)
+    return Cost(model_calls=calls, queries=0, seconds=seconds, memory=8 * held, asking=asking)
 
 
 WEIGHTED_SUM = ValueMethod("weighted", True, WEIGHTED, BLACK_BOX, _cost, WeightedValues)

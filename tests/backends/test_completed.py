@@ -77,6 +77,23 @@ def test_sampled_orders_have_the_values_of_other_backends():
     np.testing.assert_allclose(found[0].error_std, found[1].error_std, atol=1e-10, rtol=0)
 
 
+@pytest.mark.parametrize("kind", ["forest", "linear"])
+def test_a_row_has_the_same_bits_whatever_rows_come_with_it(kind):
+    """Rows are passed 64 at a time: the last word is a part, whole, or not there."""
+    rng = np.random.default_rng(8)
+    problem = make_problem(8, n=7, latent=1, zeros=0.1)
+    model, encoder = make_model(kind, problem, rng)
+    explainer = over(problem, model, encoder, named(problem, random_order(rng, 6, 0.3)), algorithm="ideals x closures")
+    rows = problem.rows(rng, 131)
+    explainer(problem.labels(rows), silent=True)
+    attributor = explainer._known_execution()._ready[1]
+    assert attributor.rowwise
+    whole = attributor.attribute(rows).phi
+    for cut in (1, 63, 64, 65, 128):
+        parts = [attributor.attribute(rows[:cut]).phi, attributor.attribute(rows[cut:]).phi]
+        np.testing.assert_array_equal(np.concatenate(parts), whole)
+
+
 @pytest.mark.parametrize(
     ("where", "name", "limit"),
     [

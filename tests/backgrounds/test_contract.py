@@ -22,10 +22,10 @@ from shap_asv.backgrounds.contract import (
     MOMENTS,
     TERMS,
     Background,
-    Distribution,
     FiniteStates,
     is_free,
 )
+from shap_asv.backgrounds.naming import Distribution
 from shap_asv.backgrounds.registry import BACKGROUNDS, kind_of
 from shap_asv.backgrounds.tables.evidence import some_rows
 from shap_asv.errors import RowsError, ShapAsvError, UnknownFeatureError
@@ -128,6 +128,21 @@ def test_names_words_and_types(background):
     assert words
     assert "\n" not in words
     assert not words.endswith("."), "it stands inside of sentences"
+
+
+@of_kinds(DRAWS)
+def test_known_features_tell_of_others_where_it_is_said(background, evidence):
+    """The same uniform numbers give the same hidden features whatever is known, where nothing is told."""
+    asked, held = evidence
+    draws = background.draws(asked, uniforms(background, 50))
+    told = (draws != draws[:1]) & ~held[:, None]
+    assert not held[0].any()
+    assert background.dependent == told.any()
+
+
+@of_kinds(MASKED)
+def test_background_rows_replace_whatever_is_known(background):
+    assert not background.dependent
 
 
 @of_kinds()

@@ -31,12 +31,15 @@ def files(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--data tabel.csv --target ill --edges dag.csv", "there is no file 'tabel.csv'; is 'table.csv' meant?"),
-        ("--data table.csv --target il --edges dag.csv", "--target: table.csv has no column 'il'; is 'ill' meant?"),
-        ("--data table.csv --target ill --edges nodag.csv", "there is no file 'nodag.csv'; is 'dag.csv' meant?"),
-        ("--data table.csv --target ill --edges bad.csv", "bad.csv: line 2: 'smokr' is not a column of the table; is"),
+        ("--data tabel.csv --target ill --edges dag.csv", "there is no file 'tabel.csv'; did you mean 'table.csv'?"),
+        ("--data table.csv --target il --edges dag.csv", "--target: table.csv has no column 'il'; did you mean 'ill'?"),
+        ("--data table.csv --target ill --edges nodag.csv", "there is no file 'nodag.csv'; did you mean 'dag.csv'?"),
+        ("--data table.csv --target ill --edges bad.csv", "bad.csv: line 2: 'smokr' is not a column of the table; did"),
         ("--data table.csv --target ill --edges empty.csv", "empty.csv has no edges"),
-        ("--data table.csv --target ill --levels age smokr", "--levels: 'smokr' is not a feature; is 'smoker' meant?"),
+        (
+            "--data table.csv --target ill --levels age smokr",
+            "--levels: 'smokr' is not a feature; did you mean 'smoker'?",
+        ),
         ("--data table.csv --target ill --levels age,tar tar", "'tar' stands in two levels"),
         ("--data table.csv --target ill --levels ill", "'ill' is not a feature"),
         ("--data table.csv --target ill --network nowhere", "no network is called 'nowhere'; known: alarm"),
@@ -72,7 +75,7 @@ def test_a_wrong_name_is_answered_within_a_second_and_without_heavy_imports(file
     home = {**os.environ, "PYTHONPATH": str(Path(shap_asv.__file__).parents[1])}
     run = subprocess.run(command, capture_output=True, text=True, check=False, env=home)
     assert run.returncode == 2
-    assert "is 'table.csv' meant?" in run.stderr
+    assert "did you mean 'table.csv'?" in run.stderr
     imported, seconds = run.stdout.split("\n")[:2]
     assert imported == "[]"
     assert float(seconds) < 1  # of the processor: others may keep the machine busy

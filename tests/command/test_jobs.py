@@ -1,22 +1,24 @@
 """Both jobs from the words to the page: trained and given models, tables with types, networks with intervals."""
 
+import warnings
+
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
-import shap
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from shap_asv import AsymmetricExplainer, Comparison, load_network
+from shap_asv import AsymmetricExplainer, load_network
 from shap_asv.__main__ import main
 from shap_asv.command import tables
 from shap_asv.command.checks import RowChoice
-from shap_asv.command.explain import bases_apart, draws_for
+from shap_asv.command.explain import draws_for
+from shap_asv.command.steps import Steps
 from shap_asv.command.training import is_classification, train
-from shap_asv.errors import RowsError, TableError, UnknownStateError
+from shap_asv.errors import ApproximationWarning, RowsError, TableError, UnknownStateError
 from tests.report.browser import Page, start_browser
 from tests.report.test_payload import payload_of, unpack
 
@@ -100,7 +102,7 @@ def test_a_given_model_is_explained_as_python_would(folder, capsys):
     page = payload(folder / "page" / "index.html")
     explainer = AsymmetricExplainer(
         model, X, [("age", "smoker"), ("smoker", "dose")], values="conditional", seed=7, n_orders=256, n_draws=2048,
-        budget=60.0, feature_names=list(X.columns), silent=True,
+        budget=120.0, feature_names=list(X.columns), silent=True,
     )  # fmt: skip
     expected = explainer(X.iloc[[4, 2]], silent=True).values
     places = [list(X.columns).index(name) for name in page["features"]]
@@ -119,6 +121,26 @@ def test_a_plan_and_no_more(folder, capsys):
     assert not (folder / "page").exists()
 
 
+def test_columns_that_name_rows_are_told_of(folder, capsys):
+    table = pd.read_csv("table.csv")
+    table.insert(0, "person id", np.arange(len(table)) + 1000)
+    table.to_csv("table.csv", index=False)
+    words = ["explain", "--data", "table.csv", "--target", "cost", "--levels", "age", "--drop", "ill", "--plan"]
+    assert main(words) == 0
+    said = capsys.readouterr().out
+    assert 'person id is another whole number in every row: if it only names the rows, --drop "person id".' in said
+    assert "age is another" not in said
+
+
+def test_our_warnings_are_lines_like_any_other(capsys):
+    with warnings.catch_warnings(record=True) as others, Steps().saying_warnings():
+        warnings.simplefilter("always")
+        warnings.warn("few orders", ApproximationWarning, stacklevel=1)
+        warnings.warn("not ours", UserWarning, stacklevel=1)
+    assert capsys.readouterr().out.endswith("s] Note: few orders.\n")
+    assert [str(other.message) for other in others] == ["not ours"]
+
+
 @pytest.mark.parametrize("classes", [False, True])
 def test_a_model_that_learned_nothing_is_told(classes):
     rng = np.random.default_rng(0)
@@ -129,23 +151,17 @@ def test_a_model_that_learned_nothing_is_told(classes):
     assert words not in train(X, told.rename("y"), seed=0).words
 
 
-def test_bases_that_differ_are_told():
-    def comparison(base):
-        values = np.array([[0.1, -0.2]])
-        return Comparison(
-            {
-                name: shap.Explanation(values, base_values=np.array([number]), feature_names=["a", "b"])
-                for name, number in {"SHAP": 0.25, "ASV": base}.items()
-            }
-        )
-
-    assert bases_apart(comparison(0.2501), 128) == []
-    (sentence,) = bases_apart(comparison(0.29), 128)
-    assert "mean prediction of 0.25 and ASV from 0.29" in sentence
-    assert "128 draws" in sentence
+def test_a_rare_class_that_is_never_the_likeliest_can_be_learned():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(2000, 2)), columns=["a", "b"])
+    y = pd.Series(rng.uniform(size=2000) < np.where(X["a"] > 1, 0.35, 0.02), name="y")
+    words = train(X, y, seed=0).words
+    assert "right in 93% of 500 other rows (the most frequent class would be in 93%)" in words
+    assert "the squared error of its probabilities is 15% below that of a constant" in words
+    assert "nothing to explain" not in words
 
 
-@pytest.mark.parametrize(("n_rows", "n_features", "draws"), [(2, 3, 2048), (100, 5, 1024), (300, 20, 128)])
+@pytest.mark.parametrize(("n_rows", "n_features", "draws"), [(2, 3, 2048), (300, 5, 512), (300, 20, 128)])
 def test_draws_follow_from_the_size_of_the_job(n_rows, n_features, draws):
     assert draws_for(n_rows, n_features) == draws
 
@@ -270,7 +286,7 @@ def test_demo_opens_in_a_browser(network, outputs, tmp_path, capsys):
         (["--network", "nowhere"], "no network is called 'nowhere'"),
         (["--network", "asia", "--target", "Weather"], "target 'Weather' is not a node of the network"),
         (["--network", "asia", "--state", "maybe"], "'maybe' is not predicted by the model; choose from no, yes"),
-        (["--network", "asia", "--target", "disp"], "not a node of the network; is 'dysp' meant?"),
+        (["--network", "asia", "--target", "disp"], "not a node of the network; did you mean 'dysp'?"),
         (["--network", "asia", "--algorithm", "magic"], "unknown algorithm 'magic'"),
     ],
 )

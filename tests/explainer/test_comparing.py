@@ -1,11 +1,16 @@
 """SHAP beside ASV where the background cannot condition on the sets that SHAP asks for."""
 
+from itertools import combinations, permutations
+
 import numpy as np
 import pandas as pd
 import pytest
+import shap
 
 from shap_asv import GaussianModel, StructuralModel, compare
+from shap_asv.backgrounds.independent import IndependentColumns
 from shap_asv.errors import MethodNotApplicableError
+from shap_asv.explanation import from_base
 
 EDGES = [("a", "b")]
 
@@ -35,7 +40,44 @@ def test_shap_by_a_background_that_conditions_on_any_set(structural):
         np.testing.assert_allclose(explanation.base_values + explanation.values.sum(axis=1), model(X), atol=1e-9)
     assert "structural model" in result.backgrounds["ASV"]
     assert "structural model" not in result.backgrounds["SHAP"]
+    assert result.backgrounds["SHAP"].endswith("draws from that of ASV, which cannot condition on every set")
     assert f"SHAP over: {result.backgrounds['SHAP']}" in repr(result)
+
+
+def test_both_sides_start_from_one_mean_prediction(structural):
+    """SHAP's distribution is another, but what is to be expected given nothing is known from the explainer's own."""
+    X = pd.DataFrame({"a": [1.5, -1.0], "b": [0.5, 1.0]})
+
+    def curved(X):
+        b = np.asarray(X["b"], dtype=float)
+        return np.column_stack([np.exp(b), b])
+
+    result = compare(curved, structural, X, seed=0, silent=True, n_draws=64)
+    np.testing.assert_array_equal(result.shap.base_values, result.asv.base_values)
+    for explanation in (result.asv, result.shap):
+        np.testing.assert_allclose(explanation.base_values + explanation.values.sum(axis=1), curved(X), atol=1e-9)
+
+
+def test_another_value_of_the_empty_coalition():
+    """Against the definition: Shapley values over all orders, once with each value of nu({})."""
+    rng = np.random.default_rng(0)
+    nu = {frozenset(c): rng.normal() for size in range(4) for c in combinations(range(3), size)}
+
+    def explained(empty):
+        game, phi = {**nu, frozenset(): empty}, np.zeros(3)
+        for order in permutations(range(3)):
+            for place, i in enumerate(order):
+                phi[i] += (game[frozenset(order[: place + 1])] - game[frozenset(order[:place])]) / 6
+        main = np.array([[game[frozenset([i])] - empty for i in range(3)]])
+        return shap.Explanation(phi[None], base_values=np.array([empty]), main_effects=main)
+
+    moved, expected = from_base(explained(0.5), np.array([0.8])), explained(0.8)
+    np.testing.assert_allclose(moved.values, expected.values, atol=1e-12)
+    np.testing.assert_allclose(moved.main_effects, expected.main_effects, atol=1e-12)
+    np.testing.assert_allclose(moved.base_values, [0.8])
+    np.testing.assert_allclose(moved.error_std, np.full((1, 3), 0.1))
+    same = explained(0.5)
+    assert from_base(same, np.array([0.5 + 1e-15])) is same
 
 
 def test_the_same_background_where_it_can():
@@ -43,6 +85,13 @@ def test_the_same_background_where_it_can():
     result = compare(model, background, pd.DataFrame({"a": [1.0], "b": [0.0]}), EDGES, seed=0)
     assert result.backgrounds["SHAP"] == result.backgrounds["ASV"]
     assert "over:" not in repr(result)
+    assert result.conditional == {"SHAP", "ASV"}
+
+
+@pytest.mark.parametrize("background", [linear_pair, lambda: IndependentColumns(linear_pair())])
+def test_hidden_features_that_nothing_is_known_of(background):
+    """Background rows and independent columns: credit does not move because causes are known."""
+    assert compare(model, background(), linear_pair().iloc[:2], seed=0).conditional == set()
 
 
 def test_the_symmetric_explainer_says_that_it_cannot(structural):
@@ -77,6 +126,7 @@ def test_each_method_is_what_its_explainer_gives():
     np.testing.assert_array_equal(result.difference, result.asv.values - result.shap.values)
     assert "causal SHAP" in repr(result)
     assert "interventions on" in result.backgrounds["causal SHAP"]
+    assert result.conditional == {"SHAP", "ASV"}
 
 
 def test_causal_values_are_named_so():

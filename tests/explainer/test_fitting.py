@@ -22,7 +22,7 @@ from shap_asv.errors import (
     UnknownFeatureError,
     UnknownMethodError,
 )
-from shap_asv.explainer.reading.fitting import _levels_of, asked_coalitions
+from shap_asv.explainer.reading.fitting import _dag_over, _levels_of, _nearly_whole_dag, asked_coalitions
 
 CHAIN = [("a", "b"), ("b", "c")]
 ANY_SET = (GaussianModel, CopulaModel, ConditionalTable, MixtureModel)
@@ -119,6 +119,51 @@ def burden(X):
 @pytest.fixture(scope="module")
 def ill_levels():
     return AsymmetricExplainer(burden, ill_or_not(), LEVELS, values="conditional", seed=0, silent=True)
+
+
+def curved_table(tied, n=500, seed=0):
+    """a -> b -> c -> d, bent and skewed, and e: on its own, or nearly another d."""
+    rng = np.random.default_rng(seed)
+    a, noise = rng.normal(size=n), rng.exponential(size=(3, n))
+    b = a**2 + 0.3 * noise[0]
+    c = np.sin(2 * b) * (1 + a) + 0.3 * noise[1]
+    d = np.abs(c) * b + 0.3 * noise[2]
+    e = rng.normal(size=n) + (3 * d if tied else 0.0)
+    return pd.DataFrame({"a": a, "b": b, "c": c, "d": d, "e": e})
+
+
+@pytest.mark.filterwarnings("ignore:the causal graph does not mention")
+@pytest.mark.parametrize("tied", [False, True])
+def test_a_dag_that_leaves_a_column_out_is_tried_as_one(tied):
+    """The column stands alone in the structural model; where it does not, the score takes something else as well."""
+    data = curved_table(tied)
+    chain = [("a", "b"), ("b", "c"), ("c", "d")]
+    with pytest.warns(CausalGraphWarning, match="does not mention 'e'"):
+        explainer = AsymmetricExplainer(
+            lambda X: (X["d"] * (X["e"] > 1) + X["c"]).to_numpy(),
+            data,
+            chain,
+            values="conditional",
+            seed=0,
+            silent=True,
+        )
+    fitted = explainer.masker
+    parts = zip(getattr(fitted, "components", [fitted]), getattr(fitted, "shares", [1.0]), strict=True)
+    share = sum(float(share) for part, share in parts if isinstance(part, StructuralBackground))
+    assert share < 0.5 if tied else share > 0.5
+    row = data.iloc[:2]
+    explanation = explainer(row)
+    total = explanation.base_values + explanation.values.sum(axis=1)
+    np.testing.assert_allclose(total, row["d"] * (row["e"] > 1) + row["c"], atol=1e-9)
+
+
+def test_which_dags_are_tried():
+    features = list("abcde")
+    assert set(_nearly_whole_dag(features, [("a", "b"), ("c", "d")])) == set(features)
+    assert _nearly_whole_dag(features, [("a", "b"), ("b", "c")]) is None  # two of five are left out
+    assert _nearly_whole_dag(features, [("a", "b"), ("c", "d"), ("hidden", "a")]) is None
+    assert _nearly_whole_dag(features, CausalOrder.from_levels([["a", "b"], ["c", "d", "e"]])) is None
+    assert _dag_over(features, [("a", "b"), ("c", "d")]) is None
 
 
 def test_levels_may_need_a_structural_model(ill_levels):

@@ -59,7 +59,7 @@ def test_an_algorithm_that_was_asked_for_keeps_its_orders():
 def test_a_long_call_is_told_before_it_starts(monkeypatch):
     asv, rows = explainer()
     monkeypatch.setattr(executing, "LONG_CALL", 0.0)
-    with pytest.warns(LongCallWarning, match="minutes by ideals x marginal: explain fewer rows"):
+    with pytest.warns(LongCallWarning, match="about 0 seconds by ideals x marginal: explain fewer rows"):
         asv(rows[:2])
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -131,15 +131,6 @@ EXAMPLES = {
         "two targets": boosted(lambda: catboost.CatBoostRegressor(loss_function="MultiRMSE", **CAT), PAIR),
         "lossguide": boosted(lambda: catboost.CatBoostRegressor(grow_policy="Lossguide", **CAT), Y),
     },
-    "shap's loader": {
-        "histogram boosting": boosted(lambda: ensemble.HistGradientBoostingRegressor(max_iter=6), Y),
-        "histogram boosting, four classes": boosted(
-            lambda: ensemble.HistGradientBoostingClassifier(max_iter=6), FOUR, "raw"
-        ),
-        "XGBoost": boosted(lambda: xgboost.XGBRegressor(**XGB), Y, tolerance=3e-6),
-        "LightGBM": boosted(lambda: lightgbm.LGBMClassifier(**LGB), FOUR, "raw"),
-        "CatBoost": boosted(lambda: catboost.CatBoostClassifier(**CAT), TWO, "raw"),
-    },
     "linear": {
         "least squares": Example(linear_model.LinearRegression, Y),
         "least squares of two": Example(linear_model.LinearRegression, PAIR),

@@ -1,7 +1,6 @@
 """Models that shap's private loader is known to read wrong, or that look readable and are not.
 
-With shap's loader as the only reader each of them must end as a black box with a reason, or exact: never as a wrong
-sum. With the whole registry most of them are exact.
+Each of them must end exact, or as a black box with a reason: never as a wrong sum.
 """
 
 import catboost
@@ -12,11 +11,7 @@ import xgboost
 from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
 
-from shap_asv.models import readers
 from shap_asv.models.predictor import read_model
-from shap_asv.models.readers import READERS
-from shap_asv.models.trees import shap_trees
-from shap_asv.models.trees.regions import state_regions
 from tests.models.examples import CAT, CATEGORIES, FOUR, LGB, MATRIX, NUMBERS, PAIR, RATE, TEXT, TWO, XGB, Y
 from tests.models.problems import FEATURES, all_rows, frame
 
@@ -106,20 +101,6 @@ def is_exact(predictor):
     return np.allclose(predictor.products.evaluate(codes), expected, rtol=0, atol=5e-6 * (1 + np.abs(expected).max()))
 
 
-@pytest.mark.parametrize("refuse", [True, False], ids=["refusal", "verification alone"])
-@pytest.mark.parametrize("case", CASES)
-def test_shaps_loader_is_never_believed(case, refuse, monkeypatch):
-    monkeypatch.setattr(readers, "READERS", tuple(row for row in READERS if row.name == "shap's loader"))
-    if not refuse:
-        monkeypatch.setattr(shap_trees, "has_categorical_splits", lambda estimator: False)
-    predictor = read(case)
-    if predictor.products is None:
-        assert predictor.kind == "black box"
-        assert predictor.reason
-    else:
-        assert is_exact(predictor)
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_the_registry_reads_it_or_says_why_not(case):
     predictor = read(case)
@@ -130,17 +111,6 @@ def test_the_registry_reads_it_or_says_why_not(case):
     else:
         assert predictor.products is None
         assert "linear_tree" in predictor.reason or "splits on categories" in predictor.reason
-
-
-def test_shaps_loader_really_is_wrong_somewhere():
-    """Otherwise the two tests above would not show anything."""
-    model = lightgbm.LGBMRegressor(**RATE, **LGB).fit(MATRIX, Y)
-    predictor = read_model(model, FEATURES, NUMBERS)
-    cards = predictor.cardinalities
-    parsed = shap_trees.parse_with_shap(model, predictor.path.call)
-    unchecked = state_regions(parsed, predictor.path.inputs, cards, "the model")
-    codes = all_rows(NUMBERS)
-    assert np.abs(unchecked.evaluate(codes) - predictor.predict(codes)).max() > 0.5
 
 
 @pytest.mark.parametrize(
@@ -171,10 +141,7 @@ def test_boosting_that_starts_from_another_model_is_no_sum_of_trees():
     assert "differs from its own output" in predictor.reason
 
 
-@pytest.mark.parametrize("shap_only", [True, False])
-def test_early_stopping_uses_the_best_iteration(shap_only, monkeypatch):
-    kept = tuple(reader for reader in READERS if (reader.name == "shap's loader") == shap_only)
-    monkeypatch.setattr(readers, "READERS", kept)
+def test_early_stopping_uses_the_best_iteration():
     noise = np.random.default_rng(0).normal(size=len(Y))
     train, test = (MATRIX[:200], noise[:200]), (MATRIX[200:], noise[200:])
     settings = {"n_estimators": 60, "max_depth": 6, "learning_rate": 0.5, "n_jobs": 1}

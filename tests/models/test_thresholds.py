@@ -42,7 +42,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_awkward_numbers(name, without_shaps_loader):
+def test_awkward_numbers(name):
     model = MODELS[name].fit(X, Y)
     predictor = read_model(model, FEATURES, STATES)
     assert predictor.kind == "tree", predictor.reason
@@ -54,7 +54,7 @@ def test_awkward_numbers(name, without_shaps_loader):
 
 
 @pytest.mark.parametrize("name", ["tree", "histogram boosting", "XGBoost", "LightGBM", "CatBoost"])
-def test_states_that_sit_exactly_on_the_thresholds(name, without_shaps_loader):
+def test_states_that_sit_exactly_on_the_thresholds(name):
     """The states explained are the thresholds themselves, not the values the model was trained on."""
     rng = np.random.default_rng(3)
     x = rng.integers(0, 10, size=(300, 2)) / 10
@@ -97,7 +97,7 @@ def test_awkward_numbers_for_models_that_take_no_nan(model):
 
 
 @pytest.mark.parametrize("name", ["tree", "forest", "histogram boosting", "XGBoost", "LightGBM"])
-def test_nan_that_the_model_never_saw_while_it_was_trained(name, without_shaps_loader):
+def test_nan_that_the_model_never_saw_while_it_was_trained(name):
     seen = ~np.isnan(X).any(axis=1)
     model = MODELS[name].fit(X[seen], Y[seen])
     predictor = read_model(model, FEATURES, STATES)
@@ -108,7 +108,7 @@ def test_nan_that_the_model_never_saw_while_it_was_trained(name, without_shaps_l
 
 
 @pytest.mark.parametrize("zero_goes_with", [-2.0, 2.0])
-def test_zero_as_missing_value_of_lightgbm(zero_goes_with, without_shaps_loader):
+def test_zero_as_missing_value_of_lightgbm(zero_goes_with):
     """Zero takes the default route, against the order of the numbers, when it behaves like the far side of a split."""
     states = ((-2.0, -1.0, 0.0, 1.0, 2.0),)
     x = np.repeat(np.array(states[0]), 40)[:, None]

@@ -37,7 +37,7 @@ ASKED = 10_000  # cases that make a record
 SAME, OTHER, SAMPLE, LAST_BITS, NUMBERS = "same bits", "other backend", "sample", "last bits", "numbers"
 KINDS = {
     LAST_BITS: "the same backend, other last bits",
-    OTHER: "another exact backend was chosen",
+    OTHER: "another backend was chosen, exact or of the same draws",
     SAMPLE: "other draws",
     NUMBERS: "the same backend, other numbers",
 }
@@ -170,20 +170,22 @@ def by_question(found: list[dict]) -> dict[tuple[str, int], dict]:
 
 
 def compare_explanations(old: dict, new: dict) -> tuple[str, float]:
-    """(kind of the difference, its size): relative to the largest value, or in standard errors for a sample.
+    """(kind of the difference, its size): relative to the largest value, or in standard errors for other draws.
 
-    The kinds are those of :data:`KINDS`.
+    The kinds are those of :data:`KINDS`. Exact backends have standard errors of zero where they are asked for any. The
+    draws are the same where values and standard errors both are, up to rounding: others would move them by far more.
     """
     if old["features"] == new["features"] and all(old[part] == new[part] for part in ("values", "base", "error")):
         return SAME, 0.0
     places = [new["features"].index(name) for name in old["features"]]
     a, b = (np.atleast_3d(unpacked(one["values"])) for one in (old, new))
     gap = np.abs(a - b[:, places])
-    errors = [unpacked(one["error"]) for one in (old, new)]
-    relative = float(gap.max() / max(1e-300, np.abs(a).max(), np.abs(unpacked(old["base"])).max()))
-    if all(error is not None for error in errors):
-        spread = np.hypot(np.atleast_3d(errors[0]), np.atleast_3d(errors[1])[:, places])
-        return SAMPLE, float((gap / np.maximum(spread, 1e-12)).max())
+    largest = max(1e-300, np.abs(a).max(), np.abs(unpacked(old["base"])).max())
+    relative = float(gap.max() / largest)
+    errors = [np.zeros_like(a) if one["error"] is None else np.atleast_3d(unpacked(one["error"])) for one in (old, new)]
+    before, after = errors[0], errors[1][:, places]
+    if max(gap.max(), np.abs(before - after).max()) > LIMITS[OTHER] * largest and (before.any() or after.any()):
+        return SAMPLE, float((gap / np.maximum(np.hypot(before, after), 1e-12)).max())
     if old["backend"] != new["backend"]:
         return OTHER, relative
     return (LAST_BITS if relative < 1e-13 else NUMBERS), relative

@@ -3,10 +3,10 @@
 - the built wheel and the built sdist, each installed into an environment of its own, explain a model (``smoke.py``)
   outside of the source tree;
 - the whole test suite, with the oldest version of every dependency that ``pyproject.toml`` declares, and with the
-  newest that pip finds;
+  newest that pip finds, for each of the newest Pythons;
 - the time that ``import shap_asv`` takes beside ``import shap``, and that pgmpy waits for a network.
 
-Everything happens in a copy of the committed tree. About half an hour.
+Everything happens in a copy of the committed tree. About three quarters of an hour.
 """
 
 import argparse
@@ -157,7 +157,7 @@ def judge_suite(name: str, environment: Environment, report: Path, source: Path)
             "all pass",
             bad == 0 and passed > 0,
         ),
-        Figure(f"{name} versions", listed(versions)),
+        Figure(f"{name} versions on Python {release}", listed(versions)),
     ]
 
 
@@ -192,7 +192,7 @@ def judge_import(what: str, seconds: float, alone: float) -> Figure:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--oldest-python", default="python3.11")
-    parser.add_argument("--newest-python", default="python3.12")
+    parser.add_argument("--newest-python", nargs="+", default=["python3.12", "python3.13"])
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "compatibility")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument(
@@ -208,13 +208,17 @@ def main() -> None:
         source, commit = copy_tree(home)
         bounds = suite_bounds(source)
         if part == "packages":
-            figures = try_packages(options.newest_python, source, home)
+            figures = try_packages(options.newest_python[-1], source, home)
         elif part == "oldest":
             constraints = [f"{package}=={version}" for package, version in bounds.items()]
             figures = [Figure(DECLARED, listed(bounds))]
             figures += try_suite(part, options.oldest_python, source, home, constraints, options.workers)
         elif part == "newest":
-            figures = try_suite(part, options.newest_python, source, home, [], options.workers)
+            figures = []
+            for number, python in enumerate(options.newest_python):
+                place = home / str(number)
+                place.mkdir(exist_ok=True)
+                figures += try_suite(part, python, source, place, [], options.workers)
         else:
             figures = time_imports(Environment(folder / "packages" / "wheel"), home)
         for figure in figures:

@@ -3,6 +3,9 @@
 ``python -m tests.reliability.engines`` runs each engine that is installed (``dask[distributed]``, ``ray``, ``pyspark``
 and Java) on this machine, loopback only. Names of engines behind it run these alone, and the record keeps what the
 others gave. Engines are called as ``docs/howto/distributed.md`` shows, but the code is not taken from that page.
+
+Beside a large job, an engine gets every pair of a newer background and a backend that the tables declare
+(``DECLARED`` of :mod:`tests.reliability.jobs`), all in one session; while workers are killed, one of each background.
 """
 
 import importlib
@@ -12,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -24,11 +28,16 @@ from sklearn.preprocessing import OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from shap_asv import AsymmetricExplainer, load_network, sample_rows
+from shap_asv.explainer.running import blocks
+from tests.reliability.jobs import DECLARED, depends_on_seed, rows_for
 from tests.reliability.records import ROOT, Figure, Record, keep, kept
 
 TARGET = "XrayReport"
 N_ROWS = 6000
 ALGORITHMS = ("auto", "orders x terms")
+#: Jobs of newer backgrounds, their rows, and rows that are cut into a block.
+NEWER, JOB_ROWS, JOB_BLOCK = tuple(DECLARED), 48, 8
+KILLED = "Dask, one of three workers killed"
 
 
 @dataclass(frozen=True)
@@ -47,9 +56,17 @@ def make_explainer(**options) -> tuple[AsymmetricExplainer, pd.DataFrame]:
     return AsymmetricExplainer(model, network, seed=0, **options), X
 
 
-def with_processes(explainer: AsymmetricExplainer, X: pd.DataFrame) -> Found:
+Explain = Callable[[AsymmetricExplainer, pd.DataFrame], Found]
+
+
+def explained(explainer: AsymmetricExplainer, X: pd.DataFrame) -> Found:
+    return Found(explainer(X, silent=True).values)
+
+
+@contextmanager
+def processes() -> Iterator[Explain]:
     with joblib.parallel_config(n_jobs=2):
-        return Found(explainer(X, silent=True).values)
+        yield explained
 
 
 def kill_at_work(client, pause: float = 0.05) -> Callable[[], int]:
@@ -76,27 +93,27 @@ def kill_at_work(client, pause: float = 0.05) -> Callable[[], int]:
     return lambda: count_lost() - before
 
 
-def with_dask(explainer: AsymmetricExplainer, X: pd.DataFrame, kill: bool = False) -> Found:
+@contextmanager
+def dask(kill: bool = False) -> Iterator[Explain]:
     from dask.distributed import Client, LocalCluster
 
     cluster = LocalCluster(n_workers=3, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, silence_logs=50)
     with cluster, Client(cluster) as client, joblib.parallel_config(backend="dask"):
-        if kill:
+
+        def explain_and_kill(explainer: AsymmetricExplainer, X: pd.DataFrame) -> Found:
             explainer(X[:200], silent=True)  # everything is imported and compiled
+            client.wait_for_workers(3)  # the last one that died is there again
             lost = kill_at_work(client)
-        values = explainer(X, silent=True).values
-        if not kill:
-            return Found(values)
-        n_lost = lost()
-        assert n_lost, "no block was on the worker when it was killed"
-        return Found(values, f"blocks lost with the worker and run again: {n_lost}")
+            values = explainer(X, silent=True).values
+            n_lost = lost()
+            assert n_lost, "no block was on the worker when it was killed"
+            return Found(values, f"blocks lost with the worker and run again: {n_lost}")
+
+        yield explain_and_kill if kill else explained
 
 
-def with_killed_worker(explainer: AsymmetricExplainer, X: pd.DataFrame) -> Found:
-    return with_dask(explainer, X, kill=True)
-
-
-def with_ray(explainer: AsymmetricExplainer, X: pd.DataFrame) -> Found:
+@contextmanager
+def ray() -> Iterator[Explain]:
     import ray
     from ray.util.joblib import register_ray
 
@@ -104,45 +121,56 @@ def with_ray(explainer: AsymmetricExplainer, X: pd.DataFrame) -> Found:
     try:
         register_ray()
         with joblib.parallel_config(backend="ray", n_jobs=2):
-            return Found(explainer(X, silent=True).values)
+            yield explained
     finally:
         ray.shutdown()
 
 
-def with_spark(explainer: AsymmetricExplainer, X: pd.DataFrame) -> Found:
+@contextmanager
+def spark() -> Iterator[Explain]:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import DoubleType, LongType, StructField, StructType
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    spark = (
+    session = (
         SparkSession.builder.master("local[2]")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.ui.enabled", "false")
         .getOrCreate()
     )
-    try:
-        features = list(X.columns)
-        shared = spark.sparkContext.broadcast(explainer)
 
-        def explain(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+    def explain(explainer: AsymmetricExplainer, X: pd.DataFrame) -> Found:
+        """The first output. Labels go round as rows; of other kinds of rows the numbers go round."""
+        features = list(map(str, X.columns))
+        labels = all(pd.api.types.is_string_dtype(dtype) for dtype in X.dtypes)
+        shared = session.sparkContext.broadcast((explainer, None if labels else X))
+
+        def explain_batches(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+            explainer, kept_here = shared.value
             for batch in batches:
-                asv = shared.value(batch[features], outputs=0, silent=True)
-                yield pd.DataFrame(asv.values, columns=features).assign(row=batch["row"].to_numpy())
+                places = batch["row"].to_numpy()
+                rows = batch[features] if kept_here is None else kept_here.iloc[places]
+                asv = explainer(rows, outputs=0, silent=True)
+                yield pd.DataFrame(asv.values, columns=features).assign(row=places)
 
         schema = StructType([*(StructField(name, DoubleType()) for name in features), StructField("row", LongType())])
-        table = spark.createDataFrame(X.astype(str).assign(row=np.arange(len(X)))).repartition(4)
-        return Found(table.mapInPandas(explain, schema).toPandas().sort_values("row")[features].to_numpy())
+        sent = X.astype(str) if labels else pd.DataFrame(index=X.index)
+        table = session.createDataFrame(sent.assign(row=np.arange(len(X)))).repartition(4)
+        return Found(table.mapInPandas(explain_batches, schema).toPandas().sort_values("row")[features].to_numpy())
+
+    try:
+        yield explain
     finally:
-        spark.stop()
+        session.stop()
 
 
-ENGINES: dict[str, tuple[str, Callable[[AsymmetricExplainer, pd.DataFrame], Found]]] = {
-    "two processes": ("joblib", with_processes),
-    "Dask": ("distributed", with_dask),
-    "Dask, one of three workers killed": ("distributed", with_killed_worker),
-    "Ray": ("ray", with_ray),
-    "Spark": ("pyspark", with_spark),
+ENGINES: dict[str, tuple[str, Callable[[], AbstractContextManager[Explain]]]] = {
+    "two processes": ("joblib", processes),
+    "Dask": ("distributed", dask),
+    KILLED: ("distributed", lambda: dask(kill=True)),
+    "Ray": ("ray", ray),
+    "Spark": ("pyspark", spark),
 }
 
 
@@ -153,17 +181,18 @@ def compare(name: str) -> list[Figure]:
         importlib.import_module(module)
     except ImportError:
         return [Figure(f"{name} ({module})", "not installed")]
-    return [compare_values(name, algorithm) for algorithm in ALGORITHMS]
+    return [*(compare_values(name, algorithm) for algorithm in ALGORITHMS), compare_jobs(name)]
 
 
 def compare_values(name: str, algorithm: str) -> Figure:
-    module, run = ENGINES[name]
+    module, session = ENGINES[name]
     options = {"algorithm": algorithm, "n_orders": 200}
     explainer, X = make_explainer(**options)
     X = X if algorithm == "auto" else X[:600]
     expected = explainer(X, silent=True).values
     start = time.perf_counter()
-    found = run(explainer, X)
+    with session() as run:
+        found = run(explainer, X)
     seconds = time.perf_counter() - start
     values = found.values
     expected = expected if values.ndim == 3 else expected[..., 0]
@@ -174,6 +203,42 @@ def compare_values(name: str, algorithm: str) -> Figure:
     if name == "Spark" and algorithm != "auto":  # it cuts rows as it likes
         asked, holds = "within 1e-12", bool(np.allclose(values, expected, rtol=0, atol=1e-12))
     return Figure(f"{name} ({module} {version(module)}), {algorithm}", text, asked, holds)
+
+
+def jobs_for(name: str) -> list[str]:
+    """One of each background where every job costs a worker, else all."""
+    if name != KILLED:
+        return list(NEWER)
+    return list({job.split(", ", 1)[1]: job for job in NEWER if job.startswith("ideals") or "paths" in job}.values())
+
+
+def compare_jobs(name: str) -> Figure:
+    """Jobs of newer backgrounds, in one session, cut into small blocks."""
+    module, session = ENGINES[name]
+    usual, blocks.SMALLEST_BLOCK = blocks.SMALLEST_BLOCK, JOB_BLOCK
+    differing, n_jobs = [], 0
+    try:
+        with session() as run:
+            for job in jobs_for(name):
+                explainer = DECLARED[job]()
+                if name == "Spark" and depends_on_seed(explainer):  # it cuts rows as it likes, and samples go by block
+                    continue
+                n_jobs += 1
+                X = rows_for(explainer, JOB_ROWS if name != KILLED else 20 * JOB_ROWS)
+                found, expected = run(explainer, X).values, explainer(X, silent=True).values
+                expected = expected if found.ndim == expected.ndim else expected[..., 0]
+                gap = float(np.abs(found - expected).max())
+                same = gap <= 1e-12 if name == "Spark" else np.array_equal(found, expected)
+                differing += [] if same else [f"{job} differs by {gap:.0e}"]
+    finally:
+        blocks.SMALLEST_BLOCK = usual
+    asked = "within 1e-12" if name == "Spark" else "same bits"
+    return Figure(
+        f"{name} ({module} {version(module)}), jobs of newer backgrounds and backends",
+        f"{n_jobs - len(differing)} of {n_jobs} {asked}" + "".join(f"; {text}" for text in differing),
+        f"all {asked}",
+        not differing,
+    )
 
 
 def rows_before(name: str, root: Path) -> list[Figure]:
@@ -206,7 +271,10 @@ def main(names: list[str], root: Path = ROOT) -> int:
         f"{N_ROWS:,} rows (600 where orders are sampled) of child, a decision tree with 5 outputs; every engine on one "
         "machine, loopback only. Seconds contain the start of the engine.",
         "Spark cuts rows into batches as it likes. A row of the exact forest and ancestral backends has the same bits "
-        "whatever rows come with it; other backends may differ in the last digit then.",
+        "whatever rows come with it; other backends may differ in the last digit then. Samples go by block and are "
+        "others then: these newer jobs are left out for Spark.",
+        f"Newer backgrounds: {JOB_ROWS} rows in blocks of {JOB_BLOCK}; where workers are killed {20 * JOB_ROWS}, one "
+        "job of each background, a worker for each job.",
     ]
     record = Record("engines", "Other processes, clusters", "make engines", figures, notes)
     keep(record, root)

@@ -1,43 +1,37 @@
 """Do the tests notice? ``python -m tests.reliability.mutants`` (``make mutants``) breaks the code in known ways.
 
-Each mutant is one wrong line, written into a copy of the tree in a temporary folder, never into the tree itself. The
-tests named beside it run there and have to fail, or, where none are named, the neighbours of its file: the tests that
-import it, and the contract tests of its room. Before that, the copy without a mutant has to pass them all. A mutant
-that survives means that a test is missing. If the line that a mutant breaks no longer occurs exactly once, the run
-stops: the list has to follow the code.
+Each mutant is one wrong line, written into a copy of the tree, never into the tree itself. One of the tests named
+beside it has to fail there, or, where none are named, of the neighbours of its file: the tests that import it, and the
+contract tests of its room. The test that fails has to pass without the mutant. A mutant that survives means that a test
+is missing. If the line that a mutant breaks no longer occurs exactly once, the run stops: the list has to follow the
+code. A run that was stopped goes on where it was, as long as the commit is the same.
 """
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tqdm import tqdm
 
+from tests.reliability.forked import CAUGHT, Forked
 from tests.reliability.mutations import MUTANTS
 from tests.reliability.mutations.mutant import ROOT, Mutant
-from tests.reliability.records import Figure, Record, keep
+from tests.reliability.records import Figure, Record, keep, present_commit
 
-COPIED = ("shap_asv", "tests", "benchmarks", "pyproject.toml")
+COPIED = ("shap_asv", "tests", "benchmarks", "examples", "pyproject.toml")
+#: For the copy and what is compiled: always the same place, for compiled code is kept by the path of its source.
+FOLDER = ROOT / "build" / "mutants"
+SECONDS = 900  # of the clock; tests that take longer are taken for tests that do not notice
 
 
 def environment(copy: Path, cache: Path) -> dict[str, str]:
     """Python finds the copy first; kernels are compiled into a folder of their own."""
     return {**os.environ, "PYTHONPATH": str(copy), "NUMBA_CACHE_DIR": str(cache), "PYTHONDONTWRITEBYTECODE": "1"}
-
-
-def run_tests(copy: Path, tests: list[str], cache: Path) -> tuple[bool, str]:
-    """Whether the tests pass in the copy, and the end of what they said."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", *tests]
-    done = subprocess.run(command, cwd=copy, env=environment(copy, cache), capture_output=True, text=True)
-    if done.returncode not in (0, 1):  # nothing collected, or an error of usage: says nothing about the mutant
-        raise SystemExit(f"pytest could not run {' '.join(tests)}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-    return done.returncode == 0, done.stdout[-1500:]
 
 
 def make_copy(folder: Path) -> Path:
@@ -77,56 +71,42 @@ def place_of(copy: Path, mutant: Mutant) -> tuple[Path, str]:
     return path, text
 
 
-def is_caught(copy: Path, mutant: Mutant, folder: Path) -> bool:
+def judged(copy: Path, mutant: Mutant, forked: Forked) -> str:
     """Break the copy, run the mutant's tests, mend the copy again."""
     path, text = place_of(copy, mutant)
-    path.write_text(text.replace(mutant.old, mutant.new))
-    try:
-        passed, _ = run_tests(copy, list(mutant.asked), folder / "cache")
-    finally:
-        path.write_text(text)
-    return not passed
+    return forked.judge(path, text.replace(mutant.old, mutant.new), [list(mutant.asked)], SECONDS)
 
 
-def check(mutants: list[Mutant], number: int, folder: Path, bar: tqdm) -> list[Mutant]:
-    """One worker with a copy of its own: the copy passes all tests, then each mutant; returns those that survive."""
-    folder = folder / f"worker{number}"
-    folder.mkdir()
-    copy = make_copy(folder)
-    for mutant in mutants:
-        place_of(copy, mutant)
-    tests = sorted({test for mutant in mutants for test in mutant.asked})
-    passed, said = run_tests(copy, tests, folder / "cache")
-    if not passed:
-        raise SystemExit(f"the tests fail without any mutant:\n{said}")
-    survivors = []
-    for mutant in mutants:
-        caught = is_caught(copy, mutant, folder)
-        bar.write(f"{'caught  ' if caught else 'SURVIVES'}  {mutant.what}")
-        bar.update()
-        if not caught:
-            survivors.append(mutant)
-    return survivors
+def known(path: Path, again: bool) -> dict[str, str]:
+    """What an earlier run at the same commit found."""
+    return json.loads(path.read_text()) if path.exists() and not again else {}
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.reliability.mutants", description=__doc__)
     parser.add_argument("--only", default="", help="run the mutants whose description holds this text; keeps no record")
-    parser.add_argument(
-        "--jobs", type=int, default=min(4, os.cpu_count() or 1), help="copies that are broken at a time"
-    )
+    parser.add_argument("--again", action="store_true", help="also those that were run at this commit before")
     parser.add_argument("--silent", action="store_true", help="no progress bar")
     options = parser.parse_args(arguments)
     chosen = [mutant for mutant in MUTANTS if options.only in mutant.what]
     if not chosen:
         raise SystemExit(f"no mutant is described by {options.only!r}")
+    for mutant in chosen:
+        place_of(ROOT, mutant)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    commit = present_commit()
+    path = FOLDER / f"chosen-{commit}.json"
+    found = known(path, options.again or not commit or commit.endswith("-dirty"))
     started = time.monotonic()
-    shares = [chosen[number :: options.jobs] for number in range(min(options.jobs, len(chosen)))]
-    bar = tqdm(total=len(chosen), unit="mutant", disable=options.silent)
-    with tempfile.TemporaryDirectory(prefix="mutants") as name, ThreadPoolExecutor(len(shares)) as pool:
-        running = [pool.submit(check, share, number, Path(name), bar) for number, share in enumerate(shares)]
-        survivors = [mutant for work in running for mutant in work.result()]
-    bar.close()
+    shutil.rmtree(FOLDER / "tree", ignore_errors=True)
+    copy = make_copy(FOLDER)
+    with Forked(copy, environment(copy, FOLDER / "cache")) as forked:
+        bar = tqdm([mutant for mutant in chosen if mutant.what not in found], unit="mutant", disable=options.silent)
+        for mutant in bar:
+            found[mutant.what] = judged(copy, mutant, forked)
+            bar.write(f"{found[mutant.what]}  {mutant.what}")
+            path.write_text(json.dumps(found, indent=1))
+    survivors = [mutant for mutant in chosen if not found[mutant.what].startswith(CAUGHT)]
     if not options.only:
         keep(record_of(survivors, time.monotonic() - started))
     return 1 if survivors else 0

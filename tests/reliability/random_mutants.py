@@ -1,39 +1,47 @@
 """Random mutants: ``python -m tests.reliability.random_mutants --count 100`` flips operators and numbers at random.
 
-Mutant ``k`` is drawn from ``default_rng(k)``: a place in the rooms that compute values (orders, backgrounds, models,
-values, backends), and what stands there instead: ``+`` for ``-``, ``<`` for ``<=``, ``and`` for ``or``, a number that
-is off by one, a comparison turned round. It is written into a copy of the tree, never into the tree itself. Tests run
-in stages until one fails: those that import the file, the tests of its room, and the property tests and the tests of
-the explainer; ``--whole`` ends with all of them. Who survives is judged by hand: a test is written, or the mutant goes
-to ``EQUIVALENT`` with the reason why nothing that a user sees depends on it.
+A mutant is a place in the rooms that compute values (orders, backgrounds, models, values, backends), and what stands
+there instead: ``+`` for ``-``, ``<`` for ``<=``, ``and`` for ``or``, a number that is off by one, a comparison turned
+round. Places are put in the order of a hash of their text, so that mutant ``k`` stays the same while the code around it
+changes. It is written into a copy of the tree, never into the tree itself. Tests run in stages until one fails: those
+that import the file, or import somebody who does, then the tests of its room, then the property tests and the tests of
+the explainer; ``--whole`` ends with all of them. A test that fails is run again without the mutant, once, and has to
+pass. Kernels that the mutant touches are compiled anew, others are kept (:mod:`shap_asv.kernels`).
 
-What was found is kept in ``random_mutants.json`` beside this file, by number and by the text of the place; a mutant
-whose place is still the same is not run again.
+Who survives is judged by hand: a test is written, or the mutant goes to ``EQUIVALENT`` with the reason why nothing that
+a user sees depends on it. A mutant that is still there after ``--seconds`` is undecided, and counts as left.
+
+What was found is kept in ``random_mutants.json`` beside this file, by the text of the place; a mutant whose place is
+still the same is not run again.
 """
 
 import argparse
 import ast
 import copy
+import hashlib
 import json
 import os
-import subprocess
+import shutil
 import sys
-import tempfile
+import time
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from tqdm import tqdm
 
+from tests.reliability.forked import SURVIVES, Forked
 from tests.reliability.mutants import environment, make_copy
 from tests.reliability.mutations.mutant import ROOT, imported_modules
 from tests.reliability.records import Figure, Record, keep, show
 
 ROOMS = ("orders", "backgrounds", "models", "values", "backends")
 FOUND = Path(__file__).with_suffix(".json")
+FOLDER = ROOT / "build" / "random_mutants"
 ASKED = 100
-SECONDS = 3600  # tests that take longer are taken for tests that never end
+SECONDS = 600  # of the clock, for one mutant
 #: Parts of names of functions and files that only plans, prints and errors see.
 UNSEEN = ("cost", "estimate", "describe", "seconds", "obstacle", "__repr__", "__str__", "pace", "speed")
 
@@ -71,10 +79,12 @@ class Place:
     new: str
     start: int
     end: int
+    occurrence: int = 1
 
     @property
     def key(self) -> str:
-        return f"{self.file}: {self.function}: {self.old} -> {self.new}"
+        again = f" ({self.occurrence})" if self.occurrence > 1 else ""
+        return f"{self.file}: {self.function}: {self.old} -> {self.new}{again}"
 
 
 def flipped(node: ast.AST) -> list[ast.AST]:
@@ -121,6 +131,7 @@ def places_in(file: str, source: str) -> list[Place]:
     lines = np.cumsum([0, *(len(line.encode()) for line in source.splitlines(keepends=True))])
     raw = source.encode()
     found = []
+    seen: Counter[str] = Counter()
     for node, function in walk(ast.parse(source)):
         for other in flipped(node):
             assert isinstance(node, ast.expr)
@@ -132,15 +143,19 @@ def places_in(file: str, source: str) -> list[Place]:
             )
             new = ast.unparse(other)
             new = new if isinstance(node, ast.Constant) else f"({new})"  # whatever stands around it binds as before
-            found.append(Place(file, function, raw[start:end].decode(), new, start, end))
+            place = Place(file, function, raw[start:end].decode(), new, start, end)
+            seen[place.key] += 1
+            found.append(replace(place, occurrence=seen[place.key]))
     return found
 
 
 def all_places(root: Path = ROOT) -> list[Place]:
+    """All places, in the order in which they are tried."""
     package = root / "shap_asv"
     files = sorted(path for room in ROOMS for path in (package / room).rglob("*.py"))
     files = [path for path in files if path.stem not in UNSEEN]
-    return [place for path in files for place in places_in(path.relative_to(package).as_posix(), path.read_text())]
+    places = [place for path in files for place in places_in(path.relative_to(package).as_posix(), path.read_text())]
+    return sorted(places, key=lambda place: hashlib.sha256(place.key.encode()).digest())
 
 
 def mutated(source: str, place: Place) -> str:
@@ -149,54 +164,40 @@ def mutated(source: str, place: Place) -> str:
     return (raw[: place.start] + place.new.encode() + raw[place.end :]).decode()
 
 
+def module_of(file: str) -> str:
+    return "shap_asv." + file.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+
+
 def importers(file: str, root: Path = ROOT) -> list[str]:
-    """Test files that import the module itself, wherever they are, and those that are called like it."""
-    module = "shap_asv." + file.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
-    named = f"test_{Path(file).name}"
+    """Test files that are called like the module, then those that import it, then those that import a module of the
+    same folder that does.
+    """
+    module, folder = module_of(file), root / "shap_asv" / Path(file).parent
+    inner = {
+        module_of(path.relative_to(root / "shap_asv").as_posix())
+        for path in folder.glob("*.py")
+        if module in imported_modules(path)
+    }
     tests = sorted((root / "tests").rglob("test_*.py"))
-    return [
-        test.relative_to(root).as_posix() for test in tests if test.name == named or module in imported_modules(test)
-    ]
+    named = [test for test in tests if test.name == f"test_{Path(file).name}"]
+    direct = [test for test in tests if module in imported_modules(test)]
+    near = [test for test in tests if inner & imported_modules(test)]
+    return list(dict.fromkeys(test.relative_to(root).as_posix() for test in [*named, *direct, *near]))
 
 
 def stages(file: str, whole: bool) -> list[list[str]]:
-    """Tests to run one after the other until one fails."""
+    """Tests to run one after the other until one fails; none twice but for whole folders."""
     room = file.split("/")[0]
     wide = ["tests/values", "tests/reliability/test_properties.py", "tests/explainer", "tests/statistics"]
     listed = [importers(file), [f"tests/{room}"], wide]
     return [tests for tests in [*listed, ["tests"] if whole else []] if tests]
 
 
-def verdict(copied: Path, place: Place, cache: Path, whole: bool) -> str:
+def verdict(copied: Path, place: Place, forked: Forked, seconds: float, whole: bool) -> str:
     """What happens to the copy with the mutant in it: who notices, or that nobody does."""
     path = copied / "shap_asv" / place.file
-    source = path.read_text()
-    path.write_text(mutated(source, place))
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider"]
-    try:
-        for tests in stages(place.file, whole):
-            try:
-                done = subprocess.run(
-                    [*command, *tests],
-                    cwd=copied,
-                    env=environment(copied, cache),
-                    capture_output=True,
-                    text=True,
-                    timeout=SECONDS,
-                )
-            except subprocess.TimeoutExpired:
-                return f"caught: {tests[0]} does not end"
-            if done.returncode:
-                failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-                return f"caught: {failed[0].split(' ')[1] if failed else 'nothing can be imported'}"
-    finally:
-        path.write_text(source)
-    return "survives all tests" if whole else "survives"
-
-
-def draw(k: int, places: list[Place]) -> Place:
-    """Mutant number ``k`` of the present sources."""
-    return places[int(np.random.default_rng([k, 31]).integers(len(places)))]
+    said = forked.judge(path, mutated(path.read_text(), place), stages(place.file, whole), seconds)
+    return said + " all tests" if said == SURVIVES and whole else said
 
 
 def known(path: Path = FOUND) -> dict[str, dict[str, str]]:
@@ -205,16 +206,19 @@ def known(path: Path = FOUND) -> dict[str, dict[str, str]]:
 
 def remember(place: Place, said: str, path: Path = FOUND) -> None:
     found = known(path)
-    entry = {name: value for name, value in asdict(place).items() if name not in ("start", "end")}
+    entry = {name: value for name, value in asdict(place).items() if name not in ("start", "end", "occurrence")}
     found[place.key] = {**entry, "verdict": said}
     partial = path.with_suffix(".part")
     partial.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
     partial.replace(path)
 
 
-def record_of(found: dict[str, dict[str, str]]) -> Record:
+def record_of(found: dict[str, dict[str, str]], places: list[Place]) -> Record:
+    """Of those whose place is still there."""
     from tests.reliability.equivalent import EQUIVALENT
 
+    there = {place.key for place in places}
+    found = {key: entry for key, entry in found.items() if key in there}
     caught = [key for key, entry in found.items() if entry["verdict"].startswith("caught")]
     equivalent = [key for key in found if key in EQUIVALENT and key not in caught]
     left = sorted(set(found) - set(caught) - set(equivalent))
@@ -228,7 +232,7 @@ def record_of(found: dict[str, dict[str, str]]) -> Record:
         "Operators, comparisons and numbers flipped at random in orders, backgrounds, models, values and backends, one "
         "at a time in a copy of the tree, with compiled code made anew; what only plans and prints see is left out.",
         *(f"Equivalent: `{key}`: {EQUIVALENT[key]}" for key in equivalent),
-        *(f"Left: `{key}`" for key in left),
+        *(f"Left: `{key}`: {found[key]['verdict']}" for key in left),
     ]
     command = "python -m tests.reliability.random_mutants --count 100"
     return Record("random_mutants", "Random mutants", command, figures, notes)
@@ -238,26 +242,31 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.reliability.random_mutants", description=__doc__)
     parser.add_argument("--first", type=int, default=0, help="number of the first mutant")
     parser.add_argument("--count", type=int, default=ASKED, help="how many numbers are tried")
+    parser.add_argument("--only", default="", help="mutants whose description holds this text")
     parser.add_argument("--again", action="store_true", help="run survivors of earlier runs again")
     parser.add_argument("--whole", action="store_true", help="survivors meet all tests")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="after which a mutant is undecided")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="for the copy of the tree")
     parser.add_argument("--silent", action="store_true", help="no progress bar")
     options = parser.parse_args(arguments)
     places = all_places()
-    with tempfile.TemporaryDirectory(prefix="mutants") as name:
-        folder = Path(name)
-        copied = make_copy(folder)
-        numbers = range(options.first, options.first + options.count)
-        bar = tqdm(numbers, unit="mutant", disable=options.silent)
-        for k in bar:
-            place = draw(k, places)
+    chosen = [place for place in places if options.only in place.key][options.first : options.first + options.count]
+    # always the same place, for compiled code is kept by the path of its source
+    options.folder.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(options.folder / "tree", ignore_errors=True)
+    copied = make_copy(options.folder)
+    with Forked(copied, environment(copied, options.folder / "cache")) as forked:
+        bar = tqdm(chosen, unit="mutant", disable=options.silent)
+        for place in bar:
             before = known().get(place.key, {}).get("verdict", "")
             if before and (before.startswith("caught") or not options.again):
                 continue
-            said = verdict(copied, place, folder / "cache", options.whole)
+            start = time.monotonic()
+            said = verdict(copied, place, forked, options.seconds, options.whole)
             remember(place, said)
-            bar.write(f"{k} {said}\n    {place.key}")
-    record = record_of(known())
-    if len(known()) >= ASKED:
+            bar.write(f"{said} ({time.monotonic() - start:.0f} s)\n    {place.key}")
+    record = record_of(known(), places)
+    if int(record.figures[0].value) >= ASKED:
         keep(record)
     else:
         show(record)

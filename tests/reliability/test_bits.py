@@ -45,6 +45,24 @@ def test_samples_are_compared_by_their_errors():
     assert size == pytest.approx(1 / np.hypot(0.3, 0.3))
 
 
+def test_an_error_of_zero_is_not_a_sample():
+    one, other = (explanation([[1.0, x]], [[0.0, 0.0]], backend) for x, backend in ((2.0, "forest"), (2.1, "paths")))
+    assert bits.compare_explanations(one, other) == (bits.OTHER, pytest.approx(0.05))
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [([[0.0, 0.3]], bits.OTHER), ([[0.0, 0.3 + 1e-8]], bits.OTHER), ([[0.0, 0.31]], bits.SAMPLE)],
+)
+def test_the_same_draws_give_the_same_errors(error, kind):
+    """Sampled orders whose values another method computes: XGBoost's float32 is no sampling error."""
+    one = explanation([[1.0, 2.0]], [[0.0, 0.3]], "orders x trees")
+    other = explanation([[1.0 + 1e-8, 2.0]], error, "orders x table")
+    found, size = bits.compare_explanations(one, other)
+    assert found == kind
+    assert size == pytest.approx(5e-9 if kind == bits.OTHER else 1e4)
+
+
 def test_questions_are_matched_by_what_was_asked():
     found = [explanation([[k, k]], asked=asked) for k, asked in enumerate(["auto", "forest", "auto"])]
     assert list(bits.by_question(found)) == [("auto", 0), ("forest", 0), ("auto", 1)]

@@ -1,10 +1,15 @@
 """Random mutants: which places there are, that a number is a place, and that the copy is whole again afterwards."""
 
 import ast
+import os
+
+import pytest
 
 from tests.reliability import random_mutants
 from tests.reliability.equivalent import EQUIVALENT
-from tests.reliability.random_mutants import ROOT, all_places, draw, importers, mutated, places_in
+from tests.reliability.forked import TOO_LONG, Forked
+from tests.reliability.mutants import environment
+from tests.reliability.random_mutants import ROOT, all_places, importers, mutated, places_in
 
 SOURCE = '''"""Texts with 1 + 1 stay."""
 
@@ -39,9 +44,8 @@ def test_what_is_flipped():
 def test_every_place_gives_a_source_that_differs_there_alone():
     places = all_places()
     assert len(places) > 5000
-    for k in range(60):
-        place = draw(k, places)
-        assert draw(k, places) == place
+    assert len({place.key for place in places}) == len(places)
+    for place in places[:60]:
         source = (ROOT / "shap_asv" / place.file).read_text()
         broken = mutated(source, place)
         assert ast.dump(ast.parse(broken)) != ast.dump(ast.parse(source))
@@ -54,6 +58,7 @@ def test_importers_are_found_anywhere():
     assert all((ROOT / test).exists() for test in found)
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 def test_verdicts(tmp_path, monkeypatch):
     """One mutant that a test notices, one that it does not; the file is the same afterwards."""
     package, tests = tmp_path / "shap_asv" / "values", tmp_path / "tests" / "values"
@@ -65,12 +70,24 @@ def test_verdicts(tmp_path, monkeypatch):
     (tests / "test_mean.py").write_text(
         "from shap_asv.values.mean import mean\n\ndef test_mean():\n    assert mean([1.0, 4.0]) == 2.0\n"
     )
-    monkeypatch.setattr(random_mutants, "stages", lambda file, whole: [["tests/values/test_mean.py"]])
+    (tests.parent / "reliability").mkdir()
+    for inside in ("tests", "tests/reliability"):
+        (tmp_path / inside / "__init__.py").write_text("")
+    (tests.parent / "reliability" / "forked.py").write_text((ROOT / "tests/reliability/forked.py").read_text())
+    (tests / "test_slow.py").write_text("import time\n\ndef test_slow():\n    time.sleep(60)\n")
+    (tests / "test_red.py").write_text("def test_red():\n    assert False\n")
+    listed = [["tests/values/test_mean.py"]]
+    monkeypatch.setattr(random_mutants, "stages", lambda file, whole: listed)
     places = {place.old: place for place in places_in("values/mean.py", SOURCE)}
-    for old, begins in (("2.5", "caught: tests/values/test_mean.py::test_mean"), ("len(values) > 3", "survives")):
-        said = random_mutants.verdict(tmp_path, places[old], tmp_path / "cache", whole=False)
-        assert said == begins
-        assert (package / "mean.py").read_text() == SOURCE
+    noticed = "tests/values/test_mean.py::test_mean"
+    with Forked(tmp_path, environment(tmp_path, tmp_path / "cache")) as forked:
+        for old, expected in (("2.5", f"caught: {noticed}"), ("len(values) > 3", "survives")):
+            assert random_mutants.verdict(tmp_path, places[old], forked, 60, False) == expected
+            assert (package / "mean.py").read_text() == SOURCE
+        assert forked.run(["tests/values/test_slow.py"], 0.1)[0] == TOO_LONG
+        listed[0] = ["tests/values/test_red.py"]
+        with pytest.raises(SystemExit, match="test_red fails without any mutant"):
+            random_mutants.verdict(tmp_path, places["2.5"], forked, 60, False)
 
 
 def test_the_record_counts_what_is_left(tmp_path, monkeypatch):
@@ -79,9 +96,11 @@ def test_the_record_counts_what_is_left(tmp_path, monkeypatch):
     for place, said in zip(places, ("survives", "survives", "caught: test"), strict=False):
         random_mutants.remember(place, said, path)
     monkeypatch.setitem(EQUIVALENT, places[0].key, "nobody asks")
-    figures = {figure.what: figure for figure in random_mutants.record_of(random_mutants.known(path)).figures}
+    figures = {figure.what: figure for figure in random_mutants.record_of(random_mutants.known(path), places).figures}
     assert [figures[what].value for what in ("random mutants tried", "noticed by the tests", "left")] == ["3", "1", "1"]
     assert figures["left"].holds is False
+    gone = random_mutants.record_of(random_mutants.known(path), places[1:]).figures
+    assert gone[0].value == "2"
 
 
 def test_who_is_called_equivalent_is_there():

@@ -5,6 +5,7 @@ import runpy
 import shutil
 import subprocess
 import sys
+from contextlib import nullcontext
 from datetime import date
 
 import pytest
@@ -98,10 +99,11 @@ def three_engines(monkeypatch):
         return engines.Found(explainer(X, silent=True).values + 1e-9, "a remark")
 
     found = {
-        "here": ("joblib", lambda explainer, X: engines.Found(explainer(X, silent=True).values)),
-        "wrong": ("joblib", wrong_by_a_little),
-        "missing": ("no_such_module", lambda explainer, X: pytest.fail("is not installed")),
+        "here": ("joblib", lambda: nullcontext(engines.explained)),
+        "wrong": ("joblib", lambda: nullcontext(wrong_by_a_little)),
+        "missing": ("no_such_module", lambda: pytest.fail("is not installed")),
     }
+    monkeypatch.setattr(engines, "NEWER", ("ideals x moments, Gaussian", "paths, no background"))
     monkeypatch.setattr(engines, "ENGINES", found)
     monkeypatch.setattr(engines, "ALGORITHMS", ("auto",))
     monkeypatch.setattr(engines, "N_ROWS", 50)
@@ -112,7 +114,10 @@ def test_engines_a_whole_run_keeps_what_it_found(tmp_path, three_engines):
     keep(Record("engines", "", "", [old]), tmp_path)
     assert engines.main([], tmp_path) == 1
     (record,) = kept(tmp_path)
-    here, wrong, missing = record.figures
+    here, here_newer, wrong, wrong_newer, missing = record.figures
+    assert (here_newer.value, here_newer.holds) == ("2 of 2 same bits", True)
+    assert wrong_newer.value.startswith("0 of 2 same bits; ideals x moments, Gaussian differs by 1e-09")
+    assert wrong_newer.holds is False
     assert (here.value.startswith("same bits ("), here.holds) == (True, True)
     assert (wrong.value.startswith("differ by 1e-09 ("), wrong.holds) == (True, False)
     assert wrong.value.endswith("; a remark")

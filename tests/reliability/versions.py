@@ -18,9 +18,9 @@ USAGE = """usage: make versions OTHER_PYTHON=PYTHON
        python -m tests.reliability.versions PYTHON
 
 PYTHON is the interpreter of another environment in which shap_asv is installed, with another version of Python, of
-shap, or both. make compatibility leaves two of them:
+shap, or both. make compatibility leaves some of them:
     build/compatibility/oldest/environment/bin/python
-    build/compatibility/newest/environment/bin/python
+    build/compatibility/newest/1/environment/bin/python
 or make one:
     python3.12 -m venv build/other && build/other/bin/python -m pip install ."""
 # Functions that cannot be imported are stored as code of one Python: all jobs have models that can.

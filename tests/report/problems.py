@@ -40,11 +40,12 @@ def random_comparison(n_rows=40, n_outputs=2, methods=("SHAP", "ASV", "Causal"),
     return Comparison(explanations, order, dict.fromkeys(methods, "a made-up distribution"), plans)
 
 
-def told_comparison(shap_importance, asv_importance, edges=EDGES, names=FEATURES, backgrounds=None):
-    """Two rows whose values are plus and minus the given importances, exact."""
+def told_comparison(shap_importance, asv_importance, edges=EDGES, names=FEATURES, **more):
+    """Two rows whose values are plus and minus the given importances, exact, and both given what is known."""
     signs = np.array([[1.0], [-1.0]])
     explanations = {
         name: shap.Explanation(signs * np.array(importance), np.zeros(2), feature_names=list(names))
         for name, importance in (("SHAP", shap_importance), ("ASV", asv_importance))
     }
-    return Comparison(explanations, CausalOrder.from_edges(edges, features=names), backgrounds or {})
+    order = CausalOrder.from_edges(edges, features=names)
+    return Comparison(explanations, order, **{"conditional": set(explanations), **more})

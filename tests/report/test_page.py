@@ -1,5 +1,7 @@
 """The page in a real browser: clicks change what is shown, what is shown are the arrays, no request leaves it."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ from shap_asv import CausalOrder, Comparison, GraphMixture, Sensitivity
 from shap_asv.report.reading import read_block
 from shap_asv.report.sentences import conclude, in_words
 from tests.report.browser import Page, start_browser
-from tests.report.problems import EDGES, FEATURES, OUTPUTS, random_comparison
+from tests.report.problems import EDGES, FEATURES, OUTPUTS, random_comparison, told_comparison
 
 TOLERANCE = 0.5e-4 + 1e-7  # the table has four digits after the point
 
@@ -251,6 +253,32 @@ for (const selector of ["h1", "#subtitle", ".in-short p", ".low", ".high", "thea
 }
 return found;
 """
+
+
+@pytest.mark.parametrize("width", [375, 1280])
+def test_no_number_of_a_chart_is_cut_off_and_states_stay(driver, tmp_path, width):
+    names = ["a name that is far too long for its line", "smoker", "tar", "cough", "x-ray"]
+    edges = list(pairwise(names))
+    comparison = told_comparison([0.001, 0.012, 0.1, 0.0, 0.02], [0.0244, 0.01, 0.02, 0.1234, -0.03], edges, names)
+    for explanation in comparison.explanations.values():
+        explanation.data = np.full((2, 5), 21.5)
+        explanation.values[1] *= 0.01  # small on average, so that numbers have many digits
+    driver.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False}
+    )
+    try:
+        page = Page(driver, comparison.to_html(tmp_path / "page.html"))
+        cut = """const texts = Array.from(document.querySelectorAll("#waterfalls svg text, #swarms svg text"));
+        return texts.filter((text) => {
+            const [own, whole] = [text.getBoundingClientRect(), text.ownerSVGElement.getBoundingClientRect()];
+            return own.right > whole.right + 0.5 || own.left < whole.left - 0.5;
+        }).map((text) => text.textContent)"""
+        assert page.run(cut) == []
+        lines = page.texts("#waterfalls .step > text:first-of-type")
+        assert len(lines) == 10
+        assert all(line.endswith(" = 21.5") for line in lines)
+    finally:
+        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def test_graphs_that_are_not_certain(driver, tmp_path):

@@ -86,7 +86,9 @@ def test_names_cannot_become_markup():
         name: shap.Explanation(np.ones((2, 1)), np.zeros(2), data=np.zeros((2, 1)), feature_names=[nasty])
         for name in ("SHAP", "ASV")
     }
-    comparison = SimpleNamespace(explanations=explanations, features=[nasty], order=None, backgrounds={}, plans={})
+    comparison = SimpleNamespace(
+        explanations=explanations, features=[nasty], order=None, backgrounds={}, plans={}, conditional=()
+    )
     page = render_report(comparison, title=nasty, notes=[nasty])
     assert "<img" not in page
     assert payload_of(page)["features"] == [nasty]
@@ -98,7 +100,7 @@ def test_any_number_of_methods(methods):
     full = random_comparison(methods=("SHAP", "ASV", "a", "b", "c"))
     explanations = {name: full.explanations[name] for name in methods}
     some = SimpleNamespace(
-        explanations=explanations, features=full.features, order=full.order, backgrounds={}, plans={}
+        explanations=explanations, features=full.features, order=full.order, backgrounds={}, plans={}, conditional=()
     )
     payload = payload_of(render_report(some))
     assert [method["name"] for method in payload["methods"]] == list(methods)

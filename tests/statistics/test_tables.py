@@ -1,8 +1,7 @@
 """Intervals of values under Gaussians and donors: 95% cover, against the closed form and the sum over all donors.
 
 The seeds are fixed, so there is no false alarm; over other seeds the shares scatter by 0.6 (Gaussian) and 1 (donors)
-percentage points. Standard errors of draws have a floor: what is smooth is known better than its error says, and the
-intervals of squares under a Gaussian are too long rather than too short.
+percentage points.
 """
 
 import numpy as np
@@ -61,11 +60,11 @@ def of_donors():
 
 
 @pytest.mark.parametrize(
-    ("world", "n_draws", "n_seeds", "most"),
-    [(of_gaussians, 500, 300, 0.995), (of_donors, 200, 100, 0.98)],
+    ("world", "n_draws", "n_seeds"),
+    [(of_gaussians, 500, 300), (of_donors, 200, 100)],
     ids=["Gaussian", "donors"],
 )
-def test_intervals_cover(world, n_draws, n_seeds, most):
+def test_intervals_cover(world, n_draws, n_seeds):
     background, model, exact = world()
     X = pd.DataFrame(ROWS, columns=NAMES)
     inside, misses = [], []
@@ -77,7 +76,7 @@ def test_intervals_cover(world, n_draws, n_seeds, most):
         assert (found.error_std > 0).all()
         misses.append(found.values - exact)
         inside.append((np.abs(found.values - exact) <= 1.96 * found.error_std).mean())
-    assert 0.93 <= np.mean(inside) <= most
+    assert 0.93 <= np.mean(inside) <= 0.97
     misses = np.array(misses)
     bias = misses.mean(axis=0) / (misses.std(axis=0) / np.sqrt(len(misses)))
     assert np.abs(bias).max() < 5  # twelve values: a false alarm in 100,000

@@ -82,4 +82,4 @@ def _kernels(problem: Problem, settings: Settings, estimate: Estimate) -> tuple[
     return (f"{room}:_link", f"{room}:explain_closure")
 
 
-ANCESTRAL = Backend("ancestral", True, False, None, _obstacle, _estimate, _prepare, TERM_ROW_BLOCK, kernels=_kernels)
+ANCESTRAL = Backend("ancestral", False, None, _obstacle, _estimate, _prepare, TERM_ROW_BLOCK, kernels=_kernels)

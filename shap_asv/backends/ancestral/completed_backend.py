@@ -81,6 +81,10 @@ class CompletedAttributor:
     fits: np.ndarray
     left: np.ndarray
 
+    @property
+    def rowwise(self) -> bool:
+        return not len(self.left) and bool(self.fits.all())
+
     def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
         n_outputs = self.products.n_outputs
         matrix = self.columns.matrix
@@ -262,7 +266,6 @@ def completed_backend(sweep: Sweep) -> Backend:
 
     return Backend(
         f"{sweep.name} x closures",
-        not sweep.sampled,
         sweep.sampled,
         None,
         obstacle,

@@ -8,6 +8,11 @@ from shap_asv.backends.ancestral.kernel import fill_tables
 from shap_asv.kernels import kernel
 
 _COLUMNS = 64
+_ONE, _ALL = np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
+# The lowest bit of a word, times this number, has the place of that bit in its top six bits.
+_DE_BRUIJN, _TOP = np.uint64(0x03F79D71B4CB0A89), np.uint64(58)
+_PLACES = np.zeros(64, dtype=np.int64)
+_PLACES[[((0x03F79D71B4CB0A89 << place) % 2**64) >> 58 for place in range(64)]] = np.arange(64)
 
 
 class Shapes(NamedTuple):
@@ -85,24 +90,31 @@ def add_values(shapes, tables, places, kinds, leaves, codes, margins, out):  # t
                 P(x | e_S) * prod of g(x) * V_T(e, x),        T = known and missing members
 
     Codes (rows, members), -1 for members that are never known. Place by place, so that what is added to stays in the
-    cache. A sum over x is done once for all rows that agree on what the table and the posterior look at.
+    cache. Rows that a term sends to zero are passed 64 at a time. A sum over x is done once for all rows that agree on
+    what the table and the posterior look at.
     """
     n_rows, a = codes.shape
     n_terms, n_outputs = leaves.coefficients.shape
+    n_words = (n_rows + 63) // 64
     values = np.empty((n_terms, shapes.starts[-1]))
     functions = np.empty((n_terms, kinds.starts[-1]))
     alive = np.empty((n_terms, kinds.starts[-1]), np.int64)
     n_alive = np.empty((n_terms, len(kinds.starts)), np.int64)
-    dead = np.empty((n_terms, n_rows), np.int64)
+    rows_left = np.empty((n_terms, a, n_words), np.uint64)
+    killers = np.empty((n_terms, a), np.int64)
+    n_killers = np.empty(n_terms, np.int64)
     plain = np.empty(n_terms, np.bool_)
     for term in range(n_terms):
         fill_tables(shapes, tables, leaves.factors[term], values[term])
         _multiply_functions(kinds, tables, leaves.factors[term], functions[term])
         _list_alive(kinds, functions[term], alive[term], n_alive[term])
-        plain[term] = _find_dead(tables, leaves.factors[term], codes, dead[term])
+        n_killers[term], plain[term] = _find_rows_left(
+            tables, leaves.factors[term], codes, rows_left[term], killers[term]
+        )
     at = np.empty(n_rows, np.int64)
     first_alike = np.empty(n_rows, np.int64)
-    total = np.empty(n_rows)
+    total, known = np.empty(n_rows), np.zeros(n_rows, np.int64)
+    stamp = 0
     for place in range(len(places.held)):
         held, kind = places.held[place], places.kinds[place]
         for row in range(n_rows):
@@ -117,35 +129,42 @@ def add_values(shapes, tables, places, kinds, leaves, codes, margins, out):  # t
                 posterior = margins.starts[places.margins[number]]
                 moves = places.offsets[places.offset_starts[place] : places.offset_starts[place + 1]]
             for term in range(n_terms):
-                if kind >= 0:
-                    if n_alive[term, kind] == 0:
-                        continue
-                    total[:] = np.nan
-                for row in range(n_rows):
-                    if held & dead[term, row]:
-                        continue
-                    if kind < 0:
-                        value = values[term, at[row]]
-                    else:
-                        alike = first_alike[row]
-                        value = total[alike]
-                        if np.isnan(value):
-                            value = 0.0
-                            first = kinds.starts[kind]
-                            for j in range(first, first + n_alive[term, kind]):
-                                x = alive[term, j]
-                                value += (
-                                    functions[term, first + x]
-                                    * margins.posteriors[row, posterior + x]
-                                    * values[term, at[row] + moves[x]]
-                                )
-                            total[alike] = value
-                    if not plain[term]:
-                        for v in range(a):
-                            if (held >> v) & 1:
-                                value *= leaves.factors[term, tables.offsets[v] + codes[row, v]]
-                    for output in range(n_outputs):
-                        added[row, output] += value * leaves.coefficients[term, output]
+                if kind >= 0 and n_alive[term, kind] == 0:
+                    continue
+                stamp += 1
+                for word in range(n_words):
+                    left = _ALL
+                    if word == n_words - 1:
+                        left >>= np.uint64(64 * n_words - n_rows)
+                    for j in range(n_killers[term]):
+                        if (held >> killers[term, j]) & 1:
+                            left &= rows_left[term, killers[term, j], word]
+                    while left:
+                        lowest = left & (~left + _ONE)
+                        left ^= lowest
+                        row = 64 * word + _PLACES[(lowest * _DE_BRUIJN) >> _TOP]
+                        if kind < 0:
+                            value = values[term, at[row]]
+                        else:
+                            alike = first_alike[row]
+                            if known[alike] != stamp:
+                                value = 0.0
+                                first = kinds.starts[kind]
+                                for j in range(first, first + n_alive[term, kind]):
+                                    x = alive[term, j]
+                                    value += (
+                                        functions[term, first + x]
+                                        * margins.posteriors[row, posterior + x]
+                                        * values[term, at[row] + moves[x]]
+                                    )
+                                total[alike], known[alike] = value, stamp
+                            value = total[alike]
+                        if not plain[term]:
+                            for v in range(a):
+                                if (held >> v) & 1:
+                                    value *= leaves.factors[term, tables.offsets[v] + codes[row, v]]
+                        for output in range(n_outputs):
+                            added[row, output] += value * leaves.coefficients[term, output]
 
 
 @kernel
@@ -172,19 +191,27 @@ def _find_alike(at, looks, margin, first_alike):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _find_dead(tables, factor, codes, dead):  # type: ignore[no-untyped-def]
-    """The members of each row that a term sends to zero, as bits; returns whether all other functions are 1."""
-    plain = True
-    for row in range(len(codes)):
-        dead[row] = 0
-        for v in range(codes.shape[1]):
+def _find_rows_left(tables, factor, codes, rows_left, killers):  # type: ignore[no-untyped-def]
+    """Of each member the rows, as bits (members, words), that a term does not send to zero there.
+
+    Returns how many members send any row to zero, listed in ``killers``, and whether all other functions are 1.
+    """
+    plain, n_killers = True, 0
+    rows_left[:] = _ALL
+    for v in range(codes.shape[1]):
+        kills = False
+        for row in range(len(codes)):
             if codes[row, v] >= 0:
                 g = factor[tables.offsets[v] + codes[row, v]]
                 if g == 0.0:
-                    dead[row] |= np.int64(1) << v
+                    kills = True
+                    rows_left[v, row // 64] &= ~(_ONE << np.uint64(row % 64))
                 elif g != 1.0:
                     plain = False
-    return plain
+        if kills:
+            killers[n_killers] = v
+            n_killers += 1
+    return n_killers, plain
 
 
 @kernel

@@ -9,7 +9,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from shap_asv.backends.forest.passes import Closure, Dial, Lanes, attribute_members, chain_occupancy, inner
+from shap_asv.backends.forest.passes import Closure, Dial, attribute_members, chain_occupancy, inner
 from shap_asv.backends.forest.patterns import Patterns, find_patterns
 from shap_asv.kernels import kernel
 
@@ -25,12 +25,13 @@ Rows = namedtuple("Rows", "codes contexts")
 # runs: (place of the term in the batch, first pattern, chunk, first lane, lanes); factor of the top per run; phi by
 # pattern.
 Batch = namedtuple("Batch", "own message phi runs factor by_pattern")
+# Room to work in, made by Python: code that makes arrays takes its time to compile. message: all messages of a term;
+# total (a, k, r): sums by pattern; local_of (n,): places in the closure.
+Scratch = namedtuple("Scratch", "closure patterns lanes batch message total local_of")
 
 NO_CLOCK = -2
 # An attribution under a panel clock must add up to this, as a share of the term's largest value.
 _GAP = 1e-11
-# Above this many points of a clock only 32 lanes go through the passes together, instead of 64.
-_MANY_POINTS = 64
 
 
 @kernel
@@ -39,78 +40,22 @@ def explain_groups(
     model: Model,
     clocks: Clocks,
     rows: Rows,
+    scratch: Scratch,
     first_group: int,
     last_group: int,
-    out: np.ndarray,
-    failed: np.ndarray,
+    results: tuple[np.ndarray, np.ndarray],
 ) -> None:
-    """out (n, k, r) += attributions of the groups' terms.
+    """out (n, k, r) += attributions of the groups' terms, with (out, failed) = results.
 
     A group that has no clock, or one that turns out too coarse, is left out, and noted in ``failed`` (G,).
     """
-    n_rows, n = rows.codes.shape
+    n = rows.codes.shape[1]
     k = model.coefficients.shape[1]
     zero = n - n  # a literal would have a type of its own, and compile what it is passed to twice
-    widest, max_points = zero + 1, zero + 1
-    for g in range(first_group, last_group):
-        size = 0
-        for v in range(n):
-            size += model.closure[g, v]
-        if size > widest:
-            widest = size
-        c = model.clock[g]
-        if c >= 0:
-            points = clocks.n_panels[c] * clocks.n_points[c]
-            if points > max_points:
-                max_points = points
-    closure = Closure(
-        position=np.empty(widest, np.int64),
-        parent=np.empty(widest, np.int64),
-        span=np.empty(widest, np.int64),
-        children=np.empty(widest, np.int64),
-        rate=np.empty(widest),
-        slot=np.empty(widest, np.int64),
-        chain=np.empty(widest, np.bool_),
-        local=np.empty(widest, np.int64),
-        decay=np.empty(widest, np.int64),
-    )
-    most_states = 1
-    for v in range(n):
-        if shape.card[v] > most_states:
-            most_states = shape.card[v]
-    patterns = Patterns(
-        of_row=np.empty(n_rows, np.int64),
-        top=np.empty(n_rows, np.int64),
-        example=np.empty(n_rows, np.int64),
-        top_start=np.empty(n_rows + 1, np.int64),
-        codes=np.empty((widest, n_rows), np.int32),
-        contexts=np.empty((widest, n_rows), np.int32),
-        label=np.empty(most_states, np.int64),
-        table=np.empty(n_rows * most_states, np.int64),
-    )
-    n_lanes = 64 if max_points <= _MANY_POINTS else 32
-    lanes = Lanes(
-        before=np.empty((widest, n_lanes)),
-        less=np.empty((widest, n_lanes)),
-        path=np.empty((widest, max_points)),
-        value=np.empty((widest, max_points, n_lanes)),
-        weight=np.empty((widest, max_points, n_lanes)),
-        inside=np.empty((max_points, n_lanes)),
-        scratch=np.empty((max_points, n_lanes)),
-        carry=np.empty((2, n_lanes)),
-    )
-    n_chunks = (n_rows + n_lanes - 1) // n_lanes
-    batch = Batch(
-        own=np.zeros((n_chunks, widest, n_lanes)),
-        message=np.zeros((n_chunks, widest, n_lanes)),
-        phi=np.zeros((n_chunks, widest, n_lanes)),
-        runs=np.empty((2 * n_chunks * n_lanes, 5), np.int64),
-        factor=np.empty(2 * n_chunks * n_lanes),
-        by_pattern=np.empty(n_rows),
-    )
-    message = np.empty(shape.message_offset[-1])
-    total = np.empty((widest, k, n_rows))
-    local_of = np.empty(n, np.int64)
+    closure, patterns, lanes, batch = scratch.closure, scratch.patterns, scratch.lanes, scratch.batch
+    message, total, local_of = scratch.message, scratch.total, scratch.local_of
+    out, failed = results
+    n_lanes = lanes.before.shape[1]
     for g in range(first_group, last_group):
         c = model.clock[g]
         if c == NO_CLOCK:
@@ -203,6 +148,7 @@ def _fill_run(
 @inner
 def _collect(model: Model, extent: tuple, batch: Batch, n_runs: int, n_patterns: int, total: np.ndarray) -> None:
     """total[i, output, pattern] += sum over terms of coefficient * factor of the top * phi."""
+    runs = batch.runs
     a, n_top, first, n_terms = extent
     by_pattern = batch.by_pattern
     for i in range(n_top, a):
@@ -210,9 +156,9 @@ def _collect(model: Model, extent: tuple, batch: Batch, n_runs: int, n_patterns:
         for b in range(n_terms):
             for p in range(n_patterns):
                 by_pattern[p] = 0.0
-            while run < n_runs and batch.runs[run, 0] == b:
-                p, chunk = batch.runs[run, 1], batch.runs[run, 2]
-                used, count = batch.runs[run, 3], batch.runs[run, 4]
+            while run < n_runs and runs[run, 0] == b:
+                p, chunk = runs[run, 1], runs[run, 2]
+                used, count = runs[run, 3], runs[run, 4]
                 part, phi = by_pattern[p : p + count], batch.phi[chunk, i, used : used + count]
                 f = batch.factor[run]
                 for lane in range(count):
@@ -227,19 +173,20 @@ def _collect(model: Model, extent: tuple, batch: Batch, n_runs: int, n_patterns:
 @inner
 def _efficiency_gap(model: Model, closure: Closure, extent: tuple, batch: Batch, n_runs: int) -> float:
     """Largest |sum of phi - (factors at the row - their expectation)| / scale over a batch, below the top."""
+    runs, own, message, phi = batch.runs, batch.own, batch.message, batch.phi
     a, n_top, first = extent
     worst = 0.0
     for run in range(n_runs):
-        b, chunk = batch.runs[run, 0], batch.runs[run, 2]
-        used, count = batch.runs[run, 3], batch.runs[run, 4]
+        b, chunk = runs[run, 0], runs[run, 2]
+        used, count = runs[run, 3], runs[run, 4]
         for lane in range(used, used + count):
             gap, end, begin = 0.0, 1.0, 1.0
             for i in range(n_top, a):
-                gap += batch.phi[chunk, i, lane]
-                end *= batch.own[chunk, i, lane]
+                gap += phi[chunk, i, lane]
+                end *= own[chunk, i, lane]
             i = n_top
             while i < a:
-                begin *= batch.message[chunk, i, lane]
+                begin *= message[chunk, i, lane]
                 i += closure.span[i]
             gap = abs(gap - end + begin) / model.scale[first + b]
             if gap > worst:
@@ -264,52 +211,57 @@ def _read_closure(
     shape: Shape, members: np.ndarray, clocks: Clocks, clock: int, closure: Closure, local_of: np.ndarray
 ) -> tuple[int, int]:
     """Local numbers, spans, roles of a closure -> (size, number of features in the top)."""
+    position, parent, span, children = closure.position, closure.parent, closure.span, closure.children
+    slot, chain, rate = closure.slot, closure.chain, closure.rate
     a = 0
     roots = 0
     for v in range(len(members)):
         if members[v]:
             local_of[v] = a
-            closure.position[a] = v
-            closure.rate[a] = shape.size[v]
-            closure.parent[a] = local_of[shape.parent[v]] if shape.parent[v] >= 0 else -1
-            roots += closure.parent[a] < 0
-            closure.span[a] = 1
-            closure.children[a] = 0
-            closure.chain[a] = True
+            position[a] = v
+            rate[a] = shape.size[v]
+            parent[a] = local_of[shape.parent[v]] if shape.parent[v] >= 0 else -1
+            roots += parent[a] < 0
+            span[a] = 1
+            children[a] = 0
+            chain[a] = True
             a += 1
     for i in range(a - 1, -1, -1):
-        u = closure.parent[i]
+        u = parent[i]
         if u >= 0:
-            closure.span[u] += closure.span[i]
-            closure.children[u] += 1
-            if closure.children[u] > 1 or not closure.chain[i]:
-                closure.chain[u] = False
+            span[u] += span[i]
+            children[u] += 1
+            if children[u] > 1 or not chain[i]:
+                chain[u] = False
     n_top = 0
     if roots == 1:
-        while closure.children[n_top] == 1:
+        while children[n_top] == 1:
             n_top += 1
         n_top += 1
     slots = 0
     for i in range(n_top, a):
-        u = closure.parent[i]
-        inside_chain = closure.chain[i] and u >= n_top and closure.chain[u]
-        closure.slot[i] = -1 if inside_chain else slots
+        u = parent[i]
+        inside_chain = chain[i] and u >= n_top and chain[u]
+        slot[i] = -1 if inside_chain else slots
         slots += not inside_chain
-        closure.local[i] = clocks.local_at[clock, closure.position[i]]
-        closure.decay[i] = clocks.decay_at[clock, closure.position[i]]
+        closure.local[i] = clocks.local_at[clock, position[i]]
+        closure.decay[i] = clocks.decay_at[clock, position[i]]
     return a, n_top
 
 
 @inner
 def _send_messages(shape: Shape, model: Model, closure: Closure, a: int, t: int, message: np.ndarray) -> None:
     """message_v(context) = sum over x of P(x | context) g_v(x) * product of the messages of v's effects in A."""
+    message_offset, child_base = shape.message_offset, shape.child_base
+    child_offset, child_stride = shape.child_offset, shape.child_stride
+    position, span = closure.position, closure.span
     for i in range(a - 1, -1, -1):
-        v = closure.position[i]
+        v = position[i]
         card = shape.card[v]
-        to = shape.message_offset[v]
+        to = message_offset[v]
         at = model.vector_offset[v] + model.terms[t, v] * card
-        stop = i + closure.span[i]
-        for s in range(shape.message_offset[v + 1] - to):
+        stop = i + span[i]
+        for s in range(message_offset[v + 1] - to):
             conditional = shape.table_offset[v] + s * card
             total = 0.0
             for x in range(card):
@@ -318,10 +270,10 @@ def _send_messages(shape: Shape, model: Model, closure: Closure, a: int, t: int,
                     term *= shape.table[conditional + x]
                     c = i + 1
                     while c < stop:
-                        w = closure.position[c]
-                        index = shape.child_base[shape.child_offset[w] + s] + x * shape.child_stride[w]
-                        term *= message[shape.message_offset[w] + index]
-                        c += closure.span[c]
+                        w = position[c]
+                        index = child_base[child_offset[w] + s] + x * child_stride[w]
+                        term *= message[message_offset[w] + index]
+                        c += span[c]
                     total += term
             message[to + s] = total
 
@@ -331,19 +283,20 @@ def _attribute_top(
     shape: Shape, model: Model, closure: Closure, n_top: int, where: tuple, seen: tuple, total: np.ndarray
 ) -> float:
     """Attributions of the top, which arrives in a fixed order; returns the product of its own functions."""
+    position, span = closure.position, closure.span
     t, h = where
     patterns, message = seen
     p = patterns.top_start[h]
     alive = 1.0
     for i in range(n_top):
-        v = closure.position[i]
+        v = position[i]
         own = model.vectors[model.vector_offset[v] + model.terms[t, v] * shape.card[v] + patterns.codes[i, p]]
         after = own
         c = i + 1
-        while c < i + closure.span[i]:
-            w = closure.position[c]
+        while c < i + span[i]:
+            w = position[c]
             after *= message[shape.message_offset[w] + patterns.contexts[c, p]]
-            c += closure.span[c]
+            c += span[c]
         phi = alive * (after - message[shape.message_offset[v] + patterns.contexts[i, p]])
         for q in range(model.coefficients.shape[1]):
             total[i, q, h] += phi * model.coefficients[t, q]

@@ -13,8 +13,10 @@ from itertools import pairwise
 import numpy as np
 
 from shap_asv.backends.forest.clock import Clock, make_clock
-from shap_asv.backends.forest.kernels import Clocks, Model, Rows, Shape, explain_groups
+from shap_asv.backends.forest.kernels import Batch, Clocks, Model, Rows, Scratch, Shape, explain_groups
 from shap_asv.backends.forest.layout import ForestLayout
+from shap_asv.backends.forest.passes import Closure, Lanes
+from shap_asv.backends.forest.patterns import Patterns
 from shap_asv.backends.forest.recursion import explain_plainly
 from shap_asv.backends.forest.terms import TermGroups
 from shap_asv.backends.pace import Report, keep_silent, paced
@@ -25,6 +27,8 @@ _GROUP_BLOCKS = 8
 _RESULT_LIMIT = 2**24
 # Operations that a compiled call may take for a single group of terms, which cannot be cut: about a second.
 _WORK_LIMIT = 10**9
+# Lanes that go through the passes together, and half of them above so many points of a clock.
+_LANES, _MANY_POINTS = 64, 64
 
 
 def explain_large(
@@ -42,11 +46,11 @@ def explain_large(
     dials = _lay_clocks(layout, clocks)
     bounds = _split_groups(groups)
 
-    def explain(rows: Rows, first: int, last: int) -> np.ndarray:
+    def explain(rows: Rows, scratch: Scratch, first: int, last: int) -> np.ndarray:
         part = np.zeros((n, k, len(rows.codes)))
         failed = np.zeros(groups.n_groups, dtype=bool)
         for some in paced(last - first):
-            explain_groups(shape, model, dials, rows, first + some.start, first + some.stop, part, failed)
+            explain_groups(shape, model, dials, rows, scratch, first + some.start, first + some.stop, (part, failed))
         for g in np.flatnonzero(failed).tolist():
             part += explain_plainly(layout, groups, (g,), rows.codes).transpose(1, 2, 0)
         return part
@@ -57,10 +61,59 @@ def explain_large(
     for start in range(0, len(codes), step):
         block = codes[start : start + step]
         rows = Rows(codes=np.ascontiguousarray(block), contexts=layout.row_contexts(block))
+        scratch = _make_scratch(layout, groups, clocks, len(block))
         for i, (first, last) in enumerate(pairwise(bounds), start=1):
-            out[:, :, start : start + step] += explain(rows, first, last)
+            out[:, :, start : start + step] += explain(rows, scratch, first, last)
             report((start + len(block) * i / (len(bounds) - 1)) / len(codes))
     return out.transpose(2, 0, 1)
+
+
+def _make_scratch(layout: ForestLayout, groups: TermGroups, clocks: Sequence[Clock], n_rows: int) -> Scratch:
+    """Room for any group: its closure, patterns of the rows, functions of time, and a batch of terms."""
+    widest = max(1, int(groups.closure.sum(axis=1).max(initial=1)))
+    points = max((clock.points.size for clock in clocks), default=1)
+    n_lanes = _LANES if points <= _MANY_POINTS else _LANES // 2
+    n_chunks = -(-n_rows // n_lanes)
+    most_states = int(layout.card.max(initial=1))
+
+    def whole(*shape: int) -> np.ndarray:
+        return np.zeros(shape, dtype=np.int64)
+
+    closure = Closure(
+        **{name: whole(widest) for name in Closure._fields}
+        | {"rate": np.zeros(widest), "chain": np.zeros(widest, dtype=bool)}
+    )
+    patterns = Patterns(
+        of_row=whole(n_rows),
+        top=whole(n_rows),
+        example=whole(n_rows),
+        top_start=whole(n_rows + 1),
+        codes=np.zeros((widest, n_rows), dtype=np.int32),
+        contexts=np.zeros((widest, n_rows), dtype=np.int32),
+        label=whole(most_states),
+        table=whole(n_rows * most_states),
+    )
+    lanes = Lanes(
+        before=np.zeros((widest, n_lanes)),
+        less=np.zeros((widest, n_lanes)),
+        path=np.zeros((widest, points)),
+        value=np.zeros((widest, points, n_lanes)),
+        weight=np.zeros((widest, points, n_lanes)),
+        inside=np.zeros((points, n_lanes)),
+        scratch=np.zeros((points, n_lanes)),
+        carry=np.zeros((2, n_lanes)),
+    )
+    batch = Batch(
+        own=np.zeros((n_chunks, widest, n_lanes)),
+        message=np.zeros((n_chunks, widest, n_lanes)),
+        phi=np.zeros((n_chunks, widest, n_lanes)),
+        runs=whole(2 * n_chunks * n_lanes, 5),
+        factor=np.zeros(2 * n_chunks * n_lanes),
+        by_pattern=np.zeros(n_rows),
+    )
+    message = np.zeros(int(layout.message_offset[-1]))
+    total = np.zeros((widest, groups.coefficients.shape[1], n_rows))
+    return Scratch(closure, patterns, lanes, batch, message, total, whole(layout.n_features))
 
 
 def _most_work(groups: TermGroups, clocks: Sequence[Clock]) -> int:

@@ -11,7 +11,9 @@ import numpy as np
 from shap_asv.kernels import kernel
 
 # Compiled into its callers only: no entry from Python.
-inner = kernel(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+inner = kernel(no_cpython_wrapper=True)
+# Called in one place: becomes part of its caller, instead of being compiled and optimised on its own first.
+part = kernel(inline="always", cache=False)
 
 # The closure of a group in local preorder numbers 0 .. a-1. span = features of A in the subtree; slot = row of the
 # functions of time held for a position (-1 within a chain); local, decay = where its subtree size is in the clock.
@@ -51,24 +53,25 @@ def _combine(
         k += 1
 
 
-@inner
+@part
 def _arrive(
     dial: Dial, at: tuple[int, int], inside: np.ndarray, given: tuple, out: np.ndarray, carry: np.ndarray, n_lanes: int
 ) -> None:
     """out = before * y**s + own * K_s inside, with (own, before) = given and (local, decay) of s at ``at``."""
+    n_panels = dial.n_panels
     p = dial.n_points
     local, decay = at
     own, before = given
     for lane in range(n_lanes):
         carry[0, lane] = before[lane]
-    for j in range(dial.n_panels):
+    for j in range(n_panels):
         base = j * p
         for i in range(p):
             d = dial.decay[decay + i]
             _combine(dial.local, local + i, p + 1, inside, base, p, out[base + i], n_lanes)
             for lane in range(n_lanes):
                 out[base + i, lane] = out[base + i, lane] * own[lane] + d * carry[0, lane]
-        if j + 1 < dial.n_panels:
+        if j + 1 < n_panels:
             d = dial.decay[decay + p]
             _combine(dial.local, local + p, p + 1, inside, base, p, carry[1], n_lanes)
             for lane in range(n_lanes):
@@ -77,7 +80,7 @@ def _arrive(
         decay += p + 1
 
 
-@inner
+@part
 def _arrive_adjoint(
     dial: Dial,
     at: tuple[int, int],
@@ -107,7 +110,7 @@ def _arrive_adjoint(
             carry[0, lane] = carry[1, lane] + d * carry[0, lane]
 
 
-@inner
+@part
 def _arrive_alone(dial: Dial, at: tuple[int, int], inside: np.ndarray, before: float, out: np.ndarray) -> None:
     """out = before * y**s + K_s inside, for one function."""
     p = dial.n_points
@@ -134,14 +137,29 @@ def chain_occupancy(dial: Dial, closure: Closure, first: int, a: int, path: np.n
 
     Down a chain c, ..., h, i: P(front at i) = (rate of h / rate of i) * K_i P(front at h), as delays commute.
     """
+    chain, slot, rate = closure.chain, closure.slot, closure.rate
     n = dial.n_panels * dial.n_points
     source = np.zeros(n)
     for i in range(first, a):
-        if closure.chain[i]:
-            starts = closure.slot[i] >= 0
+        if chain[i]:
+            starts = slot[i] >= 0
             for q in range(n):
-                source[q] = 0.0 if starts else path[i - 1, q] * (closure.rate[i - 1] / closure.rate[i])
+                source[q] = 0.0 if starts else path[i - 1, q] * (rate[i - 1] / rate[i])
             _arrive_alone(dial, (closure.local[i], closure.decay[i]), source, 1.0 if starts else 0.0, path[i])
+
+
+@inner
+def _copy(target: np.ndarray, source: np.ndarray, n: int, n_lanes: int) -> None:
+    for q in range(n):
+        for lane in range(n_lanes):
+            target[q, lane] = source[q, lane]
+
+
+@inner
+def _multiply(target: np.ndarray, factor: np.ndarray, n: int, n_lanes: int) -> None:
+    for q in range(n):
+        for lane in range(n_lanes):
+            target[q, lane] *= factor[q, lane]
 
 
 @inner
@@ -151,41 +169,29 @@ def _multiply_others(
     """weight[c] = base * product of value[d] over the siblings d of c, for the siblings first, ..., before stop."""
     running = lanes.scratch
     value, weight = lanes.value, lanes.weight
-    s = closure.slot[first]
-    last = first
-    for q in range(n):
-        for lane in range(n_lanes):
-            weight[s, q, lane] = base[q, lane]
-            running[q, lane] = base[q, lane] * value[s, q, lane]
-    i = first + closure.span[first]
+    parent, span, slot = closure.parent, closure.span, closure.slot
+    _copy(running, base, n, n_lanes)
+    last, i = first, first
     while i < stop:
-        s = closure.slot[i]
-        for q in range(n):
-            for lane in range(n_lanes):
-                weight[s, q, lane] = running[q, lane]
-                running[q, lane] *= value[s, q, lane]
+        _copy(weight[slot[i]], running, n, n_lanes)
+        _multiply(running, value[slot[i]], n, n_lanes)
         last = i
-        i += closure.span[i]
+        i += span[i]
     if last == first:
         return
-    for q in range(n):
-        for lane in range(n_lanes):
-            running[q, lane] = value[s, q, lane]
+    _copy(running, value[slot[last]], n, n_lanes)
     i = last
     while i != first:
         # the sibling before i: its subtree ends where i starts
         j = i - 1
-        while closure.parent[j] != closure.parent[i]:
-            j = closure.parent[j]
+        while parent[j] != parent[i]:
+            j = parent[j]
         i = j
-        s = closure.slot[i]
-        for q in range(n):
-            for lane in range(n_lanes):
-                weight[s, q, lane] *= running[q, lane]
-                running[q, lane] *= value[s, q, lane]
+        _multiply(weight[slot[i]], running, n, n_lanes)
+        _multiply(running, value[slot[i]], n, n_lanes)
 
 
-@inner
+@part
 def _value_chain(closure: Closure, i: int, seen: tuple, lanes: Lanes, n: int, n_lanes: int) -> None:
     """value of a chain: past all of it, corrected by the probability that the front stands at one of its features."""
     own, message, _ = seen
@@ -201,19 +207,16 @@ def _value_chain(closure: Closure, i: int, seen: tuple, lanes: Lanes, n: int, n_
     for j in range(i, stop):
         for lane in range(n_lanes):
             less[j, lane] = before[j, lane] * message[j, lane] - past[lane]
+    for q in range(n):
+        for lane in range(n_lanes):
+            value[s, q, lane] = past[lane]
     j = i
     if (stop - i) % 2:
         for q in range(n):
             h = path[j, q]
             for lane in range(n_lanes):
-                value[s, q, lane] = past[lane] + h * less[j, lane]
+                value[s, q, lane] += h * less[j, lane]
         j += 1
-    else:
-        for q in range(n):
-            h, h1 = path[j, q], path[j + 1, q]
-            for lane in range(n_lanes):
-                value[s, q, lane] = past[lane] + (h * less[j, lane] + h1 * less[j + 1, lane])
-        j += 2
     while j < stop:
         for q in range(n):
             h, h1 = path[j, q], path[j + 1, q]
@@ -222,7 +225,7 @@ def _value_chain(closure: Closure, i: int, seen: tuple, lanes: Lanes, n: int, n_
         j += 2
 
 
-@inner
+@part
 def _attribute_chain(closure: Closure, i: int, seen: tuple, lanes: Lanes, n: int, n_lanes: int) -> None:
     own, message, phi = seen
     before = lanes.before
@@ -240,44 +243,42 @@ def _attribute_chain(closure: Closure, i: int, seen: tuple, lanes: Lanes, n: int
                 phi[j, lane] *= rate * before[j, lane] * (own[j, lane] - message[j, lane])
 
 
-@inner
+@part
 def _value_inner(dial: Dial, closure: Closure, i: int, seen: tuple, lanes: Lanes, n_lanes: int) -> None:
     """value of a feature below which the closure branches: the product of its effects, since it arrived."""
+    inside, value = lanes.inside, lanes.value
     own, message, _ = seen
     n = dial.n_panels * dial.n_points
+    span, slot = closure.span, closure.slot
     c = i + 1
-    s = closure.slot[c]
-    for q in range(n):
-        for lane in range(n_lanes):
-            lanes.inside[q, lane] = lanes.value[s, q, lane]
-    c += closure.span[c]
-    while c < i + closure.span[i]:
-        s = closure.slot[c]
-        for q in range(n):
-            for lane in range(n_lanes):
-                lanes.inside[q, lane] *= lanes.value[s, q, lane]
-        c += closure.span[c]
+    _copy(inside, value[slot[c]], n, n_lanes)
+    c += span[c]
+    while c < i + span[i]:
+        _multiply(inside, value[slot[c]], n, n_lanes)
+        c += span[c]
     at = (closure.local[i], closure.decay[i])
     given = (own[i], message[i])
-    _arrive(dial, at, lanes.inside, given, lanes.value[closure.slot[i]], lanes.carry, n_lanes)
+    _arrive(dial, at, inside, given, value[slot[i]], lanes.carry, n_lanes)
 
 
-@inner
+@part
 def _attribute_inner(dial: Dial, closure: Closure, i: int, seen: tuple, lanes: Lanes, n_lanes: int) -> None:
+    carry, inside = lanes.carry, lanes.inside
+    span = closure.span
     own, message, phi = seen
-    stop = i + closure.span[i]
+    stop = i + span[i]
     at = (closure.local[i], closure.decay[i])
-    _arrive_adjoint(dial, at, lanes.weight[closure.slot[i]], own[i], lanes.inside, lanes.carry, n_lanes)
+    _arrive_adjoint(dial, at, lanes.weight[closure.slot[i]], own[i], inside, carry, n_lanes)
     for lane in range(n_lanes):
-        lanes.carry[1, lane] = own[i, lane]
+        carry[1, lane] = own[i, lane]
     c = i + 1
     while c < stop:
         for lane in range(n_lanes):
-            lanes.carry[1, lane] *= message[c, lane]
-        c += closure.span[c]
+            carry[1, lane] *= message[c, lane]
+        c += span[c]
     for lane in range(n_lanes):
-        phi[i, lane] = closure.rate[i] * lanes.carry[0, lane] * (lanes.carry[1, lane] - message[i, lane])
-    _multiply_others(closure, i + 1, stop, lanes.inside, lanes, dial.n_panels * dial.n_points, n_lanes)
+        phi[i, lane] = closure.rate[i] * carry[0, lane] * (carry[1, lane] - message[i, lane])
+    _multiply_others(closure, i + 1, stop, inside, lanes, dial.n_panels * dial.n_points, n_lanes)
 
 
 @inner
@@ -292,13 +293,14 @@ def attribute_members(
     n_lanes: int,
 ) -> None:
     """phi of the positions first, ..., a - 1 (all below the top), apart from the factor of the top."""
+    slot, chain = closure.slot, closure.chain
     a, first = extent
     seen = (own, message, phi)
     n = dial.n_panels * dial.n_points
     # up: value = expected product of a subtree, by the time since its parent arrived
     for i in range(a - 1, first - 1, -1):
-        if closure.slot[i] >= 0:
-            if closure.chain[i]:
+        if slot[i] >= 0:
+            if chain[i]:
                 _value_chain(closure, i, seen, lanes, n, n_lanes)
             else:
                 _value_inner(dial, closure, i, seen, lanes, n_lanes)
@@ -308,8 +310,8 @@ def attribute_members(
             lanes.inside[q, lane] = dial.weights[q]
     _multiply_others(closure, first, a, lanes.inside, lanes, n, n_lanes)
     for i in range(first, a):
-        if closure.slot[i] >= 0:
-            if closure.chain[i]:
+        if slot[i] >= 0:
+            if chain[i]:
                 _attribute_chain(closure, i, seen, lanes, n, n_lanes)
             else:
                 _attribute_inner(dial, closure, i, seen, lanes, n_lanes)

@@ -21,8 +21,10 @@ def find_patterns(
     shape: Any, model: Any, closure: Any, extent: tuple, rows: Any, patterns: Patterns
 ) -> tuple[int, int]:
     """Fill ``patterns`` for a group; extent = (size of A, size of its top, first and last term)."""
+    position = closure.position
+    codes = rows.codes
     a, n_top, first_term, last_term = extent
-    n_rows = len(rows.codes)
+    n_rows = len(codes)
     of_row, example, table = patterns.of_row, patterns.example, patterns.table
     label, top_of = patterns.label, patterns.top
     n_patterns, n_tops = 1, 1
@@ -32,12 +34,12 @@ def find_patterns(
     for i in range(a):
         width = _label_states(shape, model, closure, i, first_term, last_term, label)
         if width > 1:
-            v = closure.position[i]
+            v = position[i]
             for z in range(n_patterns * width):
                 table[z] = -1
             count = 0
             for r in range(n_rows):
-                z = of_row[r] * width + label[rows.codes[r, v]]
+                z = of_row[r] * width + label[codes[r, v]]
                 if table[z] < 0:
                     table[z] = count
                     count += 1
@@ -71,9 +73,9 @@ def find_patterns(
     for r in range(n_rows - 1, -1, -1):
         example[of_row[r]] = r
     for i in range(a):
-        v = closure.position[i]
+        v = position[i]
         for p in range(n_patterns):
-            patterns.codes[i, p] = rows.codes[example[p], v]
+            patterns.codes[i, p] = codes[example[p], v]
             patterns.contexts[i, p] = rows.contexts[example[p], v]
     return n_tops, n_patterns
 
@@ -87,6 +89,7 @@ def _label_states(
     A feature with effects in the closure shows its state through their messages; one without shows only its own
     functions.
     """
+    vectors, terms = model.vectors, model.terms
     v = closure.position[i]
     card = shape.card[v]
     if closure.children[i] > 0:
@@ -99,8 +102,8 @@ def _label_states(
         for z in range(x):
             same = True
             for t in range(first_term, last_term):
-                at = model.vector_offset[v] + model.terms[t, v] * card
-                if model.vectors[at + x] != model.vectors[at + z]:
+                at = model.vector_offset[v] + terms[t, v] * card
+                if vectors[at + x] != vectors[at + z]:
                     same = False
                     break
             if same:

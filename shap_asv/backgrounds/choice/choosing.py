@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import networkx as nx
 import numpy as np
 
 from shap_asv.backgrounds.choice.mixture import MixtureModel
@@ -56,27 +57,42 @@ def level_candidates(levels: Sequence[Sequence[str]], n_jobs: int | None = None)
     >>> list(level_candidates([["age", "sex"], ["income"]]))
     ['gaussian', 'copula', 'donors', 'levels']
     """
-    edges = [
-        (cause, effect)
-        for k, level in enumerate(levels)
-        for later in levels[k + 1 :]
-        for cause in level
-        for effect in later
-    ]
+    graph = nx.DiGraph()
+    graph.add_nodes_from(name for level in levels for name in level)
+    graph.add_edges_from(
+        (a, b) for k, level in enumerate(levels) for a in level for later in levels[k + 1 :] for b in later
+    )
+    return {**CANDIDATES, "levels": (_structural_fit(graph, n_jobs), False)}
+
+
+def graph_candidates(dag: nx.DiGraph, n_jobs: int | None = None) -> dict[str, tuple[Fit, bool]]:
+    """:data:`CANDIDATES` and ``"graph"``, a structural model of a DAG that may be right or not.
+
+    For a DAG that leaves some features out: they are nodes without edges, so that they are drawn by themselves. Where
+    they do depend on others, the score on held-out rows says so.
+
+    Examples
+    --------
+    >>> list(graph_candidates(nx.DiGraph([("age", "income")])))
+    ['gaussian', 'copula', 'donors', 'graph']
+    """
+    return {**CANDIDATES, "graph": (_structural_fit(dag, n_jobs), False)}
+
+
+def _structural_fit(dag: nx.DiGraph, n_jobs: int | None) -> Fit:
+    """The fit of a structural model of the DAG, which takes over the mechanisms of an earlier one."""
 
     def fit(data: Any, seed: int, earlier: Any = None) -> Any:
-        import networkx as nx
-
         from shap_asv.backgrounds.structural.fitting import way_of
         from shap_asv.backgrounds.structural.model import StructuralModel
 
         names = TableCodec.learn(data).names
-        unknown = sorted({name for level in levels for name in level} ^ set(names))
+        unknown = sorted(set(dag) ^ set(names))
         if unknown:
             raise ArgumentError(f"levels and columns must be the same features; these are in one only: {unknown}")
         graph = nx.DiGraph()
         graph.add_nodes_from(names)
-        graph.add_edges_from(edges)
+        graph.add_edges_from(dag.edges)
         mechanisms: Any = "auto"
         if earlier is not None:
             columns = dict(zip(earlier.codec.names, earlier.codec.columns, strict=True))
@@ -84,7 +100,7 @@ def level_candidates(levels: Sequence[Sequence[str]], n_jobs: int | None = None)
             mechanisms = {node: way_of(mechanism, columns[node]) for node, mechanism in known}
         return StructuralModel.fit(data, graph, mechanisms, seed, n_jobs, silent=True).background(names)
 
-    return {**CANDIDATES, "levels": (fit, False)}
+    return fit
 
 
 SHARE_HELD_OUT = 1 / 3

@@ -104,10 +104,11 @@ class ConditionalTable(TableBorder):
         self._lendings: OrderedDict[bytes, Lending] = OrderedDict()
         self._filling = _column_means(rows)
         self._movable = np.array([self._can_move(k) for k in range(self.n_features)]) & adjust
+        self._tells = (rows != rows[0]).any(axis=0)  # a constant column tells nothing about the others
 
     def _keep(self, kept: list[int], impossible: str) -> None:
         self.rows, self._lendings = self.rows[:, kept], OrderedDict()
-        self._filling, self._movable = self._filling[kept], self._movable[kept]
+        self._filling, self._movable, self._tells = self._filling[kept], self._movable[kept], self._tells[kept]
 
     def bytes_of(self, n_coalitions: int) -> int:
         """For a plan: about what is remembered of so many coalitions."""
@@ -135,7 +136,7 @@ class ConditionalTable(TableBorder):
         rows, weights = np.empty((len(evidence), count, self.n_features)), np.empty((len(evidence), count))
         for members, chosen in patterns(evidence):
             lending = self._lending(members)
-            weights[chosen] = lending.weights.weights(self._design(evidence[chosen], members))
+            weights[chosen] = lending.weights.weights(self._design(evidence[chosen], members & self._tells))
             for e, lent in self._lent(
                 evidence, members, chosen, lending, np.arange(count)[None].repeat(len(chosen), 0)
             ):
@@ -167,7 +168,7 @@ class ConditionalTable(TableBorder):
         result = np.empty((*levels.shape, self.n_features))
         for members, chosen in patterns(evidence):
             lending = self._lending(members)
-            weights = lending.weights.weights(self._design(evidence[chosen], members))
+            weights = lending.weights.weights(self._design(evidence[chosen], members & self._tells))
             bounds = np.cumsum(weights[:, lending.order], axis=1)
             picked = np.empty((len(chosen), levels.shape[1]), dtype=np.intp)
             for e, edges in enumerate(bounds):
@@ -185,7 +186,8 @@ class ConditionalTable(TableBorder):
     ) -> Iterator[tuple[int, np.ndarray]]:
         """(evidence row, rows (K, n)) that the picked donors make for it."""
         moved = lending.adjusted
-        means = lending.smoother.predict(self._design(evidence[chosen], members)) if lending.smoother else None
+        design = self._design(evidence[chosen], members & self._tells)
+        means = lending.smoother.predict(design) if lending.smoother else None
         whole = np.array([self.codec.kinds[k].whole for k in moved], dtype=bool)
         low, high = self.rows[:, moved].min(axis=0), self.rows[:, moved].max(axis=0)
         for place, e in enumerate(chosen):
@@ -197,6 +199,7 @@ class ConditionalTable(TableBorder):
             yield int(e), rows
 
     def _lending(self, members: np.ndarray) -> Lending:
+        members = members & self._tells
         key = np.packbits(members).tobytes()
         if key in self._lendings:
             self._lendings.move_to_end(key)
@@ -216,7 +219,7 @@ class ConditionalTable(TableBorder):
         left = left / np.where(spread > 0, spread, 1.0)
         plain = self._columns(self.rows, kept)
         targets = _standardised(np.hstack([left, plain]))
-        if not members.any() or members.all():
+        if not members.any() or members[self._tells].all():
             weights = LeafWeights((), np.ones(1), len(self.rows))
         else:
             events = np.hstack([_half_lines(left), _half_lines(plain)])

@@ -61,8 +61,9 @@ class Forest:
         narrow = np.ascontiguousarray(matrix, dtype=np.float32)
         result = np.zeros((len(matrix), self.leaves.shape[1]))
         for leaves, tree in zip(self.leaves, self.trees, strict=True):
-            shared = tree.apply(narrow)[:, None] == leaves
-            result += shared / shared.sum(axis=1, keepdims=True)
+            own = tree.apply(narrow)
+            each = 1.0 / np.bincount(leaves, minlength=tree.node_count)[own]
+            np.add(result, each[:, None], out=result, where=own[:, None] == leaves)
         return result / len(self.trees)
 
     def held_out_means(self, rows: np.ndarray, events: np.ndarray) -> np.ndarray:

@@ -2,15 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
 import networkx as nx
 import numpy as np
 
-from shap_asv.backgrounds.tables.columns import listed
-from shap_asv.errors import CausalGraphError, CausalGraphWarning, TableError, warn_user
+from shap_asv.errors import CausalGraphError, CausalGraphWarning, TableError, did_you_mean, listed, warn_user
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,8 +117,9 @@ def check_nodes(dag: Dag, columns: Sequence[str], graph: Any) -> None:
     drawn = {str(node) for node in graph.nodes} if isinstance(graph, nx.Graph) else {str(x) for e in graph for x in e}
     for name in dag.names:
         if name not in columns:
-            near = get_close_matches(name, [key for key in columns if key not in drawn], n=1)
-            hint = f"is the column {near[0]!r} meant?" if near else f"the columns are {listed(columns)}."
+            hint = did_you_mean(
+                name, [key for key in columns if key not in drawn], f"the columns are {listed(columns)}."
+            )
             raise TableError(
                 f"the graph has the node {name!r}, but the table has no column of that name; {hint} A node that was "
                 "not measured cannot be learned: leave it out and join its causes to its effects"

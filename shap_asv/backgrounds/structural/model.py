@@ -1,7 +1,6 @@
 """A structural model: a DAG and one mechanism per node, fitted to a table, given, or taken from another library."""
 
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
@@ -15,8 +14,8 @@ from shap_asv.backgrounds.structural.mechanisms.contract import Mechanism
 from shap_asv.backgrounds.structural.mechanisms.given import Given, call_mechanism
 from shap_asv.backgrounds.structural.report import MechanismReport, NodeReport
 from shap_asv.backgrounds.tables.codec import TableCodec
-from shap_asv.backgrounds.tables.columns import Column, listed
-from shap_asv.errors import MechanismError, TableError, UnknownFeatureError
+from shap_asv.backgrounds.tables.columns import Column
+from shap_asv.errors import MechanismError, TableError, UnknownFeatureError, did_you_mean, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -328,8 +327,7 @@ def _ways(mechanisms: Any, dag: Dag) -> list[Any]:
 def _check_known(names: Sequence[str], given: Mapping[str, Any], what: str) -> None:
     for name in given:
         if name not in names:
-            near = get_close_matches(name, names, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"the nodes are {listed(names)}"
+            hint = did_you_mean(name, names, f"the nodes are {listed(names)}")
             raise MechanismError(f"{what} names {name!r}, which is not a node of the graph; {hint}")
 
 

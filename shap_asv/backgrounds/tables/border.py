@@ -26,6 +26,7 @@ class TableBorder(ABC):
 
     codec: TableCodec
     conditions_on: ClassVar[Conditions] = "any"
+    dependent: ClassVar[bool] = True
     free: ClassVar[np.float64] = np.float64("nan")
 
     @property

@@ -16,13 +16,12 @@ Datetimes are refused: which number stands for a day (its age, its weekday, its 
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shap_asv.backgrounds.tables.columns import Column, ColumnKind, NumberColumn, learn_column, listed, places_by_name
-from shap_asv.errors import RowsError, TableError, UnknownFeatureError
+from shap_asv.backgrounds.tables.columns import Column, ColumnKind, NumberColumn, learn_column, places_by_name
+from shap_asv.errors import RowsError, TableError, UnknownFeatureError, did_you_mean, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -183,8 +182,7 @@ class TableCodec:
         kept = []
         for name in names:
             if name not in self.names:
-                near = get_close_matches(name, self.names, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else f"there are {listed(self.names)}"
+                hint = did_you_mean(name, self.names, f"there are {listed(self.names)}")
                 raise UnknownFeatureError(f"the table has no column {name!r}; {hint}")
             kept.append(self.names.index(name))
         keys = None if self.keys is None else tuple(self.keys[k] for k in kept)

@@ -7,13 +7,12 @@ import datetime
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from shap_asv.backgrounds.discrete.states.ranking import low_to_high
-from shap_asv.errors import RowsError, TableError, UnknownStateError
+from shap_asv.errors import RowsError, TableError, UnknownStateError, listed, nearest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -304,8 +303,8 @@ def places_by_name(columns: Iterable[Any], features: Sequence[str], latent: Sequ
         if counts[name] > 1:
             raise RowsError(f"the rows have {counts[name]} columns called {name!r}; keep one")
         if not counts[name]:
-            near = get_close_matches(name, surplus, n=1)
-            hint = f"; is its column {near[0]!r} meant?" if near else ""
+            near = nearest(name, surplus)
+            hint = "" if near is None else f"; is its column {near!r} meant?"
             raise RowsError(f"the rows have no column {name!r}{hint}; the features are {listed(features)}")
     if surplus:
         what = "latent, not a feature" if surplus[0] in latent else "not a feature"
@@ -314,8 +313,3 @@ def places_by_name(columns: Iterable[Any], features: Sequence[str], latent: Sequ
         )
     place = {name: k for k, name in enumerate(given)}
     return [place[name] for name in features]
-
-
-def listed(names: Iterable[object], most: int = 8) -> str:
-    shown = [repr(plain(name)) for name in names]
-    return ", ".join(shown[:most] + ["..."] * (len(shown) > most))

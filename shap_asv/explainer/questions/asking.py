@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from shap_asv.backends.contract import Problem, Settings
-from shap_asv.backgrounds.contract import Distribution
+from shap_asv.backgrounds.naming import Distribution
 from shap_asv.comparison import Comparison
 from shap_asv.errors import ArgumentError
 from shap_asv.explainer.questions.bootstrapping import Bootstrap, bootstrap_values

@@ -4,6 +4,8 @@
 is a sample, too. Each replica of the bootstrap draws as many rows from it with replacement, fits to them what the
 explainer fits (the choice of a background included), and explains the same rows with random numbers of its own; how
 much the replicas differ is the error of fit and draws together. That of the graph is not in it, nor that of the model.
+A resample repeats rows, also across the folds by which mechanisms are compared: the choice is more restless than with
+fresh rows, and with few of them the error is rather too large.
 """
 
 from collections.abc import Callable, Mapping

@@ -3,23 +3,29 @@
 A method is a set of orders (all of them: SHAP; those that follow the causal graph: ASV) and a meaning of nu(S)
 (:mod:`~shap_asv.explainer.reading.meaning`). Without an adjective a name stands for what the explainer would compute
 anyway.
+
+SHAP and ASV of one meaning start from one mean prediction, that of the explainer. SHAP's own may differ: its draws are
+others, or it stands on a distribution that was fitted to draws from the explainer's. Every distribution can say what is
+to be expected given nothing, so the fit is not needed for that.
 """
 
 from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shap_asv.backgrounds.contract import MaskedInputs
 from shap_asv.comparison import Comparison
-from shap_asv.errors import UnknownMethodError
+from shap_asv.errors import UnknownMethodError, nearest
 from shap_asv.explainer.reading import fitting
 from shap_asv.explainer.reading.rows import read_table
+from shap_asv.explanation import from_base
 from shap_asv.planning import Plan
 
 if TYPE_CHECKING:
     from shap_asv.explainer.questions.asking import Questions
 
 _CALL = ("max_evals", "main_effects", "error_bounds", "batch_size", "outputs", "silent")
+#: Why the background of a method is another than that of the explainer.
+STAND_IN = f", fitted to {fitting.N_DRAWN:,} draws from that of ASV, which cannot condition on every set"
 #: Name -> (whether all orders count, what nu(S) means; None for what the explainer is for).
 METHODS: dict[str, tuple[bool, str | None]] = {
     "SHAP": (True, None),
@@ -30,6 +36,8 @@ METHODS: dict[str, tuple[bool, str | None]] = {
         for name, symmetric in (("SHAP", True), ("ASV", False))
     },
 }
+#: What ``values=`` says of an explainer that conditions, where its background can.
+GIVEN_WHAT_IS_KNOWN = ("auto", "conditional")
 
 
 def compare(
@@ -84,12 +92,17 @@ def compare(
 def compare_methods(explainer: "Questions", X: Any, methods: Sequence[str] | None, call: dict[str, Any]) -> Comparison:
     """X by each of the methods; the explainer itself is used for those that it is."""
     own = explainer(X, **call)  # the features are known afterwards, and what is wrong with X is said once
-    explanations, words, plans = {}, {}, {}
-    for name, other in _explainers(explainer, X, methods, call):
-        explanations[name] = own if other is explainer else other(X, **call)
-        words[name] = other._known_execution().problem.background.describe()
-        plans[name] = str(other._known_execution().last_plan)
-    return Comparison(explanations, explainer.causal_order, words, plans)
+    explanations, words, plans, conditional = {}, {}, {}, set()
+    for side in _sides(explainer, X, methods, call):
+        explanation = own if side.explainer is explainer else side.explainer(X, **call)
+        explanations[side.name] = from_base(explanation, own.base_values) if side.same_mean else explanation
+        execution = side.explainer._known_execution()
+        background = execution.problem.background
+        words[side.name] = background.describe() + (STAND_IN if side.stands_in else "")
+        plans[side.name] = str(execution.last_plan)
+        if side.explainer.values in GIVEN_WHAT_IS_KNOWN and background.dependent:
+            conditional.add(side.name)
+    return Comparison(explanations, explainer.causal_order, words, plans, conditional)
 
 
 def plan_methods(
@@ -97,13 +110,22 @@ def plan_methods(
 ) -> dict[str, Plan]:
     """The plan of each method, as ``compare`` would carry it out; what a method needs fitted is fitted for it."""
     explainer.plan(X)  # the features are known afterwards
-    return {name: other.plan(X) for name, other in _explainers(explainer, X, methods, {"silent": silent})}
+    return {side.name: side.explainer.plan(X) for side in _sides(explainer, X, methods, {"silent": silent})}
 
 
-def _explainers(
-    explainer: "Questions", X: Any, methods: Sequence[str] | None, call: dict[str, Any]
-) -> Iterator[tuple[str, "Questions"]]:
-    """(name, explainer) of each method; the explainer itself for those that it is."""
+class Side(NamedTuple):
+    """One method of a comparison: its name and explainer, whether its mean prediction is that of the explainer who was
+    asked, and whether its background stands in for one that cannot condition on all that it asks for.
+    """
+
+    name: str
+    explainer: "Questions"
+    same_mean: bool
+    stands_in: bool
+
+
+def _sides(explainer: "Questions", X: Any, methods: Sequence[str] | None, call: dict[str, Any]) -> Iterator[Side]:
+    """Each of the methods; the explainer itself is used for those that it is."""
     by_values = {explainer.values: explainer}
     for name in _read_methods(methods, explainer):
         symmetric, values = METHODS[name]
@@ -112,7 +134,12 @@ def _explainers(
         if values not in by_values:
             by_values[values] = _with_values(explainer, values)
         base = by_values[values]
-        yield name, _symmetric(base, X, call) if symmetric else base
+        other = _any_set_background(base, X, call) if symmetric else None
+        if other is not None:
+            found = base._symmetric_over(other)
+        else:
+            found = base.symmetric() if symmetric else base
+        yield Side(name, found, base is explainer, other is not None)
 
 
 def _read_methods(methods: Any, explainer: "Questions") -> list[str]:
@@ -129,9 +156,8 @@ def _read_methods(methods: Any, explainer: "Questions") -> list[str]:
         raise UnknownMethodError(f"methods=[] names no method; choose among {_listed()}")
     for name in asked:
         if not isinstance(name, str) or name not in METHODS:
-            near = {known.lower(): known for known in METHODS}
-            close = get_close_matches(str(name).lower(), near, n=1)
-            hint = f"did you mean {near[close[0]]!r}? The methods are" if close else "the methods are"
+            near = nearest(name, METHODS)
+            hint = "the methods are" if near is None else f"did you mean {near!r}? The methods are"
             raise UnknownMethodError(f"unknown method {name!r:.80}; {hint} {_listed()}")
         if asked.count(name) > 1:
             raise UnknownMethodError(f"method {name!r} is named twice")
@@ -145,7 +171,7 @@ def _listed() -> str:
 def _is_natural(explainer: "Questions") -> bool:
     """Whether nu(S) means what the background is for: conditional, or marginal over background rows."""
     background = explainer._known_execution().problem.background
-    return explainer.values in ("auto", "conditional") or isinstance(background, MaskedInputs)
+    return explainer.values in GIVEN_WHAT_IS_KNOWN or isinstance(background, MaskedInputs)
 
 
 def _with_values(explainer: "Questions", values: str) -> "Questions":
@@ -160,11 +186,10 @@ def _with_values(explainer: "Questions", values: str) -> "Questions":
     return type(explainer)(**arguments)
 
 
-def _symmetric(explainer: "Questions", X: Any, call: dict[str, Any]) -> "Questions":
-    """All orders; over a background of its own where that of the explainer cannot condition on what they ask for."""
+def _any_set_background(explainer: "Questions", X: Any, call: dict[str, Any]) -> Any | None:
+    """A background for all orders where that of the explainer cannot condition on what they ask for; else None."""
     if explainer.values == "causal":
-        return explainer.symmetric()
+        return None
     problem = explainer._execution_for(read_table(X)).problem
     silent = bool(call.get("silent"))
-    other = fitting.any_set_background(problem, explainer.model, explainer.model_output, explainer._entropy, silent)
-    return explainer.symmetric() if other is None else explainer._symmetric_over(other)
+    return fitting.any_set_background(problem, explainer.model, explainer.model_output, explainer._entropy, silent)

@@ -16,11 +16,11 @@ from shap_asv.backends.contract import Problem
 from shap_asv.backgrounds.contract import (
     Background,
     CodedByModel,
-    Distribution,
     FiniteStates,
     StandsForValues,
     TreeGround,
 )
+from shap_asv.backgrounds.naming import Distribution
 from shap_asv.backgrounds.tables.evidence import some_rows
 from shap_asv.errors import NetworkError, UnknownMethodError
 from shap_asv.explainer.reading.callables import CheckedLink, check_repeatable, is_identity, with_own_labels

@@ -5,7 +5,8 @@
 - a DAG over all features: a structural model, one mechanism per feature;
 - levels, a few edges, explicit orders or no causal knowledge: a Gaussian, a copula, donors or a mixture of them, by a
   score on held-out rows (``backgrounds/choice``), which is weighted as the orders weigh coalitions;
-- with two levels or more, a structural model is one of the candidates, too: every feature given all earlier levels.
+- with two levels or more, a structural model is one of the candidates, too: every feature given all earlier levels;
+- so it is with a DAG that leaves out a few features, which then stand alone in it: whether they do is for the score.
 
 ``values="marginal"`` is shap's expectation: what a coalition does not hold comes from background rows, whatever the
 coalition says. With a causal graph the two may well disagree about the sign of a value, so a table with a graph and
@@ -23,9 +24,10 @@ import numpy as np
 
 from shap_asv.backends.contract import Problem
 from shap_asv.backends.trees.orderings import level_numbers
-from shap_asv.backgrounds.choice.choosing import CANDIDATES, Fit, choose_background, level_candidates
-from shap_asv.backgrounds.contract import DRAWS, Distribution, DrawsGivenEvidence
+from shap_asv.backgrounds.choice.choosing import CANDIDATES, Fit, choose_background, graph_candidates, level_candidates
+from shap_asv.backgrounds.contract import DRAWS, DrawsGivenEvidence
 from shap_asv.backgrounds.matrix import MatrixDistribution, numbered_features
+from shap_asv.backgrounds.naming import Distribution
 from shap_asv.backgrounds.ready_models import StructuralModel
 from shap_asv.backgrounds.tables.codec import NamedArray
 from shap_asv.errors import (
@@ -33,6 +35,7 @@ from shap_asv.errors import (
     ShapAsvWarning,
     UnknownFeatureError,
     UnknownMethodError,
+    did_you_mean,
     warn_user,
 )
 from shap_asv.explainer.reading.assembly import names_known_to_model
@@ -55,6 +58,8 @@ from shap_asv.strata import sobol_uniforms
 _PERTURBATIONS = ("auto", "interventional", "tree_path_dependent")
 #: Sampled orders whose prefixes are the coalitions that a background is chosen for.
 N_ORDERS = 256
+#: Share of the features that a DAG may leave out and still be tried as one.
+MOST_LEFT_OUT = 0.25
 #: Rows drawn from a background that SHAP cannot use, to fit one that it can.
 N_DRAWN = 2048
 
@@ -175,8 +180,11 @@ def choose_for(table: Any, features: Sequence[str], graph: Any, purpose: Purpose
     # what interventions do by levels is asked of distributions that know nothing of causes
     given = purpose.orders is not None or purpose.values == "causal"
     levels = None if given else _levels_of(features, graph, purpose.seed)
+    dag = None if given else _nearly_whole_dag(features, graph)
     if levels is not None:
         candidates = level_candidates(levels, purpose.n_jobs)
+    elif dag is not None:
+        candidates = graph_candidates(dag, purpose.n_jobs)
     with tqdm(desc="Background", unit="fit", delay=DELAY, disable=purpose.silent) as bar:
 
         def counted(fit: Fit) -> Fit:
@@ -262,7 +270,8 @@ def _named(table: Any, purpose: Purpose) -> tuple[Any, list[str], Any]:
     features = columns if given is None or (guessed and not set(given) <= set(columns)) else list(given)
     unknown = [name for name in features if name not in columns]
     if unknown:
-        raise UnknownFeatureError(f"feature {unknown[0]!r} is not a column of the table: {', '.join(columns)}")
+        hint = did_you_mean(unknown[0], columns, f"its columns are {', '.join(columns)}")
+        raise UnknownFeatureError(f"feature {unknown[0]!r} is not a column of the table; {hint}")
     return table.iloc[:, [columns.index(name) for name in features]], features, graph
 
 
@@ -272,15 +281,26 @@ def _dag_over(features: Sequence[str], graph: Any) -> nx.DiGraph | None:
     Several graphs and edges without a direction leave causes open, too. A :class:`CausalOrder` is not a DAG: it says
     what comes first, and edges that follow from others are gone.
     """
+    dag = _dag_within(features, graph)
+    return dag if dag is not None and set(features) <= set(dag) else None
+
+
+def _nearly_whole_dag(features: Sequence[str], graph: Any) -> nx.DiGraph | None:
+    """The graph with nodes of their own for features that it does not mention, if these are few; else None."""
+    dag = _dag_within(features, graph)
+    if dag is None or not dag.edges or len(dag) < (1 - MOST_LEFT_OUT) * len(features):
+        return None
+    dag.add_nodes_from(features)
+    return dag
+
+
+def _dag_within(features: Sequence[str], graph: Any) -> nx.DiGraph | None:
+    """What the graph says of the features alone; None if it is not a DAG, or has causes that are not features."""
     if graph is None or isinstance(graph, CausalOrder):
         return None
     dag = as_dag(graph, features)
     inside = set(features)
-    if (
-        dag is None
-        or not inside <= set(dag)
-        or any(cause not in inside and effect in inside for cause, effect in dag.edges)
-    ):
+    if dag is None or any(cause not in inside and effect in inside for cause, effect in dag.edges):
         return None
     return nx.DiGraph(dag.subgraph(features))
 

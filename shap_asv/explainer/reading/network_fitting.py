@@ -1,7 +1,6 @@
 """A table and a DAG -> a discrete network: where the columns are cut may be read off a model."""
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -10,8 +9,7 @@ from shap_asv.backgrounds.discrete.states.binning import DEFAULT_BINS, DEFAULT_G
 from shap_asv.backgrounds.discrete.states.fitted import FittedNetwork, fit_tables
 from shap_asv.backgrounds.structural.graph import Dag, check_nodes
 from shap_asv.backgrounds.tables.codec import TableCodec
-from shap_asv.backgrounds.tables.columns import listed
-from shap_asv.errors import ArgumentError, CausalGraphError
+from shap_asv.errors import ArgumentError, CausalGraphError, did_you_mean, listed
 from shap_asv.explainer.reading.causality import as_dag, name_positions, uses_positions
 from shap_asv.models.trees.thresholds import column_thresholds
 from shap_asv.orders import CausalOrder
@@ -116,8 +114,7 @@ def _read_bins(bins: Any, names: Sequence[str]) -> tuple[int, dict[str, Any]]:
         given = {str(name): how for name, how in bins.items()}
         for name in given:
             if name not in names:
-                near = get_close_matches(name, names, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else f"the columns are {listed(names)}"
+                hint = did_you_mean(name, names, f"the columns are {listed(names)}")
                 raise ArgumentError(f"bins= names {name!r}, which is not a column of the table; {hint}")
         cuts = {id(how): _cuts_of(how, names) for how in given.values() if _is_model(how)}
         return DEFAULT_BINS, {name: cuts[id(how)].get(name) if _is_model(how) else how for name, how in given.items()}

@@ -12,7 +12,7 @@ import numpy as np
 
 from shap_asv.backends.contract import Problem
 from shap_asv.backgrounds.contract import Background
-from shap_asv.errors import CausalGraphError, ShapAsvWarning, UnknownFeatureError
+from shap_asv.errors import CausalGraphError, ShapAsvWarning, UnknownFeatureError, listed
 from shap_asv.explainer.reading.causality import (
     as_partial_graph,
     own_order,
@@ -23,7 +23,6 @@ from shap_asv.explainer.reading.causality import (
 from shap_asv.explainer.reading.rows import Table, display_names, shown_rows
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.players import Players
-from shap_asv.orders.reading import listed
 from shap_asv.orders.uncertain import GraphMixture
 from shap_asv.orders.uncertain.readings import check_typo, nearest_name
 

@@ -273,11 +273,20 @@ def announce(plan: Plan, settings: Settings, wanted: Settings, budget: float, si
         )
     if plan.seconds > LONG_CALL and not silent:
         warn_user(
-            f"this will take about {plan.seconds / 60:.0f} minutes by {plan.backend.name}: explain fewer rows, lower "
+            f"this will take about {_duration(plan.seconds)} by {plan.backend.name}: explain fewer rows, lower "
             f"budget= (now {budget:g} seconds) or n_orders=, raise n_jobs=, or print(explainer.plan(X)) for what else "
             "there is; silent=True says nothing",
             LongCallWarning,
         )
+
+
+def _duration(seconds: float) -> str:
+    """In words.
+
+    >>> _duration(75.2), _duration(1000.0)
+    ('75 seconds', '17 minutes')
+    """
+    return f"{seconds:.0f} seconds" if seconds < 300 else f"{seconds / 60:,.0f} minutes"
 
 
 def describe(problem: Problem, own_graph: bool) -> tuple[tuple[str, str], ...]:

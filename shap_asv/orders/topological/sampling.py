@@ -58,6 +58,8 @@ class SamplingMethod:
         Whether ``draw`` takes unconnected orders as they are, so that they need not be taken apart.
     seconds : callable (order, options) -> float
         About how long a draw takes, once kernels are compiled and tables built; for plans.
+    kernels : tuple of str
+        Compiled functions that it calls, ``"module:function"``.
     """
 
     name: str
@@ -66,6 +68,7 @@ class SamplingMethod:
     refusal: Callable[["CausalOrder", Options], ShapAsvError | None] = lambda order, options: None
     whole: bool = False
     seconds: Callable[["CausalOrder", Options], float] = lambda order, options: 1e-6 * order.n_features
+    kernels: tuple[str, ...] = ()
 
 
 def _no_forest(order: "CausalOrder", options: Options) -> ShapAsvError | None:
@@ -125,12 +128,14 @@ METHODS: dict[str, SamplingMethod] = {
             exact=True,
             draw=lambda order, n, rng, options: draw_perfect(order, n, rng),
             seconds=lambda order, options: 1e-5 + 4e-9 * steps_from_the_past(order),
+            kernels=("shap_asv.orders.topological.chains_kernel:redraw_times",),
         ),
         SamplingMethod(
             "mcmc",
             exact=False,
             draw=lambda order, n, rng, options: draw_mcmc(order, n, rng, options.epsilon),
             seconds=lambda order, options: 1.2e-8 * mixing_steps(order.n_features, options.epsilon),
+            kernels=("shap_asv.orders.topological.chains_kernel:swap_steps",),
         ),
     )
 }
@@ -184,6 +189,21 @@ def seconds_to_draw(order: "CausalOrder | GraphMixture", method: str = "auto", e
 def _seconds_to_draw(order: "CausalOrder", method: str, epsilon: float) -> float:
     options = Options(epsilon, check_limit(None))
     return sum(how.seconds(part, options) for part, how in parts_with_methods(order, method, options))
+
+
+def kernels_to_draw(order: "CausalOrder | GraphMixture", method: str = "auto") -> tuple[str, ...]:
+    """The compiled functions that drawing orders calls, ``"module:function"``.
+
+    Examples
+    --------
+    >>> from shap_asv.orders import CausalOrder
+    >>> kernels_to_draw(CausalOrder.from_edges([("a", "b")]))
+    ()
+    """
+    options = Options(0.01, check_limit(None))
+    graphs = getattr(order, "orders", (order,))
+    found = {name for graph in graphs for _, how in parts_with_methods(graph, method, options) for name in how.kernels}
+    return tuple(sorted(found))
 
 
 def parts_with_methods(

@@ -6,14 +6,12 @@ that is nearly the name of a feature is a typo, and an error.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
-from difflib import get_close_matches
 from numbers import Real
 from typing import Any
 
 from shap_asv.arguments import Seed
-from shap_asv.errors import CausalGraphError, CausalGraphWarning, warn_user
+from shap_asv.errors import CausalGraphError, CausalGraphWarning, listed, nearest, warn_user
 from shap_asv.orders.causal_order import CausalOrder
-from shap_asv.orders.reading import listed
 from shap_asv.orders.uncertain.formats import ACCEPTED, is_one_graph, read_partial_graph
 from shap_asv.orders.uncertain.mixture import GraphMixture, mixture_of_extensions
 from shap_asv.orders.uncertain.partial_graph import DEFAULT_EXTENSIONS, PartialGraph
@@ -181,11 +179,9 @@ def nearest_name(node: Hashable, features: Sequence[Hashable]) -> Hashable | Non
     >>> nearest_name("Age", ["age", "income"]), nearest_name("x2", ["x1"])
     ('age', None)
     """
-    lower = {str(name).casefold(): name for name in features}
     word = str(node).casefold()
-    wordy = [name for name in lower if not any(c.isdigit() for c in name)]
-    near = [word] if word in lower else get_close_matches(word, wordy, n=1, cutoff=0.8)
-    return lower[near[0]] if near else None
+    wordy = (x for x in features if str(x).casefold() == word or not any(c.isdigit() for c in str(x)))
+    return nearest(node, wordy, cutoff=0.8)
 
 
 def check_typo(node: Hashable, features: Sequence[Hashable]) -> None:

@@ -87,7 +87,6 @@ def causal_graph(
 
     Examples
     --------
-    >>> import matplotlib; matplotlib.use("Agg")
     >>> import numpy as np, shap
     >>> from shap_asv import plots
     >>> def explanation(values):

@@ -50,7 +50,6 @@ def graph_check(
 
     Examples
     --------
-    >>> import matplotlib; matplotlib.use("Agg")
     >>> from shap_asv import check_graph, load_network, plots, sample_rows
     >>> rows = sample_rows(load_network("cancer"), 5000, seed=0)
     >>> wrong = [("Pollution", "Cancer"), ("Smoker", "Cancer"), ("Cancer", "Xray"), ("Smoker", "Dyspnoea")]

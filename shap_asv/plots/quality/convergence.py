@@ -136,7 +136,6 @@ def convergence(
 
     Examples
     --------
-    >>> import matplotlib; matplotlib.use("Agg")
     >>> from shap_asv import plots
     >>> run = plots.Convergence([100, 400], [[0.5, -0.2], [0.4, -0.1]], [[0.1, 0.1], [0.05, 0.05]], ["smoker", "xray"])
     >>> plots.convergence(run, show=False).get_xlabel()

@@ -40,7 +40,6 @@ def sensitivity(
 
     Examples
     --------
-    >>> import matplotlib; matplotlib.use("Agg")
     >>> from shap_asv import plots
     >>> from shap_asv.sensitivity import Sensitivity
     >>> result = Sensitivity([[[0.3, -0.1]], [[0.2, 0.4]]], ["smoker", "xray"])

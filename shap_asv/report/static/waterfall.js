@@ -1,6 +1,6 @@
 // From the base value to the prediction, causes first: one figure for each method, on one scale, line beside line.
 const MOST_LINES = 15;
-const FIGURE_ROOM = 54;  // a number beside a bar, whichever way it points
+const DIGIT = 7.2;  // of a number beside a bar, whichever way it points
 
 // The features that get a line of their own, and those that are summed up; the same for all methods.
 function waterfallLines(methods) {
@@ -38,19 +38,20 @@ function drawWaterfalls() {
     high = Math.max(high, step.from, step.from + step.x);
   }));
   if (low === high) { low -= 0.5; high += 0.5; }
+  const room = 8 + DIGIT * Math.max(...all.map((one) => Math.max(...one.steps.map((step) => signed(step.x).length))));
   const place = element("waterfalls");
   place.innerHTML = methods.map((method) => `<figure data-method="${method.index}"><figcaption><span class="swatch" style="background:${method.colour}"></span>${escaped(method.name)}</figcaption></figure>`).join("");
   methods.forEach((method, i) => {
     const figure = place.children[i];
-    figure.insertAdjacentHTML("beforeend", waterfall(method, all[i], low, high, figure.clientWidth));
+    figure.insertAdjacentHTML("beforeend", waterfall(method, all[i], low, high, figure.clientWidth, room));
   });
 }
 
-function waterfall(method, fall, low, high, width) {
+function waterfall(method, fall, low, high, width, room) {
   const line = 24;
   const label = Math.min(190, 0.38 * width);
-  const left = label + FIGURE_ROOM;
-  const right = width - FIGURE_ROOM;
+  const left = label + room;
+  const right = width - room;
   const to = (x) => left + (right - left) * (x - low) / (high - low);
   const top = 26;
   const bottom = top + line * fall.steps.length;
@@ -68,7 +69,7 @@ function waterfall(method, fall, low, high, width) {
     const text = signed(step.x);
     const before = text.startsWith(MINUS);
     parts.push(`<g class="tipped step"${tip}><rect x="0" y="${y}" width="${width}" height="${line}" fill="transparent"/>
-      <text font-size="12" x="0" y="${y + 16}"${chosen ? ' font-weight="700"' : ""}>${escaped(clipped(name, label, 6.5))}</text>
+      <text font-size="12" x="0" y="${y + 16}"${chosen ? ' font-weight="700"' : ""}>${escaped(step.feature === null ? name : clippedName(P.features[step.feature], name, label))}</text>
       ${arrowBar(to(step.from), to(end), y + 4, line - 8, step.x)}
       <text class="figure" font-size="12" x="${to(end) + (before ? -5 : 5)}" y="${y + 16}" text-anchor="${before ? "end" : "start"}">${text}</text></g>
       <line class="link" x1="${to(end)}" x2="${to(end)}" y1="${y + line - 4}" y2="${y + line + 4}"/>`);
@@ -78,6 +79,12 @@ function waterfall(method, fall, low, high, width) {
     <text class="end" font-size="12" font-weight="600" x="${to(fall.end)}" y="${bottom + 21}" text-anchor="middle">${number(fall.end, 1)}</text>`);
   const words = method.name + " of " + rowName(state.row) + ": from " + number(start, 1) + " to " + number(fall.end, 1);
   return `<svg width="${width}" height="${bottom + 30}" role="img" aria-label="${escaped(words)}; the numbers are in the table above">${parts.join("")}</svg>`;
+}
+
+// Where the room is small a name is cut, and its state stays as long as it takes half of the room at most.
+function clippedName(feature, name, room) {
+  const held = 6.5 * (name.length - feature.length);
+  return held > room / 2 ? clipped(name, room, 6.5) : clipped(feature, room - held, 6.5) + name.slice(feature.length);
 }
 
 // A bar with a point: its direction tells the sign where colours cannot.

@@ -19,7 +19,13 @@ function drawRowWords() {
   };
   const methods = shownMethods();
   const what = outputName() === "" ? "the prediction" : outputName();
-  const parts = [`Row ${P.rows[row]}: ${what} is ${number(prediction(row), 1)}, against ${number(base(METHODS[0], row), 1)} on average. `];
+  const starts = new Map();
+  for (const method of METHODS) {
+    const mean = number(base(method, row), 1);
+    starts.set(mean, [...(starts.get(mean) || []), method.name]);
+  }
+  const average = starts.size === 1 ? [...starts.keys()][0] : [...starts].map(([mean, names]) => `${mean} (${names.join(", ")})`).join(" or ");
+  const parts = [`Row ${P.rows[row]}: ${what} is ${number(prediction(row), 1)}, against ${average} on average. `];
   methods.forEach((method, i) => {
     const best = largest(method);
     parts.push(i ? "; the" : "The", ` largest ${method.name} is that of `, best, `, ${signed(value(method, row, best.feature), 1)}`);

@@ -16,7 +16,7 @@ GIVEN = {"a": lambda causes, u: u, "b": lambda causes, u: causes["a"] + u}
 @pytest.mark.parametrize(
     ("make", "error", "words"),
     [
-        (lambda: StructuralModel.fit(TABLE, [("cause", "efect")]), TableError, ["'efect'", "'effect' meant?"]),
+        (lambda: StructuralModel.fit(TABLE, [("cause", "efect")]), TableError, ["'efect'", "did you mean 'effect'?"]),
         (
             lambda: StructuralModel.fit(TABLE, [("cause", "z")]),
             TableError,

@@ -75,6 +75,21 @@ def test_smooth_fits_find_curves_and_interactions_and_stay_calm_outside():
     assert np.abs(np.diff(fitted.function(far))[0]) <= 1e9  # straight at most: a cubic would give 1e27
 
 
+def test_smooth_fits_remember_what_they_were_asked(monkeypatch):
+    parents = three_parents(300)
+    fit = SmoothFit.prepare(Design.learn(parents, [NUMBER, NUMBER, CATEGORY]), parents)
+    rows, target = parents[:, 0] > -0.5, parents[:, 1] + np.sin(parents[:, 0])
+    first = fit.coefficients(target, fit.best_penalty(target), rows)
+    for penalty, _, freedom in fit._factors:
+        assert freedom == pytest.approx(np.trace(np.linalg.solve(fit._system(penalty), fit.gram)), rel=1e-6)
+    solved = []
+    monkeypatch.setattr(SmoothFit, "_solved", lambda self, target, *rest: solved.append(target) or target)
+    assert fit.coefficients(target.copy(), fit.best_penalty(target), rows) is first
+    for other in ((target + 1, rows), (target, ~rows), (target, None)):
+        fit.coefficients(other[0], fit.best_penalty(target), other[1])
+    assert len(solved) == 3
+
+
 def test_held_out_predictions_have_not_seen_their_rows():
     """With a target that is pure noise, a fit that has seen a row predicts it better than by chance."""
     parents = three_parents(200)

@@ -245,6 +245,17 @@ def test_a_chosen_mechanism_can_be_asked_for_again():
     assert ways == {"x": "auto", "c": "auto", "y": chosen, "k": "logistic"}
 
 
+def test_settled_mechanisms_of_large_tables_are_scored_on_rows_that_they_have_not_seen():
+    """CRPS of the true mechanism: 0.3 / sqrt(pi) in y; the log score in k by hand."""
+    data = table(2600)[["x", "c", "y", "k"]]
+    ways = {"y": "smooth + residuals", "k": "smooth logistic"}
+    report = StructuralModel.fit(data, EDGES[:4], ways, seed=0, silent=True).report()
+    assert report["y"].score == pytest.approx(0.3 / np.sqrt(np.pi), rel=0.1)
+    on = stats.norm.cdf(1.5 * data["x"])
+    assert report["k"].score == pytest.approx(-np.mean(on * np.log(on) + (1 - on) * np.log1p(-on)), rel=0.15)
+    assert len(report["y"].pit) < len(data) / 2
+
+
 def test_of_many_causes_the_pairs_that_matter_are_fitted():
     """x6 and x8 act only together; the first pairs by number do not hold them."""
     rng = np.random.default_rng(0)

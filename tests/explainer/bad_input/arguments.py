@@ -118,6 +118,9 @@ OPTIONS = {
         lambda c: c.over_matrix(first, link=lambda v: np.zeros(9))(c.matrix[:1]), ModelError, r"shape \(9,\)"
     ),
     "unknown feature": Bad(making(feature_names=["zzz"]), UnknownFeatureError, "'zzz' is not a node"),
+    "typo in a feature": Bad(
+        making(feature_names=["Smoke"]), UnknownFeatureError, "'Smoke' is not a node .*; did you mean 'smoke'"
+    ),
     "feature twice": Bad(making(feature_names=["asia", "asia"]), UnknownFeatureError, "'asia' is named twice"),
     "features is a word": Bad(making(feature_names="asia"), UnknownFeatureError, "a list of names, not a str"),
     "features is a number": Bad(making(feature_names=5), UnknownFeatureError, "a list of names, not a int"),

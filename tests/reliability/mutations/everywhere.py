@@ -196,8 +196,8 @@ MUTANTS = (
     Mutant(
         "forest kernel: the last sibling left out",
         "backends/forest/passes.py",
-        "                weight[s, q, lane] *= running[q, lane]\n",
-        "                weight[s, q, lane] *= 1.0\n",
+        "        _multiply(weight[slot[i]], running, n, n_lanes)\n",
+        "        _multiply(weight[slot[i]], base, n, n_lanes)\n",
         ("tests/backends/test_forest.py::test_equals_jump_chain_and_recursion",),
     ),
     Mutant(

@@ -39,23 +39,23 @@ PATIENCE = 1e9
 PLAN_ENTRIES_KEPT = 1 << 22
 """Table entries of all plans that are kept."""
 _ROOM = "shap_asv.backgrounds.discrete"
-_FOR_EVIDENCE = tuple(
-    f"{_ROOM}.inference.evidence_kernel:{name}" for name in ("number_evidence", "lay_out", "demand_rows")
-)
-KERNELS = (
-    *_FOR_EVIDENCE,
-    *(f"{_ROOM}.inference.term_kernel:{name}" for name in ("evaluate_rows", "sum_rows")),
-)
+_EVIDENCE_KERNELS = f"{_ROOM}.inference.evidence_kernel"
+_OF_EVIDENCE = tuple(f"{_EVIDENCE_KERNELS}:{name}" for name in ("number_evidence", "lay_out", "demand_rows"))
+KERNELS = (*_OF_EVIDENCE, *(f"{_ROOM}.inference.term_kernel:{name}" for name in ("evaluate_rows", "sum_rows")))
 """What is compiled for large work, ``"module:function"``."""
 LIVE_KERNELS = (
-    *_FOR_EVIDENCE,
+    *_OF_EVIDENCE,
     *(
         f"{_ROOM}.inference.live_kernel:{name}"
         for name in ("find_alive", "demand_alive", "count_wanted", "evaluate_alive", "multiply_alive")
     ),
 )
 """The same for terms one by one, where their functions are indicators."""
-_EVIDENCE_KERNELS = f"{_ROOM}.inference.evidence_kernel"
+DRAW_KERNELS = {
+    True: (f"{_ROOM}.draw_kernel:draw_forward",),
+    False: (*_OF_EVIDENCE, f"{_ROOM}.draw_kernel:draw_backward"),
+}
+"""The same for many draws, under ancestral evidence and under any."""
 _SAMPLED_EVIDENCE = 64
 _NANOSECONDS_PER_CODE = 30.0
 _NANOSECONDS_PER_PRODUCT = 2.0

@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.backgrounds.tables.columns import MISSING, Column, listed, plain
-from shap_asv.errors import ArgumentError, RowsError, TableError, UnknownStateError
+from shap_asv.backgrounds.tables.columns import MISSING, Column, plain
+from shap_asv.errors import ArgumentError, RowsError, TableError, UnknownStateError, listed
 
 #: Numbers with at most so many distinct values stay as they are.
 FEW_VALUES = 12

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.backgrounds.tables.columns import listed, places_by_name, plain
-from shap_asv.errors import RowsError, UnknownStateError
+from shap_asv.backgrounds.tables.columns import places_by_name, plain
+from shap_asv.errors import RowsError, UnknownStateError, listed
 
 #: Rows up to which cells are looked up one by one; pandas is for more.
 FEW_ROWS = 16

@@ -153,7 +153,11 @@ class CategoryTask:
         """The best candidate, held-out probabilities (r', n_codes) and codes (r',)."""
         rng = np.random.default_rng(self.seed)
         n = len(self.codes)
-        part = self if n <= MOST_COMPARED else self.only(np.sort(rng.choice(n, MOST_COMPARED, replace=False)))
+        compared = np.arange(n) if n <= MOST_COMPARED else np.sort(rng.choice(n, MOST_COMPARED, replace=False))
+        part = self if n <= MOST_COMPARED else self.only(compared)
+        if names and len(names) == 1 and part is not self:  # nothing to compare: scored on some of the other rows
+            rest = self.only(np.delete(np.arange(n), compared)[:MOST_COMPARED])
+            return self.fit(names[0]), part.fit(names[0], N_SCORED_TREES).probabilities(rest.parents), rest.codes
         small = len(part.codes) < FEWEST_FOR_SHAPES
         tried = names or (("frequencies", "logistic") if small else tuple(CANDIDATES))
         if not self.design.variables or len(np.unique(part.codes)) < 2:

@@ -130,6 +130,8 @@ class NumberTask:
         rng = np.random.default_rng(self.seed)
         part = self._subset(rng)
         data = part._data(rng)
+        if location is not None and len(allowed or NOISES) == 1 and part is not self:
+            return self._settled(location, (allowed or tuple(NOISES))[0], rng)
         if location is not None:
             fitted = _fit_location(location, data)
             candidates = [(fitted, noise) for noise in allowed or NOISES]
@@ -141,9 +143,22 @@ class NumberTask:
         if part is not self:  # the comparison saw a part of the rows: now all
             data = self._data(rng)
             fitted = _fit_location(fitted.name if location is None else location, data)
-        everything = np.ones(len(self.target), dtype=bool)
-        learned = self._learn(fitted, noise, data.smooth, everything, N_TREES)
-        return LocationNoise(fitted.function, learned, self.support, _named(fitted, noise)), draws, part.target
+        return self._finished(fitted, noise, data), draws, part.target
+
+    def _settled(
+        self, location: str | Callable, noise: str, rng: np.random.Generator
+    ) -> tuple[Mechanism, np.ndarray, np.ndarray]:
+        """Nothing is left to compare: a fit to all rows, scored on some rows of one fold."""
+        data = self._data(rng)
+        fitted = _fit_location(location, data)
+        out = data.folds == 0
+        out &= np.cumsum(out) <= MOST_COMPARED
+        draws = self._held_out_draws(fitted, noise, data, out)
+        return self._finished(fitted, noise, data), draws, self.target[out]
+
+    def _finished(self, fitted: FittedLocation, noise: str, data: LocationData) -> Mechanism:
+        learned = self._learn(fitted, noise, data.smooth, np.ones(len(self.target), dtype=bool), N_TREES)
+        return LocationNoise(fitted.function, learned, self.support, _named(fitted, noise))
 
     def _candidates(self, data: LocationData) -> list[tuple[FittedLocation, str]]:
         """Locations and noises worth comparing, in the order of preference among equals.
@@ -184,14 +199,17 @@ class NumberTask:
         draws = np.empty((len(candidates), len(data.folds), N_SCORED_DRAWS))
 
         def score(k: int, out: np.ndarray) -> np.ndarray:
-            fitted, noise = candidates[k]
-            learned = self._learn(fitted, noise, data.smooth, ~out, N_SCORED_TREES)
-            mechanism = LocationNoise(lambda _: fitted.held_out[out], learned, self.support, noise)
-            draws[k, out] = draws_at(mechanism, self.parents[out])
+            draws[k, out] = self._held_out_draws(*candidates[k], data, out)
             return crps(draws[k, out], self.target[out])
 
         chosen = race(range(len(candidates)), data.folds, score)
         return candidates[chosen], draws[chosen]
+
+    def _held_out_draws(self, fitted: FittedLocation, noise: str, data: LocationData, out: np.ndarray) -> np.ndarray:
+        """Draws (rows out, d) of noise that was learned from the other rows, about held-out locations."""
+        learned = self._learn(fitted, noise, data.smooth, ~out, N_SCORED_TREES)
+        mechanism = LocationNoise(lambda _: fitted.held_out[out], learned, self.support, noise)
+        return draws_at(mechanism, self.parents[out])
 
 
 def _named(fitted: FittedLocation, noise: str) -> str:

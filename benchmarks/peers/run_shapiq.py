@@ -1,0 +1,56 @@
+"""shapiq as a participant: its imputers as value functions, and its explainer of trees.
+
+``options["imputer"]``: "gaussian", "copula", "generative" (neighbours by an XGBoost embedding) or "marginal";
+``options["imputer"] = "trees"`` is its ``TreeExplainer`` with Shapley values and cover counts.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from benchmarks.peers.table_work import TableAnswer, TableWork, serve, timed_answer, timed_values
+
+
+def run(work: TableWork, options: dict[str, Any]) -> TableAnswer:
+    import shapiq
+
+    if options["imputer"] == "trees":
+        return explain_trees(work)
+    imputers: dict[str, Any] = {
+        "gaussian": lambda: shapiq.imputer.GaussianImputer(
+            work.predict, work.table, sample_size=work.n_draws, random_state=0
+        ),
+        "copula": lambda: shapiq.imputer.GaussianCopulaImputer(
+            work.predict, work.table, sample_size=work.n_draws, random_state=0
+        ),
+        "generative": lambda: shapiq.imputer.GenerativeConditionalImputer(
+            work.predict, work.table, sample_size=work.n_draws, normalize=False, random_state=0
+        ),
+        "marginal": lambda: shapiq.imputer.MarginalImputer(
+            work.predict, work.table, sample_size=work.n_draws, normalize=False, random_state=0
+        ),
+    }
+
+    def values(imputer: Any) -> np.ndarray:
+        # what it calls normalisation takes the empty coalition off: attributions do not see it
+        return np.array([np.ravel(imputer.fit(row).value_function(work.coalitions)) for row in work.rows])
+
+    return timed_answer(version("shapiq"), imputers[options["imputer"]], values)
+
+
+def explain_trees(work: TableWork) -> TableAnswer:
+    import shapiq
+
+    def values(explainer: Any, rows: np.ndarray) -> np.ndarray:
+        found = [explainer.explain(row) for row in rows]
+        return np.array([[one.dict_values.get((k,), 0.0) for k in range(len(work.names))] for one in found])
+
+    make = lambda: shapiq.TreeExplainer(work.regressor(), index="SV", max_order=1)  # noqa: E731
+    return timed_values(version("shapiq"), work, make, values)
+
+
+if __name__ == "__main__":
+    serve(run)

@@ -1,0 +1,157 @@
+"""Work on tables: rows, coalitions and a model that goes to participants as files, and what comes back.
+
+Imports numpy, pandas and scipy alone (XGBoost where the model is one), because every participant reads it in an
+environment of its own. A participant answers with ``nu`` (rows, coalitions), of which the same weights make
+attributions for all; or with attributions where it has a definition of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+@dataclass
+class TableWork:
+    """A table (t, n), rows (r, n) to explain and coalitions (m, n), all numbers; ``labels`` name codes of categories.
+
+    ``kinds`` has a letter a column: "f" numbers, "i" counts, "b" bools, "c" categories. ``edges`` is the DAG, or None
+    where only ``levels`` are known. ``model`` says what is explained: ``{"structural": kind, "variant": number}`` (a
+    function of ``tests/oracles``), ``{"linear": slopes}``, or ``{"xgboost": text}`` with the model's own JSON.
+    """
+
+    names: list[str]
+    kinds: str
+    table: np.ndarray
+    rows: np.ndarray
+    coalitions: np.ndarray
+    model: dict[str, Any]
+    edges: list[list[str]] | None = None
+    levels: list[list[str]] | None = None
+    labels: dict[str, list[str]] = field(default_factory=dict)
+    n_draws: int = 1024
+
+    def write(self, folder: Path) -> None:
+        np.savez(folder / "work.npz", table=self.table, rows=self.rows, coalitions=self.coalitions)
+        plain = {name: value for name, value in vars(self).items() if name in self.__dataclass_fields__}
+        plain = {name: value for name, value in plain.items() if not isinstance(value, np.ndarray)}
+        (folder / "work.json").write_text(json.dumps(plain), encoding="utf-8")
+
+    @classmethod
+    def read(cls, folder: Path) -> TableWork:
+        """Back from :meth:`write`."""
+        with np.load(folder / "work.npz") as file:
+            return cls(**json.loads((folder / "work.json").read_text(encoding="utf-8")), **file)
+
+    def frame(self, matrix: np.ndarray) -> Any:
+        """Rows as a DataFrame with labels, bools and counts."""
+        import pandas as pd
+
+        read = {"f": np.asarray, "i": lambda x: x.astype(np.int64), "b": lambda x: x > 0.5}
+        columns: dict[str, Any] = {}
+        for name, kind, column in zip(self.names, self.kinds, np.asarray(matrix, dtype=float).T, strict=True):
+            if kind == "c":
+                columns[name] = np.array(self.labels[name], dtype=object)[column.astype(np.int64)]
+            else:
+                columns[name] = read[kind](column)
+        return pd.DataFrame(columns)
+
+    @cached_property
+    def _explained(self) -> Callable[[Any], np.ndarray]:
+        if "structural" in self.model:
+            from tests.oracles.structural_models import KINDS
+
+            return KINDS[self.model["structural"]](self.model["variant"]).explained
+        if "linear" in self.model:
+            slopes = np.array(self.model["linear"])
+            return lambda frame: np.asarray(frame, dtype=float) @ slopes
+        booster = self.booster()
+        return lambda frame: booster.inplace_predict(np.asarray(frame, dtype=float)).astype(float)
+
+    def booster(self) -> Any:
+        import xgboost
+
+        booster = xgboost.Booster({"nthread": 1})
+        booster.load_model(bytearray(self.model["xgboost"], encoding="utf-8"))
+        return booster
+
+    def regressor(self) -> Any:
+        """The same as scikit-learn's kind of object, which some participants ask for."""
+        import xgboost
+
+        model = xgboost.XGBRegressor(n_jobs=1)
+        model.load_model(bytearray(self.model["xgboost"], encoding="utf-8"))
+        return model
+
+    def predict_frame(self, frame: Any) -> np.ndarray:
+        """The model at rows of a DataFrame that has the columns of :meth:`frame`, in any order."""
+        return np.asarray(self._explained(frame[self.names]), dtype=float)
+
+    def predict(self, matrix: Any) -> np.ndarray:
+        """The model at rows (q, n) of numbers. Codes between two categories, as some imputers give, are rounded."""
+        matrix = np.array(matrix, dtype=float)
+        for place, kind in enumerate(self.kinds):
+            if kind != "f":
+                most = len(self.labels[self.names[place]]) - 1 if kind == "c" else 1 if kind == "b" else np.inf
+                matrix[:, place] = np.clip(np.rint(matrix[:, place]), 0, most)
+        return self.predict_frame(self.frame(matrix))
+
+
+@dataclass
+class TableAnswer:
+    """nu (r, m) or attributions (r, n), the version, and CPU seconds to fit and to explain."""
+
+    version: str
+    fit: float
+    seconds: float
+    nu: list[list[float]] | None = None
+    values: list[list[float]] | None = None
+    note: str = ""
+
+    def write(self, path: Path) -> None:
+        path.write_text(json.dumps(asdict(self)), encoding="utf-8")
+
+    @classmethod
+    def read(cls, path: Path) -> TableAnswer:
+        return cls(**json.loads(path.read_text(encoding="utf-8")))
+
+
+def timed_values(
+    version: str, work: TableWork, make: Callable[[], Any], explain: Callable[[Any, np.ndarray], Any]
+) -> TableAnswer:
+    """Attributions of all rows by ``explain(explainer, rows)``; two rows go first, and count as making the explainer:
+    whatever is compiled or loaded once is not timed with the rows.
+    """
+
+    def ready() -> Any:
+        explainer = make()
+        explain(explainer, work.rows[:2])
+        return explainer
+
+    return timed_answer(version, ready, lambda explainer: explain(explainer, work.rows), "values")
+
+
+def timed_answer(
+    version: str, fit: Callable[[], Any], explain: Callable[[Any], Any], what: str = "nu", note: str = ""
+) -> TableAnswer:
+    """CPU seconds of ``fitted = fit()`` and of ``explain(fitted)``, whose result is ``nu`` or ``values``."""
+    start = time.process_time()
+    fitted = fit()
+    between = time.process_time()
+    found = np.asarray(explain(fitted), dtype=float)
+    end = time.process_time()
+    return TableAnswer(version, between - start, end - between, **{what: found.tolist()}, note=note)
+
+
+def serve(run: Callable[[TableWork, dict[str, Any]], TableAnswer]) -> None:
+    """The main function of a participant: ``python -m benchmarks.peers.run_... FOLDER OPTIONS ANSWER``."""
+    folder, options, path = sys.argv[1:]
+    run(TableWork.read(Path(folder)), json.loads(options)).write(Path(path))

@@ -1,0 +1,159 @@
+"""Figures that README, changelog and docs state are those that a stored run holds.
+
+A figure is a number with a unit of measurement (seconds, times, per cent, bytes) in the text of a page. It has to be
+in a result of ``benchmarks/results``, in a record of ``tests/reliability/records``, or in what a script of the docs
+printed (``docs/figures/*.txt``); where its paragraph names a benchmark, in the result of that one. What is no
+measurement stands in ``NOT_MEASURED`` with a reason. Pages that are made of records (benchmarks, reliability) and the
+stories, whose figures are compared with what their own code prints, have other tests.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+
+import pytest
+
+from tests.docs.pages import FENCE, PAGES, ROOT, name_of
+
+MADE = {"docs/benchmarks.md", "docs/reliability.md", "docs/changelog.md"}
+STORIES = {f"docs/tutorials/{path.stem}.md" for path in (ROOT / "examples" / "stories").glob("*.py")}
+STATING = [page for page in [*PAGES, ROOT / "CHANGELOG.md"] if name_of(page) not in MADE | STORIES]
+
+#: page -> figures that nothing measured, and what they are instead.
+NOT_MEASURED = {
+    "docs/howto/backends.md": {"95 times": "the nominal share of intervals that cover, in 100"},
+    "docs/howto/many_rows.md": {
+        "4 GiB": "the default of memory_limit=",
+        "6 s": "an example of the line that is printed while something compiles",
+    },
+}
+
+NUMBER = r"\d[\d,]*(?:\.\d+)?"
+UNIT = r"(?:s|ms|seconds?|minutes?|hours?|times|MB|GB|KiB|MiB|GiB|per cent|percent|x)\b|%"
+FIGURE = re.compile(rf"(?<![\w.^$-])((?:{NUMBER}(?:,| and| to| or) )*{NUMBER}) ?({UNIT})")
+#: "1.04 ms in place of 3.59": the second number has the unit of the first.
+COMPARED = re.compile(rf"{NUMBER} ?({UNIT}) (?:in place of|instead of|against) ({NUMBER})")
+
+
+@dataclass(frozen=True)
+class Stated:
+    """A number with its unit, and the benchmark that its paragraph names, if any."""
+
+    number: str
+    unit: str
+    run: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.number}{'' if self.unit == '%' else ' '}{self.unit}"
+
+
+def figures_of(text: str) -> list[Stated]:
+    """Of the text between code, formulas and options of directives, paragraph by paragraph."""
+    found = []
+    for paragraph in re.split(r"\n\s*\n|\n(?=- )", FENCE.sub("", text)):
+        run = re.search(r"`python -m benchmarks (\w+)`", paragraph)
+        name = run[1] if run else ""
+        plain = re.sub(r"`[^`\n]*`|\$[^$]*\$|^\s*:[\w-]+:.*$", " ", paragraph, flags=re.MULTILINE)
+        plain = re.sub(r"\s+", " ", plain)
+        for match in FIGURE.finditer(plain):
+            found += [Stated(number, match[2], name) for number in re.findall(NUMBER, match[1])]
+        found += [Stated(match[2], match[1], name) for match in COMPARED.finditer(plain)]
+    return found
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a stored run says, and the numbers in its tables."""
+
+    said: str
+    cells: tuple[float, ...]
+
+    def holds(self, figure: Stated) -> bool:
+        """In these digits (a whole number only with its unit), or as a cell rounded to them."""
+        number, unit = re.escape(figure.number), re.escape(figure.unit)
+        digits = len(figure.number.partition(".")[2])
+        behind = r"(?![\d.,]*\d)" if digits else rf" ?{unit}"
+        if re.search(rf"(?<![\d.,]){number}{behind}", self.said):
+            return True
+        scale = {"ms": 1000.0, "%": 100.0}.get(figure.unit, 1.0)
+        value = float(figure.number.replace(",", ""))
+        # whole numbers would be found among thousands of cells whatever they say
+        return digits > 0 and any(round(scale * cell, digits) == value for cell in self.cells)
+
+
+def run_of(thing: object) -> Run:
+    said: list[str] = []
+    cells: list[float] = []
+
+    def collect(thing: object) -> None:
+        if isinstance(thing, (dict, list)):
+            for value in thing.values() if isinstance(thing, dict) else thing:
+                collect(value)
+        elif isinstance(thing, str):
+            said.append(thing)
+        elif isinstance(thing, (int, float)) and not isinstance(thing, bool):
+            cells.append(float(thing))
+
+    collect(thing)
+    return Run("\n".join(said), tuple(cells))
+
+
+def stored_runs() -> dict[str, Run]:
+    """By name; that of a benchmark is the word of its command."""
+    folders = ("tests/reliability/records", "benchmarks/results")
+    paths = [path for folder in folders for path in sorted((ROOT / folder).glob("*.json"))]
+    found = {path.stem: run_of(json.loads(path.read_text("utf-8"))) for path in paths}
+    printed = [path.read_text("utf-8") for path in sorted((ROOT / "docs" / "figures").glob("*.txt"))]
+    return {**found, "printed by scripts of the docs": run_of(printed)}
+
+
+RUNS = stored_runs()
+
+
+def is_held(figure: Stated) -> bool:
+    return any(run.holds(figure) for name, run in RUNS.items() if figure.run in ("", name))
+
+
+@pytest.mark.parametrize("page", STATING, ids=name_of)
+def test_figures_of_a_page_are_held_by_a_run(page):
+    excused = NOT_MEASURED.get(name_of(page), {})
+    stated = figures_of(page.read_text("utf-8"))
+    assert [str(one) for one in stated if not is_held(one) and str(one) not in excused] == []
+
+
+def test_excuses_are_needed():
+    """Figures that are gone, or that some run holds, need no excuse any more."""
+    for name, excused in NOT_MEASURED.items():
+        stated = {str(one) for one in figures_of((ROOT / name).read_text("utf-8")) if not is_held(one)}
+        assert set(excused) <= stated
+
+
+def test_figures_are_found():
+    text = (
+        "It takes 5.4 and 4.9 times as long (`python -m benchmarks uncertain`).\n- 1.04 ms in place of 3.59. "
+        "Issue 13 has 7 files,\n`3 s` and 12,345.6 s.\n```python\n99 s\n```\n:width: 80%\nIn 95% of $2 s$."
+    )
+    assert [(one.number, one.unit, one.run) for one in figures_of(text)] == [
+        ("5.4", "times", "uncertain"),
+        ("4.9", "times", "uncertain"),
+        ("1.04", "ms", ""),
+        ("12,345.6", "s", ""),
+        ("3.59", "ms", ""),
+        ("95", "%", ""),
+    ]
+
+
+def test_an_invented_figure_is_noticed():
+    run = run_of({"claims": [{"measured": "5.4 times (12 s)"}], "rows": [[0.00359, 17, True]]})
+    for number, unit, held in (
+        ("5.4", "times", True),
+        ("3.59", "ms", True),
+        ("12", "s", True),
+        ("12", "times", False),
+        ("17", "s", False),
+        ("5.5", "times", False),
+        ("0.4", "s", False),
+    ):
+        assert run.holds(Stated(number, unit)) is held, (number, unit)
+    assert not is_held(Stated("12345.678", "s"))
+    assert not is_held(Stated("5.4", "times", "no such run"))

@@ -1,0 +1,93 @@
+"""Systems without ``/proc``, ``resource``, control groups and ``fork`` (Windows, macOS): plans and values are the same.
+
+Nothing of the package may fail there, and nothing may be guessed: what the system does not tell is not known.
+"""
+
+import builtins
+import os
+import sys
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pytest
+
+from shap_asv import planning
+from shap_asv.explainer.running import blocks
+from shap_asv.models.calls import speed
+from tests.reliability.jobs import JOBS, rows_for
+
+PACKAGE = Path(planning.__file__).parent
+#: Names of the standard library that Windows does not have, or that tell nothing outside of Linux.
+LINUX_ONLY = (
+    "/proc",
+    "/sys/",
+    "resource.",
+    "os.fork",
+    "os.sched_",
+    "os.getuid",
+    "os.kill",
+    "fcntl",
+    "SIGKILL",
+    "SIGALRM",
+)
+
+
+@pytest.fixture
+def elsewhere(monkeypatch, tmp_path):
+    """A system that has none of it."""
+    plain = builtins.open
+
+    def opened(path, *arguments, **options):
+        if str(path).startswith(("/proc", "/sys")):
+            raise FileNotFoundError(2, "no such file or directory", str(path))
+        return plain(path, *arguments, **options)
+
+    monkeypatch.setattr(builtins, "open", opened)
+    monkeypatch.setitem(sys.modules, "resource", None)  # importing it is an ImportError
+    monkeypatch.setattr(planning, "_GROUPS", ((tmp_path / "nowhere", "max", "current"),))
+    for name in ("fork", "sched_getaffinity", "getuid"):
+        monkeypatch.delattr(os, name, raising=False)
+
+
+def test_what_the_system_does_not_tell_is_not_known(elsewhere):
+    assert planning.available_memory() is None
+    assert planning._address_space_left() is None
+    assert speed.kept_waiting() == 0.0
+    first = speed.clock()
+    assert speed.clock() >= first
+
+
+@pytest.mark.parametrize(
+    "name", ["forest", "ideals x monte_carlo", "ideals x moments, Gaussian", "paths, no background"]
+)
+def test_the_same_plan_and_the_same_bits(name, elsewhere, monkeypatch):
+    explainer = JOBS[name]()
+    rows = rows_for(explainer, 12)
+    found, chosen = explainer(rows, silent=True), explainer.plan(rows).chosen.name
+    monkeypatch.undo()
+    again = JOBS[name]()
+    np.testing.assert_array_equal(found.values, again(rows, silent=True).values)
+    assert chosen == again.plan(rows).chosen.name
+
+
+def test_processes_that_are_spawned_give_the_same_bits(monkeypatch):
+    """joblib starts fresh interpreters as Windows does; nothing may be inherited by a fork."""
+    monkeypatch.setattr(blocks, "SMALLEST_BLOCK", 4)
+    explainer = JOBS["ideals x moments, Gaussian"]()
+    rows = rows_for(explainer, 12)
+    expected = explainer(rows, silent=True).values
+    monkeypatch.setenv("JOBLIB_START_METHOD", "spawn")
+    with joblib.parallel_config(backend="loky", n_jobs=2):
+        found = explainer(rows, silent=True).values
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_only_these_files_ask_the_system():
+    """Whoever else does needs a fallback, and a test here."""
+    asking = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        if any(word in path.read_text(encoding="utf-8") for word in LINUX_ONLY)
+    }
+    assert asking == {"planning.py", "models/calls/speed.py"}
