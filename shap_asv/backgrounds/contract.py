@@ -336,12 +336,15 @@ class Hints(Protocol):
         Latent variables that are functions of their causes, and known where these are; by default none is.
     kernels : tuple of str
         What large work compiles.
+    draw_kernels : dict of bool to tuple of str
+        The same for many draws, by whether evidence is ancestral.
     seconds_per_draw, seconds_per_coalition : float
         What a draw takes, and a coalition when it is first asked for.
     """
 
     determined: frozenset[str]
     kernels: tuple[str, ...]
+    draw_kernels: dict[bool, tuple[str, ...]]
     seconds_per_draw: float
     seconds_per_coalition: float
 
