@@ -334,14 +334,15 @@ class Hints(Protocol):
     ----------
     determined : frozenset of str
         Latent variables that are functions of their causes, and known where these are; by default none is.
-    kernels : tuple of str
-        What large work compiles.
+    kernels, live_kernels : tuple of str
+        What large work compiles, and what it compiles for the terms of trees.
     seconds_per_draw, seconds_per_coalition : float
         What a draw takes, and a coalition when it is first asked for.
     """
 
     determined: frozenset[str]
     kernels: tuple[str, ...]
+    live_kernels: tuple[str, ...]
     seconds_per_draw: float
     seconds_per_coalition: float
 
