@@ -8,7 +8,7 @@ says which ones it needs, and the sentence that says why it cannot run is made f
 Evidence is an array (E, n): the row's entry where a coalition holds the feature, :attr:`Background.free` elsewhere.
 """
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -336,6 +336,8 @@ class Hints(Protocol):
         Latent variables that are functions of their causes, and known where these are; by default none is.
     kernels, live_kernels : tuple of str
         What large work compiles, and what it compiles for the terms of trees.
+    draw_kernels : dict of bool to tuple of str
+        What draws compile, by whether every coalition is ancestral.
     seconds_per_draw, seconds_per_coalition : float
         What a draw takes, and a coalition when it is first asked for.
     """
@@ -343,6 +345,7 @@ class Hints(Protocol):
     determined: frozenset[str]
     kernels: tuple[str, ...]
     live_kernels: tuple[str, ...]
+    draw_kernels: Mapping[bool, tuple[str, ...]]
     seconds_per_draw: float
     seconds_per_coalition: float
 
