@@ -28,7 +28,7 @@ CASES = (
 )
 SMALL = (("asia", "either", "tree", 5, 5, ("times", 100.0)),)
 #: Planned seconds past which a case is not run, and said so.
-PATIENCE = 150.0
+PATIENCE = 200.0
 _SAMPLED_LEAVES = 150
 
 

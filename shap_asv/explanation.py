@@ -54,15 +54,15 @@ def from_base(explanation: Any, base: np.ndarray) -> Any:
 
     Each of n features comes first in one order of n, and only a first feature looks at ``nu({})``. Where ``base`` is
     right this is a projection onto what the right values add up to, so that it takes them no further from those. What
-    was moved counts as standard error. Bases that differ by rounding alone change nothing.
+    was moved counts as standard error where there is one; exact values stay exact, given the base. Bases that differ by
+    rounding alone change nothing.
     """
     import shap
 
     known = np.asarray(explanation.base_values, dtype=float)
     if np.allclose(known, base, rtol=1e-9, atol=1e-12):
         return explanation
-    values, main = explanation.values, explanation.main_effects
-    error = np.zeros_like(values) if explanation.error_std is None else explanation.error_std
+    values, error, main = explanation.values, explanation.error_std, explanation.main_effects
     gap = np.expand_dims(known - base, 1)  # the same for all features
     share = gap / np.shape(values)[1]
     return shap.Explanation(
@@ -72,7 +72,7 @@ def from_base(explanation: Any, base: np.ndarray) -> Any:
         display_data=explanation.display_data,
         feature_names=explanation.feature_names,
         output_names=explanation.output_names,
-        error_std=np.hypot(error, share),
+        error_std=None if error is None else np.hypot(error, share),
         main_effects=None if main is None else main + gap,
         compute_time=explanation.compute_time,
     )

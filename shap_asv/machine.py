@@ -28,6 +28,7 @@ _REPEATS = 5
 _LEAST, _MOST = 1 / 16, 16.0
 
 _known: float | None = None
+_looked_up = False  # once a process: small calls make many plans
 
 
 def slowness(worth_measuring: bool) -> float:
@@ -35,12 +36,12 @@ def slowness(worth_measuring: bool) -> float:
 
     Looked up, or measured where that is worth it; 1 where neither.
     """
-    global _known
-    if _known is None:
-        _known = _read()
-        if _known is None and worth_measuring:
-            _known = measure()
-            _write(_known)
+    global _known, _looked_up
+    if _known is None and not _looked_up:
+        _known, _looked_up = _read(), True
+    if _known is None and worth_measuring:
+        _known = measure()
+        _write(_known)
     return 1.0 if _known is None else _known
 
 

@@ -16,7 +16,7 @@ ROWS = np.random.default_rng(0).normal(size=(200, 10))
 def unknown(monkeypatch, tmp_path):
     """A machine that nobody has measured; counts how often somebody does, and finds it twice as slow."""
     measured = []
-    monkeypatch.setattr(machine, "_known", None)
+    forget(monkeypatch)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(machine, "measure", lambda: measured.append(1) or 2.0)
     return measured
@@ -25,6 +25,7 @@ def unknown(monkeypatch, tmp_path):
 def forget(monkeypatch):
     """As in another process."""
     monkeypatch.setattr(machine, "_known", None)
+    monkeypatch.setattr(machine, "_looked_up", False)
 
 
 def test_measured_once_where_it_is_worth_it(unknown, monkeypatch):

@@ -126,9 +126,10 @@ def _for_the_model(request: Request, X: "pd.DataFrame") -> tuple["pd.DataFrame",
     if len(empty) == X.shape[1]:
         raise RowsError(f"all columns of {request.data} beside the target are empty")
     notes = [f"Left out, because they are empty: {', '.join(empty)}."] if empty else []
+    ids = [] if request.model is not None else tables.likely_ids(X)  # a model that is given knows what it takes
     notes += [
         f"{name} is another whole number in every row: if it only names the rows, --drop {tables.quoted(name)}."
-        for name in tables.likely_ids(X)
+        for name in ids
     ]
     return X.drop(columns=empty), notes
 

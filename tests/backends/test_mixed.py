@@ -100,10 +100,12 @@ def test_tables_of_pieces_have_the_values_of_the_joint(seed):
     background, products = network_and_terms(explainer._execution.problem)
     network, sums = background.network, mixed.sums
     whole, _ = without_gaps(mixed.lacking.coalitions)
-    codes = mixed.lacking.node_codes(rows[:2])
-    codes[:, mixed.latent] = 1
-    out = np.zeros((len(whole.held), len(codes), products.n_outputs))
-    sums.add(codes, 1, out, lambda share: None)
+    # rows that agree in part, each with two states of what is latent
+    codes = np.repeat(mixed.lacking.node_codes(rows[[0, 1, 0]]), 2, axis=0)
+    codes[4:, background.nodes[-1]] = 1 - codes[0, background.nodes[-1]].clip(max=1)
+    codes[:, mixed.latent] = np.tile([0, 1], 3)[:, None]
+    out = np.zeros((3, len(whole.held), 2, products.n_outputs))
+    sums.add(codes, 2, out, lambda share: None)
     for place, row in itertools.product(range(0, len(whole.held), 3), range(len(codes))):
         known = {v: int(codes[row, v]) for v in range(network.n_nodes) if (whole.held[place] >> v) & 1}
         expected = np.zeros(products.n_outputs)
@@ -117,7 +119,7 @@ def test_tables_of_pieces_have_the_values_of_the_joint(seed):
             for v, x in known.items():
                 value *= functions[v][x]
             expected += value * coefficients
-        np.testing.assert_allclose(out[place, row], expected, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(out[row // 2, place, row % 2], expected, rtol=0, atol=1e-10)
 
 
 def test_functions_that_are_not_indicators_go_another_way():

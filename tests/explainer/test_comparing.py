@@ -40,7 +40,7 @@ def test_shap_by_a_background_that_conditions_on_any_set(structural):
         np.testing.assert_allclose(explanation.base_values + explanation.values.sum(axis=1), model(X), atol=1e-9)
     assert "structural model" in result.backgrounds["ASV"]
     assert "structural model" not in result.backgrounds["SHAP"]
-    assert result.backgrounds["SHAP"].endswith("draws from that of ASV, which cannot condition on every set")
+    assert result.backgrounds["SHAP"].endswith("on every set; the mean prediction is that of ASV")
     assert f"SHAP over: {result.backgrounds['SHAP']}" in repr(result)
 
 
@@ -75,7 +75,10 @@ def test_another_value_of_the_empty_coalition():
     np.testing.assert_allclose(moved.values, expected.values, atol=1e-12)
     np.testing.assert_allclose(moved.main_effects, expected.main_effects, atol=1e-12)
     np.testing.assert_allclose(moved.base_values, [0.8])
-    np.testing.assert_allclose(moved.error_std, np.full((1, 3), 0.1))
+    assert moved.error_std is None
+    sampled = explained(0.5)
+    sampled.error_std = np.full((1, 3), 0.2)
+    np.testing.assert_allclose(from_base(sampled, np.array([0.8])).error_std, np.hypot(0.2, 0.1))
     same = explained(0.5)
     assert from_base(same, np.array([0.5 + 1e-15])) is same
 

@@ -20,6 +20,7 @@ LIBRARIES = ("shap", "sklearn.ensemble", "sklearn.pipeline", "pandas", "numba", 
 LIBRARIES += ("pgmpy.models", "xgboost", "lightgbm", "matplotlib.pyplot", "joblib", "cloudpickle")
 TOO_LONG = -1
 CAUGHT, SURVIVES = "caught", "survives"
+FAILED = "failed: "  # and the id of the test, which may hold blanks
 
 
 class Forked:
@@ -65,14 +66,14 @@ class Forked:
         finally:
             path.write_text(source)
             os.utime(path, ns=(stamp, stamp))  # what was compiled before is good again
-        failed = [line.split(" ")[1] for line in said.splitlines() if line.startswith(("FAILED", "ERROR"))]
-        asked = failed[:1] or tests
+        failed = [line.removeprefix(FAILED) for line in said.splitlines() if line.startswith(FAILED)]
+        asked, how = failed[:1] or tests, "the process dies" if code < 0 else "nothing can be imported"
         if asked[0] not in self._sound:
             code, said = self.run(asked, seconds)
             if code:
                 raise SystemExit(f"{' '.join(asked)} fails without any mutant:\n{said}")
             self._sound.add(asked[0])
-        return f"{CAUGHT}: {failed[0] if failed else 'nothing can be imported'}"
+        return f"{CAUGHT}: {failed[0] if failed else how}"
 
     def __enter__(self) -> "Forked":
         return self
@@ -105,6 +106,19 @@ def serve() -> None:
         print(json.dumps({"code": code, "said": text[-20_000:]}), flush=True)
 
 
+class Watching:
+    """A plugin of pytest: which tests fail, and which files cannot be collected."""
+
+    def __init__(self) -> None:
+        self.failed: list[str] = []
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        self.failed += [report.nodeid] if report.failed else []
+
+    def pytest_collectreport(self, report: Any) -> None:
+        self.failed += [report.nodeid] if report.failed else []
+
+
 def _fork(tests: list[str], seconds: float, output: int) -> int:
     child = os.fork()
     if child == 0:
@@ -116,7 +130,10 @@ def _fork(tests: list[str], seconds: float, output: int) -> int:
         try:
             import pytest
 
-            code = int(pytest.main(["-x", "-q", "--no-header", "--tb=no", "-p", "no:cacheprovider", *tests]))
+            watching = Watching()
+            options = ["-x", "-q", "--no-header", "--tb=no", "-p", "no:cacheprovider"]
+            code = int(pytest.main([*options, *tests], plugins=[watching]))
+            print("".join(f"\n{FAILED}{test}" for test in watching.failed))
         except BaseException:
             traceback.print_exc()
         finally:

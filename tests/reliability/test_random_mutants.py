@@ -68,7 +68,8 @@ def test_verdicts(tmp_path, monkeypatch):
     (package / "__init__.py").write_text("")
     (package / "mean.py").write_text(SOURCE)
     (tests / "test_mean.py").write_text(
-        "from shap_asv.values.mean import mean\n\ndef test_mean():\n    assert mean([1.0, 4.0]) == 2.0\n"
+        "import pytest\nfrom shap_asv.values.mean import mean\n\n@pytest.mark.parametrize('x', ['a - b'])\n"
+        "def test_mean(x):\n    assert mean([1.0, 4.0]) == 2.0\n"
     )
     (tests.parent / "reliability").mkdir()
     for inside in ("tests", "tests/reliability"):
@@ -79,7 +80,7 @@ def test_verdicts(tmp_path, monkeypatch):
     listed = [["tests/values/test_mean.py"]]
     monkeypatch.setattr(random_mutants, "stages", lambda file, whole: listed)
     places = {place.old: place for place in places_in("values/mean.py", SOURCE)}
-    noticed = "tests/values/test_mean.py::test_mean"
+    noticed = "tests/values/test_mean.py::test_mean[a - b]"
     with Forked(tmp_path, environment(tmp_path, tmp_path / "cache")) as forked:
         for old, expected in (("2.5", f"caught: {noticed}"), ("len(values) > 3", "survives")):
             assert random_mutants.verdict(tmp_path, places[old], forked, 60, False) == expected

@@ -62,7 +62,7 @@ _SECONDS_PER_ENTRY = 4e-9
 # Measured on child without Disease: laying out a term over pieces, passing a dead one, adding one in one state.
 _SECONDS_TO_SHARE = 1e-4
 _SECONDS_PER_DEAD = 2e-9
-_SECONDS_PER_COPY = 1.5e-9
+_SECONDS_PER_COPY = 0.9e-9
 # Entries per ideal up to which tables of pieces are expected to be small.
 _SMALL_TABLES = 500.0
 

@@ -87,10 +87,11 @@ class MixedValues:
         copies = np.repeat(codes, n_states, axis=0)
         states = np.unravel_index(np.arange(n_states), self.sums.cards[self.latent], order="F")
         copies[:, self.latent] = np.tile(np.stack(states, axis=1), (len(rows), 1))
-        summed = np.zeros((int(self.of_whole.max()) + 1, len(copies), k))
+        summed = np.zeros((len(rows), int(self.of_whole.max()) + 1, n_states, k))
         self.sums.add(copies, n_states, summed, report)
         mixed = np.zeros((m, len(rows), k))
         mixed += self.lacking.constant
-        for z in range(n_states):  # state by state: the same bits, whatever rows come together
-            mixed += posteriors[:, :, z].T[:, :, None] * summed[self.of_whole, z::n_states]
+        for row in range(len(rows)):
+            for z in range(n_states):  # state by state: the same bits, whatever rows come together
+                mixed[:, row] += posteriors[row, :, z, None] * summed[row, self.of_whole, z]
         return mixed, possible

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 #: Entries of all tables together, up to which there are tables of pieces.
 ENTRY_LIMIT = 2**23
 # Terms that go into one compiled call, always the same, since they are added up before they are added to the rest.
-_TERMS_AT_ONCE = 64
+_TERMS_AT_ONCE = 512
 
 
 @dataclass(eq=False)
@@ -186,7 +186,7 @@ class PieceBuilder:
         own, cards = found.closure, np.array(self.network.cardinalities)
         masks, local = np.unique(found.left, return_inverse=True)
         functions = self.functions[own.terms]
-        entries = np.empty((len(masks), len(own.terms)), dtype=np.int64)
+        entries = np.empty((len(masks), len(own.terms)), dtype=np.uint64)
         parents = []
         for k, mask in enumerate(masks.tolist()):
             piece = self.pieces[mask]
@@ -194,7 +194,9 @@ class PieceBuilder:
             columns = [piece.columns[key] for key in map(tuple, functions[:, piece.nodes].tolist())]
             entries[k] = starts[mask] + size * np.array(columns)
             parents.append(np.array(piece.parents, dtype=np.int64))
-        remains = Remains(own.places.held, found.starts, local.reshape(-1).astype(np.int64), entries)
+        latent = sum(1 << j for j, node in enumerate(own.members.tolist()) if node not in self.vectors)
+        mixed = np.array([not self.vectors.keys() >= set(nodes.tolist()) for nodes in parents], dtype=bool)
+        remains = Remains(own.places.held, found.starts, local.reshape(-1).astype(np.int64), entries, mixed, latent)
         children = tuple(self._lay_out(one, starts) for one in found.below)
         return PieceLayout(own.members, own.terms, remains, tuple(parents), own.parent_classes, children)
 
@@ -209,39 +211,41 @@ class PieceSums:
     pieces: PieceTables
 
     def add(self, codes: np.ndarray, copies: int, out: np.ndarray, report: Report) -> None:
-        """Add to ``out`` (sets, rows, k) for codes (rows, nodes); ``copies`` rows each differ in latent nodes only."""
+        """Add to ``out`` (rows, sets, copies, k) for codes (rows * copies, nodes); copies differ in latent nodes."""
         done = 0
         for root in self.pieces.roots:
             done += self._add(root, codes, copies, out)
             report(done / max(1, self.products.n_terms))
 
     def _add(self, own: PieceLayout, codes: np.ndarray, copies: int, out: np.ndarray) -> int:
-        from shap_asv.backends.ancestral.piece_kernel import add_pieces
+        from shap_asv.backends.ancestral.piece_kernel import Met, add_pieces
         from shap_asv.backends.ancestral.value_kernel import add_classes
 
-        products, n_rows = self.products, len(codes)
-        here = np.zeros((len(own.remains.held), n_rows, products.n_outputs))
+        products, n_rows = self.products, len(codes) // copies
+        here = np.zeros((n_rows, len(own.remains.held), copies, products.n_outputs))
         done = len(own.terms)
         for child in own.children:
             done += self._add(child, codes, copies, here)
-        dead = np.zeros((n_rows // copies, len(own.terms)), dtype=np.int64)
+        dead = np.zeros((n_rows, len(own.terms)), dtype=np.int64)
         feature_of = {int(node): v for v, node in enumerate(self.nodes)}
         for j, node in enumerate(own.members.tolist()):
             v = feature_of.get(node)
             if v is not None:
                 fails = products.vectors[v].T[codes[::copies, node]] == 0
                 dead |= fails[:, products.terms[own.terms, v]].astype(np.int64) << j
-        at = np.zeros((len(own.parents), n_rows), dtype=np.int64)
+        at = np.zeros((len(own.parents), len(codes)), dtype=np.uint64)
         for k, parents in enumerate(own.parents):
             stride = 1
             for v in parents.tolist():
-                at[k] += stride * codes[:, v]
+                at[k] += (stride * codes[:, v]).astype(np.uint64)
                 stride *= int(self.cards[v])
         coefficients = products.coefficients[own.terms]
+        inside = np.ascontiguousarray(codes[::copies, own.members])
         for part in blocks(len(coefficients), _TERMS_AT_ONCE):
-            some = np.ascontiguousarray(dead[:, part])
-            add_pieces(own.remains, self.pieces.tables, part.start, some, at, coefficients[part], here)
-        add_classes(out.reshape(len(out), -1), here.reshape(len(here), -1), own.parent_classes)
+            met = Met(inside, np.ascontiguousarray(dead[:, part]), at)
+            add_pieces(own.remains, self.pieces.tables, met, part.start, coefficients[part], here)
+        for row in range(n_rows):  # row by row, so that what is added to stays in the cache
+            add_classes(out[row].reshape(out.shape[1], -1), here[row].reshape(here.shape[1], -1), own.parent_classes)
         return done
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from shap_asv.backgrounds.contract import Conditions, StateValues
 from shap_asv.backgrounds.discrete import questions
-from shap_asv.backgrounds.discrete.inference.engine import DRAW_KERNELS, KERNELS, Inference
+from shap_asv.backgrounds.discrete.inference.engine import DRAW_KERNELS, KERNELS, LIVE_KERNELS, Inference
 from shap_asv.backgrounds.discrete.inference.requisite import RequisiteEvidence
 from shap_asv.backgrounds.discrete.joint import feature_factors, feature_joint, joint_given, largest_product, rough
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
@@ -141,6 +141,7 @@ class DiscreteBackground:
     conditions_on: ClassVar[Conditions] = "any"
     dependent: ClassVar[bool] = True
     kernels: ClassVar[tuple[str, ...]] = KERNELS
+    live_kernels: ClassVar[tuple[str, ...]] = LIVE_KERNELS
     draw_kernels: ClassVar[dict[bool, tuple[str, ...]]] = DRAW_KERNELS
 
     @property

@@ -59,6 +59,7 @@ class DiscreteInterventions(Intervening):
 
     impossible: ClassVar[str] = "raise"
     kernels: ClassVar[tuple[str, ...]] = DiscreteBackground.kernels
+    live_kernels: ClassVar[tuple[str, ...]] = DiscreteBackground.live_kernels
 
     # --- what there is ----------------------------------------------------------------------------------------
 

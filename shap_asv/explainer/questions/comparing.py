@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 _CALL = ("max_evals", "main_effects", "error_bounds", "batch_size", "outputs", "silent")
 #: Why the background of a method is another than that of the explainer.
-STAND_IN = f", fitted to {fitting.N_DRAWN:,} draws from that of ASV, which cannot condition on every set"
+STAND_IN = (
+    f", fitted to {fitting.N_DRAWN:,} draws from that of ASV, which cannot condition on every set; the mean "
+    "prediction is that of ASV"
+)
 #: Name -> (whether all orders count, what nu(S) means; None for what the explainer is for).
 METHODS: dict[str, tuple[bool, str | None]] = {
     "SHAP": (True, None),

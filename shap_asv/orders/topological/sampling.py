@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from numbers import Real
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -201,7 +201,7 @@ def kernels_to_draw(order: "CausalOrder | GraphMixture", method: str = "auto") -
     ()
     """
     options = Options(0.01, check_limit(None))
-    graphs = getattr(order, "orders", (order,))
+    graphs: Any = getattr(order, "orders", (order,))
     found = {name for graph in graphs for _, how in parts_with_methods(graph, method, options) for name in how.kernels}
     return tuple(sorted(found))
 

@@ -45,6 +45,8 @@ class BucketRows:
         The row of each child bucket that the entry leads to.
     met : int array (rows,)
         An evidence row of the batch that the row belongs to (any other one agrees with it at and below the bucket).
+    separators : int array (rows,)
+        The number of the row's separator state.
     """
 
     starts: np.ndarray
@@ -52,6 +54,7 @@ class BucketRows:
     weights: np.ndarray
     child_rows: tuple[np.ndarray, ...]
     met: np.ndarray
+    separators: np.ndarray
 
     @property
     def n_rows(self) -> int:
@@ -114,6 +117,7 @@ class _Layout:
     places: np.ndarray
     child_rows: tuple[np.ndarray, ...]
     met: np.ndarray
+    separators: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +154,7 @@ def compile_evidence(
     for bucket, layout in zip(plan.buckets, layouts, strict=True):
         weights, message = weigh(bucket, layout, messages, cut)
         messages.append(message)
-        rows.append(BucketRows(layout.starts, layout.states, weights, layout.child_rows, layout.met))
+        rows.append(BucketRows(layout.starts, layout.states, weights, layout.child_rows, layout.met, layout.separators))
     log_probability = np.zeros(n_evidence)
     for root in plan.roots:
         with np.errstate(divide="ignore"):
@@ -228,7 +232,9 @@ def _lay_out(
             )
             child_rows.append(ids)
             wanted[c] = below_classes, below_separators
-        layouts.append(_Layout(starts, entry_rows, states, places, tuple(child_rows), chosen[row_classes]))
+        layouts.append(
+            _Layout(starts, entry_rows, states, places, tuple(child_rows), chosen[row_classes], row_separators)
+        )
         n_entries += len(states)
         if entry_limit is not None and n_entries > entry_limit:
             return None

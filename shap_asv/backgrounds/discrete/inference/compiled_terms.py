@@ -12,6 +12,7 @@ import numpy as np
 
 from shap_asv.backgrounds.discrete.inference import term_kernel
 from shap_asv.backgrounds.discrete.inference.circuit import Circuit
+from shap_asv.backgrounds.discrete.inference.live_terms import evaluate_indicators, only_indicators
 from shap_asv.backgrounds.discrete.inference.terms import BucketTerms, TermColumns
 
 
@@ -26,6 +27,9 @@ class _Inputs(NamedTuple):
 
 def evaluate_compiled(circuit: Circuit, terms: TermColumns, out: np.ndarray) -> None:
     """Fill ``out`` (E, T) with the expectation of every term under every evidence row."""
+    if only_indicators(terms):
+        evaluate_indicators(circuit, terms, out)
+        return
     inputs = _evaluate_below_the_roots(circuit, terms)
     untouched = True
     for root, root_rows, root_columns in zip(circuit.plan.roots, circuit.root_rows, terms.root_columns, strict=True):

@@ -43,6 +43,14 @@ _EVIDENCE_KERNELS = f"{_ROOM}.inference.evidence_kernel"
 _OF_EVIDENCE = tuple(f"{_EVIDENCE_KERNELS}:{name}" for name in ("number_evidence", "lay_out", "demand_rows"))
 KERNELS = (*_OF_EVIDENCE, *(f"{_ROOM}.inference.term_kernel:{name}" for name in ("evaluate_rows", "sum_rows")))
 """What is compiled for large work, ``"module:function"``."""
+LIVE_KERNELS = (
+    *_OF_EVIDENCE,
+    *(
+        f"{_ROOM}.inference.live_kernel:{name}"
+        for name in ("find_alive", "demand_alive", "count_wanted", "evaluate_alive", "multiply_alive")
+    ),
+)
+"""The same for terms one by one, where their functions are indicators."""
 DRAW_KERNELS = {
     True: (f"{_ROOM}.draw_kernel:draw_forward",),
     False: (*_OF_EVIDENCE, f"{_ROOM}.draw_kernel:draw_backward"),
