@@ -6,13 +6,13 @@ import pytest
 from shap_asv.backends.ancestral.closures import closed_sets, estimate_entries, feature_parents
 from shap_asv.backends.contract import Settings
 from shap_asv.backends.workload import ideal_columns
-from tests.reliability import plans
+from tests.reliability import plans, problems
 
 
 @pytest.mark.parametrize(("name", "target"), [("child", "XrayReport"), ("insurance", "PropCost")])
 def test_closures_are_counted_as_they_are(name, target):
     """Ideals of the closures and entries of their tables, of all terms, one by one."""
-    problem = plans.on(name, target, plans.tree, 1).make()._known_execution().problem
+    problem = problems.on(name, target, problems.tree, 1).make()._known_execution().problem
     background, products = problem.background, problem.predictor.products
     coalitions = ideal_columns(problem, Settings()).coalitions
     sets, member = closed_sets(background, problem.order, products)

@@ -12,7 +12,7 @@ import joblib
 import numpy as np
 import pytest
 
-from shap_asv import planning
+from shap_asv import machine, planning
 from shap_asv.explainer.running import blocks
 from shap_asv.models.calls import speed
 from tests.reliability.jobs import JOBS, rows_for
@@ -56,6 +56,7 @@ def test_what_the_system_does_not_tell_is_not_known(elsewhere):
     assert speed.kept_waiting() == 0.0
     first = speed.clock()
     assert speed.clock() >= first
+    assert machine._machine()  # what the interpreter calls the processor
 
 
 @pytest.mark.parametrize(
@@ -90,4 +91,4 @@ def test_only_these_files_ask_the_system():
         for path in PACKAGE.rglob("*.py")
         if any(word in path.read_text(encoding="utf-8") for word in LINUX_ONLY)
     }
-    assert asking == {"planning.py", "models/calls/speed.py"}
+    assert asking == {"machine.py", "planning.py", "models/calls/speed.py"}

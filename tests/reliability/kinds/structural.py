@@ -1,7 +1,7 @@
 """Given mechanisms, whose noise has few equally likely levels: every world is enumerated.
 
-A group of 1,024 scrambled Sobol points has the same number of points in each of the 4^s boxes that s <= 5 quarterings
-make (Sobol's property A', which scrambling keeps). So means over draws are the exact expectations here, to the last
+A group of 4^s scrambled Sobol points has one point in each of the boxes that s <= 5 quarterings make (Sobol's property
+A', which scrambling keeps), and 4,096 draws come in groups of 256, 32,768 in groups of 1,024. So means over draws are the exact expectations here, to the last
 bits, and nothing has to be swallowed by a tolerance for noise.
 """
 
@@ -28,7 +28,8 @@ CHOICES: dict[str, tuple] = {
     "like": (True, False),
     "also": ALSO_ANCESTRAL,
 }
-DRAWS = 4096  # four groups of 1,024
+#: Worlds -> draws whose groups are as large, or larger.
+DRAWS = {256: 4096, 1024: 32768}
 LABELS = np.array(["ash", "beech", "cedar", "dogwood"], dtype=object)
 
 
@@ -140,8 +141,10 @@ def check(case: SimpleNamespace) -> None:
         clamped = {names[i]: X.iloc[r][names[i]] for i in members}
         return model(_worlds(names, mechanisms, order, clamped)).reshape(-1, model.slopes.shape[1]).mean(axis=0)
 
+    n_draws = next(draws for most, draws in DRAWS.items() if case.levels**case.n <= most)
+
     def explainer(**more: Any) -> AsymmetricExplainer:
-        arguments = {"feature_names": names, "n_draws": DRAWS, "seed": case.seed % 1000, **causes.arguments}
+        arguments = {"feature_names": names, "n_draws": n_draws, "seed": case.seed % 1000, **causes.arguments}
         return AsymmetricExplainer(model, background, **{**arguments, **more})
 
     tolerance = 1e-9 * max(1.0, float(np.abs(model(whole)).max()))
