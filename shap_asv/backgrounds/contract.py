@@ -334,8 +334,8 @@ class Hints(Protocol):
     ----------
     determined : frozenset of str
         Latent variables that are functions of their causes, and known where these are; by default none is.
-    kernels : tuple of str
-        What large work compiles.
+    kernels, live_kernels : tuple of str
+        What large work compiles, and what it compiles for the terms of trees.
     draw_kernels : dict of bool to tuple of str
         What draws compile, by whether every coalition is ancestral.
     seconds_per_draw, seconds_per_coalition : float
@@ -344,6 +344,7 @@ class Hints(Protocol):
 
     determined: frozenset[str]
     kernels: tuple[str, ...]
+    live_kernels: tuple[str, ...]
     draw_kernels: Mapping[bool, tuple[str, ...]]
     seconds_per_draw: float
     seconds_per_coalition: float

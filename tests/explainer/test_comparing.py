@@ -63,21 +63,20 @@ def test_another_value_of_the_empty_coalition():
     rng = np.random.default_rng(0)
     nu = {frozenset(c): rng.normal() for size in range(4) for c in combinations(range(3), size)}
 
-    def explained(empty):
+    def explained(empty, error=None):
         game, phi = {**nu, frozenset(): empty}, np.zeros(3)
         for order in permutations(range(3)):
             for place, i in enumerate(order):
                 phi[i] += (game[frozenset(order[: place + 1])] - game[frozenset(order[:place])]) / 6
         main = np.array([[game[frozenset([i])] - empty for i in range(3)]])
-        return shap.Explanation(phi[None], base_values=np.array([empty]), main_effects=main)
+        return shap.Explanation(phi[None], base_values=np.array([empty]), main_effects=main, error_std=error)
 
     moved, expected = from_base(explained(0.5), np.array([0.8])), explained(0.8)
     np.testing.assert_allclose(moved.values, expected.values, atol=1e-12)
     np.testing.assert_allclose(moved.main_effects, expected.main_effects, atol=1e-12)
     np.testing.assert_allclose(moved.base_values, [0.8])
     assert moved.error_std is None
-    sampled = explained(0.5)
-    sampled.error_std = np.full((1, 3), 0.2)
+    sampled = explained(0.5, np.full((1, 3), 0.2))
     np.testing.assert_allclose(from_base(sampled, np.array([0.8])).error_std, np.hypot(0.2, 0.1))
     same = explained(0.5)
     assert from_base(same, np.array([0.5 + 1e-15])) is same
