@@ -1,8 +1,8 @@
 """Given mechanisms, whose noise has few equally likely levels: every world is enumerated.
 
 A group of 4^s scrambled Sobol points has one point in each of the boxes that s <= 5 quarterings make (Sobol's property
-A', which scrambling keeps), and 4,096 draws come in groups of 256, 32,768 in groups of 1,024. So means over draws are the exact expectations here, to the last
-bits, and nothing has to be swallowed by a tolerance for noise.
+A', which scrambling keeps), and 4,096 draws come in groups of 256, 32,768 in groups of 1,024. So means over draws are
+the exact expectations here, to the last bits, and nothing has to be swallowed by a tolerance for noise.
 """
 
 from collections.abc import Callable
