@@ -76,21 +76,23 @@ def run(size: Size, progress: Progress) -> Result:
         table.append(
             (name, seconds["conditional"], plans["conditional"], seconds["causal"], plans["causal"], ratios[name])
         )
-    worst = max(ratios, key=lambda name: ratios[name])
-    claims = (
-        Claim(
-            "causal values of trees on child",
-            f"at most {GOAL:g} times the time of conditional ones",
-            f"{ratios[worst]:.2g} ({worst})",
-            ratios[worst] <= GOAL if full else None,
-        ),
-        Claim("attributions add up to the model", "to 1e-9", f"{max(gaps):.1e}", max(gaps) <= 1e-9),
-    )
+    claims = []
+    for model in dict.fromkeys(name.split(",")[0] for name in ratios):
+        worst = max((name for name in ratios if name.startswith(model)), key=lambda name: ratios[name])
+        claims.append(
+            Claim(
+                f"causal values of a {model} on child",
+                f"at most {GOAL:g} times the time of conditional ones",
+                f"{ratios[worst]:.2g} ({worst})",
+                ratios[worst] <= GOAL if full else None,
+            )
+        )
+    claims.append(Claim("attributions add up to the model", "to 1e-9", f"{max(gaps):.1e}", max(gaps) <= 1e-9))
     columns = ("case", "conditional (s)", "backend", "causal (s)", "its backend", "ratio")
     caption = (
         f"{len(rows):,} rows. Without a hidden node, and in child's own order, both are the same and computed once."
     )
-    return Result("causal", CAUSAL.title, (Table("times", columns, tuple(table), caption),), claims)
+    return Result("causal", CAUSAL.title, (Table("times", columns, tuple(table), caption),), tuple(claims))
 
 
 CAUSAL = Experiment(

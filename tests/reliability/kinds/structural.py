@@ -1,8 +1,9 @@
 """Given mechanisms, whose noise has few equally likely levels: every world is enumerated.
 
-A group of 4^s scrambled Sobol points has one point in each of the boxes that s <= 5 quarterings make (Sobol's property
-A', which scrambling keeps), and 4,096 draws come in groups of 256, 32,768 in groups of 1,024. So means over draws are
-the exact expectations here, to the last bits, and nothing has to be swallowed by a tolerance for noise.
+Scrambled Sobol points have as many points in each of the boxes that s quarterings make as in any other: 256 points for
+s <= 3, and 1,024 for s <= 5 (256 do not for s = 4: Sobol's property A' is not for every s). 4,096 draws come in groups
+of 256, 32,768 in groups of 1,024. So means over draws are the exact expectations here, to the last bits, and nothing
+has to be swallowed by a tolerance for noise.
 """
 
 from collections.abc import Callable
@@ -28,8 +29,8 @@ CHOICES: dict[str, tuple] = {
     "like": (True, False),
     "also": ALSO_ANCESTRAL,
 }
-#: Worlds -> draws whose groups are as large, or larger.
-DRAWS = {256: 4096, 1024: 32768}
+#: Worlds, at most -> draws whose groups have each of them equally often.
+DRAWS = {64: 4096, 1024: 32768}
 LABELS = np.array(["ash", "beech", "cedar", "dogwood"], dtype=object)
 
 
