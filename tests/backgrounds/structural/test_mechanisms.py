@@ -256,6 +256,17 @@ def test_settled_mechanisms_of_large_tables_are_scored_on_rows_that_they_have_no
     assert len(report["y"].pit) < len(data) / 2
 
 
+@pytest.mark.parametrize("n", [2001, 12_000])
+def test_settled_mechanisms_are_scored_on_rows_from_all_over_the_table(n):
+    """Not on the few that are left over, nor on the first ones of a table that is sorted."""
+    data = table(n)[["x", "c", "y", "k"]].sort_values(["k", "y"], ignore_index=True)
+    ways = {"y": "linear + residuals", "k": "logistic"}
+    report = StructuralModel.fit(data, EDGES[:4], ways, seed=0, silent=True).report()
+    for node in ("y", "k"):
+        assert len(report[node].pit) >= 400
+        assert np.mean(report[node].pit) == pytest.approx(0.5, abs=0.05)
+
+
 def test_of_many_causes_the_pairs_that_matter_are_fitted():
     """x6 and x8 act only together; the first pairs by number do not hold them."""
     rng = np.random.default_rng(0)

@@ -153,11 +153,11 @@ class CategoryTask:
         """The best candidate, held-out probabilities (r', n_codes) and codes (r',)."""
         rng = np.random.default_rng(self.seed)
         n = len(self.codes)
-        compared = np.arange(n) if n <= MOST_COMPARED else np.sort(rng.choice(n, MOST_COMPARED, replace=False))
-        part = self if n <= MOST_COMPARED else self.only(compared)
-        if names and len(names) == 1 and part is not self:  # nothing to compare: scored on some of the other rows
-            rest = self.only(np.delete(np.arange(n), compared)[:MOST_COMPARED])
-            return self.fit(names[0]), part.fit(names[0], N_SCORED_TREES).probabilities(rest.parents), rest.codes
+        if names and len(names) == 1 and n > MOST_COMPARED:  # nothing to compare: scored on one of four folds
+            mixed = rng.permutation(n)
+            inside, rest = self.only(mixed[n // 4 :][:MOST_COMPARED]), self.only(mixed[: n // 4][:MOST_COMPARED])
+            return self.fit(names[0]), inside.fit(names[0], N_SCORED_TREES).probabilities(rest.parents), rest.codes
+        part = self if n <= MOST_COMPARED else self.only(np.sort(rng.choice(n, MOST_COMPARED, replace=False)))
         small = len(part.codes) < FEWEST_FOR_SHAPES
         tried = names or (("frequencies", "logistic") if small else tuple(CANDIDATES))
         if not self.design.variables or len(np.unique(part.codes)) < 2:

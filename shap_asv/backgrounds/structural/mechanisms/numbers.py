@@ -151,8 +151,8 @@ class NumberTask:
         """Nothing is left to compare: a fit to all rows, scored on some rows of one fold."""
         data = self._data(rng)
         fitted = _fit_location(location, data)
-        out = data.folds == 0
-        out &= np.cumsum(out) <= MOST_COMPARED
+        out = np.zeros(len(self.target), dtype=bool)
+        out[rng.permutation(np.flatnonzero(data.folds == 0))[:MOST_COMPARED]] = True
         draws = self._held_out_draws(fitted, noise, data, out)
         return self._finished(fitted, noise, data), draws, self.target[out]
 
