@@ -71,15 +71,54 @@ def test_another_value_of_the_empty_coalition():
         main = np.array([[game[frozenset([i])] - empty for i in range(3)]])
         return shap.Explanation(phi[None], base_values=np.array([empty]), main_effects=main, error_std=error)
 
-    moved, expected = from_base(explained(0.5), np.array([0.8])), explained(0.8)
+    moved, expected = from_base(explained(0.5), explained(0.8)), explained(0.8)
     np.testing.assert_allclose(moved.values, expected.values, atol=1e-12)
     np.testing.assert_allclose(moved.main_effects, expected.main_effects, atol=1e-12)
     np.testing.assert_allclose(moved.base_values, [0.8])
     assert moved.error_std is None
-    sampled = explained(0.5, np.full((1, 3), 0.2))
-    np.testing.assert_allclose(from_base(sampled, np.array([0.8])).error_std, np.hypot(0.2, 0.1))
+    error = np.full((1, 3), 0.2)
+    np.testing.assert_allclose(from_base(explained(0.5, error), explained(0.8)).error_std, np.hypot(error, 0.1))
+    np.testing.assert_allclose(from_base(explained(0.5), explained(0.8, error)).error_std, np.full((1, 3), 0.1))
     same = explained(0.5)
-    assert from_base(same, np.array([0.5 + 1e-15])) is same
+    assert from_base(same, explained(0.5 + 1e-15)) is same
+
+
+def test_an_explainer_of_causal_values_lends_its_mean_prediction_to_conditional_ones(structural):
+    """Nothing is set and nothing is known: one mean. That of background rows is another."""
+    X = linear_pair()
+
+    def curved(X):
+        return np.exp(np.asarray(X["b"], dtype=float))
+
+    methods = ["SHAP", "ASV", "causal SHAP"]
+    result = compare(curved, structural, X[:2], methods=methods, values="causal", seed=0, silent=True, n_draws=64)
+    for explanation in result.explanations.values():
+        np.testing.assert_array_equal(explanation.base_values, result.asv.base_values)
+        np.testing.assert_allclose(explanation.base_values + explanation.values.sum(axis=1), curved(X[:2]))
+    methods = ["conditional SHAP", "marginal SHAP"]
+    result = compare(curved, X, X[:2], EDGES, methods=methods, values="marginal", seed=0, silent=True)
+    assert result.explanations["marginal SHAP"].base_values[0] == pytest.approx(curved(X).mean(), rel=0.2)
+    assert result.backgrounds["conditional SHAP"].endswith("on every set")
+
+
+@pytest.mark.parametrize("over", ["conditional", "marginal"])
+@pytest.mark.parametrize("kind", ["boosted", "counts"])
+def test_all_methods_explain_one_output(over, kind):
+    """Without a word for it, trees over rows give their margin, as in shap; else what they predict."""
+    from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingRegressor
+
+    X = linear_pair()
+    y = np.digitize(X["b"], [-0.5, 0.5])
+    estimators = {
+        "boosted": GradientBoostingClassifier(n_estimators=3),
+        "counts": HistGradientBoostingRegressor(max_iter=3, loss="poisson"),
+    }
+    methods = ["conditional ASV", "marginal SHAP", "causal SHAP"]
+    fitted = estimators[kind].fit(X, y)
+    result = compare(fitted, X, X[:3], EDGES, methods=methods, values=over, seed=0, silent=True, n_draws=16)
+    sums = [one.values.sum(axis=1) + one.base_values for one in result.explanations.values()]
+    np.testing.assert_allclose(sums[1], sums[0], atol=1e-6)
+    np.testing.assert_allclose(sums[2], sums[0], atol=1e-6)
 
 
 def test_the_same_background_where_it_can():

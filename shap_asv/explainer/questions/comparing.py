@@ -4,9 +4,10 @@ A method is a set of orders (all of them: SHAP; those that follow the causal gra
 (:mod:`~shap_asv.explainer.reading.meaning`). Without an adjective a name stands for what the explainer would compute
 anyway.
 
-SHAP and ASV of one meaning start from one mean prediction, that of the explainer. SHAP's own may differ: its draws are
-others, or it stands on a distribution that was fitted to draws from the explainer's. Every distribution can say what is
-to be expected given nothing, so the fit is not needed for that.
+All methods explain the same output of the model, and those that condition or intervene on the explainer's distribution
+start from its mean prediction. SHAP's own may differ: its draws are others, or it stands on a distribution that was
+fitted to draws from the explainer's. Every distribution can say what is to be expected given nothing, so the fit is not
+needed for that.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,6 +19,9 @@ from shap_asv.errors import UnknownMethodError, nearest
 from shap_asv.explainer.reading import fitting
 from shap_asv.explainer.reading.rows import read_table
 from shap_asv.explanation import from_base
+from shap_asv.models.calls.outputs import MODEL_OUTPUTS, choose_call
+from shap_asv.models.trees.form import made_of_trees
+from shap_asv.models.trees.reading import explained_call
 from shap_asv.planning import Plan
 
 if TYPE_CHECKING:
@@ -25,10 +29,8 @@ if TYPE_CHECKING:
 
 _CALL = ("max_evals", "main_effects", "error_bounds", "batch_size", "outputs", "silent")
 #: Why the background of a method is another than that of the explainer.
-STAND_IN = (
-    f", fitted to {fitting.N_DRAWN:,} draws from that of ASV, which cannot condition on every set; the mean "
-    "prediction is that of ASV"
-)
+STAND_IN = f", fitted to {fitting.N_DRAWN:,} draws from that of ASV, which cannot condition on every set"
+SAME_MEAN = "; the mean prediction is that of ASV"
 #: Name -> (whether all orders count, what nu(S) means; None for what the explainer is for).
 METHODS: dict[str, tuple[bool, str | None]] = {
     "SHAP": (True, None),
@@ -98,10 +100,12 @@ def compare_methods(explainer: "Questions", X: Any, methods: Sequence[str] | Non
     explanations, words, plans, conditional = {}, {}, {}, set()
     for side in _sides(explainer, X, methods, call):
         explanation = own if side.explainer is explainer else side.explainer(X, **call)
-        explanations[side.name] = from_base(explanation, own.base_values) if side.same_mean else explanation
+        explanations[side.name] = from_base(explanation, own) if side.same_mean else explanation
         execution = side.explainer._known_execution()
         background = execution.problem.background
-        words[side.name] = background.describe() + (STAND_IN if side.stands_in else "")
+        words[side.name] = background.describe()
+        if side.stands_in:
+            words[side.name] += STAND_IN + (SAME_MEAN if side.same_mean else "")
         plans[side.name] = str(execution.last_plan)
         if side.explainer.values in GIVEN_WHAT_IS_KNOWN and background.dependent:
             conditional.add(side.name)
@@ -117,8 +121,8 @@ def plan_methods(
 
 
 class Side(NamedTuple):
-    """One method of a comparison: its name and explainer, whether its mean prediction is that of the explainer who was
-    asked, and whether its background stands in for one that cannot condition on all that it asks for.
+    """One method of a comparison: its name and explainer, whether it takes its mean prediction from the explainer who
+    was asked, and whether its background stands in for one that cannot condition on all that it asks for.
     """
 
     name: str
@@ -130,6 +134,7 @@ class Side(NamedTuple):
 def _sides(explainer: "Questions", X: Any, methods: Sequence[str] | None, call: dict[str, Any]) -> Iterator[Side]:
     """Each of the methods; the explainer itself is used for those that it is."""
     by_values = {explainer.values: explainer}
+    over_rows = isinstance(explainer._known_execution().problem.background, MaskedInputs)
     for name in _read_methods(methods, explainer):
         symmetric, values = METHODS[name]
         if values is None:
@@ -142,7 +147,8 @@ def _sides(explainer: "Questions", X: Any, methods: Sequence[str] | None, call: 
             found = base._symmetric_over(other)
         else:
             found = base.symmetric() if symmetric else base
-        yield Side(name, found, base is explainer, other is not None)
+        same_mean = base is explainer or not (over_rows or "marginal" in (values, explainer.values))
+        yield Side(name, found, symmetric and same_mean, other is not None)
 
 
 def _read_methods(methods: Any, explainer: "Questions") -> list[str]:
@@ -180,6 +186,7 @@ def _is_natural(explainer: "Questions") -> bool:
 def _with_values(explainer: "Questions", values: str) -> "Questions":
     """The same model, graph and background where nu(S) means something else."""
     arguments = {**explainer._constructor_arguments(), "values": values, "seed": explainer._entropy}
+    arguments |= _explained_output(explainer)
     known = explainer._known_execution().problem.background
     # a table stands behind what was fitted to it, or has still to be fitted; as it is, it gives shap's marginal values
     if values == "marginal" or isinstance(known, MaskedInputs):
@@ -187,6 +194,18 @@ def _with_values(explainer: "Questions", values: str) -> "Questions":
     if explainer._distribution.named or explainer._distribution.of_model:
         arguments["feature_names"] = list(known.features)
     return type(explainer)(**arguments)
+
+
+def _explained_output(explainer: "Questions") -> dict[str, Any]:
+    """The arguments that ask for the output that ``model_output="auto"`` is to this explainer, over any background."""
+    model, word = explainer.model, explainer.model_output
+    if word != "auto" or not hasattr(model, "predict"):
+        return {}
+    over_rows = isinstance(explainer._known_execution().problem.background, MaskedInputs)
+    call = explained_call(model, word) if over_rows and made_of_trees(model) else choose_call(model, word)
+    if call.quantity in MODEL_OUTPUTS:
+        return {"model_output": call.quantity}
+    return {"model": model.predict} if call.method == "predict" else {}  # a bound method is taken at its word
 
 
 def _any_set_background(explainer: "Questions", X: Any, call: dict[str, Any]) -> Any | None:
