@@ -13,7 +13,6 @@ import math
 import os
 import platform
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from time import thread_time
@@ -147,8 +146,8 @@ def _write(found: float) -> None:
         known = {}
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=file.parent, delete=False) as draft:
-            json.dump({**(known if isinstance(known, dict) else {}), _machine(): found}, draft)
-        os.replace(draft.name, file)
+        draft = file.with_suffix(f".{os.getpid()}")  # not a temporary file, which nobody else may read
+        draft.write_text(json.dumps({**(known if isinstance(known, dict) else {}), _machine(): found}))
+        os.replace(draft, file)
     except OSError:
         return

@@ -38,6 +38,14 @@ def test_measured_once_where_it_is_worth_it(unknown, monkeypatch):
     assert len(unknown) == 1
 
 
+def test_all_who_share_the_folder_may_read_it(unknown):
+    machine.slowness(worth_measuring=True)
+    other = machine._file().with_name("other")
+    other.write_text("")
+    assert machine._file().stat().st_mode == other.stat().st_mode
+    assert len(list(other.parent.iterdir())) == 2  # no draft is left
+
+
 @pytest.mark.parametrize("content", ["", "[]", "{}", "7", '{"another machine": 3.0}', "nan"])
 def test_a_file_that_says_nothing_of_this_machine(unknown, monkeypatch, content):
     machine._file().parent.mkdir()
