@@ -5,14 +5,10 @@ from typing import NamedTuple
 import numpy as np
 
 from shap_asv.backends.ancestral.kernel import fill_tables
-from shap_asv.kernels import kernel
+from shap_asv.kernels import count_bits, kernel
 
 _COLUMNS = 64
 _ONE, _ALL = np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
-# The lowest bit of a word, times this number, has the place of that bit in its top six bits.
-_DE_BRUIJN, _TOP = np.uint64(0x03F79D71B4CB0A89), np.uint64(58)
-_PLACES = np.zeros(64, dtype=np.int64)
-_PLACES[[((0x03F79D71B4CB0A89 << place) % 2**64) >> 58 for place in range(64)]] = np.arange(64)
 
 
 class Shapes(NamedTuple):
@@ -142,7 +138,7 @@ def add_values(shapes, tables, places, kinds, leaves, codes, margins, out):  # t
                     while left:
                         lowest = left & (~left + _ONE)
                         left ^= lowest
-                        row = 64 * word + _PLACES[(lowest * _DE_BRUIJN) >> _TOP]
+                        row = 64 * word + np.int64(count_bits(lowest - _ONE))
                         if kind < 0:
                             value = values[term, at[row]]
                         else:
