@@ -22,7 +22,8 @@ Closure = namedtuple("Closure", "position parent span children rate slot chain l
 Dial = namedtuple("Dial", "n_panels n_points weights local decay")
 # before (a, lanes): product of own functions above, within a chain. path (a, points): where the front of a chain is.
 # value, weight (slots, points, lanes). less (a, lanes), inside, scratch (points, lanes) and carry (2, lanes): scratch.
-Lanes = namedtuple("Lanes", "before less path value weight inside scratch carry")
+# front (2, points + 1): scratch of chain_occupancy.
+Lanes = namedtuple("Lanes", "before less path value weight inside scratch carry front")
 
 
 @inner
@@ -111,11 +112,12 @@ def _arrive_adjoint(
 
 
 @part
-def _arrive_alone(dial: Dial, at: tuple[int, int], inside: np.ndarray, before: float, out: np.ndarray) -> None:
-    """out = before * y**s + K_s inside, for one function."""
+def _arrive_alone(
+    dial: Dial, at: tuple[int, int], inside: np.ndarray, before: float, out: np.ndarray, ends: np.ndarray
+) -> None:
+    """out = before * y**s + K_s inside, for one function; ends (points + 1,): scratch."""
     p = dial.n_points
     local, decay = at
-    ends = np.empty(p + 1)
     for j in range(dial.n_panels):
         for i in range(p + 1):
             ends[i] = before * dial.decay[decay + i]
@@ -132,20 +134,22 @@ def _arrive_alone(dial: Dial, at: tuple[int, int], inside: np.ndarray, before: f
 
 
 @inner
-def chain_occupancy(dial: Dial, closure: Closure, first: int, a: int, path: np.ndarray) -> None:
-    """path[i] = probability, at each point, that the front of a chain stands at i; chains below ``first``.
+def chain_occupancy(dial: Dial, closure: Closure, extent: tuple, path: np.ndarray, front: np.ndarray) -> None:
+    """path[i] = probability, at each point, that the front of a chain stands at i; chains below the top.
 
     Down a chain c, ..., h, i: P(front at i) = (rate of h / rate of i) * K_i P(front at h), as delays commute.
     """
     chain, slot, rate = closure.chain, closure.slot, closure.rate
+    a, first = extent
     n = dial.n_panels * dial.n_points
-    source = np.zeros(n)
+    source = front[0]
     for i in range(first, a):
         if chain[i]:
             starts = slot[i] >= 0
             for q in range(n):
                 source[q] = 0.0 if starts else path[i - 1, q] * (rate[i - 1] / rate[i])
-            _arrive_alone(dial, (closure.local[i], closure.decay[i]), source, 1.0 if starts else 0.0, path[i])
+            before = 1.0 if starts else 0.0
+            _arrive_alone(dial, (closure.local[i], closure.decay[i]), source, before, path[i], front[1])
 
 
 @inner
@@ -286,16 +290,13 @@ def attribute_members(
     dial: Dial,
     closure: Closure,
     extent: tuple,
-    own: np.ndarray,
-    message: np.ndarray,
-    phi: np.ndarray,
+    seen: tuple,
     lanes: Lanes,
     n_lanes: int,
 ) -> None:
     """phi of the positions first, ..., a - 1 (all below the top), apart from the factor of the top."""
     slot, chain = closure.slot, closure.chain
     a, first = extent
-    seen = (own, message, phi)
     n = dial.n_panels * dial.n_points
     # up: value = expected product of a subtree, by the time since its parent arrived
     for i in range(a - 1, first - 1, -1):

@@ -18,9 +18,12 @@ Patterns = namedtuple("Patterns", "of_row top example top_start codes contexts l
 
 @inner
 def find_patterns(
-    shape: Any, model: Any, closure: Any, extent: tuple, rows: Any, patterns: Patterns
-) -> tuple[int, int]:
-    """Fill ``patterns`` for a group; extent = (size of A, size of its top, first and last term)."""
+    shape: Any, model: Any, closure: Any, extent: tuple, rows: Any, patterns: Patterns, count: np.ndarray
+) -> None:
+    """Fill ``patterns`` for a group; extent = (size of A, size of its top, first and last term).
+
+    count (2,) = numbers of tops and of patterns.
+    """
     position = closure.position
     codes = rows.codes
     a, n_top, first_term, last_term = extent
@@ -37,14 +40,14 @@ def find_patterns(
             v = position[i]
             for z in range(n_patterns * width):
                 table[z] = -1
-            count = 0
+            found = 0
             for r in range(n_rows):
                 z = of_row[r] * width + label[codes[r, v]]
                 if table[z] < 0:
-                    table[z] = count
-                    count += 1
+                    table[z] = found
+                    found += 1
                 of_row[r] = table[z]
-            n_patterns = count
+            n_patterns = found
         if i == n_top - 1:
             n_tops = n_patterns
             for r in range(n_rows):
@@ -77,7 +80,7 @@ def find_patterns(
         for p in range(n_patterns):
             patterns.codes[i, p] = codes[example[p], v]
             patterns.contexts[i, p] = rows.contexts[example[p], v]
-    return n_tops, n_patterns
+    count[0], count[1] = n_tops, n_patterns
 
 
 @inner
