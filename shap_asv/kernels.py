@@ -28,6 +28,7 @@ from shap_asv.compiling import tell
 # Absolute imports at the top of a module: the module, and the names taken from it, which may be modules themselves.
 _IMPORT = re.compile(r"^(?:from|import) (shap_asv[\w.]*)(?: import (\([^)]*\)|.*))?", re.MULTILINE)
 
+_WRONG_TYPES = "a kernel is called apart with arguments of types that it was not compiled for"
 # Compiling, per line that is not blank or docstring; measured over all kernels of the package, CPU seconds.
 _SECONDS_PER_LINE = 0.024
 
@@ -43,7 +44,7 @@ def count_bits(typing: Any, word: Any) -> Any:
 
 
 @extending.intrinsic
-def call_apart(typing: Any, address: Any, arguments: Any) -> Any:
+def _call_apart(typing: Any, address: Any, arguments: Any) -> Any:
     """Call a kernel that returns nothing, by its :func:`address_of`, with a tuple of arguments.
 
     A kernel that is called by its name becomes a part of its caller, and is optimised there all over again. One that is
@@ -55,7 +56,7 @@ def call_apart(typing: Any, address: Any, arguments: Any) -> Any:
         where, known = cgutils.unpack_tuple(builder, values[0], 2)
         expected = context.get_constant(numba.types.int64, _digest_types(tuple(arguments)))
         with cgutils.if_unlikely(builder, builder.icmp_signed("!=", known, expected)):
-            convention.return_user_exc(builder, TypeError, ("a kernel is called with other types than it was made for",))
+            convention.return_user_exc(builder, TypeError, (_WRONG_TYPES,))
         kind = convention.get_function_type(numba.types.none, tuple(arguments))
         callee = builder.inttoptr(where, kind.as_pointer())
         given = cgutils.unpack_tuple(builder, values[1], len(arguments))
@@ -67,13 +68,34 @@ def call_apart(typing: Any, address: Any, arguments: Any) -> Any:
     return numba.types.none(address, arguments), generate
 
 
-def address_of(compiled: Any, *arguments: Any) -> tuple[int, int]:
+def _call_plainly(function: Any, arguments: Any) -> None:
+    function(*arguments)
+
+
+#: Inside kernels: ``call_apart(address, arguments)``, see above; with NUMBA_DISABLE_JIT a kernel is its own address.
+call_apart = _call_plainly if numba.config.DISABLE_JIT else _call_apart
+
+
+def address_of(compiled: Any, *arguments: Any) -> Any:
     """Where a kernel for arguments like these is, and a number that tells their types; compiled here if need be.
 
-    Without a compiler there is no address: (0, 0).
+    Examples
+    --------
+    >>> import numpy as np
+    >>> @kernel(cache=False)
+    ... def double(row):
+    ...     row *= 2
+    >>> @kernel(cache=False)
+    ... def twice(address, row):
+    ...     call_apart(address, (row,))
+    ...     call_apart(address, (row,))
+    >>> row = np.ones(3)
+    >>> twice(address_of(double, row), row)
+    >>> row
+    array([4., 4., 4.])
     """
     if numba.config.DISABLE_JIT:
-        return 0, 0
+        return compiled
     types = tuple(map(numba.typeof, arguments))
     compiled.compile(types)
     found = compiled.overloads[types]

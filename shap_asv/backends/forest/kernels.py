@@ -28,8 +28,8 @@ Batch = namedtuple("Batch", "own message phi runs factor by_pattern")
 # Room to work in, made by Python: code that makes arrays takes its time to compile. message: all messages of a term;
 # total (a, k, r): sums by pattern; local_of (n,): places in the closure; count (2,): two numbers found.
 Scratch = namedtuple("Scratch", "closure patterns lanes batch message total local_of count apart")
-# Addresses of what is called apart: read_closure, find_patterns, chain_occupancy, attribute_members.
-Apart = namedtuple("Apart", "read_closure find_patterns chain_occupancy attribute_members")
+# Addresses of the kernels that are called apart.
+Apart = namedtuple("Apart", "read_closure find_patterns chain_occupancy pass_up pass_down")
 
 NO_CLOCK = -2
 # An attribution under a panel clock must add up to this, as a share of the term's largest value.
@@ -64,11 +64,14 @@ def explain_groups(
         if c == NO_CLOCK:
             failed[g] = True
             continue
-        call_apart(apart.read_closure, (shape, model.closure[g], clocks, c, closure, local_of, count))
+        tree, places = (shape.parent, shape.size), (clocks.local_at[c], clocks.decay_at[c])
+        call_apart(apart.read_closure, (tree, model.closure[g], places, closure, local_of, count))
         a, n_top = count[0], count[1]
         last_term = model.start[g + 1]
         extent = (a, n_top, model.start[g], last_term)
-        call_apart(apart.find_patterns, (shape, model, closure, extent, rows, patterns, count))
+        functions = (model.terms, model.vectors, model.vector_offset)
+        members = (closure.position, closure.children)
+        call_apart(apart.find_patterns, (shape.card, functions, members, extent, rows, patterns, count))
         n_tops, n_patterns = count[0], count[1]
         for i in range(a):
             for q in range(k):
@@ -116,7 +119,8 @@ def explain_groups(
                 # whole vectors: lanes that are not in use hold old numbers
                 filled = n_lanes if z < chunk else (used + 15) // 16 * 16
                 seen = (batch.own[z], batch.message[z], batch.phi[z])
-                call_apart(apart.attribute_members, (dial, closure, (a, n_top), seen, lanes, filled))
+                call_apart(apart.pass_up, (dial, closure, (a, n_top), seen, lanes, filled))
+                call_apart(apart.pass_down, (dial, closure, (a, n_top), seen, lanes, filled))
             if dial.n_panels > 1:
                 failed[g] = _efficiency_gap(model, closure, (a, n_top, first), batch, n_runs) > _GAP
                 if failed[g]:
@@ -212,15 +216,14 @@ def _spread(closure: Closure, extent: tuple, patterns: Patterns, total: np.ndarr
 
 @inner
 def read_closure(
-    shape: Shape,
-    members: np.ndarray,
-    clocks: Clocks,
-    clock: int,
-    closure: Closure,
-    local_of: np.ndarray,
-    count: np.ndarray,
+    tree: tuple, members: np.ndarray, places: tuple, closure: Closure, local_of: np.ndarray, count: np.ndarray
 ) -> None:
-    """Local numbers, spans, roles of a closure; count (2,) = its size, and the number of features in its top."""
+    """Local numbers, spans, roles of a closure; count (2,) = its size, and the number of features in its top.
+
+    tree = (parent, size) of all features; places = where the clock has the sizes of their subtrees.
+    """
+    parent_of, size_of = tree
+    local_at, decay_at = places
     position, parent, span, children = closure.position, closure.parent, closure.span, closure.children
     slot, chain, rate = closure.slot, closure.chain, closure.rate
     a = 0
@@ -229,8 +232,8 @@ def read_closure(
         if members[v]:
             local_of[v] = a
             position[a] = v
-            rate[a] = shape.size[v]
-            parent[a] = local_of[shape.parent[v]] if shape.parent[v] >= 0 else -1
+            rate[a] = size_of[v]
+            parent[a] = local_of[parent_of[v]] if parent_of[v] >= 0 else -1
             roots += parent[a] < 0
             span[a] = 1
             children[a] = 0
@@ -254,8 +257,8 @@ def read_closure(
         inside_chain = chain[i] and u >= n_top and chain[u]
         slot[i] = -1 if inside_chain else slots
         slots += not inside_chain
-        closure.local[i] = clocks.local_at[clock, position[i]]
-        closure.decay[i] = clocks.decay_at[clock, position[i]]
+        closure.local[i] = local_at[position[i]]
+        closure.decay[i] = decay_at[position[i]]
     count[0], count[1] = a, n_top
 
 

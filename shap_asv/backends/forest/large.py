@@ -25,7 +25,7 @@ from shap_asv.backends.forest.kernels import (
     read_closure,
 )
 from shap_asv.backends.forest.layout import ForestLayout
-from shap_asv.backends.forest.passes import Closure, Dial, Lanes, attribute_members, chain_occupancy
+from shap_asv.backends.forest.passes import Closure, Dial, Lanes, chain_occupancy, pass_down, pass_up
 from shap_asv.backends.forest.patterns import Patterns, find_patterns
 from shap_asv.backends.forest.recursion import explain_plainly
 from shap_asv.backends.forest.terms import TermGroups
@@ -130,15 +130,18 @@ def _make_scratch(layout: ForestLayout, groups: TermGroups, clocks: Sequence[Clo
 
 
 def _find_kernels(shape: Shape, model: Model, clocks: Clocks, rows: Rows, scratch: Scratch) -> Apart:
-    """The addresses of the kernels that are called apart."""
+    """The addresses of the kernels that are called apart, compiled for arguments as ``explain_groups`` passes them."""
     closure, patterns, lanes, batch = scratch.closure, scratch.patterns, scratch.lanes, scratch.batch
     dial = Dial(1, 1, clocks.weights, clocks.local, clocks.decay)
     seen = (batch.own[0], batch.message[0], batch.phi[0])
+    tree, places = (shape.parent, shape.size), (clocks.local_at[0], clocks.decay_at[0])
+    functions, members = (model.terms, model.vectors, model.vector_offset), (closure.position, closure.children)
     return Apart(
-        address_of(read_closure, shape, model.closure[0], clocks, 1, closure, scratch.local_of, scratch.count),
-        address_of(find_patterns, shape, model, closure, (1, 1, 1, 1), rows, patterns, scratch.count),
+        address_of(read_closure, tree, model.closure[0], places, closure, scratch.local_of, scratch.count),
+        address_of(find_patterns, shape.card, functions, members, (1, 1, 1, 1), rows, patterns, scratch.count),
         address_of(chain_occupancy, dial, closure, (1, 1), lanes.path, lanes.front),
-        address_of(attribute_members, dial, closure, (1, 1), seen, lanes, 1),
+        address_of(pass_up, dial, closure, (1, 1), seen, lanes, 1),
+        address_of(pass_down, dial, closure, (1, 1), seen, lanes, 1),
     )
 
 
