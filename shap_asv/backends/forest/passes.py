@@ -10,7 +10,7 @@ import numpy as np
 
 from shap_asv.kernels import kernel
 
-# Compiled into its callers only: no entry from Python.
+# Called by other kernels only, by name or apart: no entry from Python.
 inner = kernel(no_cpython_wrapper=True)
 
 # The closure of a group in local preorder numbers 0 .. a-1. span = features of A in the subtree; slot = row of the
