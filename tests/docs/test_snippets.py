@@ -86,6 +86,21 @@ def test_commands_of_the_readme_exist():
     assert [target for target in targets if not re.search(rf"^{target}:", makefile, re.MULTILINE)] == []
 
 
+def test_the_readme_prints_what_is_kept(capsys, monkeypatch):
+    """Its first block, to a rental: that is what its words and its picture are made of."""
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    monkeypatch.chdir(ROOT)
+    block = next(block for block in blocks_of(README.read_text("utf-8")) if block.language == "python")
+    run(block, "README.md", {"__name__": "page"})
+    plt.close("all")
+    kept = (ROOT / "docs" / "figures" / "readme.txt").read_text("utf-8")
+    number = re.compile(r"-?\d+\.\d+")
+    printed, expected = (number.findall(text) for text in (capsys.readouterr().out, kept))
+    assert [float(found) for found in printed] == pytest.approx([float(found) for found in expected], rel=0, abs=1.0)
+
+
 def test_numbers_of_the_readme_come_from_scripts():
     """Numbers in the section 'Why', and of its picture, are printed by its code, apart from years."""
     text = README.read_text("utf-8")

@@ -116,13 +116,19 @@ def _main_effects(question: Question, explainer: Any, explanation: Any) -> None:
 
 
 def _saved(question: Question, explainer: Any, explanation: Any) -> None:
+    """The same bits by the same backend: the model is timed anew, and may now look too slow to be asked."""
     stream = io.BytesIO()
     explainer.save(stream)
     for load in (AsymmetricExplainer.load, shap.Explainer.load):
         stream.seek(0)
-        found = load(stream)(question.X, silent=True)
-        np.testing.assert_array_equal(found.values, explanation.values)
-        np.testing.assert_array_equal(found.base_values, explanation.base_values)
+        loaded = load(stream)
+        found = loaded(question.X, silent=True)
+        backends = [each._known_execution().last_plan.backend.name for each in (explainer, loaded)]
+        if backends[0] == backends[1]:
+            np.testing.assert_array_equal(found.values, explanation.values)
+            np.testing.assert_array_equal(found.base_values, explanation.base_values)
+        else:
+            question.compare(found)
 
 
 def _one_row(question: Question, explainer: Any, explanation: Any) -> None:
