@@ -9,6 +9,7 @@ Compiling takes seconds. Who listens (:mod:`shap_asv.compiling`) is told when it
 known beforehand from what is on disk: :func:`compile_time`.
 """
 
+import gc
 import hashlib
 import re
 import sys
@@ -20,13 +21,14 @@ from typing import Any
 
 import numba
 from numba import extending
-from numba.core import event
+from numba.core import cgutils, event
 
 from shap_asv.compiling import tell
 
 # Absolute imports at the top of a module: the module, and the names taken from it, which may be modules themselves.
 _IMPORT = re.compile(r"^(?:from|import) (shap_asv[\w.]*)(?: import (\([^)]*\)|.*))?", re.MULTILINE)
 
+_WRONG_TYPES = "a kernel is called apart with arguments of types that it was not compiled for"
 # Compiling, per line that is not blank or docstring; measured over all kernels of the package, CPU seconds.
 _SECONDS_PER_LINE = 0.024
 
@@ -39,6 +41,69 @@ def count_bits(typing: Any, word: Any) -> Any:
         return builder.ctpop(arguments[0])
 
     return numba.types.uint64(numba.types.uint64), generate
+
+
+@extending.intrinsic
+def _call_apart(typing: Any, address: Any, arguments: Any) -> Any:
+    """Call a kernel that returns nothing, by its :func:`address_of`, with a tuple of arguments.
+
+    A kernel that is called by its name becomes a part of its caller, and is optimised there all over again. One that is
+    called by its address is compiled once.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        convention = context.call_conv
+        where, known = cgutils.unpack_tuple(builder, values[0], 2)
+        expected = context.get_constant(numba.types.int64, _digest_types(tuple(arguments)))
+        with cgutils.if_unlikely(builder, builder.icmp_signed("!=", known, expected)):
+            convention.return_user_exc(builder, TypeError, (_WRONG_TYPES,))
+        kind = convention.get_function_type(numba.types.none, tuple(arguments))
+        callee = builder.inttoptr(where, kind.as_pointer())
+        given = cgutils.unpack_tuple(builder, values[1], len(arguments))
+        status, _ = convention.call_function(builder, callee, numba.types.none, tuple(arguments), given)
+        with cgutils.if_unlikely(builder, status.is_error):
+            convention.return_status_propagate(builder, status)
+        return context.get_dummy_value()
+
+    return numba.types.none(address, arguments), generate
+
+
+def _call_plainly(function: Any, arguments: Any) -> None:
+    function(*arguments)
+
+
+#: Inside kernels: ``call_apart(address, arguments)``, see above; with NUMBA_DISABLE_JIT a kernel is its own address.
+call_apart = _call_plainly if numba.config.DISABLE_JIT else _call_apart
+
+
+def address_of(compiled: Any, *arguments: Any) -> Any:
+    """Where a kernel for arguments like these is, and a number that tells their types; compiled here if need be.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> @kernel(cache=False)
+    ... def double(row):
+    ...     row *= 2
+    >>> @kernel(cache=False)
+    ... def twice(address, row):
+    ...     call_apart(address, (row,))
+    ...     call_apart(address, (row,))
+    >>> row = np.ones(3)
+    >>> twice(address_of(double, row), row)
+    >>> row
+    array([4., 4., 4.])
+    """
+    if numba.config.DISABLE_JIT:
+        return compiled
+    types = tuple(map(numba.typeof, arguments))
+    compiled.compile(types)
+    found = compiled.overloads[types]
+    return found.library.get_pointer_to_function(found.fndesc.llvm_func_name), _digest_types(types)
+
+
+def _digest_types(types: tuple[Any, ...]) -> int:
+    return int.from_bytes(hashlib.sha256(repr(types).encode()).digest()[:7])
 
 
 def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
@@ -152,11 +217,20 @@ def is_compiled(compiled: Any) -> bool:
 
 
 class _Teller(event.Listener):
-    """Hears of every compilation of numba, and passes on those of this package."""
+    """Hears of every compilation of numba, and passes on those of this package.
+
+    Meanwhile no garbage is collected: the compiler makes little of it, but so many objects that Python would look
+    through all of memory again and again, a tenth of the time.
+    """
+
+    def __init__(self) -> None:
+        self.collects: list[bool] = []  # whether garbage was collected before, per compilation under way: they nest
 
     def on_start(self, event: Any) -> None:
         function = event.data["dispatcher"].py_func
         if function.__module__.startswith(__package__):
+            self.collects.append(gc.isenabled())
+            gc.disable()
             missing = {"": len(set(_lines_of(function.__code__)))}  # for a new type of argument, maybe
             for inner in _called(function):
                 _collect_missing(inner, missing)
@@ -164,6 +238,8 @@ class _Teller(event.Listener):
 
     def on_end(self, event: Any) -> None:
         if event.data["dispatcher"].py_func.__module__.startswith(__package__):
+            if self.collects.pop():
+                gc.enable()
             tell(None)
 
 

@@ -1,5 +1,6 @@
 """Compiled code on disk is taken back only while all of its source is the same, and compiling is never silent."""
 
+import gc
 import inspect
 import os
 import re
@@ -279,3 +280,61 @@ def test_samplers_and_draws_are_in_the_plan():
         lambda X: np.zeros(len(X)), load_network("child"), feature_names=names, algorithm="ideals x monte_carlo", seed=0
     )
     assert black_box.plan(1000).kernels == ("shap_asv.backgrounds.discrete.draw_kernel:draw_forward",)
+
+
+@kernels.kernel(cache=False)
+def _fill(row, value):
+    row[:] = value
+    if value < 0:
+        raise ValueError("below zero")
+
+
+@kernels.kernel(cache=False)
+def _fill_apart(address, row, value):
+    kernels.call_apart(address, (row, value))
+
+
+def test_a_kernel_called_by_its_address_is_not_linked():
+    row = np.zeros(2)
+    _fill_apart(kernels.address_of(_fill, row, 1.0), row, 3.0)
+    assert row.tolist() == [3.0, 3.0]
+    with pytest.raises(ValueError, match="below zero"):
+        _fill_apart(kernels.address_of(_fill, row, 1.0), row, -1.0)
+    (compiled,) = _fill_apart.overloads.values()
+    assert "_fill_apart" in compiled.library.get_llvm_str()
+    (inner,) = _fill.overloads.values()
+    assert inner.fndesc.llvm_func_name not in compiled.library.get_llvm_str()
+
+
+def test_an_address_is_for_its_types_alone():
+    """Called with others, the kernel would read arguments that are not there."""
+    row = np.zeros(2)
+    address = kernels.address_of(_fill, row, 1)
+    with pytest.raises(TypeError, match="types that it was not compiled for"):
+        _fill_apart(address, row, 1.0)
+    assert row.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_garbage_is_collected_again_after_compiling(collects, monkeypatch):
+    seen = []
+    monkeypatch.setattr(kernels, "tell", lambda seconds: seen.append((seconds is None, gc.isenabled())))
+
+    @kernels.kernel(cache=False)
+    def inner(a):
+        return a + 1
+
+    @kernels.kernel(cache=False)
+    def outer(a):
+        return inner(a)
+
+    # compilations are told of by the module in which they stand
+    inner.py_func.__module__ = outer.py_func.__module__ = "shap_asv.kernels"
+    before = gc.isenabled()
+    try:
+        (gc.enable if collects else gc.disable)()
+        assert outer(1) == 2
+        assert gc.isenabled() == collects
+    finally:
+        (gc.enable if before else gc.disable)()
+    assert seen == [(False, False), (False, False), (True, False), (True, collects)]

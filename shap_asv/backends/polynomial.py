@@ -171,7 +171,16 @@ class CoalitionByCoalition:
         return CoalitionwiseAttributor(values, ideal_columns(self.problem, self.settings)).attribute(rows, report)
 
 
-FOREST = polynomial_backend(
-    "forest", forest_applicable, forest_estimate, prepare_forest, ("shap_asv.backends.forest.kernels:explain_groups",)
+_FOREST_KERNELS = tuple(
+    f"shap_asv.backends.forest.{name}"
+    for name in (
+        "kernels:read_closure",
+        "patterns:find_patterns",
+        "passes:chain_occupancy",
+        "passes:pass_up",
+        "passes:pass_down",
+        "kernels:explain_groups",
+    )
 )
+FOREST = polynomial_backend("forest", forest_applicable, forest_estimate, prepare_forest, _FOREST_KERNELS)
 POLYTREE = polynomial_backend("polytree", polytree_applicable, polytree_estimate, prepare_polytree)

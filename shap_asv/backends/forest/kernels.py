@@ -9,9 +9,9 @@ from collections import namedtuple
 
 import numpy as np
 
-from shap_asv.backends.forest.passes import Closure, Dial, attribute_members, chain_occupancy, inner
-from shap_asv.backends.forest.patterns import Patterns, find_patterns
-from shap_asv.kernels import kernel
+from shap_asv.backends.forest.passes import Closure, Dial, inner
+from shap_asv.backends.forest.patterns import Patterns
+from shap_asv.kernels import call_apart, kernel
 
 # ForestLayout without what only preparation needs.
 Shape = namedtuple("Shape", "parent size card message_offset table table_offset child_base child_offset child_stride")
@@ -26,8 +26,10 @@ Rows = namedtuple("Rows", "codes contexts")
 # pattern.
 Batch = namedtuple("Batch", "own message phi runs factor by_pattern")
 # Room to work in, made by Python: code that makes arrays takes its time to compile. message: all messages of a term;
-# total (a, k, r): sums by pattern; local_of (n,): places in the closure.
-Scratch = namedtuple("Scratch", "closure patterns lanes batch message total local_of")
+# total (a, k, r): sums by pattern; local_of (n,): places in the closure; count (2,): two numbers found.
+Scratch = namedtuple("Scratch", "closure patterns lanes batch message total local_of count apart")
+# Addresses of the kernels that are called apart.
+Apart = namedtuple("Apart", "read_closure find_patterns chain_occupancy pass_up pass_down")
 
 NO_CLOCK = -2
 # An attribution under a panel clock must add up to this, as a share of the term's largest value.
@@ -54,6 +56,7 @@ def explain_groups(
     zero = n - n  # a literal would have a type of its own, and compile what it is passed to twice
     closure, patterns, lanes, batch = scratch.closure, scratch.patterns, scratch.lanes, scratch.batch
     message, total, local_of = scratch.message, scratch.total, scratch.local_of
+    count, apart = scratch.count, scratch.apart
     out, failed = results
     n_lanes = lanes.before.shape[1]
     for g in range(first_group, last_group):
@@ -61,10 +64,15 @@ def explain_groups(
         if c == NO_CLOCK:
             failed[g] = True
             continue
-        a, n_top = _read_closure(shape, model.closure[g], clocks, c, closure, local_of)
+        tree, places = (shape.parent, shape.size), (clocks.local_at[c], clocks.decay_at[c])
+        call_apart(apart.read_closure, (tree, model.closure[g], places, closure, local_of, count))
+        a, n_top = count[0], count[1]
         last_term = model.start[g + 1]
         extent = (a, n_top, model.start[g], last_term)
-        n_tops, n_patterns = find_patterns(shape, model, closure, extent, rows, patterns)
+        functions = (model.terms, model.vectors, model.vector_offset)
+        members = (closure.position, closure.children)
+        call_apart(apart.find_patterns, (shape.card, functions, members, extent, rows, patterns, count))
+        n_tops, n_patterns = count[0], count[1]
         for i in range(a):
             for q in range(k):
                 for p in range(n_tops if i < n_top else n_patterns):
@@ -80,7 +88,7 @@ def explain_groups(
             decay=clocks.decay,
         )
         if by_clock:
-            chain_occupancy(dial, closure, n_top, a, lanes.path)
+            call_apart(apart.chain_occupancy, (dial, closure, (a, n_top), lanes.path, lanes.front))
         step = n_lanes // n_patterns if n_patterns < n_lanes else 1
         for first in range(model.start[g], last_term, step):
             n_terms = step if first + step <= last_term else last_term - first
@@ -96,23 +104,23 @@ def explain_groups(
                     while p < stop:
                         if used == n_lanes:
                             chunk, used = chunk + 1, zero
-                        count = stop - p if stop - p < n_lanes - used else n_lanes - used
-                        run = (b, p, chunk, used, count)
+                        size = stop - p if stop - p < n_lanes - used else n_lanes - used
+                        run = (b, p, chunk, used, size)
                         _fill_run(shape, model, closure, (a, n_top, t), run, (patterns, message), batch)
                         for z in range(5):
                             batch.runs[n_runs, z] = run[z]
                         batch.factor[n_runs] = alive
                         n_runs += 1
-                        used += count
-                        p += count
+                        used += size
+                        p += size
             if n_runs == 0:
                 continue
             for z in range(chunk + 1):
                 # whole vectors: lanes that are not in use hold old numbers
                 filled = n_lanes if z < chunk else (used + 15) // 16 * 16
-                attribute_members(
-                    dial, closure, (a, n_top), batch.own[z], batch.message[z], batch.phi[z], lanes, filled
-                )
+                seen = (batch.own[z], batch.message[z], batch.phi[z])
+                call_apart(apart.pass_up, (dial, closure, (a, n_top), seen, lanes, filled))
+                call_apart(apart.pass_down, (dial, closure, (a, n_top), seen, lanes, filled))
             if dial.n_panels > 1:
                 failed[g] = _efficiency_gap(model, closure, (a, n_top, first), batch, n_runs) > _GAP
                 if failed[g]:
@@ -207,10 +215,15 @@ def _spread(closure: Closure, extent: tuple, patterns: Patterns, total: np.ndarr
 
 
 @inner
-def _read_closure(
-    shape: Shape, members: np.ndarray, clocks: Clocks, clock: int, closure: Closure, local_of: np.ndarray
-) -> tuple[int, int]:
-    """Local numbers, spans, roles of a closure -> (size, number of features in the top)."""
+def read_closure(
+    tree: tuple, members: np.ndarray, places: tuple, closure: Closure, local_of: np.ndarray, count: np.ndarray
+) -> None:
+    """Local numbers, spans, roles of a closure; count (2,) = its size, and the number of features in its top.
+
+    tree = (parent, size) of all features; places = where the clock has the sizes of their subtrees.
+    """
+    parent_of, size_of = tree
+    local_at, decay_at = places
     position, parent, span, children = closure.position, closure.parent, closure.span, closure.children
     slot, chain, rate = closure.slot, closure.chain, closure.rate
     a = 0
@@ -219,8 +232,8 @@ def _read_closure(
         if members[v]:
             local_of[v] = a
             position[a] = v
-            rate[a] = shape.size[v]
-            parent[a] = local_of[shape.parent[v]] if shape.parent[v] >= 0 else -1
+            rate[a] = size_of[v]
+            parent[a] = local_of[parent_of[v]] if parent_of[v] >= 0 else -1
             roots += parent[a] < 0
             span[a] = 1
             children[a] = 0
@@ -244,9 +257,9 @@ def _read_closure(
         inside_chain = chain[i] and u >= n_top and chain[u]
         slot[i] = -1 if inside_chain else slots
         slots += not inside_chain
-        closure.local[i] = clocks.local_at[clock, position[i]]
-        closure.decay[i] = clocks.decay_at[clock, position[i]]
-    return a, n_top
+        closure.local[i] = local_at[position[i]]
+        closure.decay[i] = decay_at[position[i]]
+    count[0], count[1] = a, n_top
 
 
 @inner

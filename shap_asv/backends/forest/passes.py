@@ -10,10 +10,8 @@ import numpy as np
 
 from shap_asv.kernels import kernel
 
-# Compiled into its callers only: no entry from Python.
+# Called by other kernels only, by name or apart: no entry from Python.
 inner = kernel(no_cpython_wrapper=True)
-# Called in one place: becomes part of its caller, instead of being compiled and optimised on its own first.
-part = kernel(inline="always", cache=False)
 
 # The closure of a group in local preorder numbers 0 .. a-1. span = features of A in the subtree; slot = row of the
 # functions of time held for a position (-1 within a chain); local, decay = where its subtree size is in the clock.
@@ -22,7 +20,8 @@ Closure = namedtuple("Closure", "position parent span children rate slot chain l
 Dial = namedtuple("Dial", "n_panels n_points weights local decay")
 # before (a, lanes): product of own functions above, within a chain. path (a, points): where the front of a chain is.
 # value, weight (slots, points, lanes). less (a, lanes), inside, scratch (points, lanes) and carry (2, lanes): scratch.
-Lanes = namedtuple("Lanes", "before less path value weight inside scratch carry")
+# front (2, points + 1): scratch of chain_occupancy.
+Lanes = namedtuple("Lanes", "before less path value weight inside scratch carry front")
 
 
 @inner
@@ -53,99 +52,38 @@ def _combine(
         k += 1
 
 
-@part
-def _arrive(
-    dial: Dial, at: tuple[int, int], inside: np.ndarray, given: tuple, out: np.ndarray, carry: np.ndarray, n_lanes: int
-) -> None:
-    """out = before * y**s + own * K_s inside, with (own, before) = given and (local, decay) of s at ``at``."""
-    n_panels = dial.n_panels
-    p = dial.n_points
-    local, decay = at
-    own, before = given
-    for lane in range(n_lanes):
-        carry[0, lane] = before[lane]
-    for j in range(n_panels):
-        base = j * p
-        for i in range(p):
-            d = dial.decay[decay + i]
-            _combine(dial.local, local + i, p + 1, inside, base, p, out[base + i], n_lanes)
-            for lane in range(n_lanes):
-                out[base + i, lane] = out[base + i, lane] * own[lane] + d * carry[0, lane]
-        if j + 1 < n_panels:
-            d = dial.decay[decay + p]
-            _combine(dial.local, local + p, p + 1, inside, base, p, carry[1], n_lanes)
-            for lane in range(n_lanes):
-                carry[0, lane] = carry[1, lane] * own[lane] + d * carry[0, lane]
-        local += p * (p + 1)
-        decay += p + 1
-
-
-@part
-def _arrive_adjoint(
-    dial: Dial,
-    at: tuple[int, int],
-    weight: np.ndarray,
-    own: np.ndarray,
-    by_inside: np.ndarray,
-    carry: np.ndarray,
-    n_lanes: int,
-) -> None:
-    """by_inside = own * K_s' weight; the derivative by ``before`` is left in carry[0]."""
-    p = dial.n_points
-    one = p + 1 - p
-    for lane in range(n_lanes):
-        carry[0, lane] = 0.0
-    for j in range(dial.n_panels - 1, -1, -1):
-        base = j * p
-        local = at[0] + j * p * (p + 1)
-        decay = at[1] + j * (p + 1)
-        for k in range(p):
-            _combine(dial.local, local + k * (p + 1), one, weight, base, p, by_inside[base + k], n_lanes)
-            c = dial.local[local + k * (p + 1) + p]
-            for lane in range(n_lanes):
-                by_inside[base + k, lane] = own[lane] * (by_inside[base + k, lane] + c * carry[0, lane])
-        d = dial.decay[decay + p]
-        _combine(dial.decay, decay, one, weight, base, p, carry[1], n_lanes)
-        for lane in range(n_lanes):
-            carry[0, lane] = carry[1, lane] + d * carry[0, lane]
-
-
-@part
-def _arrive_alone(dial: Dial, at: tuple[int, int], inside: np.ndarray, before: float, out: np.ndarray) -> None:
-    """out = before * y**s + K_s inside, for one function."""
-    p = dial.n_points
-    local, decay = at
-    ends = np.empty(p + 1)
-    for j in range(dial.n_panels):
-        for i in range(p + 1):
-            ends[i] = before * dial.decay[decay + i]
-        for k in range(p):
-            c = inside[j * p + k]
-            column = dial.local[local + k * (p + 1) : local + (k + 1) * (p + 1)]
-            for i in range(p + 1):
-                ends[i] += c * column[i]
-        for i in range(p):
-            out[j * p + i] = ends[i]
-        before = ends[p]
-        local += p * (p + 1)
-        decay += p + 1
-
-
 @inner
-def chain_occupancy(dial: Dial, closure: Closure, first: int, a: int, path: np.ndarray) -> None:
-    """path[i] = probability, at each point, that the front of a chain stands at i; chains below ``first``.
+def chain_occupancy(dial: Dial, closure: Closure, extent: tuple, path: np.ndarray, front: np.ndarray) -> None:
+    """path[i] = probability, at each point, that the front of a chain stands at i; chains below the top.
 
     Down a chain c, ..., h, i: P(front at i) = (rate of h / rate of i) * K_i P(front at h), as delays commute.
     """
     chain, slot, rate = closure.chain, closure.slot, closure.rate
+    a, first = extent
+    p = dial.n_points
     n = dial.n_panels * dial.n_points
-    source = np.zeros(n)
+    source, ends = front[0], front[1]
     for i in range(first, a):
-        if chain[i]:
-            starts = slot[i] >= 0
-            for q in range(n):
-                source[q] = 0.0 if starts else path[i - 1, q] * (rate[i - 1] / rate[i])
-            _arrive_alone(dial, (closure.local[i], closure.decay[i]), source, 1.0 if starts else 0.0, path[i])
+        if not chain[i]:
+            continue
+        starts = slot[i] >= 0
+        for q in range(n):
+            source[q] = 0.0 if starts else path[i - 1, q] * (rate[i - 1] / rate[i])
+        before = 1.0 if starts else 0.0
+        local, decay = closure.local[i], closure.decay[i]
+        for j in range(dial.n_panels):
+            for z in range(p + 1):
+                ends[z] = before * dial.decay[decay + z]
+            for k in range(p):
+                c = source[j * p + k]
+                column = dial.local[local + k * (p + 1) : local + (k + 1) * (p + 1)]
+                for z in range(p + 1):
+                    ends[z] += c * column[z]
+            for z in range(p):
+                path[i, j * p + z] = ends[z]
+            before = ends[p]
+            local += p * (p + 1)
+            decay += p + 1
 
 
 @inner
@@ -191,127 +129,133 @@ def _multiply_others(
         _multiply(running, value[slot[i]], n, n_lanes)
 
 
-@part
-def _value_chain(closure: Closure, i: int, seen: tuple, lanes: Lanes, n: int, n_lanes: int) -> None:
-    """value of a chain: past all of it, corrected by the probability that the front stands at one of its features."""
+@inner
+def pass_up(dial: Dial, closure: Closure, extent: tuple, seen: tuple, lanes: Lanes, n_lanes: int) -> None:
+    """value = expected product of a subtree below the top, by the time since its parent arrived."""
+    a, first = extent
     own, message, _ = seen
-    before, less, past, path, value = lanes.before, lanes.less, lanes.carry[0], lanes.path, lanes.value
-    s = closure.slot[i]
-    stop = i + closure.span[i]
-    for lane in range(n_lanes):
-        past[lane] = 1.0
-    for j in range(i, stop):
-        for lane in range(n_lanes):
-            before[j, lane] = past[lane]
-            past[lane] *= own[j, lane]
-    for j in range(i, stop):
-        for lane in range(n_lanes):
-            less[j, lane] = before[j, lane] * message[j, lane] - past[lane]
-    for q in range(n):
-        for lane in range(n_lanes):
-            value[s, q, lane] = past[lane]
-    j = i
-    if (stop - i) % 2:
-        for q in range(n):
-            h = path[j, q]
-            for lane in range(n_lanes):
-                value[s, q, lane] += h * less[j, lane]
-        j += 1
-    while j < stop:
-        for q in range(n):
-            h, h1 = path[j, q], path[j + 1, q]
-            for lane in range(n_lanes):
-                value[s, q, lane] += h * less[j, lane] + h1 * less[j + 1, lane]
-        j += 2
-
-
-@part
-def _attribute_chain(closure: Closure, i: int, seen: tuple, lanes: Lanes, n: int, n_lanes: int) -> None:
-    own, message, phi = seen
-    before = lanes.before
-    zero = n - n
-    stop = i + closure.span[i]
-    for j in range(i, stop):
-        _combine(lanes.path[j], zero, zero + 1, lanes.weight[closure.slot[i]], zero, n, phi[j], n_lanes)
-        rate = closure.rate[j]
-        if j + 1 < stop:
-            for lane in range(n_lanes):
-                gain = own[j, lane] * message[j + 1, lane] - message[j, lane]
-                phi[j, lane] *= rate * before[j, lane] * gain
-        else:
-            for lane in range(n_lanes):
-                phi[j, lane] *= rate * before[j, lane] * (own[j, lane] - message[j, lane])
-
-
-@part
-def _value_inner(dial: Dial, closure: Closure, i: int, seen: tuple, lanes: Lanes, n_lanes: int) -> None:
-    """value of a feature below which the closure branches: the product of its effects, since it arrived."""
-    inside, value = lanes.inside, lanes.value
-    own, message, _ = seen
-    n = dial.n_panels * dial.n_points
     span, slot = closure.span, closure.slot
-    c = i + 1
-    _copy(inside, value[slot[c]], n, n_lanes)
-    c += span[c]
-    while c < i + span[i]:
-        _multiply(inside, value[slot[c]], n, n_lanes)
+    before, less, path = lanes.before, lanes.less, lanes.path
+    value, inside, carry = lanes.value, lanes.inside, lanes.carry
+    p = dial.n_points
+    n = dial.n_panels * p
+    for i in range(a - 1, first - 1, -1):
+        s = slot[i]
+        stop = i + span[i]
+        if s < 0:
+            continue
+        if closure.chain[i]:
+            # past all of it, corrected by the probability that the front stands at one of its features
+            past = carry[0]
+            for lane in range(n_lanes):
+                past[lane] = 1.0
+            for j in range(i, stop):
+                for lane in range(n_lanes):
+                    before[j, lane] = past[lane]
+                    past[lane] *= own[j, lane]
+            for j in range(i, stop):
+                for lane in range(n_lanes):
+                    less[j, lane] = before[j, lane] * message[j, lane] - past[lane]
+            for q in range(n):
+                for lane in range(n_lanes):
+                    value[s, q, lane] = past[lane]
+            j = i
+            if (stop - i) % 2:
+                for q in range(n):
+                    h = path[j, q]
+                    for lane in range(n_lanes):
+                        value[s, q, lane] += h * less[j, lane]
+                j += 1
+            while j < stop:
+                for q in range(n):
+                    h, h1 = path[j, q], path[j + 1, q]
+                    for lane in range(n_lanes):
+                        value[s, q, lane] += h * less[j, lane] + h1 * less[j + 1, lane]
+                j += 2
+            continue
+        # the closure branches below: inside = product of the effects, since it arrived
+        c = i + 1
+        _copy(inside, value[slot[c]], n, n_lanes)
         c += span[c]
-    at = (closure.local[i], closure.decay[i])
-    given = (own[i], message[i])
-    _arrive(dial, at, inside, given, value[slot[i]], lanes.carry, n_lanes)
-
-
-@part
-def _attribute_inner(dial: Dial, closure: Closure, i: int, seen: tuple, lanes: Lanes, n_lanes: int) -> None:
-    carry, inside = lanes.carry, lanes.inside
-    span = closure.span
-    own, message, phi = seen
-    stop = i + span[i]
-    at = (closure.local[i], closure.decay[i])
-    _arrive_adjoint(dial, at, lanes.weight[closure.slot[i]], own[i], inside, carry, n_lanes)
-    for lane in range(n_lanes):
-        carry[1, lane] = own[i, lane]
-    c = i + 1
-    while c < stop:
+        while c < stop:
+            _multiply(inside, value[slot[c]], n, n_lanes)
+            c += span[c]
+        # value = message * y**s + own * K_s inside
+        out = value[s]
+        local, decay = closure.local[i], closure.decay[i]
         for lane in range(n_lanes):
-            carry[1, lane] *= message[c, lane]
-        c += span[c]
-    for lane in range(n_lanes):
-        phi[i, lane] = closure.rate[i] * carry[0, lane] * (carry[1, lane] - message[i, lane])
-    _multiply_others(closure, i + 1, stop, inside, lanes, dial.n_panels * dial.n_points, n_lanes)
+            carry[0, lane] = message[i, lane]
+        for j in range(dial.n_panels):
+            base = j * p
+            for z in range(p):
+                d = dial.decay[decay + z]
+                _combine(dial.local, local + z, p + 1, inside, base, p, out[base + z], n_lanes)
+                for lane in range(n_lanes):
+                    out[base + z, lane] = out[base + z, lane] * own[i, lane] + d * carry[0, lane]
+            if j + 1 < dial.n_panels:
+                d = dial.decay[decay + p]
+                _combine(dial.local, local + p, p + 1, inside, base, p, carry[1], n_lanes)
+                for lane in range(n_lanes):
+                    carry[0, lane] = carry[1, lane] * own[i, lane] + d * carry[0, lane]
+            local += p * (p + 1)
+            decay += p + 1
 
 
 @inner
-def attribute_members(
-    dial: Dial,
-    closure: Closure,
-    extent: tuple,
-    own: np.ndarray,
-    message: np.ndarray,
-    phi: np.ndarray,
-    lanes: Lanes,
-    n_lanes: int,
-) -> None:
-    """phi of the positions first, ..., a - 1 (all below the top), apart from the factor of the top."""
-    slot, chain = closure.slot, closure.chain
+def pass_down(dial: Dial, closure: Closure, extent: tuple, seen: tuple, lanes: Lanes, n_lanes: int) -> None:
+    """phi of all below the top, apart from the factor of the top; weight = expected product of everything else."""
     a, first = extent
-    seen = (own, message, phi)
-    n = dial.n_panels * dial.n_points
-    # up: value = expected product of a subtree, by the time since its parent arrived
-    for i in range(a - 1, first - 1, -1):
-        if slot[i] >= 0:
-            if chain[i]:
-                _value_chain(closure, i, seen, lanes, n, n_lanes)
-            else:
-                _value_inner(dial, closure, i, seen, lanes, n_lanes)
-    # down: weight = expected product of everything else
+    own, message, phi = seen
+    span, slot = closure.span, closure.slot
+    before, inside, carry = lanes.before, lanes.inside, lanes.carry
+    p = dial.n_points
+    n = dial.n_panels * p
+    zero = p - p
+    one = zero + 1
     for q in range(n):
         for lane in range(n_lanes):
-            lanes.inside[q, lane] = dial.weights[q]
-    _multiply_others(closure, first, a, lanes.inside, lanes, n, n_lanes)
+            inside[q, lane] = dial.weights[q]
+    _multiply_others(closure, first, a, inside, lanes, n, n_lanes)
     for i in range(first, a):
-        if slot[i] >= 0:
-            if chain[i]:
-                _attribute_chain(closure, i, seen, lanes, n, n_lanes)
-            else:
-                _attribute_inner(dial, closure, i, seen, lanes, n_lanes)
+        stop = i + span[i]
+        if slot[i] < 0:
+            continue
+        weight = lanes.weight[slot[i]]
+        if closure.chain[i]:
+            for j in range(i, stop):
+                _combine(lanes.path[j], zero, one, weight, zero, n, phi[j], n_lanes)
+                rate = closure.rate[j]
+                if j + 1 < stop:
+                    for lane in range(n_lanes):
+                        gain = own[j, lane] * message[j + 1, lane] - message[j, lane]
+                        phi[j, lane] *= rate * before[j, lane] * gain
+                else:
+                    for lane in range(n_lanes):
+                        phi[j, lane] *= rate * before[j, lane] * (own[j, lane] - message[j, lane])
+            continue
+        # inside = own * K_s' weight, the derivative by the product of the effects; that by the message is in carry[0]
+        for lane in range(n_lanes):
+            carry[0, lane] = 0.0
+        for j in range(dial.n_panels - 1, -1, -1):
+            base = j * p
+            local = closure.local[i] + j * p * (p + 1)
+            decay = closure.decay[i] + j * (p + 1)
+            for z in range(p):
+                _combine(dial.local, local + z * (p + 1), one, weight, base, p, inside[base + z], n_lanes)
+                c = dial.local[local + z * (p + 1) + p]
+                for lane in range(n_lanes):
+                    inside[base + z, lane] = own[i, lane] * (inside[base + z, lane] + c * carry[0, lane])
+            d = dial.decay[decay + p]
+            _combine(dial.decay, decay, one, weight, base, p, carry[1], n_lanes)
+            for lane in range(n_lanes):
+                carry[0, lane] = carry[1, lane] + d * carry[0, lane]
+        for lane in range(n_lanes):
+            carry[1, lane] = own[i, lane]
+        effect = i + 1
+        while effect < stop:
+            for lane in range(n_lanes):
+                carry[1, lane] *= message[effect, lane]
+            effect += span[effect]
+        for lane in range(n_lanes):
+            phi[i, lane] = closure.rate[i] * carry[0, lane] * (carry[1, lane] - message[i, lane])
+        _multiply_others(closure, i + 1, stop, inside, lanes, n, n_lanes)

@@ -18,12 +18,16 @@ Patterns = namedtuple("Patterns", "of_row top example top_start codes contexts l
 
 @inner
 def find_patterns(
-    shape: Any, model: Any, closure: Any, extent: tuple, rows: Any, patterns: Patterns
-) -> tuple[int, int]:
-    """Fill ``patterns`` for a group; extent = (size of A, size of its top, first and last term)."""
-    position = closure.position
+    card: np.ndarray, functions: tuple, members: tuple, extent: tuple, rows: Any, patterns: Patterns, count: np.ndarray
+) -> None:
+    """Fill ``patterns`` for a group; extent = (size of A, size of its top, first and last term).
+
+    functions = (terms, vectors, vector_offset) of the model, members = (position, children) of the closure,
+    count (2,) = numbers of tops and of patterns.
+    """
+    position, _ = members
     codes = rows.codes
-    a, n_top, first_term, last_term = extent
+    a, n_top, _, _ = extent
     n_rows = len(codes)
     of_row, example, table = patterns.of_row, patterns.example, patterns.table
     label, top_of = patterns.label, patterns.top
@@ -32,19 +36,19 @@ def find_patterns(
         of_row[r] = 0
         top_of[r] = 0
     for i in range(a):
-        width = _label_states(shape, model, closure, i, first_term, last_term, label)
+        width = _label_states(card, functions, members, i, extent, label)
         if width > 1:
             v = position[i]
             for z in range(n_patterns * width):
                 table[z] = -1
-            count = 0
+            found = 0
             for r in range(n_rows):
                 z = of_row[r] * width + label[codes[r, v]]
                 if table[z] < 0:
-                    table[z] = count
-                    count += 1
+                    table[z] = found
+                    found += 1
                 of_row[r] = table[z]
-            n_patterns = count
+            n_patterns = found
         if i == n_top - 1:
             n_tops = n_patterns
             for r in range(n_rows):
@@ -77,22 +81,22 @@ def find_patterns(
         for p in range(n_patterns):
             patterns.codes[i, p] = codes[example[p], v]
             patterns.contexts[i, p] = rows.contexts[example[p], v]
-    return n_tops, n_patterns
+    count[0], count[1] = n_tops, n_patterns
 
 
 @inner
-def _label_states(
-    shape: Any, model: Any, closure: Any, i: int, first_term: int, last_term: int, label: np.ndarray
-) -> int:
+def _label_states(cards: np.ndarray, functions: tuple, members: tuple, i: int, extent: tuple, label: np.ndarray) -> int:
     """Number the states of a feature so that states no term of the group can tell apart get one number.
 
     A feature with effects in the closure shows its state through their messages; one without shows only its own
     functions.
     """
-    vectors, terms = model.vectors, model.terms
-    v = closure.position[i]
-    card = shape.card[v]
-    if closure.children[i] > 0:
+    terms, vectors, vector_offset = functions
+    position, children = members
+    _, _, first_term, last_term = extent
+    v = position[i]
+    card = cards[v]
+    if children[i] > 0:
         for x in range(card):
             label[x] = x
         return card
@@ -102,7 +106,7 @@ def _label_states(
         for z in range(x):
             same = True
             for t in range(first_term, last_term):
-                at = model.vector_offset[v] + terms[t, v] * card
+                at = vector_offset[v] + terms[t, v] * card
                 if vectors[at + x] != vectors[at + z]:
                     same = False
                     break
