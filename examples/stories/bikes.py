@@ -62,15 +62,15 @@ print(f"largest standard error: {max(errors):.0f} rentals")
 plots.comparison(result, row=1)
 
 # %% [markdown]
-# For marginal SHAP the two days are alike: the season helps (645 and 310 rentals), the temperature helps (354 and
+# For marginal SHAP the two days are alike: the season helps (646 and 310 rentals), the temperature helps (354 and
 # 393). That December should *help* bike rentals is an odd thing to say.
 #
-# ASV tells them apart. In October the season is worth 1041 rentals, and 18 degrees are a little less than October
-# promised (-213). In December the season costs 602 rentals: who knows only that it is December expects a cold day.
-# Then it turns out to be warm, which brings 1018.
+# ASV tells them apart. In October the season is worth 1037 rentals, and 18 degrees are a little less than October
+# promised (-209). In December the season costs 614 rentals: who knows only that it is December expects a cold day.
+# Then it turns out to be warm, which brings 1021.
 #
 # SHAP with the same distribution lies between: half of the time it hears about the temperature first, and then
-# December is no bad news any more (-112). Causal SHAP gives the season -148.
+# December is no bad news any more (-108). Causal SHAP gives the season -141.
 
 # %% [markdown]
 # ## How much of this is the distribution?
