@@ -7,7 +7,8 @@ EQUIVALENT: dict[str, str] = {
     ),
     "backends/trees/leaves.py: find_leaves: 2 -> 3 (3)": "room for masks that is cut to what is used",
     "backgrounds/discrete/inference/engine.py: Inference.plan: sum(kept.n_entries for kept in "
-    "list(self._plans.values())) > PLAN_ENTRIES_KEPT -> (sum((kept.n_entries for kept in list(self._plans.values()))) >= PLAN_ENTRIES_KEPT)": (
+    "list(self._plans.values())) > PLAN_ENTRIES_KEPT -> "
+    "(sum((kept.n_entries for kept in list(self._plans.values()))) >= PLAN_ENTRIES_KEPT)": (
         "when remembered plans are forgotten; they are made again, the same"
     ),
 }
