@@ -105,7 +105,8 @@ def dask(kill: bool = False) -> Iterator[Explain]:
         def explain_and_kill(explainer: AsymmetricExplainer, X: pd.DataFrame) -> Found:
             explainer(X[:200], silent=True)  # everything is imported and compiled
             for pause in PAUSES:
-                client.wait_for_workers(3)  # the last one that died is there again
+                client.wait_for_workers(3, timeout=120)  # the last one that died is there again
+                time.sleep(1)  # its nanny gives up a worker that dies before it is known to run
                 lost = kill_at_work(client, pause)
                 values = explainer(X, silent=True).values
                 n_lost = lost()
