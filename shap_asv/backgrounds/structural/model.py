@@ -282,11 +282,14 @@ class StructuralModel:
 def _fit_all(tasks: Sequence[NodeTask], n_jobs: int | None, silent: bool) -> list[FittedNode]:
     """All nodes, in parallel; seeds are in the tasks, so the result is the same for any number of jobs."""
     from joblib import Parallel, delayed
+    from joblib.parallel import get_active_backend
     from tqdm.auto import tqdm
 
+    # not every engine hands results over one by one
+    return_as = "generator" if get_active_backend()[0].supports_return_generator else "list"
     # what costs most comes first, so that nobody waits for one last large node
     order = sorted(range(len(tasks)), key=lambda v: -tasks[v].parents.shape[1])
-    done = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_fit_on_one_thread)(tasks[v]) for v in order)
+    done = Parallel(n_jobs=n_jobs, return_as=return_as)(delayed(_fit_on_one_thread)(tasks[v]) for v in order)
     fitted: list[FittedNode | None] = [None] * len(tasks)
     bar = tqdm(done, total=len(tasks), desc="StructuralModel", unit="node", delay=2.0, disable=silent)
     for v, node in zip(order, bar, strict=True):
