@@ -113,7 +113,8 @@ class Plan:
                 f"{_number(e.coalitions):>12}{_number(e.orders):>8}{_number(e.model_calls):>13}{_number(e.queries):>11}"
                 f"{_seconds_text(e.seconds):>11}{_bytes_text(e.memory):>10}"
             )
-        lines += [f"  {c.name:<22}cannot run: {c.obstacle}" for c in self.candidates if not c.runnable]
+        if len(runnable) < len(self.candidates):
+            lines += ["", "  These cannot run:", _obstacles(self.candidates)]
         return "\n".join(lines)
 
 
@@ -351,7 +352,12 @@ def _seconds(candidate: Candidate) -> float:
 
 
 def _obstacles(candidates: tuple[Candidate, ...]) -> str:
-    return "\n".join(f"  {c.name}: {c.obstacle}" for c in candidates if c.obstacle is not None)
+    """A line for each reason, behind the backends that it stops."""
+    stopped: dict[str, list[str]] = {}
+    for candidate in candidates:
+        if candidate.obstacle is not None:
+            stopped.setdefault(str(candidate.obstacle), []).append(candidate.name)
+    return "\n".join(f"  {', '.join(names)}: {obstacle}" for obstacle, names in stopped.items())
 
 
 def _number(value: int) -> str:

@@ -73,8 +73,9 @@ ENVIRONMENTS = {
         ),
         Environment(
             "shapiq",
-            ("shapiq==1.4.1", same_version("xgboost", "xgboost-cpu")),
-            why="it is no dependency of ours; one of its imputers needs XGBoost",
+            ("shapiq==1.4.1", "pandas<3", same_version("xgboost", "xgboost-cpu")),
+            why="it is no dependency of ours; one of its imputers needs XGBoost, and with pandas 3 it cannot read "
+            "XGBoost's trees",
         ),
     )
 }

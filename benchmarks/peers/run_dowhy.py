@@ -8,6 +8,7 @@ all later ones.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,12 @@ def arrows(work: TableWork) -> list[tuple[str, str]]:
         return [(cause, effect) for cause, effect in work.edges]
     levels = work.levels or []
     return [(a, b) for k, level in enumerate(levels) for later in levels[k + 1 :] for a in level for b in later]
+
+
+def one_by_one(values: np.ndarray) -> Callable[[Any], Any]:
+    """A function that gives one value after the other, whatever it is called with."""
+    left = iter(values)
+    return lambda _: next(left)
 
 
 def run(work: TableWork, options: dict[str, Any]) -> TableAnswer:
@@ -49,20 +56,17 @@ def run(work: TableWork, options: dict[str, Any]) -> TableAnswer:
     def values(causes: Any) -> np.ndarray:
         rows = work.frame(work.rows)
         nu = np.empty((len(rows), len(work.coalitions)))
-        empty = None
-        for r in range(len(rows)):
-            for s, members in enumerate(work.coalitions):
-                if members.all():
-                    nu[r, s] = work.predict_frame(rows.iloc[[r]])[0]
-                elif members.any():
-                    held = [name for name, member in zip(work.names, members, strict=True) if member]
-                    setting = {name: (lambda _, value=rows[name].iloc[r]: value) for name in held}
-                    drawn = gcm.interventional_samples(causes, setting, num_samples_to_draw=work.n_draws)
-                    nu[r, s] = work.predict_frame(drawn).mean()
-                else:
-                    if empty is None:
-                        empty = work.predict_frame(gcm.draw_samples(causes, work.n_draws)).mean()
-                    nu[r, s] = empty
+        for s, members in enumerate(work.coalitions):
+            if members.all():
+                nu[:, s] = work.predict_frame(rows)
+            elif members.any():
+                held = [name for name, member in zip(work.names, members, strict=True) if member]
+                # one call for all rows: it asks for the value of one sample after the other
+                setting = {name: one_by_one(np.repeat(rows[name].to_numpy(), work.n_draws)) for name in held}
+                drawn = gcm.interventional_samples(causes, setting, num_samples_to_draw=len(rows) * work.n_draws)
+                nu[:, s] = work.predict_frame(drawn).reshape(len(rows), -1).mean(axis=1)
+            else:
+                nu[:, s] = work.predict_frame(gcm.draw_samples(causes, work.n_draws)).mean()
         return nu
 
     def influences(causes: Any) -> np.ndarray:

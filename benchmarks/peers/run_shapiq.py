@@ -48,7 +48,12 @@ def explain_trees(work: TableWork) -> TableAnswer:
         found = [explainer.explain(row) for row in rows]
         return np.array([[one.dict_values.get((k,), 0.0) for k in range(len(work.names))] for one in found])
 
-    make = lambda: shapiq.TreeExplainer(work.regressor(), index="SV", max_order=1)  # noqa: E731
+    def make() -> Any:
+        model = work.regressor()
+        # a model that was read back has a list here, which shapiq would divide
+        model.base_score = float(np.ravel(model.base_score)[0])
+        return shapiq.TreeExplainer(model, index="SV", max_order=1)
+
     return timed_values(version("shapiq"), work, make, values)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 import numpy as np
 
@@ -10,8 +11,9 @@ from shap_asv.backends.contract import Attribution, Attributor, Backend, Estimat
 from shap_asv.backends.pace import Report, keep_silent
 from shap_asv.backends.weight_columns import N_GROUPS, Columns, contract
 from shap_asv.backends.workload import WORTH_KERNELS, Sweep, background_kernels
+from shap_asv.backgrounds.tables.evidence import rowwise_product
 from shap_asv.errors import ModelError
-from shap_asv.values.contract import ValueMethod, Values, Workload, blocks
+from shap_asv.values.contract import Sloping, ValueMethod, Values, Workload, blocks
 from shap_asv.values.monte_carlo import N_SAMPLED
 
 #: Distinct rows explained at a time.
@@ -30,11 +32,18 @@ class CoalitionwiseAttributor:
     columns: Columns
     link: Callable[[np.ndarray], np.ndarray] | None = None
     _known_base: list[np.ndarray] = field(default_factory=list, repr=False)
+    _by_slopes: list[np.ndarray] = field(default_factory=list, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.link is None and getattr(self.values, "centre", None) is not None:
+            self._by_slopes.append(self._contract_slopes())
 
     def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
         drawn = getattr(self.values, "groups_and_sample", None)
         if drawn is not None:
             return self._attribute_sampled_values(rows, drawn, report)
+        if self._by_slopes:
+            return self._attribute_by_slopes(rows)
         at_a_time = getattr(self.values, "rows_at_a_time", len(rows))
         if len(rows) > at_a_time:
             return self._attribute_rows_apart(blocks(len(rows), at_a_time), rows, report)
@@ -46,6 +55,23 @@ class CoalitionwiseAttributor:
             report(block.stop / len(coalitions))
         phi, error = self.columns.combine(contracted)
         return Attribution(phi, self._base(rows), error)
+
+    def _contract_slopes(self) -> np.ndarray:
+        """``slopes @ W`` (n, c, k) for the c columns of W: all that rows have to be multiplied by."""
+        coalitions, matrix, values = self.columns.coalitions, self.columns.matrix, cast("Sloping", self.values)
+        contracted = np.zeros((self.columns.n_features, matrix.shape[1], values.n_outputs))
+        for block in blocks(len(coalitions), values.coalitions_at_a_time):
+            slopes = values.slopes(coalitions[block])
+            contracted += contract(slopes.transpose(1, 0, 2), matrix[block])
+        return contracted
+
+    def _attribute_by_slopes(self, rows: np.ndarray) -> Attribution:
+        """``nu(S) = base + (x - centre) @ slopes(S)``, so ``nu @ W = base * 1 @ W + (x - centre) @ (slopes @ W)``."""
+        (slopes,), base, centre = self._by_slopes, self._base(rows), cast("Sloping", self.values).centre
+        product = rowwise_product(rows - centre, slopes.reshape(len(slopes), -1))
+        totals = np.asarray(self.columns.matrix.sum(axis=0)).reshape(-1, 1)
+        phi, error = self.columns.combine(totals * base + product.reshape(len(rows), *slopes.shape[1:]))
+        return Attribution(phi, base, error)
 
     def _attribute_rows_apart(self, parts: list[slice], rows: np.ndarray, report: Report) -> Attribution:
         """A few rows at a time, each through all coalitions: for values that remember what they know of a row."""
@@ -141,12 +167,14 @@ def coalitionwise_backend(method: ValueMethod, sweep: Sweep) -> Backend:
     def estimate(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
         coalitions, n = sweep.count(problem, settings), problem.n_features
         orders, seconds, drawn = sweep.drawing(problem, settings)
-        work = Workload(n_rows, coalitions, n, settings.n_draws, is_ancestral(problem), settings.batch_size)
+        linked = problem.link is not None and not method.applies_link
+        columns = problem.n_players * (min(orders, N_GROUPS) if sweep.sampled else 1)
+        draws, ancestral = settings.n_draws, is_ancestral(problem)
+        work = Workload(n_rows, coalitions, n, draws, ancestral, settings.batch_size, linked, columns)
         cost = method.cost(problem.background, problem.predictor, work)
         # nu is never held for more pairs of row and coalition than this
         pairs = min(min(n_rows, ROW_BLOCK) * coalitions, DENSE_LIMIT // problem.n_outputs)
         held = method.cost(problem.background, problem.predictor, replace(work, n_rows=1, n_coalitions=pairs)).memory
-        columns = problem.n_players * (min(orders, N_GROUPS) if sweep.sampled else 1)
         return Estimate(
             coalitions,
             orders,

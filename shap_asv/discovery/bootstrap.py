@@ -192,12 +192,13 @@ def bootstrap_graphs(
         raise ArgumentError(f"seed={seed!r} is not a seed; pass a whole number >= 0, a SeedSequence, or None") from None
 
     from joblib import Parallel, delayed
+    from joblib.parallel import get_active_backend
     from tqdm.auto import tqdm
 
     job = delayed(_learn_from_resample)
-    runs = Parallel(n_jobs=n_jobs, return_as="generator")(
-        job(data, learner, names, own, must, must_not) for own in seeds
-    )
+    # not every engine hands results over one by one
+    return_as = "generator" if get_active_backend()[0].supports_return_generator else "list"
+    runs = Parallel(n_jobs=n_jobs, return_as=return_as)(job(data, learner, names, own, must, must_not) for own in seeds)
     bar = tqdm(runs, total=n, desc="bootstrap_graphs", unit="graph", delay=DELAY, disable=silent)
     return _gathered(list(bar), n)
 

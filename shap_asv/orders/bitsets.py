@@ -17,17 +17,16 @@ def n_words(n_features: int) -> int:
 
 
 def pack(members: np.ndarray) -> np.ndarray:
-    """Bool array (..., n) -> uint64 array (..., n_words(n)). O(size).
+    """Bool array (m, n) -> uint64 array (m, n_words(n)). O(size).
 
     Examples
     --------
     >>> pack(np.array([[True, False, True]]))
     array([[5]], dtype=uint64)
     """
-    n = members.shape[-1]
-    width = n_words(n)
-    padded = np.zeros((*members.shape[:-1], width * WORD_BITS), dtype=bool)
-    padded[..., :n] = members
+    m, n = members.shape
+    padded = np.zeros((m, n_words(n) * WORD_BITS), dtype=bool)
+    padded[:, :n] = members
     # the explicit byte order makes bit v mean feature v on every machine
     return np.packbits(padded, axis=-1, bitorder="little").view("<u8").astype(np.uint64, copy=False)
 

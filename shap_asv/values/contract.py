@@ -26,11 +26,25 @@ class Values(Protocol):
         ...
 
 
+class Sloping(Values, Protocol):
+    """Values that are affine in the row: ``nu(S) = nu({}) + (x - centre) @ slopes_S``."""
+
+    @property
+    def centre(self) -> np.ndarray: ...
+    @property
+    def coalitions_at_a_time(self) -> int: ...
+
+    def slopes(self, coalitions: np.ndarray) -> np.ndarray:
+        """bool (m, n) -> float64 (m, n, k)."""
+        ...
+
+
 @dataclass(frozen=True)
 class Workload:
     """What a value method is asked to do: so many rows, so many coalitions, so many features.
 
-    ``ancestral``: all coalitions hold the causes of their members, which makes conditioning cheap.
+    ``ancestral``: all coalitions hold the causes of their members, which makes conditioning cheap. ``linked``: a link
+    is applied to the values, so that they are needed one by one. ``n_columns``: columns of W that they meet.
     """
 
     n_rows: int
@@ -39,6 +53,8 @@ class Workload:
     n_draws: int = 0
     ancestral: bool = False
     batch_size: int = 65_536
+    linked: bool = False
+    n_columns: int = 0
 
     def rows_per_call(self, predictor: Predictor) -> int:
         """Rows that the model gets in one call, at most."""

@@ -227,13 +227,16 @@ def test_densities_are_those_of_the_orders():
         )
 
 
-def test_too_few_points_are_noticed(monkeypatch):
+@pytest.mark.parametrize("unit", [1.0, 1e-2], ids=["large", "small"])
+def test_too_few_points_are_noticed(monkeypatch, unit):
+    """Whatever the units: a term of eight functions that are small is no less wrong."""
     rng = np.random.default_rng(0)
     n = 30
     network = random_polytree(rng, n, n)
     terms = np.zeros((1, n), dtype=np.int32)
     terms[0, -8:] = 1
-    products = SumOfProducts((np.array([[1.0, 1.0], [0.2, 1.0]]),) * n, terms, np.ones((1, 1)), np.zeros(1))
+    functions = np.array([[1.0, 1.0], [0.2 * unit, unit]])
+    products = SumOfProducts((functions,) * n, terms, np.full((1, 1), unit**-8), np.zeros(1))
     rows = rng.integers(0, 2, size=(2, n))
     expected = polytree_attributions(network, tuple(range(n)), products, rows)
     monkeypatch.setattr(polytree, "choose_grid", lambda size: (4, 3))

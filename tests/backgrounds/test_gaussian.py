@@ -2,17 +2,25 @@
 
 import math
 from itertools import permutations, product
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from scipy import stats
 from sklearn.linear_model import LinearRegression
 
-from shap_asv import AsymmetricExplainer, errors
+from shap_asv import AsymmetricExplainer, CausalOrder, errors
+from shap_asv.backends.coalitionwise import CoalitionwiseAttributor
+from shap_asv.backends.weight_columns import Columns
+from shap_asv.backgrounds.gaussian import algebra
 from shap_asv.backgrounds.gaussian.algebra import semidefinite_cholesky
 from shap_asv.backgrounds.gaussian.model import GaussianModel
 from shap_asv.backgrounds.gaussian.networks import LinearGaussianNetwork, read_linear_gaussian
+from shap_asv.models.contract import Affine
+from shap_asv.values.contract import ValueOptions
+from shap_asv.values.moments import LinearInMeans
 from tests.oracles import gaussians
 
 nan = np.nan
@@ -366,6 +374,62 @@ def test_linear_models_on_whole_numbers_are_exact(as_array):
             before, after = (tuple(j in order[:m] for j in range(len(columns))) for m in (k, k + 1))
             phi[i] += (nu[after] - nu[before]) / math.factorial(len(columns))
     np.testing.assert_allclose(explainer(given[:1], silent=True).values[0], phi, atol=1e-9)
+
+
+@pytest.mark.parametrize("singular", [False, True])
+def test_slopes_are_those_of_the_means(singular, monkeypatch):
+    """Of all coalitions at once, a few at a time; with a constant and two columns that are one, too."""
+    monkeypatch.setattr(algebra, "SOLVED", 100)
+    rng = np.random.default_rng(5)
+    mean, covariance = gaussians.random_gaussian(rng, 5)
+    if singular:
+        mix = np.vstack([np.eye(4, 5), 2 * np.eye(1, 5), np.zeros((1, 5))])
+        mean, covariance = mix @ mean + 1, mix @ covariance @ mix.T
+    n = len(mean)
+    background = GaussianModel(mean, covariance)
+    weights = rng.normal(size=(n, 2))
+    row = mean + covariance @ rng.normal(size=n)
+    coalitions = ~np.isnan(evidence_of(row, n)[1])
+    slopes = background.mean_slopes(coalitions, weights)
+    assert not slopes[~coalitions].any()
+    expected = background.means(evidence_of(row, n)[1]) @ weights
+    np.testing.assert_allclose(mean @ weights + np.einsum("mnk,n->mk", slopes, row - mean), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("algorithm", ["ideals x moments", "orders x moments"])
+def test_one_matrix_for_all_rows_is_value_by_value(algorithm):
+    """With the identity as a link of one's own, every value is written down: the same attributions and errors."""
+    rng = np.random.default_rng(6)
+    mean, covariance = gaussians.random_gaussian(rng, 7)
+    model = LinearRegression().fit(rng.normal(size=(30, 7)), rng.normal(size=(30, 2)))
+    options = {"algorithm": algorithm, "n_orders": 50, "seed": 0}
+    names = [f"Feature {k}" for k in range(7)]
+    order = CausalOrder.from_levels([names[:3], names[3:]])
+    rows = rng.multivariate_normal(mean, covariance, size=5)
+    one, each = (
+        AsymmetricExplainer(model, GaussianModel(mean, covariance), order, **options, **link)
+        for link in ({}, {"link": lambda nu: nu})
+    )
+    found, expected = one(rows, silent=True), each(rows, silent=True)
+    np.testing.assert_allclose(found.values, expected.values, atol=1e-9)
+    np.testing.assert_allclose(found.base_values, expected.base_values, atol=1e-9)
+    np.testing.assert_allclose(found.values.sum(axis=1) + found.base_values, model.predict(rows), atol=1e-9)
+    if algorithm.startswith("orders"):
+        assert found.error_std.max() > 0.01
+        np.testing.assert_allclose(found.error_std, expected.error_std, atol=1e-9)
+
+
+def test_columns_of_weights_that_do_not_sum_to_zero():
+    """The value of the empty coalition counts where weights are no differences."""
+    background = GaussianModel([1.0, 2.0], [[1.0, 0.5], [0.5, 1.0]])
+    predictor = SimpleNamespace(affine=Affine(np.array([[1.0], [3.0]]), np.array([4.0])), n_outputs=1)
+    coalitions = np.array([[False, False], [True, False]])
+    columns = Columns(coalitions, sp.csr_array([[1.0, 0.0], [2.0, 5.0]]), np.ones(1), sampled=False)
+    values = LinearInMeans(background, predictor, ValueOptions())
+    rows = np.array([[3.0, 0.0]])
+    (nothing, first), found = values.values(coalitions, rows)[0, :, 0], CoalitionwiseAttributor(values, columns)
+    np.testing.assert_allclose(found.attribute(rows).phi[0, :, 0], [nothing + 2 * first, 5 * first], atol=1e-12)
+    assert (nothing, first) == pytest.approx((11.0, 16.0))
 
 
 def test_a_constant_that_is_cut_loose_stays_constant():

@@ -141,6 +141,37 @@ def test_categories_leave_donors_and_few_rows_leave_no_choice():
         choose_background(table, lambda frame: frame["age"], coalitions, [1.0], candidates=numbers_only)
 
 
+def rare_table(labels):
+    """Two levels: a label and a number, then a number; some gaps."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=len(labels))
+    late = np.where(np.arange(len(labels)) == 3, np.nan, x + rng.normal(size=len(labels)))
+    return pd.DataFrame({"label": labels, "x": x, "late": late})
+
+
+def test_rows_that_only_they_can_explain_are_not_scored():
+    """A label, or a gap, that one row alone has: wherever the split falls, it cannot be both learned and scored."""
+    table = rare_table([f"rare {k}" if k < 20 else "ab"[k % 2] for k in range(120)])
+    coalitions = np.array([[True, False, False], [True, True, False]])
+    candidates = level_candidates([["label", "x"], ["late"]])
+    for seed in range(3):
+        choice = choose_background(
+            table, lambda frame: frame["x"].to_numpy(), coalitions, np.ones(2), seed, candidates, n_draws=8
+        )
+        assert 10 <= choice.scores.losses.shape[1] < 40
+        assert len(choice.background.read(table)) == 120  # and all rows are known in the end
+
+
+def test_a_column_of_names_leaves_nothing_to_score():
+    table = rare_table([f"name {k}" for k in range(60)])
+    candidates = level_candidates([["label", "x"], ["late"]])
+    choice = choose_background(
+        table, lambda frame: frame["x"].to_numpy(), np.eye(3, dtype=bool)[:1], [1.0], 0, candidates, n_draws=8
+    )
+    assert choice.scores is None
+    assert isinstance(choice.background, ConditionalTable)
+
+
 def test_many_coalitions_are_sampled():
     rng = np.random.default_rng(0)
     data = rng.normal(size=(60, 7))

@@ -14,6 +14,7 @@ from benchmarks.peers.table_work import TableAnswer, TableWork
 from benchmarks.table_peers import (
     CONDITIONAL,
     DOWHY,
+    SHAPIQ,
     TREES,
     Outcome,
     answers,
@@ -125,6 +126,19 @@ def test_claims_follow_what_was_measured(wins):
     told = " ".join(winners(outcomes))
     assert f"Lowest error: {CONDITIONAL.name if wins else DOWHY[0].name}" in told
     assert f"Quickest, fit included: {(TREES[0] if wins else TREES[2]).name}" in told
+
+
+def test_a_peer_is_compared_on_the_variants_that_it_was_asked_about():
+    """One that answered on a hard variant alone is beaten there, though its error is the larger one of all."""
+    outcomes = made_up(0.2, 3.0)
+    for peer, error in ((CONDITIONAL, 0.9), (DOWHY[0], 1.0)):
+        outcomes.append(Outcome("nonlinear", 1, peer, TableAnswer("1", 0.0, 1.0), error))
+    outcomes.append(Outcome("nonlinear", 0, SHAPIQ["copula"], TableAnswer("1", 0.0, 1.0), 0.15))
+    claim = claims(outcomes, full=True)[0]
+    assert claim.holds
+    assert "closest peer 0.600 (dowhy.gcm" in claim.measured
+    outcomes[-1].error = 0.05  # better where it was asked, so not beaten
+    assert claims(outcomes, full=True)[0].holds is False
 
 
 def test_a_peer_that_fails_is_left_out_with_a_word(mixed, monkeypatch, tmp_path):

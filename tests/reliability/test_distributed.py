@@ -7,12 +7,16 @@ import time
 
 import dask
 import joblib
+import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 from dask import distributed
+from joblib._parallel_backends import ThreadingBackend
 from sklearn.ensemble import RandomForestClassifier
 
-from shap_asv import AsymmetricExplainer
+from shap_asv import AsymmetricExplainer, StructuralModel
+from shap_asv.discovery import bootstrap_graphs
 from shap_asv.errors import ShapAsvError, ShapAsvWarning
 from shap_asv.explainer.running import blocks
 from tests.reliability.engines import kill_at_work
@@ -47,6 +51,29 @@ def test_a_cluster_gives_the_same_bits(name, cluster, small_blocks):
     np.testing.assert_array_equal(found.base_values, expected.base_values)
     if expected.error_std is not None:
         np.testing.assert_array_equal(found.error_std, expected.error_std)
+
+
+class WithoutGenerators(ThreadingBackend):
+    """An engine that gives all results at once, as Ray's does."""
+
+    supports_return_generator = False
+
+
+def test_fits_and_resamples_in_an_engine_that_gives_all_results_at_once():
+    joblib.register_parallel_backend("without generators", WithoutGenerators)
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=60)}).assign(b=lambda t: t.a + rng.normal(size=60))
+    graph = nx.DiGraph([("a", "b")])
+
+    def results():
+        fitted = StructuralModel.fit(table, graph, "linear", seed=0, silent=True)
+        return fitted.sample(5, seed=0), bootstrap_graphs(table, lambda data: graph, n=3, seed=0, silent=True).graphs
+
+    expected = results()
+    with joblib.parallel_config(backend="without generators", n_jobs=2):
+        found = results()
+    pd.testing.assert_frame_equal(found[0], expected[0])
+    assert found[1] == expected[1]
 
 
 @pytest.mark.parametrize("background", [0, 30], ids=["covers", "rows"])

@@ -109,7 +109,7 @@ MOST_HELD_OUT = 600
 MOST_KEPT = 1500
 MOST_COALITIONS = 16
 LEAST_SHARE = 0.05
-FEWEST_ROWS = 30
+FEWEST_ROWS, FEWEST_SCORED = 30, 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +152,8 @@ def choose_background(
     -----
     With categories or missing values, candidates that take numbers only are left out. With one candidate left, or with
     fewer than 30 rows, nothing is held out: ``scores`` is None, and donors are used (the last candidate if they are not
-    one).
+    one). Held-out rows with a category (or a gap) that no other row has are not scored: nobody can know them. If that
+    leaves fewer than 10, as with a column of names, nothing is scored either.
     """
     codec = TableCodec.learn(data)
     coalitions = np.asarray(coalitions, dtype=bool)
@@ -164,13 +165,20 @@ def choose_background(
     if not fits:
         raise ArgumentError(f"none of the candidates {', '.join(candidates)} takes categories or missing values")
     n_rows = len(data)
-    if len(fits) == 1 or n_rows < FEWEST_ROWS:
+
+    def unscored() -> Choice:
         name = next(name for name in ("donors", *reversed(fits)) if name in fits)
         return Choice(fits[name](data, seed), None, {name: 1.0})
+
+    if len(fits) == 1 or n_rows < FEWEST_ROWS:
+        return unscored()
     rng = np.random.default_rng([seed, n_rows])
     order = rng.permutation(n_rows)
     n_held_out = min(int(n_rows * SHARE_HELD_OUT), MOST_HELD_OUT)
     held_out, kept = order[:n_held_out], np.sort(order[n_held_out : n_held_out + MOST_KEPT])
+    held_out = held_out[_can_be_read(codec.read(_rows(data, held_out)), codec.read(_rows(data, kept)), codec)]
+    if len(held_out) < FEWEST_SCORED:
+        return unscored()
     asked, counts = scored_coalitions(coalitions, weights, MOST_COALITIONS, rng)
     if not len(asked):  # of a single feature
         asked, counts = coalitions, weights
@@ -183,7 +191,7 @@ def choose_background(
     stacked = np.stack([misses[name] for name in names])  # (b, r, m, k)
     root = np.sqrt(counts)[:, None]
     flat = (stacked * root).reshape(len(names), -1)
-    shares = least_on_simplex(flat @ flat.T / n_held_out)
+    shares = least_on_simplex(flat @ flat.T / len(held_out))
     shares = np.where(shares >= LEAST_SHARE, shares, 0.0)
     shares /= shares.sum()
     mixed = np.einsum("b,brmk->rmk", shares, stacked)
@@ -209,6 +217,15 @@ def _simple_enough(losses: np.ndarray, mixed: np.ndarray) -> int | None:
         if difference.mean() <= difference.std(ddof=1) / np.sqrt(len(difference)):
             return k
     return None
+
+
+def _can_be_read(rows: np.ndarray, kept: np.ndarray, codec: TableCodec) -> np.ndarray:
+    """Which of the rows (r, n) have only categories and gaps that are among those kept: bool (r,)."""
+    readable = np.ones(len(rows), dtype=bool)
+    for k, kind in enumerate(codec.kinds):
+        theirs, known = (rows[:, k], kept[:, k]) if kind.category else (np.isinf(rows[:, k]), np.isinf(kept[:, k]))
+        readable &= np.isin(theirs, known)
+    return readable
 
 
 def _rows(data: Any, places: np.ndarray) -> Any:

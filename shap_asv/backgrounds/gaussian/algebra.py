@@ -10,6 +10,7 @@ constants. Evidence that moves along such a direction contradicts the covariance
 effect on the rest.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,10 @@ import numpy as np
 from shap_asv.errors import TableError
 
 CUT_OFF = 1e-12
+#: Correlations whose eigenvalues are all above this are solved as they are.
+REGULAR = 1e-4
+#: Entries of correlations that are solved at a time.
+SOLVED = 2**18
 #: Evidence may leave the mean by so much (in standard deviations of a variable) along a constant direction.
 SLACK = 1e-5
 ASYMMETRY = 1e-8
@@ -103,6 +108,38 @@ def condition(correlation: np.ndarray, members: np.ndarray) -> Conditioned:
     gain = (half / np.sqrt(values[varies])) @ kept.T
     left = correlation[np.ix_(rest, rest)] - half @ half.T
     return Conditioned(known, rest, gain, semidefinite_cholesky(left), vectors[:, ~varies])
+
+
+def regression_slopes(correlation: np.ndarray, coalitions: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Slopes of ``E[Z @ weights | z_S]`` in z for standardised Z: ``w_S + C_SS^+ C_S,rest w_rest``, zero outside S.
+
+    bool (m, n) and (n, k) -> (m, n, k). Coalitions of one size go together, :data:`SOLVED` entries at a time; O(m n^3).
+    """
+    slopes = np.where(coalitions[:, :, None], weights, 0.0)
+    sizes = coalitions.sum(axis=1)
+    # the eigenvalues of a part lie between those of the whole: where these all vary, so do the others
+    regular = len(correlation) > 0 and np.linalg.eigvalsh(correlation)[0] > REGULAR
+    for chosen in _alike(sizes, len(correlation)):
+        held = coalitions[chosen]
+        known, rest = (np.nonzero(part)[1].reshape(len(chosen), -1) for part in (held, ~held))
+        inner = correlation[known[:, :, None], known[:, None, :]]
+        told = correlation[known[:, :, None], rest[:, None, :]] @ weights[rest]
+        if regular:
+            gain = np.linalg.solve(inner, told)
+        else:
+            values, vectors = np.linalg.eigh(inner)
+            inverse = np.where(values > CUT_OFF, 1.0 / np.maximum(values, CUT_OFF), 0.0)
+            gain = vectors @ (inverse[:, :, None] * (vectors.transpose(0, 2, 1) @ told))
+        slopes[chosen[:, None], known] += gain
+    return slopes
+
+
+def _alike(sizes: np.ndarray, n: int) -> Iterator[np.ndarray]:
+    """Numbers of coalitions of one size, neither empty nor whole, as many as fit."""
+    at_a_time = max(1, SOLVED // max(1, n) ** 2)
+    for size in np.unique(sizes[(sizes > 0) & (sizes < n)]):
+        chosen = np.flatnonzero(sizes == size)
+        yield from (chosen[start : start + at_a_time] for start in range(0, len(chosen), at_a_time))
 
 
 def semidefinite_cholesky(matrix: np.ndarray) -> np.ndarray:

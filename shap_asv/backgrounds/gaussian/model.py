@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shap_asv.arguments import check_list, is_number
-from shap_asv.backgrounds.gaussian.algebra import SLACK, Conditioned, checked_moments, condition
+from shap_asv.backgrounds.gaussian.algebra import SLACK, Conditioned, checked_moments, condition, regression_slopes
 from shap_asv.backgrounds.gaussian.networks import LinearGaussianNetwork, is_linear_gaussian, read_linear_gaussian
 from shap_asv.backgrounds.tables.border import TableBorder
 from shap_asv.backgrounds.tables.codec import NamedArray, TableCodec
@@ -234,6 +234,11 @@ class GaussianModel(GaussianBorder):
         for rows, given in self._groups(evidence):
             result[np.ix_(rows, given.rest)] = self._rest_means(evidence[rows], given)
         return result
+
+    def mean_slopes(self, coalitions: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """``E[X @ weights | x_S] = mean @ weights + (x - mean) @ slopes_S``: bool (m, n), (n, k) -> (m, n, k)."""
+        scale = self._scale[:, None]
+        return regression_slopes(self._correlation, coalitions, scale * weights) / scale
 
     def covariances(self, coalitions: np.ndarray) -> np.ndarray:
         """``Cov[X | X_S]`` float (m, n, n) for coalitions bool (m, n): zero in the rows and columns of S."""

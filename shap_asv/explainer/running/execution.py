@@ -96,7 +96,11 @@ class Execution:
         n_orders = fewer.n_orders
         if n_orders == settings.n_orders or smaller.seconds > seconds / 2:
             return plan, settings
-        why = f"{plan.why}; {n_orders} orders are what budget={self.budget.seconds:g} seconds allow for"
+        budget = f"budget={self.budget.seconds:g} seconds"
+        fit = f"are what {budget} allow for"
+        if smaller.seconds > self.budget.seconds:
+            fit = f"are the fewest, and take about {_duration(smaller.seconds)} where {budget}"
+        why = f"{plan.chosen.name} would take about {_duration(seconds)}; {n_orders} orders {fit}"
         return replace(smaller, why=why), fewer
 
     def explain(self, rows: np.ndarray, settings: Settings, tolerance: float | None, silent: bool) -> Attribution:

@@ -54,7 +54,7 @@ def test_auto_finds_curves_and_slopes():
     assert sample["n"].min() >= 0
 
 
-@pytest.mark.parametrize("name", ["linear", "smooth", "smooth with steps", "boosting", "forest"])
+@pytest.mark.parametrize("name", ["linear", "smooth", "bent", "smooth with steps", "boosting", "forest"])
 def test_mechanisms_of_numbers_by_name(name):
     data = table(300)[["x", "c", "y"]]
     model = StructuralModel.fit(data, EDGES[:2], {"y": name}, seed=0, silent=True)
@@ -103,6 +103,21 @@ def test_a_function_among_learned_ones():
     drawn = background.draws(held, uniforms)[0][:, background.features.index("y")]
     assert abs(drawn.mean() - 6) < 5 / np.sqrt(4000)
     assert model.report()["y"].miscalibration > 0.06  # the function is wrong about this table, and the report says so
+
+
+def test_a_given_function_of_a_category_is_scored_on_the_table():
+    """A fair coin for "yes" and "no", and a table with 60% of "yes": -log(1/2) a row, worse than the marginal."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=200), "k": np.where(np.arange(200) < 120, "yes", "no")})
+
+    def coin(causes, u):
+        return np.where(u < 0.5, "no", "yes")
+
+    report = StructuralModel.fit(table, [("a", "k")], mechanisms={"k": coin}, seed=0, silent=True).report()
+    node = next(node for node in report.nodes if node.name == "k")
+    assert node.score == pytest.approx(np.log(2), abs=1e-3)
+    assert node.marginal == pytest.approx(-0.6 * np.log(0.6) - 0.4 * np.log(0.4), abs=0.01)
+    assert node.miscalibration == pytest.approx(0.1, abs=0.03)  # 60% of the rows lie in the upper half
 
 
 def test_gaps_in_causes_and_effects():

@@ -132,6 +132,13 @@ MUTANTS = (
         GAUSSIANS,
     ),
     Mutant(
+        "linear models: slopes without what the known say of the rest",
+        "backgrounds/gaussian/algebra.py",
+        "slopes[chosen[:, None], known] += gain",
+        "slopes[chosen[:, None], known] += 0 * gain",
+        GAUSSIANS,
+    ),
+    Mutant(
         "copulas: ties are not made up for",
         "backgrounds/gaussian/copula.py",
         "raw = np.clip(scores.T @ scores / len(scores) / np.outer(variances, variances), -1.0, 1.0)",
