@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from shap_asv.backends.ancestral.completed import LARGEST_NETWORK, gather_few, masks_of, with_causes
-from shap_asv.backends.ancestral.mixed_values import only_indicators
+from shap_asv.backends.ancestral.pieces.mixed_values import only_indicators
 from shap_asv.backends.coalitionwise import ROW_BLOCK, CoalitionwiseAttributor
 from shap_asv.backends.conditioning import is_ancestral
 from shap_asv.backends.contract import Attribution, Attributor, Backend, Estimate, Problem, Settings
