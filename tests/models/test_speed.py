@@ -71,7 +71,7 @@ def test_no_call_is_larger_than_those_that_are_planned(monkeypatch):
     watch.seconds(100_000, 1)
     assert max(clock.asked) == 512
     watch.seconds(100_000, 1, most=50)
-    assert sorted(set(clock.asked)) == [8, 32, 128, 512]
+    assert sorted(set(clock.asked)) == [2, 8, 32, 128, 512]  # and once more as few as at first
 
 
 def test_a_slow_model_is_asked_only_a_little_longer(monkeypatch):
@@ -135,6 +135,15 @@ def test_timing_hands_over_rows_as_they_come(monkeypatch, columns):
     plan = AsymmetricExplainer(model, data).plan(50)
     assert plan.chosen.estimate.seconds > 1.0
     assert max(clock.asked) > 5
+
+
+def test_a_call_that_was_held_up_is_not_believed(monkeypatch):
+    """The first call stood still for half a second, and 4,000 calls would take half an hour: they are timed again."""
+    clock = install(monkeypatch, 1e-4, 1e-6)
+    held_up = Stopwatch(clock.take, Timed(4, 0.5))
+    assert held_up.seconds(10**6, 4000) < 5.0
+    slow = stopwatch(install(monkeypatch, 0.5, 1e-6), 4)
+    assert slow.seconds(10**6, 4000) > 2000
 
 
 def test_what_a_model_loads_at_first_is_not_counted(monkeypatch):

@@ -99,7 +99,7 @@ def kill_at_work(client, pause: float) -> Callable[[], int]:
 def dask(kill: bool = False) -> Iterator[Explain]:
     from dask.distributed import Client, LocalCluster
 
-    cluster = LocalCluster(n_workers=3, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, silence_logs=50)
+    cluster = LocalCluster(n_workers=3, threads_per_worker=1, host="127.0.0.1", dashboard_address=":0", silence_logs=50)
     with cluster, Client(cluster) as client, joblib.parallel_config(backend="dask"):
 
         def explain_and_kill(explainer: AsymmetricExplainer, X: pd.DataFrame) -> Found:

@@ -132,8 +132,14 @@ LONG_JOBS: dict[str, Job] = {
 
 
 def depends_on_seed(explainer: AsymmetricExplainer) -> bool:
-    """Whether something is sampled; the orders of a chain are not, because there is only one."""
+    """Whether something is sampled; the orders of a chain are not, because there is only one.
+
+    A sum over features that are cut loose from one another gives each the same in every order.
+    """
     backend, order = explainer.plan().backend, explainer.causal_order
+    problem = explainer._known_execution().problem
+    if getattr(problem.background, "loose", False) and problem.predictor.affine is not None:
+        return False
     comparable = np.triu(order.ancestor_matrix | order.ancestor_matrix.T, 1).sum()
     several = comparable < order.n_features * (order.n_features - 1) // 2
     return backend.samples_values or (backend.samples_orders and bool(several))

@@ -18,6 +18,8 @@ FASTEST = 5e-7
 _AT_ONCE, _SLOW = 0.1, 1.0
 # Neither a call that takes as long as the first nor a few milliseconds tell what a row costs.
 _LONG_ENOUGH, _SO_MUCH_LONGER = 0.02, 3.0
+# Work that would take longer than this is not believed at once: something else may have held up a call that was timed.
+_DOUBTED = 30.0
 # After a call that takes as long as this the model is not asked again.
 _PATIENCE = 0.25
 #: Rows of the largest call that is made only to be timed.
@@ -48,15 +50,26 @@ class Stopwatch:
     """Predicts what calls of a model take; ``ask(n)`` has it answer n rows, ``first`` was a call of few.
 
     Nothing is asked where an upper bound says that the work is done at once, and no call is larger than those that are
-    planned, nor than :data:`MOST` rows: a model that takes a batch at a time gets no more than that.
+    planned, nor than :data:`MOST` rows: a model that takes a batch at a time gets no more than that. Before somebody is
+    told to wait for long, all is timed once more, and the shorter time counts.
     """
 
     def __init__(self, ask: Callable[[int], Any], first: Timed) -> None:
         self._ask, self._first = ask, first
         self._known: dict[int, Speed] = {}
+        self._doubted = first.seconds >= _SLOW  # then it is slow, and asking again would take long
 
     def seconds(self, n_rows: int, n_calls: int, most: int = MOST) -> float:
         """What ``n_rows`` rows in ``n_calls`` calls will take; a call made to be timed has at most ``most`` rows."""
+        found = self._seconds(n_rows, n_calls, most)
+        if found <= _DOUBTED or self._doubted:
+            return found
+        self._doubted, first, start = True, self._first, clock()
+        self._ask(first.n_rows)
+        self._first, self._known = Timed(first.n_rows, min(first.seconds, clock() - start)), {}
+        return min(found, self._seconds(n_rows, n_calls, most))
+
+    def _seconds(self, n_rows: int, n_calls: int, most: int) -> float:
         first, n_calls = self._first, max(1, n_calls)
         size = n_rows / n_calls
         bound = max(n_rows * FASTEST, n_calls * first.seconds * max(1.0, size / first.n_rows))
