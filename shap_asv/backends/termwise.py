@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from shap_asv.backends.ancestral.completed import LARGEST_NETWORK, gather_few, masks_of, with_causes
-from shap_asv.backends.ancestral.mixed_values import only_indicators
+from shap_asv.backends.ancestral.pieces.mixed_values import only_indicators
 from shap_asv.backends.coalitionwise import ROW_BLOCK, CoalitionwiseAttributor
 from shap_asv.backends.conditioning import is_ancestral
 from shap_asv.backends.contract import Attribution, Attributor, Backend, Estimate, Problem, Settings
@@ -101,14 +101,15 @@ class TermwiseAttributor:
         out = np.empty((len(patterns), group.weights.shape[1], products.n_outputs))
         for block in blocks(len(patterns), _DENSE_LIMIT // (q * t)):
             part = patterns[block]
-            expected = np.zeros((len(part) * q, t))
+            values = np.zeros((len(part) * q, products.n_outputs))
             pattern, of_class = np.nonzero(self._alive(terms, group.classes, part))
             if len(pattern):
                 ids, chosen = self._number_evidence(group, part, pattern, of_class)
                 evidence = np.where(group.classes[of_class[chosen]], part[pattern[chosen]], -1)
-                expected[pattern * q + of_class] = self.background.expectations(evidence, products.vectors, terms)[ids]
-            shares = contract(expected.reshape(len(part), q, t), group.weights)
-            out[block] = shares @ coefficients
+                expected = self.background.expectations(evidence, products.vectors, terms)
+                # terms are added up before classes are: there are fewer outputs than terms
+                values[pattern * q + of_class] = (expected @ coefficients)[ids]
+            out[block] = contract(values.reshape(len(part), q, -1), group.weights)
         return out
 
     def _alive(self, terms: np.ndarray, classes: np.ndarray, patterns: np.ndarray) -> np.ndarray:

@@ -8,9 +8,11 @@ import itertools
 import numpy as np
 import pytest
 
-from shap_asv.backends.ancestral import completed_backend, mixed_values, pieces
+from shap_asv.backends.ancestral import completed_backend
 from shap_asv.backends.ancestral.completed_values import CompletedValues
-from shap_asv.backends.ancestral.mixed_values import MixedValues, without_gaps
+from shap_asv.backends.ancestral.pieces import demanded, mixed_values, tables
+from shap_asv.backends.ancestral.pieces.demanded import DemandedSums
+from shap_asv.backends.ancestral.pieces.mixed_values import MixedValues, without_gaps
 from shap_asv.backends.contract import Settings
 from shap_asv.backends.workload import IDEALS, network_and_terms
 from tests.backends.test_completed import over
@@ -51,26 +53,49 @@ def test_against_the_definition(seed):
     np.testing.assert_allclose(found.values.reshape(expected.shape), expected, rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_where_nothing_is_latent_nothing_is_mixed(seed):
+    problem = make_problem(seed, n=6, zeros=0.1)
+    explainer, rows = explained(problem, seed)
+    values = values_of(explainer)
+    assert isinstance(values, MixedValues)
+    assert values.copies == 1
+    edges = [(p, v) for v, causes in enumerate(explainer.causal_order.parents) for p in causes]
+    found = explainer(problem.labels(rows), silent=True)
+    expected = oracle(problem, predict_codes(explainer), rows, edges)
+    np.testing.assert_allclose(found.values.reshape(expected.shape), expected, rtol=0, atol=1e-9)
+
+
 @pytest.mark.parametrize(
-    ("module", "limit", "kept"),
+    ("limits", "kept"),
     [
-        (completed_backend, "MIXTURE_LIMIT", False),
-        (pieces, "ENTRY_LIMIT", False),
-        (completed_backend, "FEW_TERMS", True),
-        (pieces, "_TERMS_AT_ONCE", True),
+        ([(completed_backend, "MIXTURE_LIMIT")], False),
+        ([(tables, "ENTRY_LIMIT")], True),
+        ([(tables, "ENTRY_LIMIT"), (demanded, "STATE_LIMIT")], False),
+        ([(tables, "ENTRY_LIMIT"), (demanded, "ROW_LIMIT")], True),
+        ([(tables, "ENTRY_LIMIT"), (demanded, "_TERMS_AT_ONCE")], True),
+        ([(completed_backend, "FEW_TERMS")], True),
+        ([(tables, "_TERMS_AT_ONCE")], True),
     ],
 )
-def test_limits_change_the_way_and_not_the_values(module, limit, kept, monkeypatch):
+def test_limits_change_the_way_and_not_the_values(limits, kept, monkeypatch):
     problem = latent_in_the_middle(3)
     explainer, rows = explained(problem, 3)
     before = explainer(problem.labels(rows), silent=True).values
-    monkeypatch.setattr(module, limit, 1)
+    for module, limit in limits:
+        monkeypatch.setattr(module, limit, 1)
     again, _ = explained(problem, 3)
-    assert isinstance(values_of(again), MixedValues if kept else CompletedValues)
+    values = values_of(again)
+    assert isinstance(values, MixedValues if kept else CompletedValues)
+    if kept:
+        assert isinstance(values.sums, DemandedSums) == ((tables, "ENTRY_LIMIT") in limits)
     np.testing.assert_allclose(again(problem.labels(rows), silent=True).values, before, rtol=0, atol=1e-12)
 
 
-def test_a_row_has_the_same_bits_whatever_rows_come_with_it():
+@pytest.mark.parametrize("limit", [None, 1])
+def test_a_row_has_the_same_bits_whatever_rows_come_with_it(limit, monkeypatch):
+    if limit is not None:
+        monkeypatch.setattr(tables, "ENTRY_LIMIT", limit)
     problem = latent_in_the_middle(5)
     explainer, rows = explained(problem, 5)
     labels = problem.labels(rows)
@@ -92,8 +117,11 @@ def expected_leaf(network, functions, known, codes):
     return total
 
 
+@pytest.mark.parametrize("limit", [None, 1])
 @pytest.mark.parametrize("seed", range(3))
-def test_tables_of_pieces_have_the_values_of_the_joint(seed):
+def test_tables_of_pieces_have_the_values_of_the_joint(seed, limit, monkeypatch):
+    if limit is not None:
+        monkeypatch.setattr(tables, "ENTRY_LIMIT", limit)
     problem = latent_in_the_middle(seed, n=6)
     explainer, rows = explained(problem, seed)
     mixed = values_of(explainer)

@@ -11,6 +11,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression
 
 from shap_asv.errors import ModelError
+from shap_asv.models import plain
 from shap_asv.models.plain import read_plain_model
 
 X = np.random.default_rng(0).normal(size=(50, 3))
@@ -105,3 +106,19 @@ def test_a_linear_last_step_over_categories_is_a_black_box():
     )
     assert predictor.affine is None
     assert "'x' does not hold numbers" in predictor.reason
+
+
+def test_calls_have_as_many_rows_as_make_so_many_cells(monkeypatch):
+    """Without batch_size=, what a model is called with stays within 32 MiB, however many rows there are."""
+    asked = []
+
+    def model(rows):
+        asked.append(len(rows))
+        return rows.sum(axis=1)
+
+    rows = np.arange(30.0).reshape(10, 3)
+    predictor = read_plain_model(model, probe=rows[:2])
+    monkeypatch.setattr(plain, "CELLS", 12)
+    asked.clear()
+    np.testing.assert_array_equal(predictor.predict(rows)[:, 0], rows.sum(axis=1))
+    assert asked == [4, 4, 2]

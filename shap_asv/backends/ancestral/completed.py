@@ -159,7 +159,7 @@ def find_closed_sets(
     masks, member = gather_few(masks_of(with_causes(network, looks)), FEW_TERMS if few is None else few)
     by_set = np.split(np.argsort(member, kind="stable"), np.cumsum(np.bincount(member, minlength=len(masks)))[:-1])
     builder = _Builder(network, background.nodes, coalitions, flatten_tables(network))
-    parents = _smallest_around(masks)
+    parents = smallest_around(masks)
     below: dict[int, list[int]] = {}
     for k, parent in enumerate(parents.tolist()):
         below.setdefault(parent, []).append(k)
@@ -193,7 +193,7 @@ def gather_few(closed: np.ndarray, few: int) -> tuple[np.ndarray, np.ndarray]:
     member = member.reshape(-1)
     sizes = bits_in(masks, np.arange(63)).sum(axis=1)
     taken = np.arange(len(masks))
-    parents = _smallest_around(masks)
+    parents = smallest_around(masks)
     for k in np.argsort(sizes, kind="stable").tolist():
         if parents[k] >= 0 and counts[k] <= few:
             taken[k] = parents[k]
@@ -204,7 +204,7 @@ def gather_few(closed: np.ndarray, few: int) -> tuple[np.ndarray, np.ndarray]:
     return masks[kept], of_set.reshape(-1)[member]
 
 
-def _smallest_around(masks: np.ndarray) -> np.ndarray:
+def smallest_around(masks: np.ndarray) -> np.ndarray:
     """For each set the place of the smallest proper superset, -1 where there is none."""
     sizes = bits_in(masks, np.arange(63)).sum(axis=1)
     by_size = np.argsort(sizes, kind="stable")

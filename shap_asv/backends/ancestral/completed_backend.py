@@ -1,7 +1,7 @@
 """The rows of the table: closures of terms for coalitions that may lack causes of their members, and their cost."""
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -17,7 +17,8 @@ from shap_asv.backends.ancestral.completed import (
     with_causes,
 )
 from shap_asv.backends.ancestral.completed_values import CompletedValues
-from shap_asv.backends.ancestral.mixed_values import (
+from shap_asv.backends.ancestral.pieces.demanded import DemandedSums, lay_out_pieces
+from shap_asv.backends.ancestral.pieces.mixed_values import (
     FEW_TERMS,
     MIXTURE_LIMIT,
     MixedValues,
@@ -25,7 +26,7 @@ from shap_asv.backends.ancestral.mixed_values import (
     only_indicators,
     without_gaps,
 )
-from shap_asv.backends.ancestral.pieces import PieceBuilder, PieceSums
+from shap_asv.backends.ancestral.pieces.tables import PieceBuilder, PieceSums
 from shap_asv.backends.coalitionwise import ROW_BLOCK, CoalitionwiseAttributor
 from shap_asv.backends.contract import Attribution, Attributor, Backend, Estimate, Problem, Settings
 from shap_asv.backends.pace import Report, keep_silent, part_of
@@ -48,9 +49,13 @@ KERNELS = (
     "shap_asv.backends.ancestral.value_kernel:lay_out_states",
     "shap_asv.backends.ancestral.value_kernel:add_classes",
 )
-# ... and one of these two: with a mixture over states, and without
-_ADD_PIECES = "shap_asv.backends.ancestral.piece_kernel:add_pieces"
-_ADD_VALUES = "shap_asv.backends.ancestral.value_kernel:add_values"
+# ... and one of these: sums over pieces with all their tables, and on demand; values without pieces
+_PIECES = "shap_asv.backends.ancestral.pieces"
+_OF_TABLES = (f"{_PIECES}.table_kernel:add_pieces",)
+_ON_DEMAND = tuple(
+    f"{_PIECES}.demand_kernel:{name}" for name in ("find_alike", "find_wanted", "fill_wanted", "add_pieces")
+)
+_OF_VALUES = ("shap_asv.backends.ancestral.value_kernel:add_values",)
 #: Numbers of nu that are held at one time.
 NU_LIMIT = 2**24
 # Measured on child with 100 graphs: a term, a row and a class of coalitions; laying out one closure.
@@ -63,8 +68,12 @@ _SECONDS_PER_ENTRY = 4e-9
 _SECONDS_TO_SHARE = 1e-4
 _SECONDS_PER_DEAD = 2e-9
 _SECONDS_PER_COPY = 0.9e-9
+# Measured on insurance: an entry of the tables of a term, where they are filled on demand.
+_SECONDS_PER_FILLED = 5e-8
 # Entries per ideal up to which tables of pieces are expected to be small.
 _SMALL_TABLES = 500.0
+# Most that tables on demand take, in bytes.
+_DEMANDED = 2**28
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +106,12 @@ class CompletedAttributor:
             found = np.asarray(matrix.T @ nu).reshape(-1, block.stop - block.start, n_outputs)
             contracted[block] = found.transpose(1, 0, 2)
         phi, error = self.columns.combine(contracted)
-        return Attribution(phi, expected_output(self.background, self.products), error)
+        return Attribution(phi, self._base, error)
+
+    @cached_property
+    def _base(self) -> np.ndarray:
+        """The value of the empty coalition (k,), the same for all rows and calls."""
+        return expected_output(self.background, self.products)
 
     def _nu(self, rows: np.ndarray, report: Report) -> np.ndarray:
         """Codes (r, n) -> nu (m, r, k)."""
@@ -138,16 +152,24 @@ def _build_values(
     lacking, factors = complete(network, background.nodes, coalitions), flatten_tables(network)
     latent = missing_anywhere(lacking, network.n_nodes)
     # a feature that some coalitions lack is known in others: it has no state of its own
-    hidden = len(latent) > 0 and not np.isin(latent, background.nodes).any()
+    hidden = not np.isin(latent, background.nodes).any()
     if hidden and np.prod(factors.cards[latent], dtype=float) <= MIXTURE_LIMIT and only_indicators(products):
         whole, of_whole = without_gaps(lacking)
-        roots, margins, left = find_closed_sets(background, products, whole, FEW_TERMS)
-        pieces = PieceBuilder(background, products, latent.tolist()).build(roots)
-        if pieces is not None:
-            known = _all_but(products.n_terms, left)
-            posteriors = CompletedValues(products, known, background.nodes, lacking, factors, (), margins)
-            sums = PieceSums(products, background.nodes, factors.cards, pieces)
-            return MixedValues(posteriors, sums, of_whole, latent), left
+        if len(latent):
+            roots, margins, left = find_closed_sets(background, products, whole, FEW_TERMS)
+            pieces = PieceBuilder(background, products, latent.tolist()).build(roots)
+            if pieces is not None:
+                known = _all_but(products.n_terms, left)
+                posteriors = CompletedValues(products, known, background.nodes, lacking, factors, (), margins)
+                sums = PieceSums(products, background.nodes, factors.cards, pieces)
+                return MixedValues(posteriors, sums, of_whole, latent), left
+        demanded = lay_out_pieces(background, products, whole, FEW_TERMS)
+        if demanded is not None:
+            everything = np.ones(products.n_terms, dtype=bool)
+            margins = find_closed_sets(background, products.only(np.zeros(0, dtype=np.intp)), lacking)[1]
+            posteriors = CompletedValues(products, everything, background.nodes, lacking, factors, (), margins)
+            in_demand = DemandedSums(products, background.nodes, factors, demanded[1], demanded[0])
+            return MixedValues(posteriors, in_demand, of_whole, latent), np.zeros(0, dtype=np.intp)
     roots, margins, left = find_closed_sets(background, products, lacking)
     known = _all_but(products.n_terms, left)
     return CompletedValues(products, known, background.nodes, lacking, factors, roots, margins), left
@@ -182,7 +204,12 @@ class _Measured:
     @property
     def mixes(self) -> bool:
         """Whether values are expected to be mixtures over the states of latent nodes."""
-        return 1.0 < self.latent_states <= MIXTURE_LIMIT and self.entries <= _SMALL_TABLES
+        return self.latent_states <= MIXTURE_LIMIT
+
+    @property
+    def has_tables(self) -> bool:
+        """Whether tables of pieces are expected to be small enough to be filled once."""
+        return self.latent_states > 1.0 and self.entries <= _SMALL_TABLES
 
 
 @lru_cache(maxsize=2)
@@ -220,8 +247,10 @@ def _measure(background: Terms, order: CausalOrder | GraphMixture | None, produc
 
 def _kernels(problem: Problem, settings: Settings, estimate: Estimate) -> tuple[str, ...]:
     background, products = network_and_terms(problem)
-    mixes = _measure(background, problem.order, products).mixes and only_indicators(products)
-    return (*KERNELS, _ADD_PIECES if mixes else _ADD_VALUES)
+    met = _measure(background, problem.order, products)
+    if not (met.mixes and only_indicators(products)):
+        return (*KERNELS, *_OF_VALUES)
+    return (*KERNELS, *(_OF_TABLES if met.has_tables else _ON_DEMAND))
 
 
 def completed_backend(sweep: Sweep) -> Backend:
@@ -249,9 +278,13 @@ def completed_backend(sweep: Sweep) -> Backend:
         seconds = 0.5 + n_sets * _SECONDS_PER_CLOSURE
         seconds += products.n_terms * (5e-5 + ideals * met.entries * _SECONDS_PER_ENTRY)
         copies = 1
-        if met.mixes and only_indicators(products):
+        mixes = met.mixes and only_indicators(products)
+        if mixes:
             copies, work = round(met.latent_states), products.n_terms * n_rows * ideals
-            seconds = 1.0 + products.n_terms * _SECONDS_TO_SHARE
+            if met.has_tables:
+                seconds = 1.0 + products.n_terms * _SECONDS_TO_SHARE
+            else:
+                seconds = 0.2 + n_sets * _SECONDS_PER_CLOSURE + products.n_terms * met.entries * _SECONDS_PER_FILLED
             seconds += work * (_SECONDS_PER_DEAD + copies * _SECONDS_PER_COPY)
         else:
             seconds += work * (_SECONDS_PER_CLASS + states * _SECONDS_PER_STATE)
@@ -259,6 +292,7 @@ def completed_backend(sweep: Sweep) -> Backend:
         at_once = min(n_rows, max(1, NU_LIMIT // (max(1, coalitions) * problem.n_outputs * copies)))
         memory = coalitions * (problem.n_features * 3 + 400) + int(n_sets * classes * 150) + 2**27
         memory += 3 * 8 * coalitions * at_once * problem.n_outputs * copies + drawn
+        memory += min(_DEMANDED, int(64 * products.n_terms * met.entries)) if mixes and not met.has_tables else 0
         return Estimate(coalitions, orders, 0, int(work), seconds + drawing, memory)
 
     def prepare(problem: Problem, settings: Settings) -> Attributor:

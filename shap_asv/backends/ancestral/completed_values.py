@@ -60,8 +60,13 @@ class CompletedValues:
         codes[:, self.nodes] = rows
         return codes
 
-    def posteriors(self, codes: np.ndarray, margins: "Margins") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of what is missing, (r, states of all margins); which rows look alike (r, margins); which are possible."""
+    def posteriors(
+        self, codes: np.ndarray, margins: "Margins", find_looks: bool = True
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of what is missing, (r, states of all margins); which rows look alike (r, margins); which are possible.
+
+        Without ``find_looks``, nobody asks which rows look alike, and none is said to.
+        """
         from shap_asv.backends.ancestral.completion_kernel import fill_margins, weigh_groups
 
         coalitions, starts = self.coalitions, self.group_starts
@@ -69,7 +74,9 @@ class CompletedValues:
         possible = weigh_groups(coalitions.missing, coalitions.seen, starts, self.factors, codes, of_groups)
         found = np.empty((len(codes), margins.starts[-1]))
         looks = np.zeros((len(codes), max(1, len(margins.shown))), dtype=np.int64)
-        group_looks = self._group_looks(codes)
+        group_looks = np.zeros((len(codes), len(coalitions.seen)), dtype=np.int64)
+        if find_looks:
+            group_looks = self._group_looks(codes)
         fill_margins(margins, coalitions.missing, starts, self.factors.cards, of_groups, group_looks, found, looks)
         return found, looks, possible
 

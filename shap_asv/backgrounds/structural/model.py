@@ -134,10 +134,11 @@ class StructuralModel:
         graph : networkx.DiGraph or list of (cause, effect)
             Every node needs a column.
         mechanisms : "auto", a name, or dict of str to (name, estimator or callable)
-            "auto" tries linear, smooth and boosted locations with even, scaled and local residuals and a distributional
-            forest on numbers, and logistic, smooth logistic and forest on categories, and takes the best by
-            cross-validated CRPS or log score; a richer one has to be clearly better. Names for numbers: "linear",
-            "smooth", "smooth with steps", "boosting", "forest"; for categories: "frequencies", "logistic",
+            "auto" tries linear, smooth, bent (a curve along a direction) and boosted locations with even, scaled and
+            local residuals and a distributional forest on numbers, and logistic, smooth logistic and forest on
+            categories, and takes the best by cross-validated CRPS or log score; a richer one has to be clearly better.
+            Where noise is uneven, a location is fitted with weights ("weighted smooth"). Names for numbers: "linear",
+            "smooth", "bent", "smooth with steps", "boosting", "forest"; for categories: "frequencies", "logistic",
             "smooth logistic", "rough logistic", "forest". An estimator (``fit``, and ``predict`` for numbers or
             ``predict_proba`` for categories) sees the causes as a DataFrame with their own dtypes. A callable is a
             function as in :class:`StructuralModel`.
@@ -156,7 +157,7 @@ class StructuralModel:
         in the table on average) are drawn as one of these; other numbers stay within the range of the table and a
         quarter of it to either side. Causes that never change are ignored, a constant column is drawn as that constant.
         A node whose causes do not help on held-out rows (a table of ten rows, say) is drawn from its own distribution.
-        Candidates are compared on at most 3,000 rows, and the chosen one is fitted to at most 20,000, taken at random.
+        Candidates are compared on at most 2,000 rows, and the chosen one is fitted to at most 20,000, taken at random.
 
         Examples
         --------

@@ -54,7 +54,7 @@ def test_auto_finds_curves_and_slopes():
     assert sample["n"].min() >= 0
 
 
-@pytest.mark.parametrize("name", ["linear", "smooth", "smooth with steps", "boosting", "forest"])
+@pytest.mark.parametrize("name", ["linear", "smooth", "bent", "smooth with steps", "boosting", "forest"])
 def test_mechanisms_of_numbers_by_name(name):
     data = table(300)[["x", "c", "y"]]
     model = StructuralModel.fit(data, EDGES[:2], {"y": name}, seed=0, silent=True)

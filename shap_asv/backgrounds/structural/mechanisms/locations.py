@@ -11,12 +11,16 @@ from typing import Any
 
 import numpy as np
 
+from shap_asv.backgrounds.structural.mechanisms.bends import Bend, fit_bend
 from shap_asv.backgrounds.structural.mechanisms.design import Design, Variable
+from shap_asv.backgrounds.structural.mechanisms.noises import Scale
 from shap_asv.backgrounds.structural.mechanisms.splines import SmoothFit
 from shap_asv.backgrounds.structural.mechanisms.steps import MOST_STEPS, Steps, fit_steps
 from shap_asv.backgrounds.tables.evidence import rowwise_product
 
 Location = Callable[[np.ndarray], np.ndarray]
+HUBER = 1.345  # robust standard deviations: past them, outliers count less
+LEAST_WEIGHT = 1e-3  # of a row, where the mean is one
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,11 +32,22 @@ class LocationData:
     target: np.ndarray
     folds: np.ndarray
     seed: int = 0
+    roots: np.ndarray | None = None  # of the weights of the rows
+    prepared: SmoothFit | None = None
 
     @cached_property
     def smooth(self) -> SmoothFit:
         """Smooth equations, prepared once for all who ask."""
-        return SmoothFit.prepare(self.design, self.parents)
+        return self.prepared or SmoothFit.prepare(self.design, self.parents)
+
+    @cached_property
+    def equations(self) -> SmoothFit:
+        """The same with the weights of the rows."""
+        return self.smooth if self.roots is None else self.smooth.weighted(self.roots)
+
+    def rooted(self, array: np.ndarray) -> np.ndarray:
+        """Rows (r,) or (r, k), each times the root of its weight: least squares of these is weighted least squares."""
+        return array if self.roots is None else (array.T * self.roots).T
 
     def held_out(self, predict: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
         """``predict(inside, outside)``, a fit to some rows applied to others (bool masks), fold by fold -> (r,)."""
@@ -40,6 +55,11 @@ class LocationData:
         for fold in np.unique(self.folds):
             result[self.folds == fold] = predict(self.folds != fold, self.folds == fold)
         return result
+
+    def held_out_rooted(self, predict: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
+        """The same for predictions that still carry the roots."""
+        result = self.held_out(predict)
+        return result if self.roots is None else result / self.roots
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +109,17 @@ class Estimated:
 
 
 @dataclass(frozen=True, eq=False)
+class Bent:
+    """A curve along a direction plus a smooth function."""
+
+    bend: Bend
+    smooth: Location
+
+    def __call__(self, parents: np.ndarray) -> np.ndarray:
+        return self.bend(parents) + self.smooth(parents)
+
+
+@dataclass(frozen=True, eq=False)
 class Stepped:
     """A smooth function plus steps in single numbers."""
 
@@ -107,23 +138,47 @@ def fit_nothing(data: LocationData) -> FittedLocation:
 
 def fit_straight(data: LocationData) -> FittedLocation:
     """Least squares, with a ridge so small that it only decides between columns that say the same."""
-    target, n_rows = data.target, len(data.target)
-    matrix = np.column_stack([np.ones(n_rows), data.design.linear(data.parents)])
+    target, n_rows = data.rooted(data.target), len(data.target)
+    matrix = data.rooted(np.column_stack([np.ones(n_rows), data.design.linear(data.parents)]))
     ridge = 1e-6 * n_rows * np.eye(matrix.shape[1])
 
     def solved(rows: np.ndarray) -> np.ndarray:
         return np.linalg.solve(matrix[rows].T @ matrix[rows] + ridge, matrix[rows].T @ target[rows])
 
-    held_out = data.held_out(lambda inside, outside: matrix[outside] @ solved(inside))
+    held_out = data.held_out_rooted(lambda inside, outside: matrix[outside] @ solved(inside))
     b = solved(np.ones(n_rows, dtype=bool))
     return FittedLocation("linear", Straight(data.design, float(b[0]), b[1:]), held_out)
 
 
 def fit_smooth(data: LocationData) -> FittedLocation:
-    fit, target = data.smooth, data.target
+    fit, target = data.equations, data.rooted(data.target)
     penalty = fit.best_penalty(target)
-    held_out = data.held_out(lambda inside, outside: fit.matrix[outside] @ fit.coefficients(target, penalty, inside))
+    held_out = data.held_out_rooted(
+        lambda inside, outside: fit.matrix[outside] @ fit.coefficients(target, penalty, inside)
+    )
     return FittedLocation("smooth", fit.basis.tabulated(fit.coefficients(target, penalty)), held_out)
+
+
+def fit_bent(data: LocationData) -> FittedLocation:
+    """A curve along a direction, and a smooth function of what it leaves."""
+    fit, everything = data.equations, np.ones(len(data.target), dtype=bool)
+
+    def bend_of(rows: np.ndarray) -> tuple[Bend, np.ndarray]:
+        roots = None if data.roots is None else data.roots[rows]
+        bend = fit_bend(data.design, data.parents[rows], data.target[rows], roots)
+        return bend, data.rooted(bend(data.parents))
+
+    bend, bent = bend_of(everything)
+    rest = data.rooted(data.target) - bent
+    penalty = fit.best_penalty(rest)
+
+    def predict(inside: np.ndarray, outside: np.ndarray) -> np.ndarray:
+        _, bent = bend_of(inside)
+        b = fit.coefficients(data.rooted(data.target) - bent, penalty, inside)
+        return bent[outside] + fit.matrix[outside] @ b
+
+    function = Bent(bend, fit.basis.tabulated(fit.coefficients(rest, penalty)))
+    return FittedLocation("bent", function, data.held_out_rooted(predict))
 
 
 def fit_stepped(data: LocationData) -> FittedLocation:
@@ -148,6 +203,33 @@ def fit_stepped(data: LocationData) -> FittedLocation:
     count = min(best, len(whole.steps) - 1)
     function = Stepped(fit.basis.tabulated(whole.coefficients[count]), numbers, whole.steps[count])
     return FittedLocation("smooth with steps", function, held_out[best])
+
+
+def fit_weighted(fit: Callable[[LocationData], FittedLocation], data: LocationData) -> FittedLocation:
+    """Fitted twice: evenly, then with little weight where the first fit says that noise is large, and on outliers."""
+    first = fit(data)
+    weights, _ = noise_weights(data, first)
+    again = fit(replace(data, roots=np.sqrt(weights), prepared=data.smooth))
+    return replace(again, name=f"weighted {first.name}")
+
+
+def noise_weights(data: LocationData, fitted: FittedLocation) -> tuple[np.ndarray, float]:
+    """Weights (r,) of mean one, ``1 / s(x)^2`` times Huber's, and by how much they promise to save variance.
+
+    The promise is the variance of least squares over that of the weighted fit, both for a mean without causes.
+    """
+    residuals = data.target - fitted.held_out
+    scale = Scale.learn(data.smooth, residuals)(data.parents)
+    z = residuals / scale
+    z = z - np.median(z)
+    bound = HUBER * float(np.median(np.abs(z))) / 0.6745
+    if bound == 0:
+        return np.ones(len(z)), 1.0
+    inner = np.clip(z, -bound, bound)
+    weights = np.minimum(1.0, bound / np.maximum(np.abs(z), bound)) / scale**2
+    efficiency = float(np.mean(np.abs(z) <= bound) ** 2 / np.mean(inner**2))
+    promise = float(residuals.var() * np.mean(1 / scale**2)) * efficiency
+    return np.maximum(weights / weights.mean(), LEAST_WEIGHT), promise
 
 
 def fit_estimator(

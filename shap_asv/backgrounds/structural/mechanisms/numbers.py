@@ -2,12 +2,14 @@
 
     x = mu(parents) + noise(parents, u)
 
-1. Locations (linear, smooth, smooth with steps, boosting) are compared by the squared error of predictions for rows
-   that they were not fitted to. A richer one has to be better by more than the standard error of the difference.
+1. Locations (linear, smooth, bent, smooth with steps, boosting) are compared by the squared error of predictions for
+   rows that they were not fitted to. A richer one has to be better by more than the standard error of the difference.
 2. On the residuals of the chosen one, noises (even, scaled, shaped, local, and these scaled) are compared by CRPS,
    again on rows that they were not fitted to; beside them shaped noise about the linear location, and the
    distributional forest, which is local noise about nothing. A candidate that is clearly behind after a fold is not
    tried on the next.
+3. Where the noise is uneven or has long tails, the location is fitted again with weights that follow from it, and kept
+   if its CRPS is less.
 """
 
 from collections.abc import Callable
@@ -55,8 +57,14 @@ LOCATIONS: dict[str, Callable[[LocationData], FittedLocation]] = {
     "linear": locations.fit_straight,
     "smooth": locations.fit_smooth,
     "smooth with steps": locations.fit_stepped,
+    "bent": locations.fit_bent,
     "boosting": locations.fit_boosted,
 }
+#: Locations that can be fitted with weights -> the name of the fit with weights.
+WEIGHTED = {name: f"weighted {name}" for name in ("linear", "smooth", "bent")}
+LOCATIONS |= {weighted: partial(locations.fit_weighted, LOCATIONS[name]) for name, weighted in WEIGHTED.items()}
+#: Variance that weights have to promise to save before they are tried: a quarter of it.
+LEAST_PROMISE = 1.3
 #: In the order of preference among equals.
 NOISES: dict[str, Callable[[NoiseData], Noise]] = {
     "residuals": noises.learn_even,
@@ -72,6 +80,7 @@ FOREST = "forest"
 NAMED: dict[str, tuple[str, tuple[str, ...]]] = {
     "linear": ("linear", ("residuals", "scaled residuals")),
     "smooth": ("smooth", tuple(NOISES)),
+    "bent": ("bent", tuple(NOISES)),
     "smooth with steps": ("smooth with steps", tuple(NOISES)),
     "boosting": ("boosting", tuple(NOISES)),
     FOREST: ("nothing", (FOREST,)),
@@ -140,6 +149,8 @@ class NumberTask:
         else:
             candidates = part._candidates(data)
         (fitted, noise), draws = part._race(candidates, data)
+        if location is None:
+            fitted, draws = part._reweighted(fitted, noise, draws, data)
         if part is not self:  # the comparison saw a part of the rows: now all
             data = self._data(rng)
             fitted = _fit_location(fitted.name if location is None else location, data)
@@ -168,6 +179,8 @@ class NumberTask:
         """
         straight = locations.fit_straight(data)
         fitted = [straight, locations.fit_smooth(data)]
+        if data.design.n_linear > 1:
+            fitted.append(locations.fit_bent(data))
         if data.smooth.basis.numbers:
             fitted.append(locations.fit_stepped(data))
         best = straight
@@ -204,6 +217,20 @@ class NumberTask:
 
         chosen = race(range(len(candidates)), data.folds, score)
         return candidates[chosen], draws[chosen]
+
+    def _reweighted(
+        self, fitted: FittedLocation, noise: str, draws: np.ndarray, data: LocationData
+    ) -> tuple[FittedLocation, np.ndarray]:
+        """The location and its held-out draws (r, d), or those of its fit with weights, if that is better."""
+        if fitted.name not in WEIGHTED or locations.noise_weights(data, fitted)[1] < LEAST_PROMISE:
+            return fitted, draws
+        again = _fit_location(WEIGHTED[fitted.name], data)
+        other = np.empty_like(draws)
+        for fold in np.unique(data.folds):
+            out = data.folds == fold
+            other[out] = self._held_out_draws(again, noise, data, out)
+        better = crps(other, self.target).mean() < crps(draws, self.target).mean()
+        return (again, other) if better else (fitted, draws)
 
     def _held_out_draws(self, fitted: FittedLocation, noise: str, data: LocationData, out: np.ndarray) -> np.ndarray:
         """Draws (rows out, d) of noise that was learned from the other rows, about held-out locations."""

@@ -224,6 +224,11 @@ class SmoothFit:
         matrix = basis.matrix(parents)
         return cls(basis, matrix, matrix.T @ matrix, *basis.penalties())
 
+    def weighted(self, roots: np.ndarray) -> "SmoothFit":
+        """The same equations with each row times a root (r,) of its weight; so have to be targets and predictions."""
+        matrix = self.matrix * roots[:, None]
+        return SmoothFit(self.basis, matrix, matrix.T @ matrix, self.main, self.pair)
+
     def _system(self, penalty: tuple[float, float]) -> np.ndarray:
         system = self.gram + penalty[0] * self.main + penalty[1] * self.pair
         system[np.diag_indices_from(system)] += 1e-6 * max(1.0, len(self.matrix) / 1000)
@@ -263,12 +268,19 @@ class SmoothFit:
 
         Degrees of freedom count 1.2 times, which keeps the criterion from following noise now and then.
         """
+        return self._least(target)[0]
+
+    def least_error(self, target: np.ndarray) -> float:
+        """Generalised cross-validation error of the best penalty."""
+        return self._least(target)[1]
+
+    def _least(self, target: np.ndarray) -> tuple[tuple[float, float], float]:
         key = (_digest(target),)
         if key not in self._known:
-            self._known[key] = self._least_error(target)
+            self._known[key] = self._searched(target)
         return self._known[key]
 
-    def _least_error(self, target: np.ndarray) -> tuple[float, float]:
+    def _searched(self, target: np.ndarray) -> tuple[tuple[float, float], float]:
         from scipy.linalg import cho_solve
 
         n = len(target)
@@ -280,7 +292,7 @@ class SmoothFit:
             error = n * rss / max(n - 1.2 * freedom, 1e-9) ** 2
             if error < best:
                 best, chosen = error, penalty
-        return chosen
+        return chosen, best
 
     @cached_property
     def _factors(self) -> list[tuple[tuple[float, float], tuple[np.ndarray, bool], float]]:

@@ -1,4 +1,4 @@
-"""The numba kernel of :mod:`~shap_asv.backends.ancestral.pieces`."""
+"""The numba kernel of :mod:`~shap_asv.backends.ancestral.pieces.tables`."""
 
 from typing import NamedTuple
 

@@ -24,7 +24,7 @@ from shap_asv.models.products import SumOfProducts
 from shap_asv.values.contract import blocks
 
 if TYPE_CHECKING:
-    from shap_asv.backends.ancestral.piece_kernel import Remains
+    from shap_asv.backends.ancestral.pieces.table_kernel import Remains
 
 #: Entries of all tables together, up to which there are tables of pieces.
 ENTRY_LIMIT = 2**23
@@ -110,11 +110,11 @@ class PieceBuilder:
         """Make sure that a piece has a column for each of the terms (t, nodes)."""
         piece = self.pieces.get(mask)
         if piece is None:
-            nodes = _nodes_of(mask)
+            nodes = nodes_of(mask)
             around = 0
             for v in nodes:
                 around |= int(self.families[v])
-            outside = _nodes_of(around & ~mask)
+            outside = nodes_of(around & ~mask)
             ordered = [v for v in self.first if v in outside] + [v for v in outside if v not in self.first]
             piece = self.pieces[mask] = _Piece(nodes, ordered)
         new = set(map(tuple, functions[:, piece.nodes].tolist())) - piece.columns.keys()
@@ -129,8 +129,8 @@ class PieceBuilder:
 
     def _without_root(self, mask: int) -> tuple[int, list[int]]:
         """A node of a piece without parents in it, and the pieces of the rest."""
-        root = next(v for v in _nodes_of(mask) if not self.families[v] & mask & ~(1 << v))
-        return root, _connected(mask & ~(1 << root), self.families)
+        root = next(v for v in nodes_of(mask) if not self.families[v] & mask & ~(1 << v))
+        return root, connected(mask & ~(1 << root), self.families)
 
     def _starts(self) -> dict[int, int]:
         """Where the table of each piece starts, a stretch per column; the end under 0."""
@@ -181,7 +181,7 @@ class PieceBuilder:
         return tables
 
     def _lay_out(self, found: _Collected, starts: dict[int, int]) -> PieceLayout:
-        from shap_asv.backends.ancestral.piece_kernel import Remains
+        from shap_asv.backends.ancestral.pieces.table_kernel import Remains
 
         own, cards = found.closure, np.array(self.network.cardinalities)
         masks, local = np.unique(found.left, return_inverse=True)
@@ -218,7 +218,7 @@ class PieceSums:
             report(done / max(1, self.products.n_terms))
 
     def _add(self, own: PieceLayout, codes: np.ndarray, copies: int, out: np.ndarray) -> int:
-        from shap_asv.backends.ancestral.piece_kernel import Met, add_pieces
+        from shap_asv.backends.ancestral.pieces.table_kernel import Met, add_pieces
         from shap_asv.backends.ancestral.value_kernel import add_classes
 
         products, n_rows = self.products, len(codes) // copies
@@ -256,13 +256,13 @@ def _spread(own: ClosedSet, n_nodes: int) -> np.ndarray:
     return found
 
 
-def _nodes_of(mask: int) -> list[int]:
+def nodes_of(mask: int) -> list[int]:
     return [v for v in range(mask.bit_length()) if (mask >> v) & 1]
 
 
-def _connected(mask: int, families: np.ndarray) -> list[int]:
+def connected(mask: int, families: np.ndarray) -> list[int]:
     """The pieces of a set of nodes (as bits): two nodes are in one piece if a table of a member holds both."""
-    tables = [int(families[v]) & mask for v in _nodes_of(mask)]
+    tables = [int(families[v]) & mask for v in nodes_of(mask)]
     found: list[int] = []
     for table in tables:
         apart = [piece for piece in found if not piece & table]

@@ -8,7 +8,8 @@ z a state of them, and J = S with all that stands above its members. Given z, ev
 Only the posterior ``P(z | e_S)`` depends on members of S far away from a term, and it is the same for all terms. What
 a closure A sees of J is an ideal of A, so that each term is summed over the ideals of its own closure, once per state
 z, in place of once per class of coalitions with equal posteriors. A path that a row fails is dead in all states at
-once. The values of J come from the tables of :mod:`~shap_asv.backends.ancestral.pieces`.
+once. The values of J come from :mod:`~shap_asv.backends.ancestral.pieces.tables`, or where these are too large from
+:mod:`~shap_asv.backends.ancestral.pieces.demanded`. Where nothing is ever missing, nothing is mixed.
 """
 
 from dataclasses import dataclass
@@ -18,7 +19,8 @@ import numpy as np
 
 from shap_asv.backends.ancestral.completed import bits_in
 from shap_asv.backends.ancestral.completed_values import CompletedValues
-from shap_asv.backends.ancestral.pieces import PieceSums
+from shap_asv.backends.ancestral.pieces.demanded import DemandedSums
+from shap_asv.backends.ancestral.pieces.tables import PieceSums
 from shap_asv.backends.pace import Report, keep_silent
 from shap_asv.models.products import SumOfProducts
 
@@ -60,7 +62,7 @@ class MixedValues:
     """
 
     lacking: CompletedValues
-    sums: PieceSums
+    sums: PieceSums | DemandedSums
     of_whole: np.ndarray
     latent: np.ndarray
 
@@ -75,6 +77,11 @@ class MixedValues:
 
         m, n_states, k = len(self.of_whole), self.copies, self.sums.products.n_outputs
         codes = self.lacking.node_codes(rows)
+        if not len(self.latent):  # nothing is ever missing
+            summed = np.zeros((len(rows), int(self.of_whole.max()) + 1, 1, k))
+            self.sums.add(codes, 1, summed, report)
+            mixed = summed[:, self.of_whole, 0].transpose(1, 0, 2) + self.lacking.constant
+            return mixed, np.ones(len(rows), dtype=bool)
         # one margin for each coalition, over all of Z: what it does not lack stays in its first state
         margins = Margins(
             n_states * np.arange(m + 1),
@@ -82,11 +89,13 @@ class MixedValues:
             self.lacking.coalitions.groups,
             np.full(m, sum(1 << int(v) for v in self.latent), dtype=np.int64),
         )
-        found, _, possible = self.lacking.posteriors(codes, margins)
+        found, _, possible = self.lacking.posteriors(codes, margins, find_looks=False)
         posteriors = found.reshape(len(rows), m, n_states)
         copies = np.repeat(codes, n_states, axis=0)
-        states = np.unravel_index(np.arange(n_states), self.sums.cards[self.latent], order="F")
-        copies[:, self.latent] = np.tile(np.stack(states, axis=1), (len(rows), 1))
+        stride = 1
+        for v in self.latent.tolist():  # the first node fastest
+            copies[:, v] = np.tile(np.arange(n_states) // stride % self.sums.cards[v], len(rows))
+            stride *= self.sums.cards[v]
         summed = np.zeros((len(rows), int(self.of_whole.max()) + 1, n_states, k))
         self.sums.add(copies, n_states, summed, report)
         mixed = np.zeros((m, len(rows), k))
