@@ -21,7 +21,6 @@ from benchmarks.peers.comparison import PEERS
 from benchmarks.runtime import RUNTIME
 from benchmarks.sampling import SAMPLING
 from benchmarks.small import SMALL
-from benchmarks.table_peers import TABLE_PEERS
 from benchmarks.tables import TABLES
 from benchmarks.trees_alone import TREES_ALONE
 from benchmarks.uncertain import UNCERTAIN
@@ -51,7 +50,6 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     CAUSAL,
     GROUPS,
     PEERS,
-    TABLE_PEERS,
 )
 
 
