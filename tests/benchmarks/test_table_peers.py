@@ -12,6 +12,7 @@ from benchmarks.peers.environments import Missing
 from benchmarks.peers.table_tasks import conditional_means, level_weights, linear_work, structural_work
 from benchmarks.peers.table_work import TableAnswer, TableWork
 from benchmarks.table_peers import (
+    BIKES,
     CONDITIONAL,
     DOWHY,
     SHAPIQ,
@@ -139,6 +140,15 @@ def test_a_peer_is_compared_on_the_variants_that_it_was_asked_about():
     assert "closest peer 0.600 (dowhy.gcm" in claim.measured
     outcomes[-1].error = 0.05  # better where it was asked, so not beaten
     assert claims(outcomes, full=True)[0].holds is False
+
+
+def test_a_peer_that_sees_what_is_to_be_left_out_does_not_win_where_no_truth_is_known():
+    for work, wins in (("nonlinear", True), (BIKES, False)):
+        outcomes = [
+            Outcome(work, 0, peer, TableAnswer("1", 0.0, 1.0), error)
+            for peer, error in ((CONDITIONAL, 0.3), (DOWHY[0], 0.4), (SHAPIQ["generative"], 0.1))
+        ]
+        assert (f"Lowest error: {SHAPIQ['generative'].name}" in winners(outcomes)[0]) == wins
 
 
 def test_a_peer_that_fails_is_left_out_with_a_word(mixed, monkeypatch, tmp_path):
