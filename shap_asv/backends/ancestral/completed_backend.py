@@ -69,8 +69,8 @@ _SECONDS_TO_SHARE = 1e-4
 _SECONDS_PER_DEAD = 2e-9
 _SECONDS_PER_COPY = 0.9e-9
 # Measured on insurance: an entry of the tables of a term, where they are filled on demand.
-_SECONDS_PER_FILLED = 5e-8
-# Measured on insurance and alarm: distinct pieces per ideal of a closure, and taking one apart, once, per pair of nodes.
+_SECONDS_PER_FILLED = 4e-8
+# Measured on insurance and alarm: distinct pieces per ideal of a closure; taking one apart, once, per pair of nodes.
 _PIECES_PER_IDEAL = 0.17
 _SECONDS_PER_PAIR = 1.7e-7
 # Entries per ideal up to which tables of pieces are expected to be small.
