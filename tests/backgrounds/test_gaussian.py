@@ -437,3 +437,14 @@ def test_a_constant_that_is_cut_loose_stays_constant():
     draws = model.draws(np.full((1, 2), np.nan), np.array([[0.1, 0.1], [0.9, 0.9]]))[0]
     assert draws[:, 1].tolist() == [3.0, 3.0]
     assert draws[1, 0] - 1.0 == pytest.approx(2.0 * stats.norm.ppf(0.9))
+
+
+def test_a_model_that_relaxes_does_so_in_an_explainer():
+    """The twin of "a" has another value than "a", which cannot be: the model was told what to do then."""
+    covariance = [[1.0, 1.0, 0.5], [1.0, 1.0, 0.5], [0.5, 0.5, 1.0]]
+    row, weights = np.array([[1.0, 3.0, 0.0]]), np.array([1.0, 2.0, 4.0])
+    strict, relaxed = (GaussianModel(np.zeros(3), covariance, impossible=how) for how in ("raise", "relax"))
+    with pytest.raises(errors.ImpossibleEvidenceError, match="impossible='relax'"):
+        AsymmetricExplainer(lambda x: x @ weights, strict)(row, silent=True)
+    found = AsymmetricExplainer(lambda x: x @ weights, relaxed, seed=0)(row, silent=True)
+    np.testing.assert_allclose(found.values.sum() + found.base_values, row @ weights)

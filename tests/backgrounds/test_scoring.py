@@ -172,6 +172,23 @@ def test_a_column_of_names_leaves_nothing_to_score():
     assert isinstance(choice.background, ConditionalTable)
 
 
+def test_a_value_that_one_row_has_is_scored_but_not_believed_elsewhere():
+    """Constant but for one row, which the split holds out at one seed or another; a third value is refused later."""
+    data = linear_table(90, np.random.default_rng(0))
+    data[:, 1] = 0.0
+    coalitions = np.array([[False, True, False], [True, True, False]])
+    for seed in range(4):
+        table = data.copy()
+        table[7, 1] = 1.0
+        choose_background(table, interaction, coalitions, np.ones(2), seed, n_draws=8)
+    choice = choose_background(
+        data, interaction, coalitions, np.ones(2), candidates={k: CANDIDATES[k] for k in ("gaussian", "copula")}
+    )
+    assert isinstance(choice.background, GaussianModel)
+    with pytest.raises(errors.ImpossibleEvidenceError):
+        choice.background.read(table)
+
+
 def test_many_coalitions_are_sampled():
     rng = np.random.default_rng(0)
     data = rng.normal(size=(60, 7))

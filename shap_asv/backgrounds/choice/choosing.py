@@ -33,7 +33,7 @@ Fit = Callable[..., Any]
 
 #: name -> (fit, whether it takes numbers only); the simplest first
 CANDIDATES: Mapping[str, tuple[Fit, bool]] = {
-    "gaussian": (lambda data, seed, earlier=None: GaussianModel.fit(data, impossible="relax"), True),
+    "gaussian": (lambda data, seed, earlier=None: GaussianModel.fit(data), True),
     "copula": (lambda data, seed, earlier=None: CopulaModel(data), True),
     "donors": (lambda data, seed, earlier=None: ConditionalTable(data, seed=seed), False),
 }
@@ -183,9 +183,11 @@ def choose_background(
     if not len(asked):  # of a single feature
         asked, counts = coalitions, weights
     earlier = {name: fit(_rows(data, kept), seed) for name, fit in fits.items()}
+    # a constant column, say, may have another value in a row that was held out: that is no reason to stop
+    relaxed = {name: background.only(background.features, "relax") for name, background in earlier.items()}
     misses = {
         name: held_out_misses(background, predict, _rows(data, held_out), asked, n_draws, seed)
-        for name, background in earlier.items()
+        for name, background in relaxed.items()
     }
     names = tuple(misses)
     stacked = np.stack([misses[name] for name in names])  # (b, r, m, k)

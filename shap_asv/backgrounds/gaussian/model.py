@@ -177,7 +177,8 @@ class GaussianModel(GaussianBorder):
     def _keep(self, kept: list[int], impossible: str) -> None:
         self.mean, self.covariance = self.mean[kept], self.covariance[np.ix_(kept, kept)]
         self._scale, self._correlation = self._scale[kept], self._correlation[np.ix_(kept, kept)]
-        self._conditioned, self.impossible = {}, impossible
+        self._conditioned = {}
+        self.impossible = "relax" if self.impossible == "relax" else impossible
 
     # --- what it is -----------------------------------------------------------------------------------------
 
