@@ -152,8 +152,9 @@ def gather_terms(background: Terms, products: SumOfProducts) -> np.ndarray:
 
 
 @lru_cache(maxsize=2)
-def measure_groups(background: Terms, products: SumOfProducts) -> tuple[int, float]:
-    """Groups of terms, and the share of all features that stand at or above those of a group, mean over the terms.
+def measure_groups(background: Terms, products: SumOfProducts) -> tuple[int, float, np.ndarray]:
+    """Groups of terms, the share of all features that stand at or above those of a group, mean over the terms, and that
+    share for each group (g,).
 
     With that share of the features goes about the same share of the logarithm of the ideals.
     """
@@ -166,7 +167,8 @@ def measure_groups(background: Terms, products: SumOfProducts) -> tuple[int, flo
     sizes = with_causes(network, looks)[:, background.nodes].sum(axis=1)
     counts = np.bincount(member[member >= 0], minlength=n_groups)
     mean = float(sizes @ counts) / max(1, int(counts.sum()))
-    return n_groups, min(1.0, (mean + 1) / max(1, len(background.nodes)))
+    n_features = max(1, len(background.nodes))
+    return n_groups, min(1.0, (mean + 1) / n_features), np.minimum(1.0, (sizes + 1) / n_features)
 
 
 def group_terms(background: Terms, products: SumOfProducts, columns: Columns) -> tuple[TermGroup, ...]:
@@ -214,7 +216,7 @@ def termwise_backend(sweep: Sweep) -> Backend:
     def estimate(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
         background, products = network_and_terms(problem)
         coalitions = sweep.count(problem, settings)
-        n_groups, share = measure_groups(background, products)
+        n_groups, share, shares = measure_groups(background, products)
         # closed under network ancestors, coalitions fall into as many classes as a closure has ideals; else into more
         clamped = problem.order is not None and is_ancestral(problem)
         classes = min(float(coalitions), float(coalitions) ** share if clamped else 100 + coalitions / 4)
@@ -225,7 +227,9 @@ def termwise_backend(sweep: Sweep) -> Backend:
         per_query = SECONDS_PER_QUERY[clamped] + _SECONDS_PER_PAIR * products.n_terms / max(1, n_groups)
         seconds += n_groups * seconds_to_classify(problem, coalitions) + queries * per_query
         seconds += seconds_to_plan(background.network)
-        memory = coalitions * (problem.n_features * 3 + 300) + int(n_groups * classes * 200) + 2**27
+        # the largest groups hold most of the classes, so that these are counted group by group
+        held = float((float(coalitions) ** shares).sum()) if clamped else n_groups * classes
+        memory = coalitions * (problem.n_features * 3 + 300) + int(held * (7 * problem.n_features + 40)) + 2**27
         return Estimate(coalitions, orders, 0, queries, seconds, memory + drawn)
 
     def prepare(problem: Problem, settings: Settings) -> Attributor:

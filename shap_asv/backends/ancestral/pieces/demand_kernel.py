@@ -110,6 +110,8 @@ def find_wanted(pieces, remains, gates, factors, codes, alike, limit):  # type: 
     at = np.full((len(remains.own), n_patterns), -1, np.int32)
     heads = np.full(len(pieces.roots), -1, np.int32)
     looks = np.zeros((len(pieces.roots), n_words), np.uint64)
+    for piece in remains.own:
+        _find_looks(pieces.masks[piece], gates, looks[piece])
     state = np.zeros(codes.shape[1], np.int64)
     asked = np.empty(n_words, np.uint64)
     n_rows = 0
@@ -124,12 +126,10 @@ def find_wanted(pieces, remains, gates, factors, codes, alike, limit):  # type: 
             for j in range(first, last):
                 local = remains.pieces[j]
                 piece, row = remains.own[local], at[local, pattern]
-                if heads[piece] < 0:
-                    _find_looks(pieces.masks[piece], gates, looks[piece])
                 if not _overlap(asked, looks[piece]):
                     continue
                 if row < 0:
-                    row = _find_row(pieces, piece, codes[pattern], keys, slots, n_rows)
+                    row = _find_row(_find_key(pieces, piece, codes[pattern]), keys, slots, n_rows)
                     if row == n_rows:
                         words[row] = np.uint64(0)
                         following[row], heads[piece] = heads[piece], row
@@ -141,11 +141,18 @@ def find_wanted(pieces, remains, gates, factors, codes, alike, limit):  # type: 
     entry_starts, link_starts = np.zeros(n_rows + 1, np.int64), np.zeros(n_rows + 1, np.int64)
     weights, entry_gates, links = np.empty(4 * room), np.empty(4 * room, np.int32), np.empty(4 * room, np.int32)
     n_entries, n_links, n_done = 0, 0, 0
+    part_keys, steps = np.empty(len(state), np.int64), np.empty(len(state), np.int64)
     for piece in range(len(heads)):
         row = heads[piece]
         v = pieces.roots[piece]
         first, last = pieces.part_starts[piece], pieces.part_starts[piece + 1]
         most = factors.cards[v] * (last - first)
+        for j in range(first, last if row >= 0 else first):
+            part = pieces.parts[j]
+            _find_looks(pieces.masks[part], gates, looks[part])
+            for i in range(pieces.parent_starts[part], pieces.parent_starts[part + 1]):
+                if pieces.parents[i] == v:  # it is a parent of every part, or they would be no part of this piece
+                    steps[j - first] = pieces.strides[i]
         while row >= 0 and n_rows <= limit:
             cell = factors.offsets[v]
             number = keys[row] - pieces.bases[piece]
@@ -164,23 +171,23 @@ def find_wanted(pieces, remains, gates, factors, codes, alike, limit):  # type: 
             if n_done == len(order):
                 order, n_parts = _enlarge(order), _enlarge(n_parts)
                 entry_starts, link_starts = _enlarge(entry_starts), _enlarge(link_starts)
+            state[v] = 0
+            for j in range(first, last):
+                part_keys[j - first] = _find_key(pieces, pieces.parts[j], state)
             for x in range(factors.cards[v]):
                 gate = gates.rows[v] + x if gates.rows[v] >= 0 else 0
                 if factors.tables[cell + x] == 0.0 or not _overlap(words[row], gates.words[gate]):
                     continue
-                state[v] = x
                 weights[n_entries], entry_gates[n_entries] = factors.tables[cell + x], gate
                 n_entries += 1
                 for j in range(first, last):
                     part, below = pieces.parts[j], np.int32(-1)
-                    if heads[part] < 0:
-                        _find_looks(pieces.masks[part], gates, looks[part])
                     left = np.uint64(0)
                     for w in range(n_words):
                         asked[w] = words[row, w] & gates.words[gate, w] & looks[part, w]
                         left |= asked[w]
                     if left:
-                        below = _find_row(pieces, part, state, keys, slots, n_rows)
+                        below = _find_row(part_keys[j - first] + x * steps[j - first], keys, slots, n_rows)
                         if below == n_rows:
                             words[below] = np.uint64(0)
                             following[below], heads[part] = heads[part], below
@@ -259,11 +266,17 @@ def _find_asked(held, gates, codes, asked):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _find_row(pieces, piece, codes, keys, slots, n_rows):  # type: ignore[no-untyped-def]
-    """The row of a piece where its parents have ``codes``; ``n_rows`` if it is a new one."""
+def _find_key(pieces, piece, codes):  # type: ignore[no-untyped-def]
+    """The number of a piece where its parents have ``codes``."""
     key = pieces.bases[piece]
     for j in range(pieces.parent_starts[piece], pieces.parent_starts[piece + 1]):
         key += pieces.strides[j] * codes[pieces.parents[j]]
+    return key
+
+
+@kernel
+def _find_row(key, keys, slots, n_rows):  # type: ignore[no-untyped-def]
+    """The row of a number; ``n_rows`` if it is a new one."""
     slot = _first_slot(key, len(slots))
     while True:
         row = slots[slot]
