@@ -208,7 +208,9 @@ def find_wanted(pieces, remains, gates, factors, codes, alike, limit):  # type: 
 def _enlarge(array):  # type: ignore[no-untyped-def]
     """The same with room for four times as much."""
     larger = np.empty((4 * len(array) + 16,) + array.shape[1:], array.dtype)  # noqa: RUF005 - numba knows no star
-    larger[: len(array)] = array
+    to, entries = larger.ravel(), array.ravel()
+    for i in range(len(entries)):  # compiles sooner than the assignment of an array
+        to[i] = entries[i]
     return larger
 
 
@@ -253,7 +255,8 @@ def _overlap(some, others):  # type: ignore[no-untyped-def]
 @kernel
 def _find_asked(held, gates, codes, asked):  # type: ignore[no-untyped-def]
     """The terms that pass all that is known, as bits ``asked`` (w,); whether there are any."""
-    asked[:] = gates.words[0]
+    for w in range(len(asked)):
+        asked[w] = gates.words[0, w]
     for v in gates.nodes:
         if (held >> v) & 1:
             left = np.uint64(0)
