@@ -143,8 +143,7 @@ def find_wanted(pieces, remains, gates, factors, codes, alike, limit):  # type: 
     n_entries, n_links, n_done = 0, 0, 0
     part_keys, steps = np.empty(len(state), np.int64), np.empty(len(state), np.int64)
     for piece in range(len(heads)):
-        row = heads[piece]
-        v = pieces.roots[piece]
+        row, v = heads[piece], pieces.roots[piece]
         first, last = pieces.part_starts[piece], pieces.part_starts[piece + 1]
         most = factors.cards[v] * (last - first)
         for j in range(first, last if row >= 0 else first):
@@ -154,8 +153,7 @@ def find_wanted(pieces, remains, gates, factors, codes, alike, limit):  # type: 
                 if pieces.parents[i] == v:  # it is a parent of every part, or they would be no part of this piece
                     steps[j - first] = pieces.strides[i]
         while row >= 0 and n_rows <= limit:
-            cell = factors.offsets[v]
-            number = keys[row] - pieces.bases[piece]
+            cell, number = factors.offsets[v], keys[row] - pieces.bases[piece]
             for j in range(pieces.parent_starts[piece + 1] - 1, pieces.parent_starts[piece] - 1, -1):
                 u = pieces.parents[j]  # the last one has the largest stride
                 state[u] = number // pieces.strides[j]
@@ -181,8 +179,7 @@ def find_wanted(pieces, remains, gates, factors, codes, alike, limit):  # type: 
                 weights[n_entries], entry_gates[n_entries] = factors.tables[cell + x], gate
                 n_entries += 1
                 for j in range(first, last):
-                    part, below = pieces.parts[j], np.int32(-1)
-                    left = np.uint64(0)
+                    part, below, left = pieces.parts[j], np.int32(-1), np.uint64(0)
                     for w in range(n_words):
                         asked[w] = words[row, w] & gates.words[gate, w] & looks[part, w]
                         left |= asked[w]
@@ -389,8 +386,7 @@ def find_alike(held, codes, alike):  # type: ignore[no-untyped-def]
             while True:
                 known = slots[slot]
                 if known < 0:
-                    slots[slot] = pattern
-                    alike[place, pattern] = pattern
+                    slots[slot] = alike[place, pattern] = pattern
                     break
                 same = True
                 for v in range(n_nodes):
