@@ -216,6 +216,11 @@ def is_compiled(compiled: Any) -> bool:
     return any(key[1] == machine for key in file._load_index())
 
 
+def _is_ours(function: Any) -> bool:
+    """Functions made by ``exec`` may have no module."""
+    return (function.__module__ or "").partition(".")[0] == __package__
+
+
 class _Teller(event.Listener):
     """Hears of every compilation of numba, and passes on those of this package.
 
@@ -228,7 +233,7 @@ class _Teller(event.Listener):
 
     def on_start(self, event: Any) -> None:
         function = event.data["dispatcher"].py_func
-        if function.__module__.startswith(__package__):
+        if _is_ours(function):
             self.collects.append(gc.isenabled())
             gc.disable()
             missing = {"": len(set(_lines_of(function.__code__)))}  # for a new type of argument, maybe
@@ -237,7 +242,7 @@ class _Teller(event.Listener):
             tell(_SECONDS_PER_LINE * sum(missing.values()))
 
     def on_end(self, event: Any) -> None:
-        if event.data["dispatcher"].py_func.__module__.startswith(__package__):
+        if _is_ours(event.data["dispatcher"].py_func):
             if self.collects.pop():
                 gc.enable()
             tell(None)

@@ -71,9 +71,10 @@ def test_where_nothing_is_latent_nothing_is_mixed(seed):
     [
         ([(completed_backend, "MIXTURE_LIMIT")], False),
         ([(tables, "ENTRY_LIMIT")], True),
-        ([(tables, "ENTRY_LIMIT"), (demanded, "STATE_LIMIT")], False),
-        ([(tables, "ENTRY_LIMIT"), (demanded, "ROW_LIMIT")], True),
-        ([(tables, "ENTRY_LIMIT"), (demanded, "_TERMS_AT_ONCE")], True),
+        ([(tables, "ENTRY_LIMIT"), (demanded, "STATE_BITS")], False),
+        ([(tables, "ENTRY_LIMIT"), (demanded, "VALUE_LIMIT")], True),
+        ([(tables, "ENTRY_LIMIT"), (demanded, "TERMS_AT_ONCE")], True),
+        ([(tables, "ENTRY_LIMIT"), (demanded, "_ROOM")], True),
         ([(completed_backend, "FEW_TERMS")], True),
         ([(tables, "_TERMS_AT_ONCE")], True),
     ],

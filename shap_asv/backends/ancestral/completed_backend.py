@@ -171,7 +171,7 @@ def _build_values(
             everything = np.ones(products.n_terms, dtype=bool)
             margins = find_closed_sets(background, products.only(np.zeros(0, dtype=np.intp)), lacking)[1]
             posteriors = CompletedValues(products, everything, background.nodes, lacking, factors, (), margins)
-            in_demand = DemandedSums(products, background.nodes, factors, demanded[1], demanded[0])
+            in_demand = DemandedSums(products, background.nodes, factors, *demanded)
             return MixedValues(posteriors, in_demand, of_whole, latent), np.zeros(0, dtype=np.intp)
     roots, margins, left = find_closed_sets(background, products, lacking)
     known = _all_but(products.n_terms, left)

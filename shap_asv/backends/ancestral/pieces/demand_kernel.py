@@ -1,37 +1,13 @@
-"""Numba kernels of :mod:`~shap_asv.backends.ancestral.pieces.demanded`: which entries are wanted, and what they are."""
+"""Numba kernels of :mod:`~shap_asv.backends.ancestral.pieces.demanded`: which tables of pieces are asked for.
+
+States of nodes, nodes and groups of terms are bits of signed integers.
+"""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from shap_asv.kernels import count_bits, kernel
-
-_ONE = np.uint64(1)
-
-
-class Pieces(NamedTuple):
-    """Pieces of a network, the largest first; parts of a piece stand after it.
-
-    Attributes
-    ----------
-    masks, roots : int64 arrays (p,)
-        The nodes of each piece as bits, and the one that is summed out first.
-    parent_starts, parents, strides : int64 arrays
-        The known nodes that it depends on, and what a state of each adds to the number of their joint state.
-    part_starts, parts : int64 arrays
-        The pieces that it falls into without its root.
-    bases : int64 array (p + 1,)
-        What is added to a joint state of the parents, so that no two pieces have a number in common.
-    """
-
-    masks: np.ndarray
-    roots: np.ndarray
-    parent_starts: np.ndarray
-    parents: np.ndarray
-    strides: np.ndarray
-    part_starts: np.ndarray
-    parts: np.ndarray
-    bases: np.ndarray
+from shap_asv.kernels import kernel
 
 
 class Remains(NamedTuple):
@@ -41,23 +17,36 @@ class Remains(NamedTuple):
     ----------
     held : int64 array (q,)
         The nodes that are known, as bits.
-    starts, pieces : int64 arrays (q + 1,) and (all pieces,)
+    starts, pieces : int64 array (q + 1,), int32 array (all pieces,)
         Ideal p leaves the pieces ``pieces[starts[p] : starts[p + 1]]``, as places in ``own``.
     own : int64 array (l,)
-        The pieces that any ideal leaves.
+        The pieces that any ideal leaves, as places in ``among``.
+    among : int64 array
+        These and all that they fall into, in ascending order.
     """
 
     held: np.ndarray
     starts: np.ndarray
     pieces: np.ndarray
     own: np.ndarray
+    among: np.ndarray
+
+
+class Patterns(NamedTuple):
+    """Rows: the states of all nodes as fields of one integer, ``packed`` (u,), and ``alike`` (u, q).
+
+    The latter has the first row that agrees on what is known at each ideal of a closure.
+    """
+
+    packed: np.ndarray
+    alike: np.ndarray
 
 
 class Gates(NamedTuple):
-    """The terms that each state of each node lets pass, as bits ``words`` (g, w); row 0 lets all pass.
+    """What each state of each node lets pass, as bits ``words`` (g, w): of terms, or of groups of them; row 0 is all.
 
-    State x of node v has row ``rows[v] + x``; -1 for nodes that no term looks at. ``nodes`` (n,) are the others, and
-    ``looks`` (n, w) the terms that look at each.
+    State x of node v has the row ``rows[v] + x``; -1 for nodes that no term looks at. ``nodes`` (n,) are the others,
+    and ``looks`` (n, w) who looks at each.
     """
 
     words: np.ndarray
@@ -66,334 +55,285 @@ class Gates(NamedTuple):
     looks: np.ndarray
 
 
-class Wanted(NamedTuple):
-    """Tables that are asked for: row r is a piece in one state of its parents.
+class Tables(NamedTuple):
+    """Open hash tables, one for each piece among those of a closure, in a pool of slots; they move as they grow.
 
     Attributes
     ----------
-    words : uint64 array (rows, w)
-        The terms that are asked for, as bits.
-    at : int32 array (l, patterns)
-        The row of each piece of the closure for each pattern; -1 where no term is alive.
-    order, n_parts : int32 arrays (rows,)
-        Rows, larger pieces first, and into how many pieces each falls.
-    entry_starts : int64 array (rows + 1,)
-        In that order, ``entry_starts[i] : entry_starts[i + 1]`` are the states of the root that are left.
-    link_starts : int64 array (rows + 1,)
-    weights, gates, links : arrays
-        Of an entry: its probability, its row of the gates; and the rows of the parts, entry after entry.
+    starts, levels, counts : int64 arrays
+        Where in the pool the table of each piece is, the power of two that it has of slots (0: there is no table yet),
+        and how many are taken.
+    freed : int64 array (64,)
+        The first table of each level that has been left, -1 if there is none: it has the next one in its first slot.
+    used : int64 array (6,)
+        How much there is of everything: slots, numbers, blocks, rows, entries, links.
+    needs : int64 array (6,)
+        How much of each there may be after the next step.
     """
 
-    words: np.ndarray
-    at: np.ndarray
-    order: np.ndarray
-    n_parts: np.ndarray
-    entry_starts: np.ndarray
-    link_starts: np.ndarray
-    weights: np.ndarray
-    gates: np.ndarray
+    starts: np.ndarray
+    levels: np.ndarray
+    counts: np.ndarray
+    freed: np.ndarray
+    used: np.ndarray
+    needs: np.ndarray
+
+
+class Wanted(NamedTuple):
+    """Tables of pieces that are asked for: a row is a piece in one state of its parents. Larger pieces come first.
+
+    Attributes
+    ----------
+    pool : int64 array (slots, 3)
+        A slot has a state of the parents, the groups that ask for it, as bits, and a number; -1 there if it is free.
+    number : int32 array
+        The row of each number.
+    blocks : int64 array (blocks, 3)
+        The pieces that are asked for, as places in ``among``, and the ends of the rows and links of each.
+    ends : int64 array (rows,)
+        The end of the entries of each row: the states of its root that are left.
+    entries : int64 array (entries,)
+        The number of links of such a state, the state, and where its probability is in the tables of the network: what
+        :func:`pack_entry` made of them.
+    links : int32 array
+        The rows of the parts that are asked for, entry after entry.
+    """
+
+    pool: np.ndarray
+    number: np.ndarray
+    blocks: np.ndarray
+    ends: np.ndarray
+    entries: np.ndarray
     links: np.ndarray
 
 
-@kernel
-def find_wanted(pieces, remains, gates, factors, codes, alike, limit):  # type: ignore[no-untyped-def]
-    """From the ideals down: the rows that patterns ``codes`` (u, nodes) need, with the terms that are alive in them.
+_SLOTS, _NUMBERS, _BLOCKS, _ROWS, _ENTRIES, _LINKS = range(6)
 
-    A term that looks at nothing in a piece does not ask for it: its value is 1. ``alike`` (q, u): the first pattern
-    that agrees on what is known. Returns how many rows there are, -1 where there are more than ``limit``, and the
-    fields of :class:`Wanted`.
+
+@kernel
+def pack_entry(n_links, state, cell):  # type: ignore[no-untyped-def]
+    """A number of links below 2^6, a state below 2^16 and a place in tables, in one integer."""
+    return n_links | (state << 6) | (cell << 22)
+
+
+@kernel
+def unpack_entry(entry):  # type: ignore[no-untyped-def]
+    """``n_links, state, cell`` of an integer."""
+    return entry & 0x3F, (entry >> 6) & 0xFFFF, entry >> 22
+
+
+@kernel
+def ask_at_ideals(first, pieces, remains, gates, fields, patterns, tables, wanted, at):  # type: ignore[no-untyped-def]
+    """What patterns from ``first`` on ask for at the ideals, with the groups that are alive: numbers into ``at``.
+
+    Who looks at nothing in a piece does not ask for it: its value is 1. Returns the first pattern that there is no room
+    for, or how many there are.
     """
-    n_words, n_patterns = gates.words.shape[1], len(codes)
-    room = 1 << 12
-    words, keys, following = np.empty((room, n_words), np.uint64), np.empty(room, np.int64), np.empty(room, np.int32)
-    slots = np.full(2 * room, -1, np.int32)
-    at = np.full((len(remains.own), n_patterns), -1, np.int32)
-    heads = np.full(len(pieces.roots), -1, np.int32)
-    looks = np.zeros((len(pieces.roots), n_words), np.uint64)
-    for piece in remains.own:
-        _find_looks(pieces.masks[piece], gates, looks[piece])
-    state = np.zeros(codes.shape[1], np.int64)
-    asked = np.empty(n_words, np.uint64)
-    n_rows = 0
-    for place in range(len(remains.held)):
-        first, last = remains.starts[place], remains.starts[place + 1]
-        for pattern in range(n_patterns):
-            if alike[place, pattern] != pattern or not _find_asked(remains.held[place], gates, codes[pattern], asked):
+    n_own = len(remains.own)
+    passed, want = np.empty(len(gates.nodes), np.int64), np.zeros(n_own, np.int64)
+    for pattern in range(first, len(at)):
+        needed = tables.used[_SLOTS]
+        for own in remains.own:
+            needed += 4 << tables.levels[own]
+        tables.needs[_SLOTS] = needed
+        if needed > len(wanted.pool):
+            return pattern
+        state = patterns.packed[pattern]
+        find_passed(state, gates, 0, fields, passed)
+        for place in range(len(remains.held)):
+            if patterns.alike[pattern, place] == pattern:
+                asked = find_asked(remains.held[place], gates.nodes, passed, gates.words[0, 0])
+                if asked:
+                    for j in range(remains.starts[place], remains.starts[place + 1]):
+                        want[remains.pieces[j]] |= asked
+        for j in range(n_own):
+            own = remains.own[j]
+            piece = remains.among[own]
+            asked = want[j] & find_looks(pieces.masks[piece], gates) if want[j] else 0
+            want[j] = 0
+            if asked:
+                at[pattern, j] = _ask(state & pieces.known[piece], asked, own, tables, wanted.pool)
+    return len(at)
+
+
+@kernel
+def ask_for_parts(first, pieces, among, gates, factors, fields, tables, wanted):  # type: ignore[no-untyped-def]
+    """What the pieces ``among`` those of a closure, from ``first`` on, ask for of their parts.
+
+    Returns the first piece that there is no room for, or how many there are.
+    """
+    used, pool, entries, links = tables.used, wanted.pool, wanted.entries, wanted.links
+    below, looks, known = np.empty(64, np.int64), np.empty(64, np.int64), np.empty(64, np.int64)
+    parents = np.empty(64, np.int64)
+    for i in range(first, len(among)):
+        n_here, piece = tables.counts[i], among[i]
+        if n_here == 0:
+            continue
+        v, start = pieces.roots[piece], pieces.part_starts[piece]
+        n_parts, card = pieces.part_starts[piece + 1] - start, factors.cards[v]
+        n_slots = used[_SLOTS]
+        for j in range(n_parts):
+            part = pieces.parts[start + j]
+            below[j] = _place_of(part, among)
+            looks[j], known[j] = find_looks(pieces.masks[part], gates), pieces.known[part]
+            n_slots += 8 * (tables.counts[below[j]] + n_here * card) + 64
+        needs = tables.needs
+        needs[_SLOTS], needs[_NUMBERS], needs[_BLOCKS] = n_slots, used[_NUMBERS], used[_BLOCKS] + 1
+        needs[_ROWS], needs[_ENTRIES] = used[_ROWS] + n_here, used[_ENTRIES] + n_here * card
+        needs[_LINKS] = used[_LINKS] + n_here * card * n_parts
+        enough = n_slots <= len(pool) and needs[_NUMBERS] <= len(wanted.number)
+        enough = enough and needs[_BLOCKS] <= len(wanted.blocks) and needs[_ROWS] <= len(wanted.ends)
+        if not (enough and needs[_ENTRIES] <= len(entries) and needs[_LINKS] <= len(links)):
+            return i
+        n_parents = 0
+        for u in range(v):
+            if factors.strides[v, u] > 0:
+                parents[n_parents] = u
+                n_parents += 1
+        n_rows, n_entries, n_links = used[_ROWS], used[_ENTRIES], used[_LINKS]
+        for slot in range(tables.starts[i], tables.starts[i] + (1 << tables.levels[i])):
+            state, word, number = pool[slot, 0], pool[slot, 1], pool[slot, 2]
+            if number < 0:
                 continue
-            if n_rows + last - first > len(keys):
-                words, keys, following = _enlarge(words), _enlarge(keys), _enlarge(following)
-                slots = _find_slots(keys, n_rows)
-            for j in range(first, last):
-                local = remains.pieces[j]
-                piece, row = remains.own[local], at[local, pattern]
-                if not _overlap(asked, looks[piece]):
+            # rows of a piece get numbers next to one another, so that who reads them stays in the cache
+            wanted.number[number] = n_rows
+            cell = factors.offsets[v]
+            for j in range(n_parents):
+                u = parents[j]
+                cell += factors.strides[v, u] * ((state & fields.masks[u]) >> fields.shifts[u])
+            for x in range(card):
+                alive = word & gates.words[gates.rows[v] + x if gates.rows[v] >= 0 else 0, 0]
+                if alive == 0 or factors.tables[cell + x] == 0.0:
                     continue
-                if row < 0:
-                    row = _find_row(_find_key(pieces, piece, codes[pattern]), keys, slots, n_rows)
-                    if row == n_rows:
-                        words[row] = np.uint64(0)
-                        following[row], heads[piece] = heads[piece], row
-                        n_rows += 1
-                    at[local, pattern] = row
-                for w in range(n_words):
-                    words[row, w] |= asked[w] & looks[piece, w]
-    order, n_parts = np.empty(n_rows, np.int32), np.empty(n_rows, np.int32)
-    entry_starts, link_starts = np.zeros(n_rows + 1, np.int64), np.zeros(n_rows + 1, np.int64)
-    weights, entry_gates, links = np.empty(4 * room), np.empty(4 * room, np.int32), np.empty(4 * room, np.int32)
-    n_entries, n_links, n_done = 0, 0, 0
-    part_keys, steps = np.empty(len(state), np.int64), np.empty(len(state), np.int64)
-    for piece in range(len(heads)):
-        row, v = heads[piece], pieces.roots[piece]
-        first, last = pieces.part_starts[piece], pieces.part_starts[piece + 1]
-        most = factors.cards[v] * (last - first)
-        for j in range(first, last if row >= 0 else first):
-            part = pieces.parts[j]
-            _find_looks(pieces.masks[part], gates, looks[part])
-            for i in range(pieces.parent_starts[part], pieces.parent_starts[part + 1]):
-                if pieces.parents[i] == v:  # it is a parent of every part, or they would be no part of this piece
-                    steps[j - first] = pieces.strides[i]
-        while row >= 0 and n_rows <= limit:
-            cell, number = factors.offsets[v], keys[row] - pieces.bases[piece]
-            for j in range(pieces.parent_starts[piece + 1] - 1, pieces.parent_starts[piece] - 1, -1):
-                u = pieces.parents[j]  # the last one has the largest stride
-                state[u] = number // pieces.strides[j]
-                number -= state[u] * pieces.strides[j]
-                cell += factors.strides[v, u] * state[u]
-            if n_rows + most > len(keys):
-                words, keys, following = _enlarge(words), _enlarge(keys), _enlarge(following)
-                slots = _find_slots(keys, n_rows)
-            if n_entries + factors.cards[v] > len(weights):
-                weights, entry_gates = _enlarge(weights), _enlarge(entry_gates)
-            if n_links + most > len(links):
-                links = _enlarge(links)
-            if n_done == len(order):
-                order, n_parts = _enlarge(order), _enlarge(n_parts)
-                entry_starts, link_starts = _enlarge(entry_starts), _enlarge(link_starts)
-            state[v] = 0
-            for j in range(first, last):
-                part_keys[j - first] = _find_key(pieces, pieces.parts[j], state)
-            for x in range(factors.cards[v]):
-                gate = gates.rows[v] + x if gates.rows[v] >= 0 else 0
-                if factors.tables[cell + x] == 0.0 or not _overlap(words[row], gates.words[gate]):
-                    continue
-                weights[n_entries], entry_gates[n_entries] = factors.tables[cell + x], gate
+                with_root, before = state | (x << fields.shifts[v]), n_links
+                for j in range(n_parts):
+                    asked = alive & looks[j]
+                    if asked:
+                        links[n_links] = _ask(with_root & known[j], asked, below[j], tables, pool)
+                        n_links += 1
+                entries[n_entries] = pack_entry(n_links - before, x, cell + x)
                 n_entries += 1
-                for j in range(first, last):
-                    part, below, left = pieces.parts[j], np.int32(-1), np.uint64(0)
-                    for w in range(n_words):
-                        asked[w] = words[row, w] & gates.words[gate, w] & looks[part, w]
-                        left |= asked[w]
-                    if left:
-                        below = _find_row(part_keys[j - first] + x * steps[j - first], keys, slots, n_rows)
-                        if below == n_rows:
-                            words[below] = np.uint64(0)
-                            following[below], heads[part] = heads[part], below
-                            n_rows += 1
-                        for w in range(n_words):
-                            words[below, w] |= asked[w]
-                    links[n_links] = below
-                    n_links += 1
-            order[n_done], n_parts[n_done] = row, last - first
-            n_done += 1
-            entry_starts[n_done], link_starts[n_done] = n_entries, n_links
-            row = following[row]
-    found = Wanted(words, at, order, n_parts, entry_starts, link_starts, weights, entry_gates, links)
-    return n_rows if n_rows <= limit else -1, found
+            wanted.ends[n_rows] = n_entries
+            n_rows += 1
+        block = wanted.blocks[used[_BLOCKS]]
+        block[0], block[1], block[2] = i, n_rows, n_links
+        used[_BLOCKS] += 1
+        used[_ROWS], used[_ENTRIES], used[_LINKS] = n_rows, n_entries, n_links
+    return len(among)
 
 
 @kernel
-def _enlarge(array):  # type: ignore[no-untyped-def]
-    """The same with room for four times as much."""
-    larger = np.empty((4 * len(array) + 16,) + array.shape[1:], array.dtype)  # noqa: RUF005 - numba knows no star
-    to, entries = larger.ravel(), array.ravel()
-    for i in range(len(entries)):  # compiles sooner than the assignment of an array
-        to[i] = entries[i]
-    return larger
+def _ask(state, asked, piece, tables, pool):  # type: ignore[no-untyped-def]
+    """Ask for a piece in a state of its parents: its number, which may be a new one. There is room in the pool."""
+    if 2 * tables.counts[piece] + 2 > 1 << tables.levels[piece]:  # no more than half of the slots are taken
+        _move(piece, tables, pool)
+    start, level = tables.starts[piece], tables.levels[piece]
+    slot = _first_slot(state, level)
+    while pool[start + slot, 2] >= 0:
+        if pool[start + slot, 0] == state:
+            pool[start + slot, 1] |= asked
+            return pool[start + slot, 2]
+        slot = (slot + 1) & ((1 << level) - 1)
+    slot += start
+    number = tables.used[_NUMBERS]
+    tables.used[_NUMBERS] += 1
+    tables.counts[piece] += 1
+    pool[slot, 0], pool[slot, 1], pool[slot, 2] = state, asked, number
+    return number
 
 
 @kernel
-def _find_slots(keys, n_rows):  # type: ignore[no-untyped-def]
-    """The table of slots of all keys, at least twice as long as they are."""
-    size = 16
-    while size < 2 * len(keys):
-        size *= 2
-    slots = np.full(size, -1, np.int32)
-    for row in range(n_rows):
-        slot = _first_slot(keys[row], size)
-        while slots[slot] >= 0:
-            slot = (slot + 1) & (size - 1)
-        slots[slot] = row
-    return slots
+def _move(piece, tables, pool):  # type: ignore[no-untyped-def]
+    """Move the table of a piece to one of twice the size, a left one or a new one."""
+    old, old_level = tables.starts[piece], tables.levels[piece]
+    level = max(2, old_level + 1)
+    start = tables.freed[level]
+    if start >= 0:
+        tables.freed[level] = pool[start, 0]
+    else:
+        start = tables.used[_SLOTS]
+        tables.used[_SLOTS] += 1 << level
+    tables.starts[piece], tables.levels[piece] = start, level
+    for slot in range(start, start + (1 << level)):
+        pool[slot, 2] = -1
+    if old_level == 0:
+        return
+    for slot in range(old, old + (1 << old_level)):
+        if pool[slot, 2] >= 0:
+            to = _first_slot(pool[slot, 0], level)
+            while pool[start + to, 2] >= 0:
+                to = (to + 1) & ((1 << level) - 1)
+            for j in range(3):
+                pool[start + to, j] = pool[slot, j]
+    pool[old, 0] = tables.freed[old_level]
+    tables.freed[old_level] = old
 
 
 @kernel
-def _first_slot(key, size):  # type: ignore[no-untyped-def]
-    mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
-    return np.int64((mixed >> np.uint64(24)) & np.uint64(size - 1))
+def _first_slot(state, level):  # type: ignore[no-untyped-def]
+    """Among 2^level slots. The highest bits of a product are those that all bits of the state have a part in."""
+    return np.int64((np.uint64(state) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(64 - level))
 
 
 @kernel
-def _find_looks(mask, gates, looks):  # type: ignore[no-untyped-def]
-    """The terms that look at any of the nodes of a ``mask``, as bits ``looks`` (w,)."""
+def _place_of(piece, among):  # type: ignore[no-untyped-def]
+    """Where a piece stands among others in ascending order."""
+    first, last = 0, len(among) - 1
+    while first < last:
+        middle = (first + last) // 2
+        if among[middle] < piece:
+            first = middle + 1
+        else:
+            last = middle
+    return first
+
+
+@kernel
+def find_looks(mask, gates):  # type: ignore[no-untyped-def]
+    """Who looks at any of the nodes of a ``mask``, as bits."""
+    looks = 0
     for i in range(len(gates.nodes)):
         if (mask >> gates.nodes[i]) & 1:
-            for w in range(len(looks)):
-                looks[w] |= gates.looks[i, w]
+            looks |= gates.looks[i, 0]
+    return looks
 
 
 @kernel
-def _overlap(some, others):  # type: ignore[no-untyped-def]
-    met = np.uint64(0)
-    for w in range(len(some)):
-        met |= some[w] & others[w]
-    return met != 0
+def find_passed(state, gates, w, fields, passed):  # type: ignore[no-untyped-def]
+    """What each of the nodes looked at lets pass in a ``state`` of all: word w of the gates into ``passed`` (n,)."""
+    for i in range(len(gates.nodes)):
+        v = gates.nodes[i]
+        passed[i] = gates.words[gates.rows[v] + ((state & fields.masks[v]) >> fields.shifts[v]), w]
 
 
 @kernel
-def _find_asked(held, gates, codes, asked):  # type: ignore[no-untyped-def]
-    """The terms that pass all that is known, as bits ``asked`` (w,); whether there are any."""
-    for w in range(len(asked)):
-        asked[w] = gates.words[0, w]
-    for v in gates.nodes:
-        if (held >> v) & 1:
-            left = np.uint64(0)
-            for w in range(len(asked)):
-                asked[w] &= gates.words[gates.rows[v] + codes[v], w]
-                left |= asked[w]
-            if left == 0:
-                return False
-    return True
+def find_asked(held, nodes, passed, asked):  # type: ignore[no-untyped-def]
+    """Of ``asked``, as bits, what those of the ``nodes`` (n,) let pass that are held."""
+    for i in range(len(nodes)):  # without a branch: which nodes are held cannot be guessed
+        asked &= passed[i] | (((held >> nodes[i]) & 1) - 1)
+    return asked
 
 
 @kernel
-def _find_key(pieces, piece, codes):  # type: ignore[no-untyped-def]
-    """The number of a piece where its parents have ``codes``."""
-    key = pieces.bases[piece]
-    for j in range(pieces.parent_starts[piece], pieces.parent_starts[piece + 1]):
-        key += pieces.strides[j] * codes[pieces.parents[j]]
-    return key
-
-
-@kernel
-def _find_row(key, keys, slots, n_rows):  # type: ignore[no-untyped-def]
-    """The row of a number; ``n_rows`` if it is a new one."""
-    slot = _first_slot(key, len(slots))
-    while True:
-        row = slots[slot]
-        if row < 0:
-            slots[slot] = n_rows
-            keys[n_rows] = key
-            return np.int32(n_rows)
-        if keys[row] == key:
-            return row
-        slot = (slot + 1) & (len(slots) - 1)
-
-
-@kernel
-def fill_wanted(wanted, n_rows, gates):  # type: ignore[no-untyped-def]
-    """``q_c(R; s) = sum over x of P(x | s) g(x) * prod over parts of q_c'(R; s, x)`` for the terms of every row.
-
-    Returns where the values of each word of a row start (rows, w), and the values, one for each bit.
-    """
-    n_words = wanted.words.shape[1]
-    places = np.empty((n_rows, n_words), np.int64)
-    size = np.int64(0)
-    for row in range(n_rows):
-        for w in range(n_words):
-            places[row, w] = size
-            size += np.int64(count_bits(wanted.words[row, w]))
-    values = np.zeros(size)
-    for i in range(n_rows - 1, -1, -1):
-        row, n_parts = wanted.order[i], wanted.n_parts[i]
-        link = wanted.link_starts[i]
-        for entry in range(wanted.entry_starts[i], wanted.entry_starts[i + 1]):
-            weight, gate = wanted.weights[entry], wanted.gates[entry]
-            for w in range(n_words):
-                asked = wanted.words[row, w]
-                word = asked & gates.words[gate, w]
-                if word == 0:
-                    continue
-                place = places[row, w]
-                if n_parts == 1 and wanted.links[link] >= 0:
-                    below, start = wanted.words[wanted.links[link], w], places[wanted.links[link], w]
-                    if word == asked and below == word:
-                        for j in range(np.int64(count_bits(word))):
-                            values[place + j] += weight * values[start + j]
-                        continue
-                while word:
-                    lower = (word & (~word + _ONE)) - _ONE
-                    bit = word & ~(word - _ONE)
-                    word ^= bit
-                    product = weight
-                    for j in range(link, link + n_parts):
-                        row_below = wanted.links[j]
-                        if row_below >= 0 and wanted.words[row_below, w] & bit:
-                            at = places[row_below, w] + np.int64(count_bits(wanted.words[row_below, w] & lower))
-                            product *= values[at]
-                    values[place + np.int64(count_bits(asked & lower))] += product
-            link += n_parts
-    return places, values
-
-
-@kernel
-def add_pieces(remains, wanted, filled, gates, codes, alike, coefficients, out):  # type: ignore[no-untyped-def]
-    """Add ``prod over pieces of q_c`` times the coefficients (t, k) to ``out`` (u, q, k), term after term.
-
-    Only at patterns that are the first of those alike.
-    """
-    places, values = filled
-    n_patterns, (n_words, n_outputs) = len(codes), (gates.words.shape[1], coefficients.shape[1])
-    asked = np.empty(n_words, np.uint64)
-    for place in range(len(remains.held)):
-        first, last = remains.starts[place], remains.starts[place + 1]
-        for pattern in range(n_patterns):
-            if alike[place, pattern] != pattern or not _find_asked(remains.held[place], gates, codes[pattern], asked):
-                continue
-            added = out[pattern, place]
-            for w in range(n_words):
-                word = asked[w]
-                while word:
-                    lower = (word & (~word + _ONE)) - _ONE
-                    bit = word & ~(word - _ONE)
-                    word ^= bit
-                    product = 1.0
-                    for j in range(first, last):
-                        row = wanted.at[remains.pieces[j], pattern]
-                        if row >= 0 and wanted.words[row, w] & bit:
-                            product *= values[places[row, w] + np.int64(count_bits(wanted.words[row, w] & lower))]
-                    term = 64 * w + np.int64(count_bits(lower))
-                    for output in range(n_outputs):
-                        added[output] += product * coefficients[term, output]
-
-
-@kernel
-def find_alike(held, codes, alike):  # type: ignore[no-untyped-def]
-    """The first pattern (of ``codes`` (u, nodes)) that agrees at the nodes ``held`` (q,), into ``alike`` (q, u)."""
-    n_patterns, n_nodes = codes.shape
-    size = 16
-    while size < 2 * n_patterns:
-        size *= 2
-    slots = np.empty(size, np.int64)
+def find_alike(held, fields, packed, alike):  # type: ignore[no-untyped-def]
+    """The first of the patterns ``packed`` (u,) that agrees at the nodes ``held`` (q,), into ``alike`` (u, q)."""
+    n_patterns = len(packed)
+    level = 4
+    while 1 << level < 2 * n_patterns:
+        level += 1
+    size = 1 << level
+    slots = np.empty(size, np.int32)
     for place in range(len(held)):
-        slots[:] = -1
+        known = 0
+        for v in range(len(fields.masks)):
+            if (held[place] >> v) & 1:
+                known |= fields.masks[v]
+        for slot in range(size):
+            slots[slot] = -1
         for pattern in range(n_patterns):
-            mixed = np.int64(0)
-            for v in range(n_nodes):
-                if (held[place] >> v) & 1:
-                    mixed = (mixed + codes[pattern, v] + 1) * 0x9E3779B1
-                    mixed ^= mixed >> 17
-            slot = mixed & (size - 1)
-            while True:
-                known = slots[slot]
-                if known < 0:
-                    slots[slot] = alike[place, pattern] = pattern
-                    break
-                same = True
-                for v in range(n_nodes):
-                    if (held[place] >> v) & 1 and codes[known, v] != codes[pattern, v]:
-                        same = False
-                        break
-                if same:
-                    alike[place, pattern] = known
-                    break
+            slot = _first_slot(packed[pattern] & known, level)
+            while slots[slot] >= 0 and (packed[slots[slot]] ^ packed[pattern]) & known:
                 slot = (slot + 1) & (size - 1)
+            if slots[slot] < 0:
+                slots[slot] = pattern
+            alike[pattern, place] = slots[slot]

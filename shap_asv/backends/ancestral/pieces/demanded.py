@@ -2,15 +2,15 @@
 
 With the equation of :mod:`~shap_asv.backends.ancestral.pieces.tables`: the pieces of a network, and into what they fall
 without their root v, are found once. The rows of a call ask for a piece in the states that its parents have in them,
-at the ideals that leave it; a piece asks for its parts in all states of v. Each entry knows which terms of the closure
-are asked for and alive in it, as bits of a word for every 64 terms, and only these are multiplied out.
+at the ideals that leave it; a piece asks for its parts in all states of v. States of all nodes are fields of one word,
+so that those of the parents are a mask away. Terms go through the tables 64 at a time, and each entry knows which of
+them ask for it and are alive in it, as bits.
 
 Values are summed over the terms of a closure at each of its ideals, and handed to the smallest closure around it.
 """
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +23,7 @@ from shap_asv.backends.ancestral.completed import (
     smallest_around,
     with_causes,
 )
-from shap_asv.backends.ancestral.pieces.tables import connected, nodes_of
+from shap_asv.backends.ancestral.pieces.sequence import find_sequence
 from shap_asv.backends.pace import Report
 from shap_asv.backgrounds.contract import Terms
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
@@ -32,14 +32,20 @@ from shap_asv.values.contract import blocks
 
 if TYPE_CHECKING:
     from shap_asv.backends.ancestral.completion_kernel import Coalitions, Factors
-    from shap_asv.backends.ancestral.pieces.demand_kernel import Gates, Pieces, Remains
+    from shap_asv.backends.ancestral.pieces.demand_kernel import Gates, Patterns, Remains, Tables
+    from shap_asv.backends.ancestral.pieces.part_kernel import Fields, Pieces
+    from shap_asv.backends.ancestral.pieces.sum_kernel import TermsAtOnce
 
-#: Joint states of the parents of all pieces, up to which they have numbers.
-STATE_LIMIT = 2**60
-#: Rows of tables that are filled at one time; patterns are split until they need no more.
-ROW_LIMIT = 2**18
-# Terms that go through the tables together.
-_TERMS_AT_ONCE = 256
+#: Numbers in all tables that are filled at one time; patterns are split until they need no more.
+VALUE_LIMIT = 2**25
+#: Terms that go through the tables together.
+TERMS_AT_ONCE = 124
+#: Bits that the states of all nodes may take.
+STATE_BITS = 62
+# Rows, entries, links and slots that there is room for at first.
+_ROOM = 2**15
+# Terms are added up in lanes: a whole number of these.
+_LANES = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,120 +63,107 @@ class DemandedLayout:
 
 def lay_out_pieces(
     background: Terms, products: SumOfProducts, whole: "Coalitions", few: int
-) -> "tuple[tuple[DemandedLayout, ...], Pieces] | None":
+) -> "tuple[tuple[DemandedLayout, ...], Pieces, Fields] | None":
     """The closures of all terms over coalitions that lack nothing, and the pieces that they leave.
 
-    Closures of at most ``few`` terms join the smallest one around them. None where states cannot be numbered.
+    Closures of at most ``few`` terms join the smallest one around them. None where a state of all nodes that any term
+    depends on has no room in one word.
     """
     network = background.network
     looks = np.zeros((products.n_terms, network.n_nodes), dtype=bool)
     looks[:, background.nodes] = products.terms != 0
     terms = np.flatnonzero(looks.any(axis=1))  # a constant has no closure
-    masks, member = gather_few(masks_of(with_causes(network, looks[terms])), few)
+    closed = with_causes(network, looks[terms])
+    fields = _lay_out_fields(network, np.asarray(closed.any(axis=0)))
+    if fields is None:
+        return None
+    masks, member = gather_few(masks_of(closed), few)
     by_set = np.split(
         terms[np.argsort(member, kind="stable")], np.cumsum(np.bincount(member, minlength=len(masks)))[:-1]
     )
     below: dict[int, list[int]] = {}
     for k, parent in enumerate(smallest_around(masks).tolist()):
         below.setdefault(parent, []).append(k)
-    collector = PieceCollector(network)
-    everything = np.arange(len(whole.held))
-    found = [collector.collect(whole, masks, by_set, below, k, everything) for k in below.get(-1, [])]
-    pieces = collector.list_pieces()
-    if pieces is None:
+    collector = _Collector(family_masks(network), whole, masks, by_set, below)
+    found = [collector.collect(k, np.arange(len(whole.held))) for k in below.get(-1, [])]
+    seeds = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *collector.left]))
+    pieces = _list_pieces(network, seeds, fields)
+    return tuple(map(_Numbering(pieces).apply, found)), pieces, fields
+
+
+def _lay_out_fields(network: DiscreteNetwork, used: np.ndarray) -> "Fields | None":
+    """Bits for the states of the nodes that are ``used``, bool (nodes,); None where they are more than a word has."""
+    from shap_asv.backends.ancestral.pieces.part_kernel import Fields
+
+    widths = np.array([(card - 1).bit_length() for card in network.cardinalities]) * used
+    if widths.sum() > STATE_BITS:
         return None
-    return tuple(_number_pieces(one, collector.number) for one in found), pieces
+    shifts = ends_of(widths)[:-1]
+    return Fields(shifts, ((1 << widths) - 1) << shifts)
 
 
-def _number_pieces(layout: DemandedLayout, number: dict[int, int]) -> DemandedLayout:
-    """The same with pieces by their number in place of their nodes."""
-    own = np.array([number[mask] for mask in layout.remains.own.tolist()], dtype=np.int64)
-    children = tuple(_number_pieces(child, number) for child in layout.children)
-    return DemandedLayout(layout.terms, layout.remains._replace(own=own), layout.parent_classes, children)
+@dataclass(frozen=True, eq=False)
+class _Collector:
+    """Lays closures out, with pieces as bits of nodes; ``left`` has all of them."""
 
+    families: np.ndarray
+    whole: "Coalitions"
+    masks: np.ndarray
+    by_set: Sequence[np.ndarray]
+    below: dict[int, list[int]]
+    left: list[np.ndarray] = field(default_factory=list)
 
-class PieceCollector:
-    """Collects the pieces of closures, with all that they fall into."""
-
-    def __init__(self, network: DiscreteNetwork) -> None:
-        self.network = network
-        self.families = family_masks(network)
-        self.parts: dict[int, tuple[int, list[int]]] = {}
-        self.number: dict[int, int] = {}
-
-    def collect(
-        self,
-        whole: "Coalitions",
-        masks: np.ndarray,
-        by_set: Sequence[np.ndarray],
-        below: dict[int, list[int]],
-        k: int,
-        around: np.ndarray,
-    ) -> DemandedLayout:
-        """Closure k over ideals of which ``around`` has one coalition each; its pieces still as bits of nodes."""
+    def collect(self, k: int, around: np.ndarray) -> DemandedLayout:
+        """Closure k over ideals of which ``around`` has one coalition each."""
         from shap_asv.backends.ancestral.completion_kernel import classify, find_groups
         from shap_asv.backends.ancestral.pieces.demand_kernel import Remains
 
-        inside = int(masks[k])
-        classes, chosen, keys = classify(whole, around, inside)
+        inside = int(self.masks[k])
+        classes, chosen, keys = classify(self.whole, around, inside)
         held = np.ascontiguousarray(keys[:, 0])
         starts, left, _ = find_groups(held, np.full(len(held), inside), self.families)
         own, local = np.unique(left, return_inverse=True)
-        for mask in own.tolist():
-            self._register(mask)
-        remains = Remains(held, starts, local.reshape(-1).astype(np.int64), own)
-        children = [self.collect(whole, masks, by_set, below, child, around[chosen]) for child in below.get(k, [])]
-        return DemandedLayout(by_set[k], remains, classes, tuple(children))
+        self.left.append(own)
+        remains = Remains(held, starts, local.reshape(-1).astype(np.int32), own, own)
+        children = tuple(self.collect(child, around[chosen]) for child in self.below.get(k, []))
+        return DemandedLayout(self.by_set[k], remains, classes, children)
 
-    def _register(self, mask: int) -> None:
-        waiting = [mask]
-        while waiting:
-            piece = waiting.pop()
-            if piece not in self.parts:
-                free = [v for v in nodes_of(piece) if not int(self.families[v]) & piece & ~(1 << v)]
-                found = [(v, connected(piece & ~(1 << v), self.families)) for v in free]
-                # the parts with the fewest states of their parents are the cheapest
-                root, parts = min(found, key=lambda one: sum(map(self._count_states, one[1])))
-                self.parts[piece] = root, parts
-                waiting += parts
 
-    def _parents_of(self, mask: int) -> list[int]:
-        around = 0
-        for v in nodes_of(mask):
-            around |= int(self.families[v])
-        return nodes_of(around & ~mask)
+def _list_pieces(network: DiscreteNetwork, seeds: np.ndarray, fields: "Fields") -> "Pieces":
+    """Pieces and all that they fall into, the largest first."""
+    from shap_asv.backends.ancestral.pieces.part_kernel import Pieces, take_apart
 
-    def _count_states(self, mask: int) -> int:
-        return math.prod(self.network.cardinalities[v] for v in self._parents_of(mask))
+    families = family_masks(network)
+    masks, roots, part_starts, parts = take_apart(seeds, families, find_sequence(network, seeds))
+    order = np.lexsort((masks, -np.bitwise_count(masks)))
+    number = np.empty_like(order)
+    number[order] = np.arange(len(order))
+    around, known = np.zeros_like(masks), np.zeros_like(masks)
+    for v, family in enumerate(families):
+        around |= np.where((masks >> v) & 1, family, 0)
+    for v, bits in enumerate(fields.masks):
+        known |= np.where((around & ~masks) >> v & 1, bits, 0)
+    lengths = np.diff(part_starts)[order]
+    starts = ends_of(lengths)
+    taken = np.repeat(part_starts[:-1][order] - starts[:-1], lengths) + np.arange(starts[-1])
+    return Pieces(masks[order], roots[order], known[order], starts, number[parts[taken]])
 
-    def list_pieces(self) -> "Pieces | None":
-        """All pieces, the largest first; None where the states of their parents cannot be numbered."""
-        from shap_asv.backends.ancestral.pieces.demand_kernel import Pieces
 
-        ordered = sorted(self.parts, key=lambda mask: (-mask.bit_count(), mask))
-        self.number = {mask: i for i, mask in enumerate(ordered)}
-        parents, strides, sizes, total = [], [], [], 0
-        for mask in ordered:
-            size, own = 1, self._parents_of(mask)
-            parents.append(own)
-            for v in own:
-                strides.append(size)
-                size *= self.network.cardinalities[v]
-            sizes.append(size)
-            total += size
-        if total > STATE_LIMIT:
-            return None
-        parts = [[self.number[part] for part in self.parts[mask][1]] for mask in ordered]
-        return Pieces(
-            np.array(ordered, dtype=np.int64),
-            np.array([self.parts[mask][0] for mask in ordered], dtype=np.int64),
-            ends_of(np.array([len(own) for own in parents], dtype=np.int64)),
-            np.array([v for own in parents for v in own], dtype=np.int64),
-            np.array(strides, dtype=np.int64),
-            ends_of(np.array([len(own) for own in parts], dtype=np.int64)),
-            np.array([part for own in parts for part in own], dtype=np.int64),
-            ends_of(np.array(sizes, dtype=np.int64)),
-        )
+class _Numbering:
+    """Pieces by their number in place of their nodes."""
+
+    def __init__(self, pieces: "Pieces") -> None:
+        self.pieces = pieces
+        self.by_mask = np.argsort(pieces.masks)
+        self.seen = np.zeros(len(pieces.masks), dtype=bool)
+
+    def apply(self, layout: DemandedLayout) -> DemandedLayout:
+        from shap_asv.backends.ancestral.pieces.part_kernel import reach
+
+        own = self.by_mask[np.searchsorted(self.pieces.masks, layout.remains.own, sorter=self.by_mask)]
+        among = np.sort(reach(self.pieces, own, self.seen))
+        remains = layout.remains._replace(own=np.searchsorted(among, own), among=among)
+        return replace(layout, remains=remains, children=tuple(map(self.apply, layout.children)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,8 +173,9 @@ class DemandedSums:
     products: SumOfProducts
     nodes: np.ndarray
     factors: "Factors"
-    pieces: "Pieces"
     roots: tuple[DemandedLayout, ...]
+    pieces: "Pieces"
+    fields: "Fields"
 
     @property
     def cards(self) -> np.ndarray:
@@ -191,57 +185,63 @@ class DemandedSums:
         """Add to ``out`` (rows, sets, copies, k) for codes (rows * copies, nodes); copies differ in latent nodes."""
         n_rows, n_sets, _, n_outputs = out.shape
         found = np.zeros((len(codes), n_sets, n_outputs))
-        done = 0
+        # nodes without a code are in no closure
+        shifted = np.maximum(codes, 0) << self.fields.shifts
+        packed = np.bitwise_or.reduce(shifted & self.fields.masks, axis=1)
+        room, done = _Room(), 0
         for root in self.roots:
-            done += self._add(root, codes, found)
+            done += self._add(root, packed, found, room)
             report(done / max(1, self.products.n_terms))
         out += found.reshape(n_rows, copies, n_sets, n_outputs).transpose(0, 2, 1, 3)
 
-    def _add(self, own: DemandedLayout, codes: np.ndarray, out: np.ndarray) -> int:
-        from shap_asv.backends.ancestral.pieces.demand_kernel import find_alike
+    def _add(self, own: DemandedLayout, packed: np.ndarray, out: np.ndarray, room: "_Room") -> int:
+        from shap_asv.backends.ancestral.pieces.sum_kernel import spread
         from shap_asv.backends.ancestral.value_kernel import add_classes
 
-        products = self.products
         held = own.remains.held
-        here = np.zeros((len(codes), len(held), products.n_outputs))
-        alike = np.empty((len(held), len(codes)), dtype=np.int32)
-        find_alike(held, codes, alike)
-        for part in blocks(len(own.terms), _TERMS_AT_ONCE):
-            terms = own.terms[part]
-            self._add_terms(own.remains, self._find_gates(terms), products.coefficients[terms], codes, alike, here)
-        here = here[alike.T, np.arange(len(held))]
+        here = np.zeros((len(packed), len(held), self.products.n_outputs))
+        patterns = self._find_alike(held, packed)
+        for part in blocks(len(own.terms), TERMS_AT_ONCE):
+            self._add_terms(own.remains, own.terms[part], patterns, here, room)
+        spread(patterns.alike, here)
         done = len(own.terms)
         for child in own.children:
-            done += self._add(child, codes, here)
-        for pattern in range(len(codes)):  # one by one, so that what is added to stays in the cache
+            done += self._add(child, packed, here, room)
+        for pattern in range(len(packed)):  # one by one, so that what is added to stays in the cache
             add_classes(out[pattern], here[pattern], own.parent_classes)
         return done
 
+    def _find_alike(self, held: np.ndarray, packed: np.ndarray) -> "Patterns":
+        from shap_asv.backends.ancestral.pieces.demand_kernel import Patterns, find_alike
+
+        alike = np.empty((len(packed), len(held)), dtype=np.int32)
+        find_alike(held, self.fields, packed, alike)
+        return Patterns(packed, alike)
+
     def _add_terms(
-        self,
-        remains: "Remains",
-        gates: "Gates",
-        coefficients: np.ndarray,
-        codes: np.ndarray,
-        alike: np.ndarray,
-        out: np.ndarray,
+        self, remains: "Remains", terms: np.ndarray, patterns: "Patterns", out: np.ndarray, room: "_Room"
     ) -> None:
-        from shap_asv.backends.ancestral.pieces.demand_kernel import add_pieces, fill_wanted, find_alike, find_wanted
+        from shap_asv.backends.ancestral.pieces.sum_kernel import add_pieces, fill_wanted
 
-        limit = ROW_LIMIT if len(codes) > 1 else 2**31 - 1
-        n_rows, wanted = find_wanted(self.pieces, remains, gates, self.factors, codes, alike, limit)
-        if n_rows < 0:
-            for half in (slice(0, len(codes) // 2), slice(len(codes) // 2, len(codes))):
-                among = np.empty((len(alike), half.stop - half.start), dtype=np.int32)
-                find_alike(remains.held, codes[half], among)
-                self._add_terms(remains, gates, coefficients, codes[half], among, out[half])
+        of_terms, of_groups, at_once = self._find_gates(terms)
+        n_patterns, width = len(patterns.packed), at_once.passes.shape[1]
+        limit = VALUE_LIMIT // width if n_patterns > 1 else 2**62
+        pieces, factors, fields = self.pieces, self.factors, self.fields
+        at, used = room.find_wanted(pieces, remains, of_groups, factors, fields, patterns, limit)
+        if used is None:
+            for half in (slice(0, n_patterns // 2), slice(n_patterns // 2, n_patterns)):
+                some = self._find_alike(remains.held, patterns.packed[half])
+                self._add_terms(remains, terms, some, out[half], room)
             return
-        filled = fill_wanted(wanted, n_rows, gates)
-        add_pieces(remains, wanted, filled, gates, codes, alike, coefficients, out)
+        n_blocks, n_rows = used
+        values = room.take(n_rows, width)
+        fill_wanted(room.wanted, n_blocks, pieces, remains.among, of_groups, factors, at_once, values)
+        add_pieces(remains, at, values, of_terms, fields, patterns, at_once, out)
 
-    def _find_gates(self, terms: np.ndarray) -> "Gates":
-        """What lets each of the terms (t,) pass."""
+    def _find_gates(self, terms: np.ndarray) -> "tuple[Gates, Gates, TermsAtOnce]":
+        """What lets the terms (t,) pass: each of them, and groups of neighbours, as bits; and each as 0 and 1."""
         from shap_asv.backends.ancestral.pieces.demand_kernel import Gates
+        from shap_asv.backends.ancestral.pieces.sum_kernel import WORD, TermsAtOnce
 
         products = self.products
         passes: list[np.ndarray] = [np.ones((1, len(terms)), dtype=bool)]
@@ -252,13 +252,101 @@ class DemandedSums:
             looked_at.append(node)
             passes.append(products.vectors[v][products.terms[terms, v]].T != 0)
             size += len(passes[-1])
+        nodes = np.array(looked_at, dtype=np.int64)
         looks = (products.terms[terms] != 0)[:, np.isin(self.nodes, looked_at)].T
-        return Gates(_as_words(np.concatenate(passes)), rows, np.array(looked_at, dtype=np.int64), _as_words(looks))
+        together = np.concatenate(passes)
+        group = -(-len(terms) // WORD)
+        lanes = [(0, 0), (0, -len(terms) % _LANES)]
+        at_once = TermsAtOnce(
+            np.pad(together, lanes).astype(np.float64),
+            np.arange(len(terms) + lanes[1][1]) // group,
+            np.pad(products.coefficients[terms].T, lanes),
+        )
+        of_groups = Gates(_as_words(_any_of(together, group)), rows, nodes, _as_words(_any_of(looks, group)))
+        return Gates(_as_words(together), rows, nodes, _as_words(looks)), of_groups, at_once
+
+
+class _Room:
+    """Memory that one closure after the other works in. It comes from NumPy, which asks for large pages."""
+
+    def __init__(self) -> None:
+        from shap_asv.backends.ancestral.pieces.demand_kernel import Wanted
+
+        self.values = np.empty(_ROOM)
+        self.wanted = Wanted(
+            np.empty((_ROOM, 3), dtype=np.int64),
+            np.empty(_ROOM, dtype=np.int32),
+            np.empty((_ROOM, 3), dtype=np.int64),
+            np.empty(_ROOM, dtype=np.int64),
+            np.empty(_ROOM, dtype=np.int64),
+            np.empty(_ROOM, dtype=np.int32),
+        )
+
+    def take(self, n_rows: int, width: int) -> np.ndarray:
+        """An array (n_rows, width), with whatever was there before."""
+        if n_rows * width > len(self.values):
+            self.values = np.empty(2 * n_rows * width)
+        return self.values[: n_rows * width].reshape(n_rows, width)
+
+    def find_wanted(
+        self,
+        pieces: "Pieces",
+        remains: "Remains",
+        gates: "Gates",
+        factors: "Factors",
+        fields: "Fields",
+        patterns: "Patterns",
+        limit: int,
+    ) -> tuple[np.ndarray, tuple[int, int] | None]:
+        """From the ideals down, the rows that patterns need, into ``wanted``.
+
+        Returns the row of each piece of the closure for each pattern (u, l), -1 where nobody asks, and how many blocks
+        and rows there are; None where there are more rows than ``limit``.
+        """
+        from shap_asv.backends.ancestral.pieces.demand_kernel import Tables, ask_at_ideals, ask_for_parts
+
+        n_among, n_patterns = len(remains.among), len(patterns.packed)
+        sizes = (n_among, n_among, n_among, 64, 6, 6)
+        tables = Tables(*(np.zeros(size, dtype=np.int64) for size in sizes))
+        tables.freed[:] = -1
+        at = np.full((n_patterns, len(remains.own)), -1, dtype=np.int64)
+        done = 0
+        while done < n_patterns:
+            done = ask_at_ideals(done, pieces, remains, gates, fields, patterns, tables, self.wanted, at)
+            self._enlarge(tables)
+        done = 0
+        while done < n_among:
+            if tables.used[1] > limit:
+                return at, None
+            done = ask_for_parts(done, pieces, remains.among, gates, factors, fields, tables, self.wanted)
+            self._enlarge(tables)
+        _, n_numbers, n_blocks, n_rows, _, n_links = tables.used.tolist()
+        if n_rows > limit:
+            return at, None
+        links, number = self.wanted.links[:n_links], self.wanted.number[:n_numbers]
+        links[:] = number[links]
+        return np.where(at >= 0, np.append(number, 0)[at], -1), (n_blocks, n_rows)
+
+    def _enlarge(self, tables: "Tables") -> None:
+        """Make room for what is needed."""
+        larger = []
+        for array, used, needed in zip(self.wanted, tables.used.tolist(), tables.needs.tolist(), strict=True):
+            if needed > len(array):
+                more = np.empty((2 * needed, *array.shape[1:]), dtype=array.dtype)
+                kept = min(used, len(array))  # numbers have no row before their piece comes
+                more[:kept] = array[:kept]
+                array = more
+            larger.append(array)
+        self.wanted = type(self.wanted)(*larger)
+
+
+def _any_of(flags: np.ndarray, group: int) -> np.ndarray:
+    """Bool (m, t) -> (m, t / group): whether any of so many neighbours is set."""
+    return np.asarray(np.logical_or.reduceat(flags, np.arange(0, flags.shape[1], group), axis=1))
 
 
 def _as_words(flags: np.ndarray) -> np.ndarray:
-    """Bool (m, t) -> uint64 (m, t / 64), the first as the lowest bit."""
-    packed = np.packbits(flags, axis=1, bitorder="little")
-    words = np.zeros((len(flags), -(-flags.shape[1] // 64) * 8), dtype=np.uint8)
-    words[:, : packed.shape[1]] = packed
-    return words.view("<u8").astype(np.uint64)
+    """Bool (m, t) -> int64 (m, words), the first as the lowest bit."""
+    from shap_asv.backends.ancestral.pieces.sum_kernel import WORD
+
+    return np.stack([masks_of(flags[:, part]) for part in blocks(flags.shape[1], WORD)], axis=1)
