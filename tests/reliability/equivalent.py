@@ -26,4 +26,13 @@ EQUIVALENT: dict[str, str] = {
     "(gain.mean(axis=0) >= gain.std(axis=0) / np.sqrt(len(matrix)))": (
         "equal only for an output that is constant, which straight lines and curves predict alike"
     ),
+    "backends/ancestral/value_kernel.py: _find_alike: size < 2 * n_rows -> (size <= 2 * n_rows)": (
+        "room in a table of hashes: who is found does not depend on it"
+    ),
+    "backends/forest/recursion.py: _mixing: a * b <= _KEPT -> (a * b < _KEPT)": (
+        "whether an array is remembered or computed again, the same"
+    ),
+    "backgrounds/discrete/inference/triangulation.py: _Pricing.eliminate: 1 -> 2": (
+        "a price by which orders of elimination are compared, each of which gives the same values"
+    ),
 }

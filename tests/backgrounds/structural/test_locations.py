@@ -87,6 +87,15 @@ def test_without_noise_weights_promise_nothing():
     assert (weights == 1).all()
 
 
+def test_no_row_weighs_less_than_a_thousandth_of_the_mean():
+    data, truth = problem(lambda causes: causes @ SLOPES, lambda causes: np.full(len(causes), 0.1))
+    far = data.target.copy()
+    far[7] += 1e6
+    weights, _ = noise_weights(replace(data, target=far), replace(fit_straight(data), held_out=truth))
+    assert weights[7] == 1e-3
+    assert (np.delete(weights, 7) > 1e-3).all()
+
+
 def test_auto_takes_what_it_needs():
     import pandas as pd
 
