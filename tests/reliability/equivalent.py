@@ -14,9 +14,6 @@ EQUIVALENT: dict[str, str] = {
     "backgrounds/discrete/inference/compiled_terms.py: _prepare: True -> False": (
         "strict= of a zip asserts that both are as long, which they are"
     ),
-    "backgrounds/structural/mechanisms/steps.py: : 15 -> 16": (
-        "a setting of a fit (rows on either side of a step): 16 is as good, and the fit is judged by its error"
-    ),
     "backends/forest/recursion.py: : 2**22 -> (2 * 22)": "lanes computed at a time; each is computed by itself",
     "backends/trees/attributor.py: : 12 -> 13": (
         "where tables end and the algorithm for long paths begins: both give the same values, and are tested apart"
