@@ -69,3 +69,33 @@ def test_terms_without_tables_are_explained_by_the_other_backend(monkeypatch):
     monkeypatch.setattr(closures, "ENTRY_LIMIT", 4)
     for found, expected in zip(values(), whole, strict=True):
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_ideals_are_laid_out_as_a_tree(seed):
+    """Each hangs below itself without its highest member; its skip leads past all that hang below it."""
+    from shap_asv.backends.ancestral.kernel import lay_out_ideals
+
+    rng = np.random.default_rng(seed)
+    a = 1 + seed
+    effects = np.triu(rng.random((a, a)) < 0.4, 1)
+    sets = [frozenset(u for u in range(a) if mask >> u & 1) for mask in range(1 << a)]
+    ideals = [own for own in sets if all(u in own for v in own for u in range(a) if effects[u, v])]
+    masks = np.array([sum(1 << u for u in own) for own in ideals])
+    children = effects @ (1 << np.arange(a))
+    cards = rng.integers(2, 4, size=a)
+    layout = lay_out_ideals(rng.permutation(masks), children, cards)
+
+    walked = sorted(map(sorted, ideals))
+    place = {frozenset(own): t for t, own in enumerate(walked)}
+    for t, own in enumerate(walked):
+        below = [s for s, other in enumerate(walked) if other[: len(own)] == own]
+        assert layout.skip[t] == max(below) + 1
+        assert layout.last[t] == (own[-1] if own else -1)
+        assert layout.parent[t] == (place[frozenset(own[:-1])] if own else -1)
+        rest = [u for u in range(a) if u not in own]
+        assert layout.step[t] == (rest[0] if rest else -1)
+        assert layout.next_ideal[t] == (place[frozenset([*own, rest[0]])] if rest else -1)
+        active = [u for u in own if effects[u, rest].any()]
+        assert layout.starts[t + 1] - layout.starts[t] == np.prod(cards[active], dtype=int)
+        assert layout.strides[t].nonzero()[0].tolist() == active

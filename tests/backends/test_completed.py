@@ -206,3 +206,23 @@ def test_groups_of_missing_causes(seed):
     assert [members(mask) for mask in family_masks(network)] == [
         frozenset((v, *above)) for v, above in enumerate(network.parents)
     ]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_coalitions_that_look_the_same_from_inside_are_one_class(seed):
+    from shap_asv.backends.ancestral.completion_kernel import classify
+
+    problem = make_problem(seed, n=7)
+    coalitions = np.array(list(itertools.product((False, True), repeat=7)))
+    made = complete(problem.network(), np.array(problem.feature_nodes), coalitions)
+    some = np.random.default_rng(seed).permutation(len(coalitions))
+    for inside in (0b1, 0b1010010, 0b1111111):
+        looks = []
+        for s in some:
+            own = [g for g in made.groups[made.starts[s] : made.starts[s + 1]] if made.missing[g] & inside]
+            missing, seen = (np.bitwise_or.reduce(masks[own], initial=0) for masks in (made.missing, made.seen))
+            looks.append((int(made.held[s] & inside), int(missing), int(seen)))
+        classes, chosen, keys = classify(made, some, inside)
+        assert [tuple(keys[c]) for c in classes] == looks
+        assert [looks[i] for i in chosen] == list(map(tuple, keys.tolist()))
+        assert len(keys) == len(set(looks))

@@ -225,6 +225,18 @@ def test_smoother_prefers_straight_lines_unless_there_is_a_curve():
     assert targets[:, 1].min() <= far[0, 1] <= targets[:, 1].max()
 
 
+def test_smoother_takes_the_width_with_the_least_error():
+    """One wave after the other, ever shorter: wide bumps, then narrow ones."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-2, 2, (600, 1))
+    smoother = Smoother.fit(x, np.sin(x * [0.5, 1.0, 2.0, 4.0, 8.0]) + 0.3 * rng.normal(size=(600, 5)), rng)
+    errors = np.array([(ridge.held_out**2).mean(axis=0) for ridge in smoother.ridges])
+    curved = smoother.choice > 0
+    assert curved.sum() >= 4
+    np.testing.assert_array_equal(smoother.choice[curved], errors[:, curved].argmin(axis=0))
+    assert len(set(smoother.choice[curved])) > 1
+
+
 def test_held_out_means_against_a_loop():
     rng = np.random.default_rng(0)
     matrix, targets = rng.normal(size=(60, 2)), rng.normal(size=(60, 3))

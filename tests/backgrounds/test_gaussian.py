@@ -432,11 +432,12 @@ def test_columns_of_weights_that_do_not_sum_to_zero():
     assert (nothing, first) == pytest.approx((11.0, 16.0))
 
 
-def test_a_constant_that_is_cut_loose_stays_constant():
-    model = GaussianModel([1.0, 3.0], [[4.0, 0.0], [0.0, 0.0]], ["varies", "constant"]).cut_loose()
+@pytest.mark.parametrize("variance", [4.0, 0.25])
+def test_a_constant_that_is_cut_loose_stays_constant(variance):
+    model = GaussianModel([1.0, 3.0], [[variance, 0.0], [0.0, 0.0]], ["varies", "constant"]).cut_loose()
     draws = model.draws(np.full((1, 2), np.nan), np.array([[0.1, 0.1], [0.9, 0.9]]))[0]
     assert draws[:, 1].tolist() == [3.0, 3.0]
-    assert draws[1, 0] - 1.0 == pytest.approx(2.0 * stats.norm.ppf(0.9))
+    assert draws[1, 0] - 1.0 == pytest.approx(np.sqrt(variance) * stats.norm.ppf(0.9))
 
 
 def test_a_model_that_relaxes_does_so_in_an_explainer():

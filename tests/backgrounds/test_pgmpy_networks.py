@@ -15,7 +15,7 @@ from benchmarks.graphs import to_pgmpy
 from shap_asv.backgrounds.discrete.background import DiscreteBackground
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.pgmpy_networks import is_network, load_network, read_network
-from shap_asv.errors import NetworkError
+from shap_asv.errors import NetworkError, UnknownFeatureError
 from tests.backgrounds.problems import as_network, loaded
 from tests.oracles import random_problems
 
@@ -198,6 +198,25 @@ def test_states_that_contradict_each_other():
     network.add_cpds(cpd)
     with pytest.raises(NetworkError, match=r"states \['never', 'often'\].*whose own states are \['yes', 'no'\]"):
         read_network(network)
+
+
+@pytest.mark.parametrize(
+    ("features", "message"),
+    [
+        (["b", "a", "b"], "feature(s) named more than once: b"),
+        (["a", "c"], "no node called c; its nodes are a, b"),
+        ([], "no features are left"),
+    ],
+)
+def test_features_that_the_network_does_not_have_once(features, message):
+    network = DiscreteBayesianNetwork([("a", "b")])
+    network.add_cpds(
+        TabularCPD("a", 2, [[0.5], [0.5]]),
+        TabularCPD("b", 2, [[0.2, 0.3], [0.8, 0.7]], evidence=["a"], evidence_card=[2]),
+    )
+    with pytest.raises(UnknownFeatureError) as caught:
+        DiscreteBackground(read_network(network), features)
+    assert message in str(caught.value)
 
 
 def test_continuous_networks_are_refused():

@@ -108,6 +108,14 @@ def test_a_linear_last_step_over_categories_is_a_black_box():
     assert "'x' does not hold numbers" in predictor.reason
 
 
+def test_large_outputs_are_linear_up_to_their_own_rounding():
+    """A house costs a million, and a million has its last digit at 1e-10."""
+    model = LinearRegression().fit(X, 1e9 + 1e9 * X @ [0.3, -0.7, 0.11])
+    predictor = read_plain_model(model, probe=X)
+    assert predictor.affine is not None, predictor.reason
+    np.testing.assert_allclose(predictor.affine(X), predictor.predict(X), rtol=1e-12)
+
+
 def test_calls_have_as_many_rows_as_make_so_many_cells(monkeypatch):
     """Without batch_size=, what a model is called with stays within 32 MiB, however many rows there are."""
     asked = []

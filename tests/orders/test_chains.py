@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from shap_asv.orders import CausalOrder
-from shap_asv.orders.topological.chains import _numbered, alias_table, mixing_steps, position_weights
+from shap_asv.orders.topological.chains import (
+    STEPS_PER_CALL,
+    _numbered,
+    alias_table,
+    calls,
+    mixing_steps,
+    position_weights,
+)
 from shap_asv.orders.topological.chains_kernel import BATCH, fill_words, swap_steps
 from tests.oracles.brute_force import topological_orders
 from tests.orders.enumerated import enumerated
@@ -96,3 +103,11 @@ def test_alias_table():
         chance = keep / size
         np.add.at(chance, other, (1 - keep) / size)
         np.testing.assert_allclose(chance, weights / weights.sum(), atol=1e-14)
+
+
+@pytest.mark.parametrize(("rounds", "steps"), [(7, 1), (10_000, 30_000), (3, 10 * STEPS_PER_CALL), (0, 5)])
+def test_compiled_calls_are_all_rounds_and_none_is_long(rounds, steps):
+    """Python can be interrupted between two of them."""
+    made = list(calls(rounds, steps))
+    assert sum(made) == rounds
+    assert all(1 <= own <= max(1, STEPS_PER_CALL // steps) for own in made)

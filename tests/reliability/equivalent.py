@@ -14,9 +14,6 @@ EQUIVALENT: dict[str, str] = {
     "backgrounds/discrete/inference/compiled_terms.py: _prepare: True -> False": (
         "strict= of a zip asserts that both are as long, which they are"
     ),
-    "backgrounds/structural/mechanisms/steps.py: : 15 -> 16": (
-        "a setting of a fit (rows on either side of a step): 16 is as good, and the fit is judged by its error"
-    ),
     "backends/forest/recursion.py: : 2**22 -> (2 * 22)": "lanes computed at a time; each is computed by itself",
     "backends/trees/attributor.py: : 12 -> 13": (
         "where tables end and the algorithm for long paths begins: both give the same values, and are tested apart"
@@ -25,5 +22,19 @@ EQUIVALENT: dict[str, str] = {
     "backgrounds/donors/smoothers.py: Smoother.fit: gain.mean(axis=0) > gain.std(axis=0) / np.sqrt(len(matrix)) -> "
     "(gain.mean(axis=0) >= gain.std(axis=0) / np.sqrt(len(matrix)))": (
         "equal only for an output that is constant, which straight lines and curves predict alike"
+    ),
+    "backends/ancestral/value_kernel.py: _find_alike: size < 2 * n_rows -> (size <= 2 * n_rows)": (
+        "room in a table of hashes: who is found does not depend on it"
+    ),
+    "backends/forest/recursion.py: _mixing: a * b <= _KEPT -> (a * b < _KEPT)": (
+        "whether an array is remembered or computed again, the same"
+    ),
+    "backgrounds/discrete/inference/triangulation.py: _Pricing.eliminate: 1 -> 2": (
+        "a price by which orders of elimination are compared, each of which gives the same values"
+    ),
+    "backends/trees/leaves.py: find_leaves: 0 -> 1 (3)": "node 0 is the root of the first tree, never a left child",
+    "backends/trees/orderings.py: _lattice: 1 -> 2 (2)": "one more entry at the end of an array, which nobody reads",
+    "backends/ancestral/completed.py: _Builder._lay_out_tables: 1 -> 2 (5)": (
+        "tables with room that nobody reads: larger and slower, with the same values (tested against the definition)"
     ),
 }

@@ -16,6 +16,7 @@ from shap_asv.backgrounds.structural.mechanisms.locations import (
     fit_weighted,
     noise_weights,
 )
+from shap_asv.backgrounds.structural.mechanisms.steps import find_step
 from shap_asv.backgrounds.tables.codec import TableCodec
 
 
@@ -87,10 +88,36 @@ def test_without_noise_weights_promise_nothing():
     assert (weights == 1).all()
 
 
-def test_auto_takes_what_it_needs():
+def test_no_row_weighs_less_than_a_thousandth_of_the_mean():
+    data, truth = problem(lambda causes: causes @ SLOPES, lambda causes: np.full(len(causes), 0.1))
+    far = data.target.copy()
+    far[7] += 1e6
+    weights, _ = noise_weights(replace(data, target=far), replace(fit_straight(data), held_out=truth))
+    assert weights[7] == 1e-3
+    assert (np.delete(weights, 7) > 1e-3).all()
+
+
+@pytest.mark.parametrize("columns", [2, 3])
+def test_auto_takes_what_it_needs(columns):
     import pandas as pd
 
-    data, _ = problem(wave, lambda causes: np.where(causes[:, 0] > 0, 0.6, 0.1))
-    table = pd.DataFrame(data.parents, columns=["a", "b", "c"]).assign(y=data.target)
-    model = StructuralModel.fit(table, [(cause, "y") for cause in "abc"], seed=0, silent=True)
+    names = ["a", "b", "c"][:columns]
+    data, _ = problem(
+        lambda causes: 2 * np.sin(causes @ SLOPES[:columns]),
+        lambda causes: np.where(causes[:, 0] > 0, 0.6, 0.1),
+        columns=columns,
+    )
+    table = pd.DataFrame(data.parents, columns=names).assign(y=data.target)
+    model = StructuralModel.fit(table, [(cause, "y") for cause in names], seed=0, silent=True)
     assert model.mechanisms[model.nodes.index("y")].describe().startswith("weighted bent + ")
+
+
+@pytest.mark.parametrize(("jump", "edge"), [(14, 14.5), (15, 14.5), (40, 39.5), (85, 84.5), (86, 84.5)])
+def test_a_step_has_fifteen_rows_on_either_side(jump, edge):
+    """A hundred rows at 0, 1, ...: a jump nearer to an end is taken for one that is just far enough."""
+    place = np.arange(100.0)
+    residuals = np.where(place >= jump, 1.0, 0.0)
+    shuffled = np.random.default_rng(0).permutation(100)
+    columns = np.column_stack([np.zeros(100), place])[shuffled]
+    assert find_step(columns, (residuals - residuals.mean())[shuffled]) == (1, edge)
+    assert find_step(columns[:29], residuals[shuffled][:29]) is None

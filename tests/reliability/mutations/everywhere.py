@@ -299,7 +299,7 @@ MUTANTS = (
         "backgrounds/discrete/inference/requisite.py",
         "            upward = reached[v] & ~self._observed[v]",
         "            upward = reached[v] & ~self._observed[v] if v in asked else reached[v] & self._observed[v]",
-        (f"{DO}::test_definition",),
+        ("tests/backgrounds/test_requisite.py",),
     ),
     Mutant(
         "interventions: a joint keeps the tables of what is set",

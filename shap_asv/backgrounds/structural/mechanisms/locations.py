@@ -216,6 +216,8 @@ def fit_weighted(fit: Callable[[LocationData], FittedLocation], data: LocationDa
 def noise_weights(data: LocationData, fitted: FittedLocation) -> tuple[np.ndarray, float]:
     """Weights (r,) of mean one, ``1 / s(x)^2`` times Huber's, and by how much they promise to save variance.
 
+    None is below :data:`LEAST_WEIGHT`, so that no row is lost.
+
     The promise is the variance of least squares over that of the weighted fit, both for a mean without causes.
     """
     residuals = data.target - fitted.held_out
