@@ -17,7 +17,7 @@ help:
 	@echo "make demo   set up the package alone, explain a model of the child network, write demo/index.html"
 	@echo "make test   set up, then run tests, ruff and mypy"
 	@echo "make docs   set up, then build the documentation into docs/_build/html"
-	@echo "make benchmark  set up, run all experiments (about half an hour), rewrite docs/benchmarks.md"
+	@echo "make benchmark  set up, run all experiments (more than an hour), rewrite docs/benchmarks.md"
 	@echo "make reliability  set up, then bad input, extremes, statistical tests, threads and seeds, damaged files (minutes)"
 	@echo "make fuzz   set up, then 20,000 random cases against the definition (goes on where it stopped; WORKERS=4 for four processes)"
 	@echo "make compatibility  wheel, sdist, and the tests with the oldest and the newest versions (three quarters of an hour)"

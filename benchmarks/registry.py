@@ -21,6 +21,8 @@ from benchmarks.peers.comparison import PEERS
 from benchmarks.runtime import RUNTIME
 from benchmarks.sampling import SAMPLING
 from benchmarks.small import SMALL
+from benchmarks.table_peers import TABLE_PEERS, TABLE_PEERS_MIXED
+from benchmarks.table_peers_levels import TABLE_PEERS_LEVELS
 from benchmarks.tables import TABLES
 from benchmarks.trees_alone import TREES_ALONE
 from benchmarks.uncertain import UNCERTAIN
@@ -50,6 +52,9 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     CAUSAL,
     GROUPS,
     PEERS,
+    TABLE_PEERS,
+    TABLE_PEERS_MIXED,
+    TABLE_PEERS_LEVELS,
 )
 
 

@@ -13,6 +13,8 @@ import numpy as np
 
 from benchmarks.peers.table_work import TableAnswer, TableWork, serve, timed_answer, timed_values
 
+LIBRARIES = ("shapiq", "pandas", "tests.oracles.structural_models", "xgboost")
+
 
 def run(work: TableWork, options: dict[str, Any]) -> TableAnswer:
     import shapiq
@@ -54,8 +56,8 @@ def explain_trees(work: TableWork) -> TableAnswer:
         model.base_score = float(np.ravel(model.base_score)[0])
         return shapiq.TreeExplainer(model, index="SV", max_order=1)
 
-    return timed_values(version("shapiq"), work, make, values)
+    return timed_values(version("shapiq"), work, make, values, only=10)
 
 
 if __name__ == "__main__":
-    serve(run)
+    serve(run, LIBRARIES)

@@ -3,7 +3,8 @@
 ``options["who"]``: "conditional" (``values="conditional"`` with the DAG or the levels: what a user writes),
 "gaussian" (``GaussianModel.fit``), "linear" and "shap linear" (Shapley values of a linear model over Gaussian features:
 ours, and ``shap.LinearExplainer`` with the covariance), "trees", "trees in levels" and "shap trees" (XGBoost with its
-cover counts: ours without and with levels, and ``shap.TreeExplainer``).
+cover counts, or with the last ``options["ground"]`` rows of the table: ours without and with levels, and
+``shap.TreeExplainer``).
 """
 
 from __future__ import annotations
@@ -13,6 +14,18 @@ from typing import Any
 import numpy as np
 
 from benchmarks.peers.table_work import TableAnswer, TableWork, serve, timed_answer, timed_values
+
+#: shap_asv imports its own modules when they are needed.
+OWN = ("shap_asv.explainer.asymmetric", "shap_asv.backends.trees.attributor", "shap_asv.backgrounds.choice.scoring")
+LIBRARIES = (
+    *OWN,
+    "shap",
+    "pandas",
+    "scipy.stats",
+    "sklearn.linear_model",
+    "tests.oracles.structural_models",
+    "xgboost",
+)
 
 
 def causes(work: TableWork) -> Any:
@@ -26,7 +39,7 @@ def causes(work: TableWork) -> Any:
 def run(work: TableWork, options: dict[str, Any]) -> TableAnswer:
     who = options["who"]
     if who.startswith("shap "):
-        return run_shap(work, who)
+        return run_shap(work, who, options)
     import shap_asv
     from shap_asv import AsymmetricExplainer, GaussianModel
     from shap_asv.backgrounds.choice.scoring import coalition_values
@@ -41,10 +54,13 @@ def run(work: TableWork, options: dict[str, Any]) -> TableAnswer:
         )
     if who.startswith("trees"):
         order = causes(work) if who == "trees in levels" else None
+        told: dict[str, Any] = {"causal_graph": order, "feature_names": work.names, "silent": True}
+        if options["ground"]:
+            told |= {"masker": work.frame(work.background(options["ground"])), "values": "marginal"}
         return timed_values(
             shap_asv.__version__,
             work,
-            lambda: AsymmetricExplainer(work.regressor(), causal_graph=order, feature_names=work.names, silent=True),
+            lambda: AsymmetricExplainer(work.regressor(), **told),
             lambda explainer, rows: explainer(work.frame(rows), silent=True).values,
         )
 
@@ -63,10 +79,11 @@ def run(work: TableWork, options: dict[str, Any]) -> TableAnswer:
     return timed_answer(shap_asv.__version__, fit, values)
 
 
-def run_shap(work: TableWork, who: str) -> TableAnswer:
+def run_shap(work: TableWork, who: str, options: dict[str, Any]) -> TableAnswer:
     import shap
 
     if who == "shap linear":
+        np.random.seed(0)  # noqa: NPY002 - it draws orders from numpy's global generator
         return timed_values(
             shap.__version__,
             work,
@@ -76,7 +93,7 @@ def run_shap(work: TableWork, who: str) -> TableAnswer:
     return timed_values(
         shap.__version__,
         work,
-        lambda: shap.TreeExplainer(work.booster()),
+        lambda: shap.TreeExplainer(work.booster(), work.background(options["ground"])),
         lambda explainer, rows: explainer.shap_values(rows, check_additivity=False),
     )
 
@@ -88,4 +105,4 @@ def linear_model(work: TableWork) -> Any:
 
 
 if __name__ == "__main__":
-    serve(run)
+    serve(run, LIBRARIES)

@@ -20,7 +20,7 @@ def structural_work(kind: str, variant: int, full: bool) -> tuple[TableWork, Any
     from tests.oracles.structural_models import KINDS, _number
 
     model = KINDS[kind](variant)
-    table, rows = model.sample(2000 if full else 150, 100 + variant), model.sample(12 if full else 2, 777)
+    table, rows = model.sample(2000 if full else 150, 100 + variant), model.sample(8 if full else 2, 777)
     names = list(model.names)
     letters = {"f": "f", "i": "i", "b": "b"}
     kinds = "".join(letters.get(table[name].dtype.kind, "c") for name in names)

@@ -7,16 +7,22 @@ attributions for all; or with attributions where it has a definition of its own.
 
 from __future__ import annotations
 
+import importlib
 import json
+import os
+import signal
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
+
+from benchmarks.timing import shortest
 
 
 @dataclass
@@ -76,6 +82,11 @@ class TableWork:
         booster = self.booster()
         return lambda frame: booster.inplace_predict(np.asarray(frame, dtype=float)).astype(float)
 
+    @property
+    def plain(self) -> bool:
+        """Whether the model takes numbers as they are, without names and labels."""
+        return "structural" not in self.model and set(self.kinds) == {"f"}
+
     def booster(self) -> Any:
         import xgboost
 
@@ -91,12 +102,18 @@ class TableWork:
         model.load_model(bytearray(self.model["xgboost"], encoding="utf-8"))
         return model
 
+    def background(self, count: int) -> np.ndarray | None:
+        """The last rows of the table, for who takes background rows; None for the cover counts of trees (0)."""
+        return self.table[-count:] if count else None
+
     def predict_frame(self, frame: Any) -> np.ndarray:
         """The model at rows of a DataFrame that has the columns of :meth:`frame`, in any order."""
         return np.asarray(self._explained(frame[self.names]), dtype=float)
 
     def predict(self, matrix: Any) -> np.ndarray:
         """The model at rows (q, n) of numbers. Codes between two categories, as some imputers give, are rounded."""
+        if self.plain:  # no DataFrame is needed, which would cost more than a model that is asked about few rows
+            return np.asarray(self._explained(matrix), dtype=float)
         matrix = np.array(matrix, dtype=float)
         for place, kind in enumerate(self.kinds):
             if kind != "f":
@@ -125,18 +142,26 @@ class TableAnswer:
 
 
 def timed_values(
-    version: str, work: TableWork, make: Callable[[], Any], explain: Callable[[Any, np.ndarray], Any]
+    version: str,
+    work: TableWork,
+    make: Callable[[], Any],
+    explain: Callable[[Any, np.ndarray], Any],
+    only: int | None = None,
 ) -> TableAnswer:
-    """Attributions of all rows by ``explain(explainer, rows)``; two rows go first, and count as making the explainer:
-    whatever is compiled or loaded once is not timed with the rows.
+    """Attributions of all rows by ``explain(explainer, rows)``, the shortest of up to five times. Two rows go first,
+    and count as making the explainer: whatever is compiled or loaded once is not timed with the rows. ``only``: as
+    many rows are explained, and the time is multiplied.
     """
-
-    def ready() -> Any:
-        explainer = make()
-        explain(explainer, work.rows[:2])
-        return explainer
-
-    return timed_answer(version, ready, lambda explainer: explain(explainer, work.rows), "values")
+    start = time.process_time()
+    explainer = make()
+    explain(explainer, work.rows[:2])
+    fit = time.process_time() - start
+    rows = work.rows[:only]
+    found: list[Any] = []
+    seconds = shortest(lambda: found.append(explain(explainer, rows)), 5, enough=0.5)
+    note = "" if len(rows) == len(work.rows) else f"timed on {len(rows)} rows, and multiplied"
+    values = np.asarray(found[0], dtype=float).tolist()
+    return TableAnswer(version, fit, seconds * len(work.rows) / len(rows), values=values, note=note)
 
 
 def timed_answer(
@@ -151,7 +176,63 @@ def timed_answer(
     return TableAnswer(version, between - start, end - between, **{what: found.tolist()}, note=note)
 
 
-def serve(run: Callable[[TableWork, dict[str, Any]], TableAnswer]) -> None:
-    """The main function of a participant: ``python -m benchmarks.peers.run_... FOLDER OPTIONS ANSWER``."""
-    folder, options, path = sys.argv[1:]
-    run(TableWork.read(Path(folder)), json.loads(options)).write(Path(path))
+def serve(run: Callable[[TableWork, dict[str, Any]], TableAnswer], libraries: tuple[str, ...]) -> None:
+    """The main function of a participant's process: imports ``libraries``, then does what it is told line by line.
+
+    A line is ``[FOLDER, OPTIONS, ANSWER, LIMIT, CLOCK]`` in JSON. A fork does the work and writes the answer; it is
+    stopped after LIMIT seconds of the CPU, or CLOCK seconds by the clock. What is printed is how it ended: "done",
+    "stopped after ...", or "fails", with the error on standard error.
+    """
+    replies = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # whatever a library prints is not a reply
+    for name in libraries:
+        importlib.import_module(name)
+    for line in iter(sys.stdin.readline, ""):
+        folder, options, path, limit, clock = json.loads(line)
+        child = os.fork()
+        if not child:
+            replies.close()
+            signal.setitimer(signal.ITIMER_REAL, clock)
+            _work(run, Path(folder), options, Path(path))
+        print(_ending(child, limit, clock), file=replies, flush=True)
+
+
+def _work(
+    run: Callable[[TableWork, dict[str, Any]], TableAnswer], folder: Path, options: dict[str, Any], path: Path
+) -> NoReturn:
+    """One piece of work in a process of its own, which ends here."""
+    failed = 1
+    try:
+        run(TableWork.read(folder), options).write(path)
+        failed = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(failed)
+
+
+def _ending(child: int, limit: float, clock: float) -> str:
+    """Wait for a process, but for ``limit`` seconds of the CPU at most, and say how it ended.
+
+    We look from outside: a timer of the system for the CPU's seconds (ITIMER_PROF, RLIMIT_CPU) would make
+    ``time.process_time`` in that process as coarse as the scheduler's ticks.
+    """
+    while not (ended := os.waitpid(child, os.WNOHANG))[0]:
+        if cpu_seconds(child) > limit:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            return f"stopped after {limit:g} s of the CPU"
+        time.sleep(0.02)
+    code = os.waitstatus_to_exitcode(ended[1])
+    return f"stopped after {clock:g} s by the clock" if code == -signal.SIGALRM else "fails" if code else "done"
+
+
+def cpu_seconds(process: int) -> float:
+    """What a process has taken so far; 0 on a system that has no ``/proc``, where only the clock counts."""
+    try:
+        told = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return 0.0
+    user, system = told.rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
