@@ -152,7 +152,7 @@ def main() -> int:
         expected += cases * statistical.rate
         all_pass &= passed
         value = f"{cases} cases {'pass' if passed else 'DO NOT PASS'}"
-        figures.append(Figure(statistical.what, value, f"false alarm at most {statistical.rate:.1g} each", passed))
+        figures.append(Figure(statistical.what, value, f"false alarm at most {statistical.rate:.2g} each", passed))
     figures.append(Figure("false alarms to expect if every seed were drawn anew", f"{expected:.3f}"))
     notes = [
         "Seeds are fixed, so each test passes always or never. Rates of windows are those of an interval that covers "
