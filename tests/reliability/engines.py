@@ -146,18 +146,18 @@ def die_first(marker: str, *block: Any) -> Any:
 @contextmanager
 def dask_that_loses_a_block() -> Iterator[Explain]:
     """For jobs that are done before a signal would reach anybody: a worker kills itself in the middle of each."""
-    with ExitStack() as stack:
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         client = stack.enter_context(cluster())
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         attribute, count = blocks.attribute_parcel, itertools.count()
 
         def explain_and_lose(explainer: AsymmetricExplainer, X: pd.DataFrame) -> Found:
             nonlocal client
             try:
-                client.wait_for_workers(3, timeout=60)  # the one that died comes back, or all are started anew
-            except TimeoutError:
+                client.wait_for_workers(2, timeout=120)  # one that may die and one that is left
+            except TimeoutError:  # a worker that dies does not always come back
+                stack.close()
                 client = stack.enter_context(cluster())
-            marker = folder / str(next(count))
+            marker = Path(folder) / str(next(count))
             blocks.attribute_parcel = partial(die_first, str(marker))
             try:
                 values = explainer(X, silent=True).values
