@@ -73,10 +73,10 @@ reliability: $(READY)
 	$(BIN)/python -m tests.reliability.catalogue
 	$(BIN)/python -m tests.reliability.extremes
 	$(BIN)/python -m tests.reliability.statistics
-	$(BIN)/python -m tests.reliability.coverage
 	$(BIN)/python -m tests.reliability.reproducible
 	$(BIN)/python -m tests.reliability.damaged
 	$(BIN)/python -m tests.discovery.rates
+	$(BIN)/python -m tests.reliability.coverage
 
 bits: $(READY)
 	$(BIN)/python -m tests.reliability.bits $(BEFORE) $(AFTER)
