@@ -14,7 +14,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
-from shap_asv import AsymmetricExplainer, sample_rows
+from shap_asv import AsymmetricExplainer, CausalOrder, GaussianModel, sample_rows
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.registry import BackgroundKind, kind_of
 from tests.declared import BACKEND_PAIRS, NETWORKS, as_table, explainer_for, pair_name, possible_rows
@@ -105,6 +105,15 @@ def _paths(algorithm: str, n_background: int) -> Job:
     return make
 
 
+def _moments(n: int = 240, **options) -> AsymmetricExplainer:
+    """A linear model of a Gaussian walk, two steps to a level: hundreds of coalitions, a matrix each."""
+    names, place = [f"x{k}" for k in range(n)], np.arange(1.0, n + 1)
+    background = GaussianModel(np.zeros(n), np.minimum.outer(place, place), names)
+    model = LinearRegression().fit(pd.DataFrame(np.eye(n), columns=names), place)
+    levels = CausalOrder.from_levels([names[k : k + 2] for k in range(0, n, 2)])
+    return AsymmetricExplainer(model, background, levels, **{"algorithm": "ideals x moments", "seed": 0, **options})
+
+
 #: Tuned by hand: large enough to be interrupted and cut into blocks.
 HAND_MADE: dict[BackgroundKind, dict[str, Job]] = {
     NETWORKS: {
@@ -149,6 +158,8 @@ LONG_JOBS: dict[str, Job] = {
         for kind, backend in BACKEND_PAIRS
         if backend.name not in BY_HAND
     },
+    "ideals x moments, Gaussian": _moments,
+    "ideals x moments, Gaussian, marginal": partial(_moments, values="marginal"),
     **{f"{name}, no background": _paths(name, 0) for name in ("paths", "orders x paths")},
     **{f"{name}, background rows": _paths(name, 50) for name in ("paths", "orders x paths")},
 }
