@@ -14,7 +14,7 @@ from shap_asv import AsymmetricExplainer, StructuralModel
 from tests.reliability.kinds.asking import ALSO, Question, ask
 from tests.reliability.kinds.causality import FORMS, digraph, known_causes, of_graphs
 from tests.reliability.kinds.contract import Kind
-from tests.reliability.kinds.structural import DRAWS, Model, edges_of, mechanisms_of, worlds
+from tests.reliability.kinds.structural import DRAWS, LABELS, Model, edges_of, mechanisms_of, worlds
 
 CHOICES: dict[str, tuple] = {
     "n": (2, 3, 4, 1),
@@ -36,7 +36,10 @@ def check(case: SimpleNamespace) -> None:
     order = [every[k] for k in of_graphs(m, [edges])[0][0]]
     mechanisms = mechanisms_of(case.values, case.levels, every, edges, rng)
     whole = worlds(every, mechanisms, order, {})
-    background = StructuralModel(digraph(every, edges), dict(mechanisms), like=whole)
+    # what is set may lead to labels that nature does not: the table of examples has them all
+    labelled = {name: LABELS for name in every if mechanisms[name].kind == "label"}
+    like = pd.concat([whole, whole.iloc[np.arange(len(LABELS)) % len(whole)].assign(**labelled)], ignore_index=True)
+    background = StructuralModel(digraph(every, edges), dict(mechanisms), like=like)
     names = [every[k] for k in sorted(rng.permutation(m)[: case.n].tolist())]
     model = Model(names, 2 if case.model.endswith("outputs") else 1, rng, case.model == "linear")
     X = whole[names].iloc[rng.integers(len(whole), size=3)].reset_index(drop=True)
