@@ -11,19 +11,20 @@ READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.ready-docs
 PACKAGE_READY := $(VENV)/.ready-package
 
-.PHONY: help limits engines versions demo test lint types clean docs fuzz bits mutants benchmark compatibility reliability
+.PHONY: help limits engines versions demo test lint types clean docs fuzz bits mutants random_mutants benchmark compatibility reliability
 
 help:
 	@echo "make demo   set up the package alone, explain a model of the child network, write demo/index.html"
 	@echo "make test   set up, then run tests, ruff and mypy"
 	@echo "make docs   set up, then build the documentation into docs/_build/html"
 	@echo "make benchmark  set up, run all experiments (more than an hour), rewrite docs/benchmarks.md"
-	@echo "make reliability  set up, then bad input, extremes, statistical tests, threads and seeds, damaged files (minutes)"
+	@echo "make reliability  set up, then bad input, extremes, statistical tests, coverage of intervals, threads and seeds, damaged files, checks of graphs (half an hour)"
 	@echo "make fuzz   set up, then 20,000 random cases against the definition (goes on where it stopped; WORKERS=4 for four processes)"
 	@echo "make compatibility  wheel, sdist, and the tests with the oldest and the newest versions (three quarters of an hour)"
 	@echo "make bits   set up, then explain 10,000 random cases by two commits and compare bits (BEFORE=, AFTER=; goes on where it stopped)"
 	@echo "make mutants  set up, then break the code in known ways and see that the tests notice"
-	@echo "make limits set up, then Ctrl-C in every backend, memory and time as planned, problems too large, a million rows (half an hour)"
+	@echo "make random_mutants  set up, then flip operators at random, a hundred of them, and see that the tests notice (hours; goes on where it stopped)"
+	@echo "make limits set up, then Ctrl-C in every backend, memory and time as planned, problems too large, a million rows (an hour)"
 	@echo "make engines  set up, then compare one process with Dask, and with Ray and Spark where they are installed"
 	@echo "make versions OTHER_PYTHON=...  set up, then save explainers here and read them with another environment, and back"
 	@echo "make clean  remove the virtual environment and what was generated"
@@ -72,9 +73,10 @@ reliability: $(READY)
 	$(BIN)/python -m tests.reliability.catalogue
 	$(BIN)/python -m tests.reliability.extremes
 	$(BIN)/python -m tests.reliability.statistics
-	$(BIN)/python -m tests.reliability.coverage
 	$(BIN)/python -m tests.reliability.reproducible
 	$(BIN)/python -m tests.reliability.damaged
+	$(BIN)/python -m tests.discovery.rates
+	$(BIN)/python -m tests.reliability.coverage
 
 bits: $(READY)
 	$(BIN)/python -m tests.reliability.bits $(BEFORE) $(AFTER)
@@ -85,9 +87,13 @@ fuzz: $(READY)
 mutants: $(READY)
 	$(BIN)/python -m tests.reliability.mutants
 
+random_mutants: $(READY)
+	$(BIN)/python -m tests.reliability.random_mutants
+
 limits: $(READY)
 	$(BIN)/python -m tests.reliability.limits
 	$(BIN)/python -m tests.reliability.memory
+	$(BIN)/python -m tests.reliability.plans
 	$(BIN)/python -m tests.reliability.beyond
 	$(BIN)/python -m tests.reliability.million
 	$(BIN)/python -m tests.reliability.million_tables

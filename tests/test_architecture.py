@@ -121,3 +121,9 @@ def asked_by_name(path: Path) -> set[str]:
 def test_what_a_background_is_asked_for_by_name_is_in_the_contract():
     known = {*Hints.__annotations__, *(name for name in vars(Hints) if not name.startswith("_"))}
     assert {name for path in FILES for name in asked_by_name(path)} == known
+
+
+@pytest.mark.parametrize("path", sorted((Path(__file__).parent / "oracles").glob("*.py")), ids=lambda path: path.stem)
+def test_an_oracle_imports_nothing_of_ours(path):
+    ours = {name for name in imported_modules(path) if name.split(".")[0] in ("shap_asv", "tests", "benchmarks")}
+    assert {name for name in ours if not name.startswith("tests.oracles")} == set()

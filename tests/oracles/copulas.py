@@ -40,12 +40,18 @@ def quantile(column, level):
 
 
 def means(table, correlation, row, members):
-    """``E[X | x_members]`` (n,): each feature by itself, for a mean needs no more."""
-    n = table.shape[1]
+    """``E[X | x_members]`` (n,)."""
     z = scores_of(table, np.asarray(row, dtype=float)[None])[0]
-    centre, left = conditional(np.zeros(n), correlation, z, list(members))
+    return means_of_scores(table, row, members, *conditional(np.zeros(len(z)), correlation, z, list(members)))
+
+
+def means_of_scores(table, row, members, centre, left):
+    """Means (n,) of features whose scores have mean ``centre`` and covariance ``left``; ``members`` are as in the row.
+
+    Each feature by itself, for a mean needs no more.
+    """
     found = np.array(row, dtype=float)
-    for k in range(n):
+    for k in range(len(found)):
         if k not in members:
             levels = stats.norm.cdf(centre[k] + np.sqrt(max(left[k, k], 0.0)) * NODES)
             found[k] = quantile(table[:, k], levels).mean()

@@ -42,6 +42,26 @@ def level_means(mean, covariance, levels, confounded, fixed):
     return means
 
 
+def level_covariance(covariance, levels, confounded, fixed):
+    """``Cov[X | do(fixed)]`` by levels: what a level is given goes in by its gain, and noise of its own enters."""
+    found = np.zeros_like(covariance)
+    everyone = range(len(covariance))
+    earlier = []
+    for number, level in enumerate(levels):
+        free = [v for v in level if v not in fixed]
+        given = earlier + ([] if number in confounded else [v for v in level if v in fixed])
+        gain = np.zeros((len(free), len(given)))
+        left = covariance[np.ix_(free, free)]
+        if given and free:
+            gain = np.linalg.solve(covariance[np.ix_(given, given)], covariance[np.ix_(given, free)]).T
+            left = left - gain @ covariance[np.ix_(given, free)]
+        found[np.ix_(free, everyone)] = gain @ found[given]
+        found[:, free] = found[free].T
+        found[np.ix_(free, free)] = gain @ found[np.ix_(given, given)] @ gain.T + left
+        earlier = earlier + list(level)
+    return found
+
+
 def level_draws(rng, mean, covariance, levels, confounded, fixed, n):
     """``n`` rows of ``X | do(fixed)``, level after level, each from its conditional Gaussian."""
     rows = np.zeros((n, len(mean)))

@@ -5,6 +5,7 @@ what its imports take; ``python -m tests.reliability.beyond CASE MEMORY_LIMIT`` 
 ``memory_limit=``).
 """
 
+import itertools
 import json
 import resource
 import subprocess
@@ -22,7 +23,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
-from shap_asv import AsymmetricExplainer, sample_rows
+from shap_asv import AsymmetricExplainer, ConditionalTable, GaussianModel, sample_rows
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.errors import BudgetExceededError, MethodNotApplicableError
 from tests.reliability.jobs import network, target, wave
@@ -104,6 +105,47 @@ def slow_model(**options: Any) -> Case:
     return explainer, sample_rows(twelve, 2, seed=3)
 
 
+def wide_gaussian(model: str, **options: Any) -> Case:
+    """45 jointly Gaussian features without any order; a linear model, or one that has to be drawn."""
+    names = [f"x{k}" for k in range(45)]
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(45, 50))
+    background = GaussianModel(np.zeros(45), root @ root.T, names)
+    rows = pd.DataFrame(rng.normal(size=(2, 45)), columns=names)
+    told = {"n_orders": 10, "n_draws": 10, "seed": 0, **options}
+    function = LinearRegression().fit(rows, [0.0, 1.0]) if model == "linear" else lambda X: np.cos(X["x3"] * X["x9"])
+    return AsymmetricExplainer(function, background, [], **told), rows
+
+
+def cover_counts(n_rows: int, **options: Any) -> Case:
+    """Trees without a background, and rows of which a thousand differ."""
+    rng = np.random.default_rng(0)
+    train = rng.normal(size=(1000, 6)).astype(np.float32)
+    model = ExtraTreesRegressor(10, max_depth=8, random_state=0).fit(train, train[:, 0] * train[:, 5])
+    rows = np.empty((n_rows, 6), dtype=np.float32)
+    rows[:] = train[np.arange(n_rows) % 1000]
+    return AsymmetricExplainer(model, seed=0, **options), rows
+
+
+def trees_on_a_table(**options: Any) -> Case:
+    """Trees grown to the end, over as many background rows as they were grown from."""
+    rng = np.random.default_rng(0)
+    names = [f"x{k}" for k in range(12)]
+    train = pd.DataFrame(rng.normal(size=(20_000, 12)), columns=names)
+    model = ExtraTreesRegressor(20, random_state=0).fit(train, rng.normal(size=len(train)))
+    return AsymmetricExplainer(model, train, values="marginal", seed=0, **options), train[:2]
+
+
+def many_donors(**options: Any) -> Case:
+    """A table of 300,000 rows whose columns are donors of one another, and any model."""
+    rng = np.random.default_rng(0)
+    names = [f"x{k}" for k in range(8)]
+    table = pd.DataFrame(rng.normal(size=(300_000, 8)), columns=names)
+    told = {"n_orders": 4, "n_draws": 10, "seed": 0, **options}
+    chain = list(itertools.pairwise(names))
+    return AsymmetricExplainer(lambda X: np.cos(X["x0"] * X["x7"]), ConditionalTable(table), chain, **told), table[:2]
+
+
 CASES: dict[str, Callable[..., Case]] = {
     "any model, 2^26 states": lambda **options: any_model(26, **options),
     "any model, 2^28 states, algorithm='exact'": lambda **options: any_model(28, algorithm="exact", **options),
@@ -125,6 +167,14 @@ CASES: dict[str, Callable[..., Case]] = {
     "20 trees grown to the end": lambda **options: big_forest(20, **options),
     "a slow model, budget=0.1": lambda **options: slow_model(budget=0.1, **options),
     "a slow model, budget=0.1, tolerance=1e-9": lambda **options: slow_model(budget=0.1, tolerance=1e-9, **options),
+    "Gaussian, linear model, 2^45 ideals": lambda **options: wide_gaussian("linear", **options),
+    "Gaussian, any model, 2^45 ideals": lambda **options: wide_gaussian("any", **options),
+    "Gaussian, any model, 2^45 ideals, algorithm='exact'": lambda **options: wide_gaussian(
+        "any", algorithm="exact", **options
+    ),
+    "20 million rows, trees with cover counts": lambda **options: cover_counts(20_000_000, **options),
+    "20 trees grown to the end, 20,000 background rows": trees_on_a_table,
+    "300,000 rows as donors, any model": many_donors,
 }
 
 

@@ -8,8 +8,6 @@ NaN, and no warning (overflow, division) may be raised. The tolerance of each is
 import math
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -24,43 +22,13 @@ from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.errors import MethodNotApplicableError
 from tests.oracles import brute_force, rational
 from tests.oracles.random_problems import random_edges, random_network
+from tests.reliability.extreme_tables import EXTREMES_OF_TABLES
 from tests.reliability.fuzz import strict_warnings
+from tests.reliability.gaps import Extreme, Gaps, gaps_of
 from tests.reliability.records import Figure, Record, keep
 
 TINY = 1e-300
 PLANNING = 20.0  # seconds of processor time that a plan of 1000 features may take, on a slow machine
-
-
-@dataclass(frozen=True)
-class Gaps:
-    """Relative to the largest output: efficiency, and the distance from an oracle (None where there is none)."""
-
-    efficiency: float
-    values: float | None = None
-
-    def worst_with(self, other: "Gaps") -> "Gaps":
-        values = [gap for gap in (self.values, other.values) if gap is not None]
-        return Gaps(max(self.efficiency, other.efficiency), max(values, default=None))
-
-
-@dataclass(frozen=True)
-class Extreme:
-    """What is measured, how large the gaps may be, and whether it is quick enough for every test run."""
-
-    name: str
-    tolerance: float
-    measure: Callable[[], Gaps]
-    quick: bool = True
-
-
-def gaps_of(explanation: Any, outputs: np.ndarray, expected: np.ndarray | None = None) -> Gaps:
-    """Gaps of an explanation whose model gives ``outputs`` (r,) or (r, k); ``expected`` are its values."""
-    values, base = np.asarray(explanation.values), np.asarray(explanation.base_values)
-    assert np.isfinite(values).all()
-    assert np.isfinite(base).all()
-    scale = np.abs(outputs).max()
-    efficiency = np.abs(base + values.sum(axis=1) - outputs).max() / scale
-    return Gaps(float(efficiency), None if expected is None else float(np.abs(values - expected).max() / scale))
 
 
 def binary_network(parents: list[tuple[int, ...]], tables: list[np.ndarray]) -> DiscreteNetwork:
@@ -330,6 +298,7 @@ EXTREMES = (
     Extreme("float32 states and targets: random forest", 1e-12, lambda: single_precision("forest")),
     Extreme("float32 sums: XGBoost", 1e-6, lambda: single_precision("xgboost")),
     Extreme("float32 neighbours as states", 1e-12, near_thresholds),
+    *EXTREMES_OF_TABLES,
 )  # fmt: skip
 
 
@@ -349,7 +318,8 @@ def main() -> int:
     notes = [
         "Gaps are relative to the largest output; nothing was NaN, and no warning was raised. `values` is the largest "
         "distance from an oracle: exact fractions for the tables of 1e-300, all orders times the full joint for small "
-        "networks, `w (x - E x)` for a linear model of independent features.",
+        "networks, `w (x - E x)` for a linear model of independent features, conditional means of Gaussians in closed "
+        "form, trees walked by hand under all orders, and the mean of the values of each graph for mixtures.",
         "Small networks are explained by every exact backend that can run, by name; the gap is that of the worst.",
     ]
     title = "Numerical extremes"

@@ -14,7 +14,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
-from shap_asv import AsymmetricExplainer, sample_rows
+from shap_asv import AsymmetricExplainer, CausalOrder, GaussianModel, sample_rows
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.registry import BackgroundKind, kind_of
 from tests.declared import BACKEND_PAIRS, NETWORKS, as_table, explainer_for, pair_name, possible_rows
@@ -84,6 +84,36 @@ def _marginal(algorithm: str) -> Job:
     return make
 
 
+@cache
+def forest_of_numbers():
+    X = pd.DataFrame(np.random.default_rng(4).normal(size=(1500, 8)), columns=[f"x{k}" for k in range(8)])
+    return RandomForestRegressor(150, max_depth=9, random_state=0).fit(X, wave(X.to_numpy())), X
+
+
+def _paths(algorithm: str, n_background: int) -> Job:
+    """Trees without a network, so many and so deep that thousands of rows take a while."""
+
+    def make(**options) -> AsymmetricExplainer:
+        model, X = forest_of_numbers()
+        told = {"algorithm": algorithm, "seed": 0, "n_orders": 20, **options}
+        return (
+            AsymmetricExplainer(model, X[:n_background], values="marginal", **told)
+            if n_background
+            else (AsymmetricExplainer(model, **told))
+        )
+
+    return make
+
+
+def _moments(n: int = 240, **options) -> AsymmetricExplainer:
+    """A linear model of a Gaussian walk, two steps to a level: hundreds of coalitions, a matrix each."""
+    names, place = [f"x{k}" for k in range(n)], np.arange(1.0, n + 1)
+    background = GaussianModel(np.zeros(n), np.minimum.outer(place, place), names)
+    model = LinearRegression().fit(pd.DataFrame(np.eye(n), columns=names), place)
+    levels = CausalOrder.from_levels([names[k : k + 2] for k in range(0, n, 2)])
+    return AsymmetricExplainer(model, background, levels, **{"algorithm": "ideals x moments", "seed": 0, **options})
+
+
 #: Tuned by hand: large enough to be interrupted and cut into blocks.
 HAND_MADE: dict[BackgroundKind, dict[str, Job]] = {
     NETWORKS: {
@@ -118,8 +148,8 @@ DECLARED: dict[str, Job] = {
     if backend.name not in HAND_MADE.get(kind, {})
 }
 JOBS: dict[str, Job] = {**BY_HAND, **DECLARED}
-#: Every backend once, under the background that keeps it busy; the forest has so many trees that a compiled call on
-#: all of its terms would take seconds.
+#: Every backend once, under the background that keeps it busy; the forests have so many trees that a compiled call on
+#: all of them would take seconds.
 LONG_JOBS: dict[str, Job] = {
     **BY_HAND,
     "forest": _trees("forest", "forest", 24, trees=800),
@@ -128,6 +158,10 @@ LONG_JOBS: dict[str, Job] = {
         for kind, backend in BACKEND_PAIRS
         if backend.name not in BY_HAND
     },
+    "ideals x moments, Gaussian": _moments,
+    "ideals x moments, Gaussian, marginal": partial(_moments, values="marginal"),
+    **{f"{name}, no background": _paths(name, 0) for name in ("paths", "orders x paths")},
+    **{f"{name}, background rows": _paths(name, 50) for name in ("paths", "orders x paths")},
 }
 
 

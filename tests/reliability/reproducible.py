@@ -22,8 +22,9 @@ from tests.reliability.jobs import JOBS, depends_on_seed, rows_for
 from tests.reliability.records import Figure, Record, keep
 
 ROOT = Path(__file__).parents[2]
-#: Rows that are explained, and those of one block: several blocks for every number of processes.
-N_ROWS, BLOCK = 24, 4
+#: Rows that are explained, and those of one block: several blocks for every number of processes, though equal rows
+#: (a small network has few others) are computed once.
+N_ROWS, BLOCK = 24, 2
 PROCESSES = (2, 3)
 N_THREADS = 4
 

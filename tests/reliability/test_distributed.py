@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from functools import partial
 
 import dask
 import joblib
@@ -19,7 +20,7 @@ from shap_asv import AsymmetricExplainer, StructuralModel
 from shap_asv.discovery import bootstrap_graphs
 from shap_asv.errors import ShapAsvError, ShapAsvWarning
 from shap_asv.explainer.running import blocks
-from tests.reliability.engines import kill_at_work
+from tests.reliability.engines import die_first, kill_at_work
 from tests.reliability.jobs import JOBS, rows_for
 
 
@@ -123,6 +124,18 @@ def test_a_worker_killed_in_the_middle_costs_no_row(cluster, monkeypatch):
         found = slow_explainer()(rows, silent=True).values
     assert lost(), "no block was on the worker when it was killed"
     np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["ideals x monte_carlo, structural model, causal", "paths, no background"])
+def test_newer_jobs_lose_nothing_with_a_worker(name, cluster, small_blocks, monkeypatch, tmp_path):
+    explainer = JOBS[name]()
+    rows = rows_for(explainer, 48)
+    expected = explainer(rows, silent=True).values
+    monkeypatch.setattr(blocks, "attribute_parcel", partial(die_first, str(tmp_path / "died")))
+    with joblib.parallel_config(backend="dask"):
+        found = explainer(rows, silent=True).values
+    assert (tmp_path / "died").exists(), "no block went to a worker"
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_a_block_whose_workers_die_is_an_error_and_not_a_wait(monkeypatch):

@@ -6,9 +6,10 @@ Nothing of the package may fail there, and nothing may be guessed: what the syst
 import builtins
 import os
 import sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
-import joblib
 import numpy as np
 import pytest
 
@@ -73,15 +74,24 @@ def test_the_same_plan_and_the_same_bits(name, elsewhere, monkeypatch):
 
 
 def test_processes_that_are_spawned_give_the_same_bits(monkeypatch):
-    """joblib starts fresh interpreters as Windows does; nothing may be inherited by a fork."""
+    """Fresh interpreters, as Windows and macOS start them; nothing may be inherited by a fork."""
+    started = []
+
+    def in_spawned(parcel, rows, cuts, n_jobs):
+        with ProcessPoolExecutor(n_jobs, mp_context=get_context("spawn")) as pool:
+            tasks = [pool.submit(blocks.attribute_parcel, parcel.name, parcel.content, rows[block]) for block in cuts]
+            started.extend(pool._processes.values())
+            yield from (task.result() for task in tasks)
+
     monkeypatch.setattr(blocks, "SMALLEST_BLOCK", 4)
-    explainer = JOBS["ideals x moments, Gaussian"]()
-    rows = rows_for(explainer, 12)
-    expected = explainer(rows, silent=True).values
-    monkeypatch.setenv("JOBLIB_START_METHOD", "spawn")
-    with joblib.parallel_config(backend="loky", n_jobs=2):
-        found = explainer(rows, silent=True).values
-    np.testing.assert_array_equal(found, expected)
+    monkeypatch.setattr(blocks, "_in_processes", in_spawned)
+    for name in ("ideals x moments, Gaussian", "ideals x monte_carlo, donors", "paths, no background"):
+        expected = JOBS[name]()(rows_for(JOBS[name](), 12), silent=True)
+        explainer = JOBS[name](n_jobs=2)
+        found = explainer(rows_for(explainer, 12), silent=True)
+        np.testing.assert_array_equal(found.values, expected.values)
+        np.testing.assert_array_equal(found.base_values, expected.base_values)
+    assert {type(process).__name__ for process in started} == {"SpawnProcess"}
 
 
 def test_only_these_files_ask_the_system():

@@ -1,33 +1,19 @@
 """Sampled values scatter around the exact ones, and by as much as their standard errors say.
 
-Three statistics over ``N_SEEDS`` seeds of the public explainer, for each way to sample:
-
-- bias: ``t = (mean - exact) / (sd / sqrt(N))`` of each value, the largest of m values against Student's quantile for
-  ``FALSE_ALARM / m``;
-- calibration: ``mean of error_std^2 / variance over seeds``, pooled over values. Were all values one and the same, it
-  would scatter by ``sqrt(2 / N)``; the window is four times that, which a right standard error leaves with probability
-  below ``FALSE_ALARM``;
-- coverage: the share of a seed's values that lie within 1.96 standard errors. Values of one seed depend on one another,
-  seeds do not: Student's t over seeds says whether the mean share is below 93% or above 97%, with probability
-  ``FALSE_ALARM`` each when it is not. Samples are larger here (``LARGER``), since a standard error from a dozen orders
-  is itself too rough for 1.96.
-
-Seeds are fixed, so a test fails always or never; FALSE_ALARM is the chance that other seeds would fail.
+The statistics are those of :mod:`tests.statistics.runs`, for each way to sample. Samples are larger for coverage
+(``LARGER``), since a standard error from a dozen orders is itself too rough for 1.96.
 """
-
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from shap_asv import AsymmetricExplainer
 from tests.explainer.test_exact import black_box
 from tests.problems import make_problem
+from tests.statistics.runs import FALSE_ALARM, Runs, window
 
-FALSE_ALARM = 1e-4
 N_SEEDS = 150
-WINDOW = 4 * np.sqrt(2 / N_SEEDS)
+WINDOW = window(N_SEEDS)
 WAYS = {
     "orders x table": {"n_orders": 12},
     "ideals x monte_carlo": {"n_draws": 60},
@@ -38,32 +24,6 @@ LARGER = {
     "ideals x monte_carlo": {"n_draws": 500},
     "orders x monte_carlo": {"n_orders": 100, "n_draws": 500},
 }
-LOW, HIGH = 0.93, 0.97
-
-
-@dataclass
-class Runs:
-    """Values and standard errors of N seeds, (N, m), and the exact values (m,); only values that vary."""
-
-    values: np.ndarray
-    errors: np.ndarray
-    exact: np.ndarray
-
-    def smallest_p(self) -> float:
-        """Two-sided p-value of the largest t, times the number of values."""
-        n, m = self.values.shape
-        t = (self.values.mean(axis=0) - self.exact) / (self.values.std(axis=0, ddof=1) / np.sqrt(n))
-        return float(min(1.0, 2 * m * stats.t.sf(np.abs(t).max(), n - 1)))
-
-    def calibration(self) -> float:
-        return float((self.errors**2).mean() / self.values.var(axis=0, ddof=1).mean())
-
-    def p_of_coverage(self) -> tuple[float, float]:
-        """One-sided p-values of a coverage of at least LOW, and of at most HIGH."""
-        share = (np.abs(self.values - self.exact) <= 1.96 * self.errors).mean(axis=1)
-        n, spread = len(share), max(share.std(ddof=1), 1e-9)
-        t = (share.mean() - np.array([LOW, HIGH])) / (spread / np.sqrt(n))
-        return float(stats.t.cdf(t[0], n - 1)), float(stats.t.sf(t[1], n - 1))
 
 
 def run(algorithm: str, ways: dict = WAYS) -> Runs:

@@ -13,13 +13,25 @@ import shap
 
 from shap_asv import AsymmetricExplainer
 from shap_asv.errors import CausalGraphWarning
+from tests.oracles import group_games
 from tests.oracles.brute_force import topological_orders
+from tests.oracles.global_values import global_values
 from tests.oracles.interventions import over_orders
-from tests.reliability.kinds.causality import Causes
+from tests.reliability.kinds.causality import Causes, digraph, random_edges
 
 #: Further questions; a kind whose background knows ancestral sets only leaves out those about all orders.
-ALSO = ("nothing", "every backend", "symmetric", "comparison", "main effects", "saved", "one row")
-ALSO_ANCESTRAL = ("nothing", "every backend", "saved", "one row")
+ALSO = (
+    "nothing",
+    "every backend",
+    "symmetric",
+    "comparison",
+    "main effects",
+    "groups",
+    "importance",
+    "saved",
+    "one row",
+)
+ALSO_ANCESTRAL = ("nothing", "every backend", "importance", "saved", "one row")
 
 
 @dataclass(frozen=True)
@@ -139,12 +151,67 @@ def _one_row(question: Question, explainer: Any, explanation: Any) -> None:
     np.testing.assert_allclose(found.values[0], explanation.values[-1], rtol=0, atol=question.exact)
 
 
+def _groups(question: Question, explainer: Any, explanation: Any) -> None:
+    """Features in random groups, and a random graph between these in the place of what the case knows of causes."""
+    n, rng = len(question.names), _numbers_of(explainer, 1)
+    owner = rng.integers(0, max(1, n - 1), size=n)
+    sets = [tuple(np.flatnonzero(owner == g).tolist()) for g in np.unique(owner)]
+    players = [f"group {g}" if len(m) > 1 else question.names[m[0]] for g, m in enumerate(sets)]
+    groups = {name: [question.names[v] for v in m] for name, m in zip(players, sets, strict=True) if len(m) > 1}
+    edges = random_edges(len(sets), rng)
+    told = {"groups": groups or None, "causal_graph": digraph(players, edges), "orders": None, "weights": None}
+    found = question.explainer(**told)(question.X, silent=True)
+    orders = group_games.orders_of_groups(len(sets), edges)
+    atol = question.exact if found.error_std is None else question.sampled
+    for r, values in enumerate(replace(question, names=players).aligned(found, found.values)):
+        nu = cache(lambda members, r=r: np.ravel(np.asarray(question.nu(r, members), dtype=float)))
+        np.testing.assert_allclose(values, group_games.group_values(nu, sets, orders), rtol=0, atol=atol)
+
+
+def _importance(question: Question, explainer: Any, explanation: Any) -> None:
+    """Squared errors of all outputs, against random targets; what draws are off by counts twice the distance."""
+    n, n_rows = len(question.names), len(explanation.values)
+    y = _numbers_of(explainer, 2).normal(size=n_rows)
+
+    def squares(predictions: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        return ((np.asarray(predictions).reshape(len(targets), -1) - targets[:, None]) ** 2).sum(axis=1)
+
+    seen = {}
+
+    def nu(r: int, members: frozenset[int]) -> np.ndarray:
+        if (r, members) not in seen:
+            seen[r, members] = np.ravel(np.asarray(question.nu(r, members), dtype=float))
+        return seen[r, members]
+
+    def loss(value: np.ndarray, target: float) -> float:
+        return float(((value - target) ** 2).sum())
+
+    found = explainer.importance(question.X, y, loss=squares, n_bootstrap=5, silent=True)
+    alone = [(i,) for i in range(n)]
+    causes = question.causes
+    expected = global_values(nu, list(range(n_rows)), y, loss, causes.orders, causes.weights, alone)
+    off = question.exact if explanation.error_std is None else question.sampled
+    farthest = max(float(np.abs(value - y[r]).sum()) for (r, _), value in seen.items())
+    places = [list(found.feature_names).index(name) for name in question.names]
+    slack = 8 * off * (farthest + off)
+    np.testing.assert_allclose(np.asarray(found.values)[places], expected, rtol=0, atol=slack)
+    nothing = -np.mean([loss(nu(r, frozenset()), target) for r, target in enumerate(y)])
+    np.testing.assert_allclose(found.base_values, nothing, rtol=0, atol=slack)
+
+
+def _numbers_of(explainer: Any, stream: int) -> np.random.Generator:
+    """Random numbers that belong to the case."""
+    return np.random.default_rng([explainer._constructor_arguments()["seed"], stream, 31])
+
+
 FURTHER = {
     "nothing": _nothing,
     "every backend": _every_backend,
     "symmetric": _symmetric,
     "comparison": _comparison,
     "main effects": _main_effects,
+    "groups": _groups,
+    "importance": _importance,
     "saved": _saved,
     "one row": _one_row,
 }

@@ -82,6 +82,19 @@ def known_causes(form: str, names: list[str], rng: np.random.Generator) -> Cause
     return Causes({"causal_graph": digraph(names, edges)}, *of_graphs(n, [edges]))
 
 
+def known_levels(
+    names: list[str], rng: np.random.Generator, most: int = 3
+) -> tuple[Causes, list[list[int]], list[int]]:
+    """Levels of features for interventions, each confounded or not: what is known, levels, and the confounded ones."""
+    n = len(names)
+    level = rng.integers(0, most, n)
+    levels = [np.flatnonzero(level == k).tolist() for k in range(most) if (level == k).any()]
+    confounded = [k for k in range(len(levels)) if rng.random() < 0.4]
+    edges = [(a, b) for a in range(n) for b in range(n) if level[a] < level[b]]
+    order = CausalOrder.from_levels([[names[i] for i in members] for members in levels], confounded=confounded)
+    return Causes({"causal_graph": order}, *of_graphs(n, [edges])), levels, confounded
+
+
 def _explicit(form: str, names: list[str], rng: np.random.Generator) -> Causes:
     every = list(permutations(range(len(names))))
     chosen = [every[k] for k in rng.choice(len(every), min(len(every), int(rng.integers(1, 6))), replace=False)]

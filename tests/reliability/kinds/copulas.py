@@ -9,8 +9,9 @@ import pandas as pd
 
 from shap_asv import AsymmetricExplainer, CopulaModel, GaussianModel
 from tests.oracles import copulas
+from tests.oracles import gaussian_interventions as oracle
 from tests.reliability.kinds.asking import ALSO, Question, ask
-from tests.reliability.kinds.causality import FORMS, known_causes
+from tests.reliability.kinds.causality import FORMS, known_causes, known_levels
 from tests.reliability.kinds.contract import Kind
 
 CHOICES: dict[str, tuple] = {
@@ -18,6 +19,7 @@ CHOICES: dict[str, tuple] = {
     "rows": (30, 60),
     "margins": ("normal", "skewed", "rounded"),
     "given": ("CopulaModel", "fit"),
+    "meaning": ("conditional", "conditional", "causal", "marginal"),
     "causes": FORMS,
     "also": ALSO,
 }
@@ -39,21 +41,32 @@ def check(case: SimpleNamespace) -> None:
     background = CopulaModel(table) if case.given == "CopulaModel" else GaussianModel.fit(table, marginals="empirical")
     slopes = rng.normal(size=case.n)
     rows = values[rng.integers(case.rows, size=2)] + rng.normal(0, 0.1, (2, case.n))
-    causes = known_causes(case.causes, names, rng)
+    causes, levels, confounded = known_causes(case.causes, names, rng), [], []
+    if case.meaning == "causal":
+        causes, levels, confounded = known_levels(names, rng)
+    scores = copulas.scores_of(values, rows)
 
     def model(X: Any) -> np.ndarray:
         return np.asarray(X, dtype=float) @ slopes
 
     def nu(r: int, members: frozenset[int]) -> float:
-        return float(copulas.means(values, correlation, rows[r], sorted(members)) @ slopes)
+        if case.meaning == "causal":
+            fixed = {i: scores[r, i] for i in members}
+            centre = oracle.level_means(np.zeros(case.n), correlation, levels, confounded, fixed)
+            left = oracle.level_covariance(correlation, levels, confounded, fixed)
+            return float(copulas.means_of_scores(values, rows[r], members, centre, left) @ slopes)
+        matrix = correlation if case.meaning == "conditional" else np.eye(case.n)
+        return float(copulas.means(values, matrix, rows[r], sorted(members)) @ slopes)
 
     def explainer(**more: Any) -> AsymmetricExplainer:
-        arguments = {"feature_names": names, "n_draws": 4096, "seed": case.seed % 1000, **causes.arguments}
+        arguments = {"feature_names": names, "n_draws": 4096, "seed": case.seed % 1000, "values": case.meaning}
+        arguments |= causes.arguments
         return AsymmetricExplainer(model, background, **{**arguments, **more})
 
     scale = max(1.0, float(np.abs(values @ slopes).max()), float(np.abs(rows @ slopes).max()))
     X = pd.DataFrame(rows, columns=names)
-    ask(Question(explainer, X, names, causes, nu, 1e-9 * scale, 0.005 * scale), case.also)
+    also = "symmetric" if (case.meaning, case.also) == ("causal", "groups") else case.also  # levels say what moves
+    ask(Question(explainer, X, names, causes, nu, 1e-9 * scale, 0.005 * scale), also)
 
 
 COPULAS = Kind(
@@ -61,6 +74,7 @@ COPULAS = Kind(
     1,
     CHOICES,
     check,
-    "a Gaussian copula of a table with normal, skewed or tied columns, of up to 4 features, and causes as above; the "
-    "oracle has the scores, their correlation and one quadrature for each feature. Draws within 0.5% of the scale.",
+    "a Gaussian copula of a table with normal, skewed or tied columns, of up to 4 features, and causes as above; "
+    "conditional, marginal, or causal values by levels, of which none, some or all are confounded; the oracle has the "
+    "scores, their mean and covariance and one quadrature for each feature. Draws within 0.5% of the scale.",
 )

@@ -19,6 +19,7 @@ CHOICES: dict[str, tuple] = {
     "covariance": ("plain", "plain", "nearly singular", "constant column", "independent", "uneven"),
     "given": ("GaussianModel", "mean and covariance", "fitted", "pandas"),
     "model": ("linear", "linear of two outputs", "squares", "squares"),
+    "meaning": ("conditional", "conditional", "conditional", "marginal"),
     "causes": FORMS,
     "also": ALSO,
 }
@@ -77,6 +78,8 @@ def check(case: SimpleNamespace) -> None:
     rows[:, np.diag(covariance) == 0] = mean[np.diag(covariance) == 0]
     X = pd.DataFrame(rows, columns=names)
     spread = float(np.sqrt(np.trace(covariance))) + 1.0
+    if case.meaning == "marginal":  # everybody else follows a distribution of their own
+        covariance = np.diag(np.diag(covariance))
     causes = known_causes(case.causes, names, rng)
     if case.model == "squares":
         curve, slopes = rng.normal(size=(case.n, case.n)) / spread, rng.normal(size=case.n)
@@ -104,7 +107,8 @@ def check(case: SimpleNamespace) -> None:
         outputs = model.predict(X)
 
     def explainer(**more: Any) -> AsymmetricExplainer:
-        arguments = {"feature_names": names, "n_draws": DRAWS, "seed": case.seed % 1000, **causes.arguments}
+        arguments = {"feature_names": names, "n_draws": DRAWS, "seed": case.seed % 1000, "values": case.meaning}
+        arguments |= causes.arguments
         return AsymmetricExplainer(model, background, **{**arguments, **more})
 
     scale = max(1.0, float(np.abs(outputs).max()), spread)
@@ -119,6 +123,7 @@ GAUSSIANS = Kind(
     check,
     "up to 5 features of up to 7 jointly Gaussian variables (nearly singular, constant, uneven scales; given, fitted "
     "to a table, or shap's pair of mean and covariance), causes known in one of 9 forms (mixtures of graphs, partly "
-    "directed graphs, matrices and weighted orders among them); the closed form by the precision matrix. Linear models "
+    "directed graphs, matrices and weighted orders among them), conditional or marginal values; the closed form by the "
+    "precision matrix. Linear models "
     "to 1e-9 of the scale (1e-6 where the covariance is nearly singular), squares by draws within 1%.",
 )

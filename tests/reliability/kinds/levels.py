@@ -134,25 +134,10 @@ class World:
 
     def covariance_of(self, members: frozenset) -> np.ndarray:
         """``Cov[X | do(X_S)]``: of a network in closed form, of levels by the noise that enters each of them."""
-        n = self.case.n
         if self.case.rule == "network":
             fixed = {self.nodes[i]: 0.0 for i in members}
             return oracle.network_covariance(self.slopes, self.deviations, fixed)[np.ix_(self.nodes, self.nodes)]
-        found = np.zeros((n, n))
-        earlier: list[int] = []
-        for number, level in enumerate(self.levels):
-            free = [v for v in level if v not in members]
-            given = earlier + ([] if number in self.confounded else [v for v in level if v in members])
-            gain = np.zeros((len(free), len(given)))
-            left = self.covariance[np.ix_(free, free)]
-            if given and free:
-                gain = np.linalg.solve(self.covariance[np.ix_(given, given)], self.covariance[np.ix_(given, free)]).T
-                left = left - gain @ self.covariance[np.ix_(given, free)]
-            found[np.ix_(free, range(n))] = gain @ found[given]
-            found[:, free] = found[free].T
-            found[np.ix_(free, free)] = gain @ found[np.ix_(given, given)] @ gain.T + left
-            earlier = earlier + level
-        return found
+        return oracle.level_covariance(self.covariance, self.levels, self.confounded, members)
 
     @property
     def orders(self) -> list[tuple[int, ...]]:

@@ -82,7 +82,7 @@ class Model:
         return np.asarray(answer if answer.shape[1] > 1 else answer[:, 0])
 
 
-def _worlds(
+def worlds(
     names: list[str], mechanisms: dict[str, Mechanism], order: list[str], clamped: dict[str, Any]
 ) -> pd.DataFrame:
     """Every combination of the levels of the noise, all equally likely."""
@@ -94,11 +94,21 @@ def _worlds(
     return pd.DataFrame({name: values[name] for name in names})
 
 
-def _edges(case: SimpleNamespace, rng: np.random.Generator) -> list[tuple[int, int]]:
-    if case.shape == "forest":
-        return [(int(rng.integers(v)), v) for v in range(1, case.n) if rng.random() < 0.8]
-    density = {"dag": 0.5, "complete": 1.0, "edgeless": 0.0}[case.shape]
-    return random_edges(case.n, rng, density)
+def edges_of(n: int, shape: str, rng: np.random.Generator) -> list[tuple[int, int]]:
+    if shape == "forest":
+        return [(int(rng.integers(v)), v) for v in range(1, n) if rng.random() < 0.8]
+    density = {"dag": 0.5, "complete": 1.0, "edgeless": 0.0}[shape]
+    return random_edges(n, rng, density)
+
+
+def mechanisms_of(values: str, levels: int, names: list[str], edges: list, rng: Any) -> dict[str, Mechanism]:
+    """One for each node."""
+    kinds = {"numbers": ("number",), "mixed": ("number", "label", "bool"), "constants": ("number", "constant")}
+    found = {}
+    for v, name in enumerate(names):
+        parents = [names[a] for a, b in edges if b == v]
+        found[name] = Mechanism(str(rng.choice(kinds[values])), levels, parents, rng)
+    return found
 
 
 def _causes(case: SimpleNamespace, names: list[str], edges: list, rng: np.random.Generator) -> Causes:
@@ -124,14 +134,10 @@ def _causes(case: SimpleNamespace, names: list[str], edges: list, rng: np.random
 def check(case: SimpleNamespace) -> None:
     rng = np.random.default_rng([case.seed, 3])
     names = [f"v{k}" for k in range(case.n)]
-    edges = _edges(case, rng)
+    edges = edges_of(case.n, case.shape, rng)
     order = [names[k] for k in of_graphs(case.n, [edges])[0][0]]
-    kinds = {"numbers": ("number",), "mixed": ("number", "label", "bool"), "constants": ("number", "constant")}
-    mechanisms: dict[str, Mechanism] = {}
-    for v, name in enumerate(names):
-        parents = [names[a] for a, b in edges if b == v]
-        mechanisms[name] = Mechanism(str(rng.choice(kinds[case.values])), case.levels, parents, rng)
-    whole = _worlds(names, mechanisms, order, {})
+    mechanisms = mechanisms_of(case.values, case.levels, names, edges, rng)
+    whole = worlds(names, mechanisms, order, {})
     given: dict[str, Callable] = dict(mechanisms)
     background = StructuralModel(digraph(names, edges), given, like=whole if case.like else None)
     model = Model(names, 2 if case.model.endswith("outputs") else 1, rng, case.model == "linear")
@@ -140,7 +146,7 @@ def check(case: SimpleNamespace) -> None:
 
     def nu(r: int, members: frozenset[int]) -> Any:
         clamped = {names[i]: X.iloc[r][names[i]] for i in members}
-        return model(_worlds(names, mechanisms, order, clamped)).reshape(-1, model.slopes.shape[1]).mean(axis=0)
+        return model(worlds(names, mechanisms, order, clamped)).reshape(-1, model.slopes.shape[1]).mean(axis=0)
 
     n_draws = next(draws for most, draws in DRAWS.items() if case.levels**case.n <= most)
 

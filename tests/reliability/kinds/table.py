@@ -17,11 +17,26 @@ from tests.reliability.kinds.gaussians import GAUSSIANS
 from tests.reliability.kinds.graphs import GRAPHS
 from tests.reliability.kinds.groups import GROUPS
 from tests.reliability.kinds.levels import LEVELS
+from tests.reliability.kinds.mechanisms import MECHANISMS
 from tests.reliability.kinds.networks import NETWORKS
+from tests.reliability.kinds.simulated import SIMULATED
 from tests.reliability.kinds.structural import STRUCTURAL
 from tests.reliability.kinds.trees import TREES
 
-KINDS: tuple[Kind, ...] = (NETWORKS, GROUPS, LEVELS, GAUSSIANS, COPULAS, STRUCTURAL, DONORS, FITTED, TREES, GRAPHS)
+KINDS: tuple[Kind, ...] = (
+    NETWORKS,
+    GROUPS,
+    LEVELS,
+    GAUSSIANS,
+    COPULAS,
+    STRUCTURAL,
+    MECHANISMS,
+    SIMULATED,
+    DONORS,
+    FITTED,
+    TREES,
+    GRAPHS,
+)
 
 
 def kind_of(k: int) -> Kind:

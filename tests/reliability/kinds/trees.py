@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 from sklearn.ensemble import (
     ExtraTreesRegressor,
     GradientBoostingRegressor,
@@ -15,6 +16,7 @@ from sklearn.ensemble import (
 from sklearn.tree import DecisionTreeRegressor
 
 from shap_asv import AsymmetricExplainer
+from shap_asv.errors import MethodNotApplicableError
 from tests.oracles import tree_games, tree_readers
 from tests.reliability.kinds.asking import Question, ask
 from tests.reliability.kinds.causality import FORMS, known_causes
@@ -38,7 +40,7 @@ CHOICES: dict[str, tuple] = {
     "missing": (False, False, True),
     "ground": ("covers", "covers", "rows", "one row"),
     "causes": FORMS,
-    "also": ("nothing", "every backend", "symmetric", "saved", "one row"),
+    "also": ("nothing", "every backend", "symmetric", "groups", "importance", "saved", "one row"),
 }
 KNOW_GAPS = ("tree", "forest", "xgboost", "xgboost of classes", "lightgbm", "lightgbm of classes")
 
@@ -110,7 +112,13 @@ def check(case: SimpleNamespace) -> None:
     whole = frozenset(range(case.n))
     scale = max(1.0, *(float(np.abs(nu(r, whole)).max()) for r in range(len(rows))))
     precision = 3e-6 if case.model.startswith("xgboost") else 1e-9
-    ask(Question(explainer, X, names, causes, nu, precision * scale, precision * scale), case.also)
+    question = Question(explainer, X, names, causes, nu, precision * scale, precision * scale)
+    if (case.ground, case.also) == ("covers", "importance"):  # sums over paths are not values of coalitions
+        ask(question, "nothing")
+        with pytest.raises(MethodNotApplicableError, match="a loss needs nu"):
+            explainer().importance(X, np.zeros(len(X)), loss=lambda found, y: np.zeros(len(y)), silent=True)
+        return
+    ask(question, case.also)
 
 
 TREES = Kind(
