@@ -101,7 +101,7 @@ HELD_OUT: dict[str, Case] = {
     ),
     # random networks
     "chain of 40 nodes, 50 trees, 100 rows": on_random("chain", 40, 50, 7, 100),
-    "forest of 45 nodes, 100 boosted trees, 200 rows": of_network(random_network("forest", 45), boosted, 200),
+    "forest of 45 nodes, 200 boosted trees, 200 rows": of_network(random_network("forest", 45), boosted, 200),
     "forest of 25 nodes, two outputs, 50 rows": of_network(random_network("forest", 25), pairs_by_forest, 50, 2),
     "polytree of 18 nodes, 8 trees, 30 rows": on_random("polytree", 18, 8, 6, 30),
     "polytree of 40 nodes, 2 trees, polytree, 3 rows": on_random("polytree", 40, 2, 4, 3, algorithm="polytree"),

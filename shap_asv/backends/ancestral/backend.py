@@ -12,7 +12,6 @@ from shap_asv.backends.contract import Attributor, Backend, Estimate, Problem, S
 from shap_asv.backends.polynomial import CoalitionByCoalition
 from shap_asv.backends.relaxed import relaxing
 from shap_asv.backends.termwise import (
-    SECONDS_PER_QUERY,
     TERM_ROW_BLOCK,
     TermwiseAttributor,
     group_terms,
@@ -33,6 +32,8 @@ from shap_asv.orders.uncertain import GraphMixture
 # Measured on child and insurance: an entry of a table; what a call takes beside its work, with the kernels loaded.
 _SECONDS_PER_ENTRY = 1e-8
 _LOADING = 0.1
+# A query of a term that is left to the terms' own backend.
+_SECONDS_PER_QUERY = 1.5e-6
 
 
 def _obstacle(problem: Problem, settings: Settings) -> str | None:
@@ -61,7 +62,7 @@ def _estimate(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
     seconds = _LOADING + layouts + here * (5e-5 + fillings * entries * _SECONDS_PER_ENTRY) + visited * 2e-8
     if left:  # what goes to the terms' own backend
         queries = left * min(coalitions, ideals) * patterns(n_rows) * 0.3
-        seconds += left * seconds_to_classify(problem, coalitions) + queries * SECONDS_PER_QUERY[True]
+        seconds += left * seconds_to_classify(problem, coalitions) + queries * _SECONDS_PER_QUERY
     memory = coalitions * (problem.n_features * 3 + 300) + int(n_sets * ideals * (8 * size + 200)) + 2**27
     return Estimate(coalitions, 0, 0, visited, seconds, memory)
 
