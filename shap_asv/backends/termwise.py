@@ -54,6 +54,8 @@ _DENSE_LIMIT = 2**22
 _SECONDS_PER_CLASSIFIED = 4e-7
 _SECONDS_PER_QUERY = 5e-7
 _SECONDS_PER_PAIR = 1.5e-9
+# Asking a term of some patterns of rows which classes leave it alive, beside each pattern and class.
+_SECONDS_PER_LOOK, _SECONDS_PER_CELL = 3e-5, 7e-10
 # Groups that stand for all of them in a plan, terms of each, and ideals of one that are counted.
 _SAMPLED_GROUPS, _SAMPLED_TERMS, _COUNTED = 6, 128, 20_000
 #: Terms of an ancestral set that are not worth classes of their own: working evidence through costs as much as they do.
@@ -294,7 +296,10 @@ def termwise_backend(sweep: Sweep) -> Backend:
             works = [group.questions.work(count, n_rows) for group, count in zip(found, classes, strict=True)]
             held, queries = share * sum(classes), share * sum(work.evidence for work in works)
             pairs = share * sum(work.evidence * group.n_terms for work, group in zip(works, found, strict=True))
+            cells = [count * n_rows * group.n_terms for group, count in zip(found, classes, strict=True)]
+            looks = [math.ceil(size / _DENSE_LIMIT) * group.n_terms for group, size in zip(found, cells, strict=True)]
             seconds += queries * _SECONDS_PER_QUERY + pairs * _SECONDS_PER_PAIR
+            seconds += share * (sum(looks) * _SECONDS_PER_LOOK + sum(cells) * _SECONDS_PER_CELL)
             seconds += background.inference.seconds(all_of(works).times(share), products.n_terms)
         memory = coalitions * (problem.n_features * 3 + 300) + int(held * (7 * problem.n_features + 40)) + 2**27
         return Estimate(coalitions, orders, 0, int(queries), seconds, memory + drawn)
