@@ -31,7 +31,7 @@ from shap_asv.backends.relaxed import relaxing
 from shap_asv.backends.weight_columns import Columns, added_up, contract
 from shap_asv.backends.workload import Sweep, background_kernels, network_and_terms, sample_coalitions
 from shap_asv.backgrounds.contract import TERMS, Terms
-from shap_asv.backgrounds.discrete.inference.pricing import all_of
+from shap_asv.backgrounds.discrete.inference.pricing import BYTES_PER_ENTRY, all_of
 from shap_asv.backgrounds.grouping import number_rows
 from shap_asv.models.contract import PRODUCTS
 from shap_asv.models.products import SumOfProducts
@@ -275,6 +275,38 @@ def _kernels(problem: Problem, settings: Settings, estimate: Estimate) -> tuple[
     return getattr(background, "live_kernels", found) if found and only_indicators(products) else found
 
 
+class _WorkOnTerms(NamedTuple):
+    """Seconds, queries, classes of coalitions that are held, and entries of the largest circuit of one query."""
+
+    seconds: float
+    queries: float
+    held: float
+    largest: float
+
+
+def work_on_terms(problem: Problem, sampled: bool, coalitions: int, n_rows: int) -> _WorkOnTerms:
+    """What all terms of a problem take, over so many ideals or prefixes of orders."""
+    background, products = network_and_terms(problem)
+    n_groups = measure_groups(background, products)[0]
+    seconds = n_groups * (seconds_to_classify(problem, coalitions) + seconds_to_plan(background.network))
+    if background.size <= FEW_STATES:
+        queries = float(n_groups * coalitions * n_rows)
+        per_query = SECONDS_PER_SMALL[0] + SECONDS_PER_SMALL[1] * products.n_terms / max(1, n_groups)
+        return _WorkOnTerms(seconds + queries * per_query, queries, float(n_groups * coalitions), 0.0)
+    found, share = measure_questions(problem, sampled)
+    classes = [min(float(coalitions), group.n_classes) for group in found]
+    works = [group.questions.work(count, n_rows) for group, count in zip(found, classes, strict=True)]
+    queries = share * sum(work.evidence for work in works)
+    pairs = share * sum(work.evidence * group.n_terms for work, group in zip(works, found, strict=True))
+    cells = [count * n_rows * group.n_terms for group, count in zip(found, classes, strict=True)]
+    looks = [math.ceil(size / _DENSE_LIMIT) * group.n_terms for group, size in zip(found, cells, strict=True)]
+    seconds += queries * _SECONDS_PER_QUERY + pairs * _SECONDS_PER_PAIR
+    seconds += share * (sum(looks) * _SECONDS_PER_LOOK + sum(cells) * _SECONDS_PER_CELL)
+    seconds += background.inference.seconds(all_of(works).times(share), products.n_terms)
+    largest = max((group.questions.largest for group in found), default=0.0)
+    return _WorkOnTerms(seconds, queries, share * sum(classes), largest)
+
+
 def termwise_backend(sweep: Sweep) -> Backend:
     """All ideals, or the prefixes of sampled orders, term by term."""
 
@@ -282,27 +314,12 @@ def termwise_backend(sweep: Sweep) -> Backend:
         return terms_obstacle(problem) or sweep.obstacle(problem, settings)
 
     def estimate(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
-        background, products = network_and_terms(problem)
         coalitions = sweep.count(problem, settings)
-        n_groups = measure_groups(background, products)[0]
-        orders, seconds, drawn = sweep.drawing(problem, settings)
-        seconds += n_groups * (seconds_to_classify(problem, coalitions) + seconds_to_plan(background.network))
-        if background.size <= FEW_STATES:
-            held = queries = float(n_groups * coalitions * n_rows)
-            seconds += queries * (SECONDS_PER_SMALL[0] + SECONDS_PER_SMALL[1] * products.n_terms / max(1, n_groups))
-        else:
-            found, share = measure_questions(problem, sweep.sampled)
-            classes = [min(float(coalitions), group.n_classes) for group in found]
-            works = [group.questions.work(count, n_rows) for group, count in zip(found, classes, strict=True)]
-            held, queries = share * sum(classes), share * sum(work.evidence for work in works)
-            pairs = share * sum(work.evidence * group.n_terms for work, group in zip(works, found, strict=True))
-            cells = [count * n_rows * group.n_terms for group, count in zip(found, classes, strict=True)]
-            looks = [math.ceil(size / _DENSE_LIMIT) * group.n_terms for group, size in zip(found, cells, strict=True)]
-            seconds += queries * _SECONDS_PER_QUERY + pairs * _SECONDS_PER_PAIR
-            seconds += share * (sum(looks) * _SECONDS_PER_LOOK + sum(cells) * _SECONDS_PER_CELL)
-            seconds += background.inference.seconds(all_of(works).times(share), products.n_terms)
-        memory = coalitions * (problem.n_features * 3 + 300) + int(held * (7 * problem.n_features + 40)) + 2**27
-        return Estimate(coalitions, orders, 0, int(queries), seconds, memory + drawn)
+        orders, drawing, drawn = sweep.drawing(problem, settings)
+        work = work_on_terms(problem, sweep.sampled, coalitions, n_rows)
+        memory = coalitions * (problem.n_features * 3 + 300) + int(work.held * (7 * problem.n_features + 40)) + 2**27
+        memory += int(BYTES_PER_ENTRY * work.largest) + drawn
+        return Estimate(coalitions, orders, 0, int(work.queries), drawing + work.seconds, memory)
 
     def prepare(problem: Problem, settings: Settings) -> Attributor:
         columns = sweep.columns(problem, settings)

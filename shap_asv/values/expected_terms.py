@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from shap_asv.backgrounds.contract import TERMS, Terms
-from shap_asv.backgrounds.discrete.inference.pricing import SAMPLED_TERMS
+from shap_asv.backgrounds.discrete.inference.pricing import BYTES_PER_ENTRY, SAMPLED_TERMS
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.models import contract as models
 from shap_asv.models.contract import Predictor
@@ -57,8 +57,10 @@ def _cost(background: Terms, predictor: Predictor, work: Workload) -> Cost:
     if background.size <= FEW_STATES or work.sample is None:
         seconds += evidence * SECONDS_PER_SMALL[0] + pairs * SECONDS_PER_SMALL[1]
     else:
-        asked = _questions(background, products, work.sample).work(work.n_coalitions, work.n_rows)
+        questions = _questions(background, products, work.sample)
+        asked = questions.work(work.n_coalitions, work.n_rows)
         seconds += background.inference.seconds(asked, products.n_terms, products.n_outputs)
+        memory += int(BYTES_PER_ENTRY * questions.largest)
     return Cost(model_calls=0, queries=pairs, seconds=seconds, memory=memory)
 
 

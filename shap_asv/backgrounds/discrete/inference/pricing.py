@@ -17,6 +17,8 @@ import numpy as np
 
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 
+#: Bytes for an entry of the largest circuit: its tables in the plan, and what is held while terms run through it.
+BYTES_PER_ENTRY = 120
 #: Terms that stand for all of them.
 SAMPLED_TERMS = 512
 # Evidence in one circuit, at most, and entries of one (``engine``).
@@ -128,6 +130,11 @@ class Questions:
         evidence = n_coalitions * float((self.weights * states * -np.expm1(-n_rows / states)).mean())
         at_roots = float((rows * columns)[roots].sum())
         return Work(evidence, float(entries.sum()), float(products.sum()), at_roots, int(roots.sum()))
+
+    @cached_property
+    def largest(self) -> float:
+        """Entries of the circuit of a single question, with nothing known."""
+        return float(np.exp(np.minimum(self.shape.scope @ self._logs, 60.0)).sum())
 
     @cached_property
     def _states(self) -> np.ndarray:
