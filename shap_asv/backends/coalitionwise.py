@@ -10,7 +10,7 @@ from shap_asv.backends.conditioning import conditioning_obstacle, is_ancestral
 from shap_asv.backends.contract import Attribution, Attributor, Backend, Estimate, Problem, Settings
 from shap_asv.backends.pace import Report, keep_silent
 from shap_asv.backends.weight_columns import N_GROUPS, Columns, contract
-from shap_asv.backends.workload import WORTH_KERNELS, Sweep, background_kernels
+from shap_asv.backends.workload import WORTH_KERNELS, Sweep, background_kernels, sampler
 from shap_asv.backgrounds.tables.evidence import rowwise_product
 from shap_asv.errors import ModelError
 from shap_asv.values.contract import Sloping, ValueMethod, Values, Workload, blocks
@@ -170,7 +170,8 @@ def coalitionwise_backend(method: ValueMethod, sweep: Sweep) -> Backend:
         linked = problem.link is not None and not method.applies_link
         columns = problem.n_players * (min(orders, N_GROUPS) if sweep.sampled else 1)
         draws, ancestral = settings.n_draws, is_ancestral(problem)
-        work = Workload(n_rows, coalitions, n, draws, ancestral, settings.batch_size, linked, columns)
+        sample = sampler(problem, sweep.sampled)
+        work = Workload(n_rows, coalitions, n, draws, ancestral, settings.batch_size, linked, columns, sample)
         cost = method.cost(problem.background, problem.predictor, work)
         # nu is never held for more pairs of row and coalition than this
         pairs = min(min(n_rows, ROW_BLOCK) * coalitions, DENSE_LIMIT // problem.n_outputs)

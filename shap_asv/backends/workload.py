@@ -2,16 +2,20 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import cast
 
 import numpy as np
 
+from shap_asv.backends.ancestral.closures import random_prefixes
 from shap_asv.backends.contract import Estimate, Problem, Settings, TooLarge
 from shap_asv.backends.weight_columns import N_GROUPS, Columns, exact_columns, of_players, sampled_columns
 from shap_asv.backgrounds.contract import TERMS, Terms
 from shap_asv.errors import BudgetExceededError
 from shap_asv.models.products import SumOfProducts
+from shap_asv.orders import CausalOrder
 from shap_asv.orders.topological.sampling import seconds_to_draw
+from shap_asv.orders.uncertain.mixture import weighted_orders
 from shap_asv.orders.weights import weigh_ideals, weigh_orders
 
 #: Bytes that an order takes per feature while it is drawn and its prefixes are numbered.
@@ -79,6 +83,45 @@ def count_sampled(problem: Problem, settings: Settings) -> int:
     bound = settings.n_orders * (problem.n_players - 1) + 2
     ideals = count_ideals(problem, settings)
     return bound if ideals is None else min(bound, ideals)
+
+
+# Coalitions that stand for all in a plan; steps of a chain towards the uniform distribution on ideals, and the features
+# up to which it is worth its time.
+_SAMPLED, _SWEEPS, _WORTH_SWEEPS = 240, 5, 100
+
+
+@lru_cache(maxsize=8)
+def sampler(problem: Problem, sampled: bool) -> Callable[[], np.ndarray]:
+    """:func:`sample_coalitions` of a problem, the same object whenever it is asked for."""
+    return partial(sample_coalitions, problem, sampled)
+
+
+@lru_cache(maxsize=4)
+def sample_coalitions(problem: Problem, sampled: bool) -> np.ndarray:
+    """Some of the coalitions of features that a problem asks for, bool (s, n): prefixes of orders, or ideals."""
+    if problem.order is None:
+        assert problem.given_orders is not None
+        orders = problem.given_orders[:: -(-len(problem.given_orders) // 12)]
+        place = orders.argsort(axis=1)
+        found = (place[:, None, :] < np.arange(orders.shape[1] + 1)[:, None]).reshape(-1, orders.shape[1])
+        found = found[:: -(-len(found) // _SAMPLED)]
+    else:
+        graphs = [order for order, _ in weighted_orders(problem.order)][:8]
+        found = np.concatenate([_closed_sets(order, _SAMPLED // len(graphs), sampled) for order in graphs])
+    return found if problem.players is None else found[:, problem.players.of_feature]
+
+
+def _closed_sets(order: CausalOrder, size: int, sampled: bool) -> np.ndarray:
+    """Prefixes of some orders, or ideals that are nearly uniform, bool (<= size, features)."""
+    rng = np.random.default_rng(0)
+    found = np.ascontiguousarray(random_prefixes(order, rng, n_prefixes=size).T)
+    if not sampled and len(found) <= _WORTH_SWEEPS:
+        for _ in range(_SWEEPS):
+            enters = rng.random(found.shape) < 0.5
+            for v, causes in enumerate(order.parents):
+                stays = enters[v] | found[list(order.children[v])].any(axis=0)
+                found[v] = (found[v] & stays) | (enters[v] & found[list(causes)].all(axis=0))
+    return found.T
 
 
 def patterns(n_rows: int) -> float:

@@ -7,7 +7,7 @@ which weight they count, is not its business.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -45,6 +45,7 @@ class Workload:
 
     ``ancestral``: all coalitions hold the causes of their members, which makes conditioning cheap. ``linked``: a link
     is applied to the values, so that they are needed one by one. ``n_columns``: columns of W that they meet.
+    ``sample``: some of the coalitions, bool (s, n), for whoever wants to see what they look like.
     """
 
     n_rows: int
@@ -55,6 +56,7 @@ class Workload:
     batch_size: int = 65_536
     linked: bool = False
     n_columns: int = 0
+    sample: Callable[[], np.ndarray] | None = field(default=None, compare=False)
 
     def rows_per_call(self, predictor: Predictor) -> int:
         """Rows that the model gets in one call, at most."""

@@ -6,14 +6,14 @@ A leaf of a tree is the indicator of a region, so its expectation is P(region | 
 function of one feature. The background answers both by the same query.
 """
 
+from collections.abc import Callable
 from functools import lru_cache
-from itertools import combinations
-from math import prod
+from typing import Any
 
-import networkx as nx
 import numpy as np
 
 from shap_asv.backgrounds.contract import TERMS, Terms
+from shap_asv.backgrounds.discrete.inference.pricing import BYTES_PER_ENTRY, SAMPLED_TERMS
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.models import contract as models
 from shap_asv.models.contract import Predictor
@@ -22,18 +22,13 @@ from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, 
 
 # What the background holds while it works, whatever it is asked: its own blocks of evidence and terms.
 _WORKING_MEMORY = 2**27
-# Measured on child and insurance: a row of evidence (clamped, or conditioned on), and an (evidence, term) pair.
-_SECONDS_PER_EVIDENCE = {True: 5e-7, False: 2e-6}
-_SECONDS_PER_CLIQUE_STATE = {True: 1e-10, False: 5e-10}
-# A pair costs more, the more nodes stand between a term and what is known: measured on chains up to 1,000 nodes.
-_SECONDS_PER_PAIR = 5e-9
-_SHORT = 15.0
-# ... and the more states the cliques have that it runs through: measured on child and insurance.
-_FEW_STATES = 2000.0
-# Before the background has worked for a while, it does without a compiler. A call of it has a price of its own.
-_SECONDS_BEFORE_KERNELS = 8e-6
+# A call of the background has a price of its own; bringing evidence to it, per feature.
 _SECONDS_PER_CALL = 8e-4
-_PATIENCE = 0.3
+_SECONDS_PER_CODE = 6e-9
+#: Joint states of the features up to which questions are so small that all cost about the same, and what they cost: a
+#: row of evidence, and an (evidence, term) pair.
+FEW_STATES = 2**12
+SECONDS_PER_SMALL = 1e-6, 1.5e-8
 
 
 class ExactProducts:
@@ -55,48 +50,57 @@ class ExactProducts:
 
 def _cost(background: Terms, predictor: Predictor, work: Workload) -> Cost:
     products = _products(predictor)
-    pairs = work.n_rows * work.n_coalitions * products.n_terms
-    memory = _WORKING_MEMORY + 8 * work.n_rows * work.n_coalitions * (products.n_outputs + work.n_features)
     evidence = work.n_rows * work.n_coalitions
-    # networks with large cliques take their time; clamped evidence leaves few of a clique's states to look at
-    states = clique_states(background.network)
-    network_cost = states * _SECONDS_PER_CLIQUE_STATE[work.ancestral]
-    seconds = evidence * max(_SECONDS_PER_EVIDENCE[work.ancestral], network_cost)
-    per_pair = _SECONDS_PER_PAIR * max(1.0, states / _FEW_STATES) ** 0.5
-    seconds += pairs * per_pair * max(1.0, mean_closure(background, products) / _SHORT) ** 2
-    seconds += seconds_to_plan(background.network) + _SECONDS_PER_CALL
-    seconds += min(evidence * _SECONDS_BEFORE_KERNELS, _PATIENCE)
+    pairs = evidence * products.n_terms
+    memory = _WORKING_MEMORY + 8 * evidence * (products.n_outputs + work.n_features)
+    seconds = seconds_to_plan(background.network) + _SECONDS_PER_CALL + evidence * work.n_features * _SECONDS_PER_CODE
+    if background.size <= FEW_STATES or work.sample is None:
+        seconds += evidence * SECONDS_PER_SMALL[0] + pairs * SECONDS_PER_SMALL[1]
+    else:
+        questions = _questions(background, products, work.sample)
+        asked = questions.work(work.n_coalitions, work.n_rows)
+        seconds += background.inference.seconds(asked, products.n_terms, products.n_outputs)
+        memory += int(BYTES_PER_ENTRY * questions.largest)
     return Cost(model_calls=0, queries=pairs, seconds=seconds, memory=memory)
+
+
+@lru_cache(maxsize=4)
+def _questions(background: Terms, products: SumOfProducts, sample: Callable[[], np.ndarray]) -> Any:
+    """What is asked about all terms together, given coalitions like those of the sample."""
+    coalitions = sample()
+    causal = holds_causes(background, coalitions)
+    return ask_about(background, products, np.arange(products.n_terms), coalitions, causal)
+
+
+def holds_causes(background: Terms, coalitions: np.ndarray) -> bool:
+    """Whether most coalitions (s, n) hold, with a feature, the features above it: then another order is the best."""
+    return bool(background.inference.is_causal(np.where(_on_nodes(background, coalitions).T, 0, -1)))
+
+
+def ask_about(
+    background: Terms,
+    products: SumOfProducts,
+    terms: np.ndarray,
+    coalitions: np.ndarray,
+    causal: bool,
+    weights: np.ndarray | None = None,
+) -> Any:
+    """Questions about some terms (t,), given coalitions (s, n) like these: they know what so many of them take."""
+    some = terms[np.linspace(0, len(terms) - 1, min(SAMPLED_TERMS, len(terms))).astype(int)]
+    looks = _on_nodes(background, products.terms[some])
+    return background.inference.questions(_on_nodes(background, coalitions), (looks, len(terms)), causal, weights)
+
+
+def _on_nodes(background: Terms, by_feature: np.ndarray) -> np.ndarray:
+    """(m, n) -> (m, nodes), nothing on latent ones."""
+    by_node = np.zeros((len(by_feature), background.network.n_nodes), dtype=by_feature.dtype)
+    by_node[:, background.nodes] = by_feature
+    return by_node
 
 
 def seconds_to_plan(network: DiscreteNetwork) -> float:
     """What the first question to a network costs, beside its answer: an order of elimination has to be found."""
-    return 3e-5 * network.n_nodes**1.5
-
-
-@lru_cache(maxsize=2)
-def mean_closure(background: Terms, products: SumOfProducts) -> float:
-    """Network nodes at or above the features of a term, mean over up to 64 terms."""
-    network = background.network
-    some = np.linspace(0, products.n_terms - 1, min(64, products.n_terms)).astype(int)
-    closed = np.zeros((len(some), network.n_nodes), dtype=bool)
-    closed[:, background.nodes] = products.terms[some] != 0
-    for v in range(network.n_nodes - 1, -1, -1):  # causes come first in a network
-        for p in network.parents[v]:
-            closed[:, p] |= closed[:, v]
-    return float(closed.sum(axis=1).mean()) if len(some) else 0.0
-
-
-@lru_cache(maxsize=16)
-def clique_states(network: DiscreteNetwork) -> float:
-    """Joint states of the cliques of a triangulation (min-fill), summed: what one question to the network may cost."""
-    moral = nx.Graph()
-    moral.add_nodes_from(range(network.n_nodes))
-    for v, parents in enumerate(network.parents):
-        moral.add_edges_from(combinations((v, *parents), 2))
-    _, tree = nx.algorithms.approximation.treewidth_min_fill_in(moral)
-    cards = network.cardinalities
-    return float(sum(prod(cards[v] for v in bag) for bag in tree.nodes))
+    return 6e-5 * network.n_nodes**1.5
 
 
 def _products(predictor: Predictor) -> SumOfProducts:

@@ -1,10 +1,10 @@
 """Planned seconds and memory against what is taken: a grid of networks, tables, models, rows and backends.
 
 ``python -m tests.reliability.plans`` runs all problems and keeps a record; ``python -m tests.reliability.plans WORD``
-runs those whose name contains the word and only prints. The problems (``problems.py``) are in two halves: one on which
-constants were fitted, and one on which nothing was. Each problem runs in a process of its own that is forked when
-everything is imported. What is compiled lies on disk and is loaded before: explainers are made anew until one call is
-not the first of its kind any more.
+runs those whose name contains the word and only prints. The problems are in two halves: one on which constants were
+fitted (``fitted_problems.py``), and one on which nothing was (``held_out_problems.py``). Each problem runs in a process
+of its own that is forked when everything is imported. What is compiled lies on disk and is loaded before: explainers
+are made anew until one call is not the first of its kind any more.
 """
 
 import gc
@@ -17,8 +17,9 @@ import traceback
 import warnings
 from typing import Any
 
+from tests.reliability.fitted_problems import FITTED
+from tests.reliability.held_out_problems import HELD_OUT
 from tests.reliability.peaks import Peak
-from tests.reliability.problems import FITTED, HELD_OUT
 from tests.reliability.records import Figure, Record, keep
 
 #: A plan says "< 0.1 s" below this, and nobody waits: such times are all alike. So is memory below the second figure.

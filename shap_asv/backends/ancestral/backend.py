@@ -12,12 +12,11 @@ from shap_asv.backends.contract import Attributor, Backend, Estimate, Problem, S
 from shap_asv.backends.polynomial import CoalitionByCoalition
 from shap_asv.backends.relaxed import relaxing
 from shap_asv.backends.termwise import (
-    SECONDS_PER_QUERY,
     TERM_ROW_BLOCK,
     TermwiseAttributor,
     group_terms,
-    seconds_to_classify,
     terms_obstacle,
+    work_on_terms,
 )
 from shap_asv.backends.workload import (
     count_ideals,
@@ -27,6 +26,7 @@ from shap_asv.backends.workload import (
     network_and_terms,
     patterns,
 )
+from shap_asv.backgrounds.discrete.inference.pricing import BYTES_PER_ENTRY
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.uncertain import GraphMixture
 
@@ -59,10 +59,11 @@ def _estimate(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
     fillings = -(-n_rows // PATTERN_BLOCK)
     layouts = n_sets * (5e-4 + coalitions * 1e-7)
     seconds = _LOADING + layouts + here * (5e-5 + fillings * entries * _SECONDS_PER_ENTRY) + visited * 2e-8
-    if left:  # what goes to the terms' own backend
-        queries = left * min(coalitions, ideals) * patterns(n_rows) * 0.3
-        seconds += left * seconds_to_classify(problem, coalitions) + queries * SECONDS_PER_QUERY[True]
     memory = coalitions * (problem.n_features * 3 + 300) + int(n_sets * ideals * (8 * size + 200)) + 2**27
+    if left:  # what goes to the terms' own backend
+        others = work_on_terms(problem, False, coalitions, n_rows)
+        seconds += share_left * others.seconds
+        memory += int(share_left * others.held * (7 * problem.n_features + 40) + BYTES_PER_ENTRY * others.largest)
     return Estimate(coalitions, 0, 0, visited, seconds, memory)
 
 

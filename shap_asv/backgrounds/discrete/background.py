@@ -127,7 +127,7 @@ class DiscreteBackground:
         return math.prod(self.cardinalities)
 
     @cached_property
-    def _inference(self) -> Inference:
+    def inference(self) -> Inference:
         return Inference(self.network, self.nodes)
 
     @cached_property
@@ -227,7 +227,7 @@ class DiscreteBackground:
         coalitions = np.asarray(coalitions, dtype=bool)
         members = np.zeros((len(coalitions), self.n_nodes), dtype=bool)
         members[:, self.nodes] = coalitions
-        needed = (members.astype(np.float32) @ self._inference.ancestors.T.astype(np.float32)) > 0
+        needed = (members.astype(np.float32) @ self.inference.ancestors.T.astype(np.float32)) > 0
         return np.asarray(~(needed & ~members).any(axis=1))
 
     def log_probability(self, evidence: np.ndarray) -> np.ndarray:
@@ -253,7 +253,7 @@ class DiscreteBackground:
         """
         evidence = self.checked_evidence(evidence)
         by_node, node_terms = self.checked_terms(vectors, terms)
-        result, rows = self._inference.expectations(self.on_nodes(evidence), by_node, node_terms)
+        result, rows = self.inference.expectations(self.on_nodes(evidence), by_node, node_terms)
         if len(rows):
             self._refuse_impossible(evidence, rows)
             result[rows] = self._relaxed_expectations(evidence[rows], vectors, terms)
@@ -276,7 +276,7 @@ class DiscreteBackground:
         evidence = self.checked_evidence(evidence)
         by_node, node_terms = self.checked_terms(vectors, terms)
         coefficients = questions.checked_coefficients(coefficients, len(node_terms))
-        result, rows = self._inference.expected_sums(self.on_nodes(evidence), by_node, node_terms, coefficients)
+        result, rows = self.inference.expected_sums(self.on_nodes(evidence), by_node, node_terms, coefficients)
         if len(rows):
             self._refuse_impossible(evidence, rows)
             result[rows] = self._relaxed_expectations(evidence[rows], vectors, terms) @ coefficients
@@ -300,7 +300,7 @@ class DiscreteBackground:
         for kind in (True, False):
             rows = np.flatnonzero(ancestral == kind)
             if len(rows):
-                for where, draws in self._inference.draw(self.on_nodes(conditions[rows]), kind, uniforms, self.nodes):
+                for where, draws in self.inference.draw(self.on_nodes(conditions[rows]), kind, uniforms, self.nodes):
                     result[rows[where]] = draws
         # the model sees the row's own values, whether they could be conditioned on or not
         for row, v in np.argwhere(evidence != conditions):
@@ -394,4 +394,4 @@ class DiscreteBackground:
         return questions.evidence_on_nodes(evidence, self.nodes, self.n_nodes, self.free)
 
     def _log_probability(self, evidence: np.ndarray) -> np.ndarray:
-        return self._inference.log_probability(self.on_nodes(evidence))
+        return self.inference.log_probability(self.on_nodes(evidence))

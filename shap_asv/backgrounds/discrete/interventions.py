@@ -69,7 +69,7 @@ class DiscreteInterventions(Intervening):
     joint_obstacle = natural_own("joint_obstacle")  # cutting nodes makes no table larger
 
     @cached_property
-    def _inference(self) -> Inference:
+    def inference(self) -> Inference:
         return Inference(self.network, self.nodes, intervenes=True)
 
     def describe(self) -> str:
@@ -94,7 +94,7 @@ class DiscreteInterventions(Intervening):
         Arguments as for :meth:`DiscreteBackground.expectations`.
         """
         codes = self._codes(evidence)
-        return self._inference.expectations(codes, *self.natural.checked_terms(vectors, terms))[0]
+        return self.inference.expectations(codes, *self.natural.checked_terms(vectors, terms))[0]
 
     def expected_sums(
         self, evidence: np.ndarray, vectors: Sequence[np.ndarray], terms: np.ndarray, coefficients: np.ndarray
@@ -103,14 +103,14 @@ class DiscreteInterventions(Intervening):
         codes = self._codes(evidence)
         by_node, node_terms = self.natural.checked_terms(vectors, terms)
         coefficients = checked_coefficients(coefficients, len(node_terms))
-        return self._inference.expected_sums(codes, by_node, node_terms, coefficients)[0]
+        return self.inference.expected_sums(codes, by_node, node_terms, coefficients)[0]
 
     def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """Exact draws of ``X | do(X_S = e_S)`` -> int32 codes (E, D, n), by forward simulation."""
         uniforms = checked_uniforms(uniforms, self.n_uniforms)
         codes = self._codes(evidence)
         result = np.empty((len(evidence), len(uniforms), len(self.features)), dtype=np.int32)
-        for where, drawn in self._inference.draw(codes, True, uniforms, self.nodes):
+        for where, drawn in self.inference.draw(codes, True, uniforms, self.nodes):
             result[where] = drawn
         return result
 
