@@ -17,7 +17,7 @@ from shap_asv.backends.ancestral.completed import (
     with_causes,
 )
 from shap_asv.backends.ancestral.completed_values import CompletedValues
-from shap_asv.backends.ancestral.pieces.demanded import DemandedSums, lay_out_pieces
+from shap_asv.backends.ancestral.pieces.demanded import TERMS_AT_ONCE, DemandedSums, lay_out_pieces
 from shap_asv.backends.ancestral.pieces.mixed_values import (
     FEW_TERMS,
     MIXTURE_LIMIT,
@@ -33,7 +33,7 @@ from shap_asv.backends.pace import Report, keep_silent, part_of
 from shap_asv.backends.relaxed import relaxing
 from shap_asv.backends.termwise import measure_groups, terms_obstacle
 from shap_asv.backends.weight_columns import Columns
-from shap_asv.backends.workload import Sweep, expected_output, groups_obstacle, network_and_terms
+from shap_asv.backends.workload import Sweep, expected_output, groups_obstacle, network_and_terms, patterns
 from shap_asv.backgrounds.contract import CONDITIONED_TERMS, Terms
 from shap_asv.models.products import SumOfProducts
 from shap_asv.orders import CausalOrder
@@ -44,18 +44,22 @@ from shap_asv.values.expected_terms import ExactProducts
 KERNELS = (
     "shap_asv.backends.ancestral.completion_kernel:find_groups",
     "shap_asv.backends.ancestral.completion_kernel:classify",
+    "shap_asv.backends.ancestral.value_kernel:add_classes",
+)
+# ... these where causes are missing
+_POSTERIORS = (
     "shap_asv.backends.ancestral.completion_kernel:weigh_groups",
     "shap_asv.backends.ancestral.completion_kernel:fill_margins",
-    "shap_asv.backends.ancestral.value_kernel:lay_out_states",
-    "shap_asv.backends.ancestral.value_kernel:add_classes",
 )
 # ... and one of these: sums over pieces with all their tables, and on demand; values without pieces
 _PIECES = "shap_asv.backends.ancestral.pieces"
 _OF_TABLES = (f"{_PIECES}.table_kernel:add_pieces",)
-_ON_DEMAND = tuple(
-    f"{_PIECES}.demand_kernel:{name}" for name in ("find_alike", "find_wanted", "fill_wanted", "add_pieces")
+_ON_DEMAND = (
+    *(f"{_PIECES}.part_kernel:{name}" for name in ("take_apart", "reach")),
+    *(f"{_PIECES}.demand_kernel:{name}" for name in ("find_alike", "ask_at_ideals", "ask_for_parts")),
+    *(f"{_PIECES}.sum_kernel:{name}" for name in ("fill_wanted", "add_pieces", "spread")),
 )
-_OF_VALUES = ("shap_asv.backends.ancestral.value_kernel:add_values",)
+_OF_VALUES = tuple(f"shap_asv.backends.ancestral.value_kernel:{name}" for name in ("lay_out_states", "add_values"))
 #: Numbers of nu that are held at one time.
 NU_LIMIT = 2**24
 # Measured on child with 100 graphs: a term, a row and a class of coalitions; laying out one closure.
@@ -68,15 +72,17 @@ _SECONDS_PER_ENTRY = 4e-9
 _SECONDS_TO_SHARE = 1e-4
 _SECONDS_PER_DEAD = 2e-9
 _SECONDS_PER_COPY = 0.9e-9
-# Measured on insurance: an entry of the tables of a term, where they are filled on demand.
-_SECONDS_PER_FILLED = 4e-8
-# Measured on insurance and alarm: distinct pieces per ideal of a closure; taking one apart, once, per pair of nodes.
-_PIECES_PER_IDEAL = 0.17
-_SECONDS_PER_PAIR = 1.7e-7
+# Measured on insurance and alarm, where tables are filled on demand: laying out an ideal of a closure; a row of tables,
+# and a term in it; a term at an ideal of a row. Rows per ideal, as its entries let expect them, and the most of them.
+_SECONDS_PER_IDEAL = 1.5e-6
+_SECONDS_PER_ROW = 3e-7
+_SECONDS_PER_TERM_IN_ROW = 2e-9
+_SECONDS_PER_TERM_AT_IDEAL = 2e-9
+_ROWS_PER_ENTRY, _MOST_ROWS = 1 / 350, 6.0
 # Entries per ideal up to which tables of pieces are expected to be small.
 _SMALL_TABLES = 500.0
 # Most that tables on demand take, in bytes.
-_DEMANDED = 2**28
+_DEMANDED = 2**29
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,12 +254,29 @@ def _measure(background: Terms, order: CausalOrder | GraphMixture | None, produc
     )
 
 
+def _price_demand(
+    background: Terms, products: SumOfProducts, met: _Measured, coalitions: int, n_patterns: float
+) -> tuple[float, int]:
+    """Seconds and bytes of values by pieces on demand."""
+    n_groups, _, shares = measure_groups(background, products)
+    ideals = float((float(coalitions) ** shares).sum())
+    size = products.n_terms / max(1, n_groups)
+    width, blocks_per_group = min(size, TERMS_AT_ONCE), 1.0 + size / (2 * TERMS_AT_ONCE)
+    # patterns share most of the rows in which they ask for pieces
+    rows = min(_MOST_ROWS, met.entries * _ROWS_PER_ENTRY) * ideals * blocks_per_group * n_patterns**0.4
+    seconds = 0.1 + ideals * _SECONDS_PER_IDEAL + rows * (_SECONDS_PER_ROW + width * _SECONDS_PER_TERM_IN_ROW)
+    seconds += ideals * n_patterns * size * _SECONDS_PER_TERM_AT_IDEAL
+    return seconds, int(80 * ideals) + min(_DEMANDED, int(rows * (8 * width + 120)))
+
+
 def _kernels(problem: Problem, settings: Settings, estimate: Estimate) -> tuple[str, ...]:
     background, products = network_and_terms(problem)
     met = _measure(background, problem.order, products)
     if not (met.mixes and only_indicators(products)):
-        return (*KERNELS, *_OF_VALUES)
-    return (*KERNELS, *(_OF_TABLES if met.has_tables else _ON_DEMAND))
+        return (*KERNELS, *_POSTERIORS, *_OF_VALUES)
+    if met.has_tables:
+        return (*KERNELS, *_POSTERIORS, _OF_VALUES[0], *_OF_TABLES)
+    return (*KERNELS, *(_POSTERIORS if met.latent_states > 1.0 else ()), *_ON_DEMAND)
 
 
 def completed_backend(sweep: Sweep) -> Backend:
@@ -280,25 +303,22 @@ def completed_backend(sweep: Sweep) -> Backend:
         work = products.n_terms * n_rows * classes
         seconds = 0.5 + n_sets * _SECONDS_PER_CLOSURE
         seconds += products.n_terms * (5e-5 + ideals * met.entries * _SECONDS_PER_ENTRY)
-        copies = 1
+        copies, demanded = 1, 0
         mixes = met.mixes and only_indicators(products)
         if mixes:
             copies, work = round(met.latent_states), products.n_terms * n_rows * ideals
             if met.has_tables:
                 seconds = 1.0 + products.n_terms * _SECONDS_TO_SHARE
+                seconds += work * (_SECONDS_PER_DEAD + copies * _SECONDS_PER_COPY)
             else:
-                n_groups, _, shares = measure_groups(background, products)
-                seconds = 0.2 + n_groups * _SECONDS_PER_CLOSURE + products.n_terms * met.entries * _SECONDS_PER_FILLED
-                all_ideals = float((float(coalitions) ** shares).sum())
-                seconds += _PIECES_PER_IDEAL * all_ideals * background.network.n_nodes**2 * _SECONDS_PER_PAIR
-            seconds += work * (_SECONDS_PER_DEAD + copies * _SECONDS_PER_COPY)
+                seconds, demanded = _price_demand(background, products, met, coalitions, patterns(n_rows) * copies)
         else:
             seconds += work * (_SECONDS_PER_CLASS + states * _SECONDS_PER_STATE)
         seconds += coalitions * n_rows * copies * 2e-7
         at_once = min(n_rows, max(1, NU_LIMIT // (max(1, coalitions) * problem.n_outputs * copies)))
-        memory = coalitions * (problem.n_features * 3 + 400) + int(n_sets * classes * 150) + 2**27
+        memory = coalitions * (problem.n_features * 3 + 400) + 2**27
+        memory += demanded if mixes and not met.has_tables else int(n_sets * classes * 150)
         memory += 3 * 8 * coalitions * at_once * problem.n_outputs * copies + drawn
-        memory += min(_DEMANDED, int(64 * products.n_terms * met.entries)) if mixes and not met.has_tables else 0
         return Estimate(coalitions, orders, 0, int(work), seconds + drawing, memory)
 
     def prepare(problem: Problem, settings: Settings) -> Attributor:
