@@ -271,8 +271,13 @@ def _move(piece, tables, pool):  # type: ignore[no-untyped-def]
 
 @kernel
 def _first_slot(state, level):  # type: ignore[no-untyped-def]
-    """Among 2^level slots. The highest bits of a product are those that all bits of the state have a part in."""
-    return np.int64((np.uint64(state) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(64 - level))
+    """Among 2^level slots. The highest bits of a product are those that all bits of the state have a part in.
+
+    One product alone would send states that differ in few fields to neighbouring slots.
+    """
+    mixed = np.uint64(state) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
+    return np.int64(mixed >> np.uint64(64 - level))
 
 
 @kernel
