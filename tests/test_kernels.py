@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 
@@ -338,3 +339,10 @@ def test_garbage_is_collected_again_after_compiling(collects, monkeypatch):
     finally:
         (gc.enable if before else gc.disable)()
     assert seen == [(False, False), (False, False), (True, False), (True, collects)]
+
+
+def test_functions_without_a_module_are_none_of_ours():
+    scope = {"numba": numba}
+    exec("@numba.njit\ndef double(x):\n    return 2 * x\n", scope)
+    assert scope["double"].py_func.__module__ is None
+    assert scope["double"](21) == 42
