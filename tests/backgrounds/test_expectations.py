@@ -134,6 +134,23 @@ def test_log_probability(seed):
             assert np.isneginf(value) == (p == 0)
 
 
+def test_the_probability_of_closed_evidence_needs_no_clique(monkeypatch):
+    problem = Problem(3, n=6, latent=False, kind="complete")
+    background = problem.background
+    asked = []
+    monkeypatch.setattr(
+        Inference, "circuits", lambda self, evidence, nodes: asked.append(evidence.shape[1]) or iter(())
+    )
+    first_known = np.full((6, 6), -1)
+    for size in range(6):  # the first nodes of a complete graph are all causes of one another
+        first_known[size, np.isin(background.nodes, np.arange(size))] = 0
+    assert background.is_ancestral(first_known >= 0).all()
+    background.log_probability(first_known)
+    assert sum(asked) == 0
+    background.log_probability(np.where(np.isin(background.nodes, [5]), 0, first_known))
+    assert sum(asked) == 5  # all but the last, in which nothing is missing
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_joint_table_and_size(seed):
     problem = Problem(seed, n=6, zeros=0.1)

@@ -200,10 +200,21 @@ class Inference:
         return np.where(active, evidence, np.zeros((), dtype=evidence.dtype))
 
     def log_probability(self, evidence: np.ndarray) -> np.ndarray:
-        """``log P(e)`` -> (E,), ``-inf`` where it is impossible."""
-        result = np.empty(evidence.shape[1])
-        for where, circuit in self.circuits(evidence, np.zeros(self.network.n_nodes, dtype=bool)):
-            result[where] = circuit.log_probability
+        """``log P(e)`` -> (E,), ``-inf`` where it is impossible.
+
+        Evidence that holds all causes of what it holds is a product of entries of tables: no clique is too large.
+        """
+        known, closed = evidence >= 0, np.ones(evidence.shape[1], dtype=bool)
+        for v, parents in enumerate(self.network.parents):
+            closed &= ~known[v] | known[list(parents)].all(axis=0)
+        result = np.zeros(evidence.shape[1])
+        for v, parents in enumerate(self.network.parents):
+            rows = np.flatnonzero(closed & known[v])
+            with np.errstate(divide="ignore"):
+                result[rows] += np.log(self.network.tables[v][tuple(evidence[u, rows] for u in (v, *parents))])
+        others = np.flatnonzero(~closed)
+        for where, circuit in self.circuits(evidence[:, others], np.zeros(self.network.n_nodes, dtype=bool)):
+            result[others[where]] = circuit.log_probability
         return result
 
     def expectations(
