@@ -105,6 +105,18 @@ def test_a_row_has_the_same_bits_whatever_rows_come_with_it(limit, monkeypatch):
         np.testing.assert_array_equal(explainer(labels[i : i + 1], silent=True).values[0], together[i])
 
 
+@pytest.mark.parametrize("limit", [None, 1])
+def test_progress_grows_to_one(limit, monkeypatch):
+    if limit is not None:
+        monkeypatch.setattr(tables, "ENTRY_LIMIT", limit)
+    problem = latent_in_the_middle(5)
+    explainer, rows = explained(problem, 5)
+    said = []
+    values_of(explainer).values(rows, said.append)
+    assert said == sorted(said)
+    assert said[-1] == pytest.approx(1.0)
+
+
 def expected_leaf(network, functions, known, codes):
     """``E[prod of functions of unknown nodes | known nodes]`` for a set that is closed under causes."""
     total = 0.0

@@ -37,4 +37,6 @@ EQUIVALENT: dict[str, str] = {
     "backends/ancestral/completed.py: _Builder._lay_out_tables: 1 -> 2 (5)": (
         "tables with room that nobody reads: larger and slower, with the same values (tested against the definition)"
     ),
+    "backends/ancestral/completed_backend.py: _Measured.has_tables: self.latent_states > 1.0 -> "
+    "(self.latent_states >= 1.0)": "planned seconds and the kernels that are announced; what runs is found out by itself",
 }
