@@ -38,5 +38,5 @@ EQUIVALENT: dict[str, str] = {
         "tables with room that nobody reads: larger and slower, with the same values (tested against the definition)"
     ),
     "backends/ancestral/completed_backend.py: _Measured.has_tables: self.latent_states > 1.0 -> "
-    "(self.latent_states >= 1.0)": "planned seconds and the kernels that are announced; what runs is found out by itself",
+    "(self.latent_states >= 1.0)": "planned seconds and announced kernels; what runs is found out by itself",
 }
