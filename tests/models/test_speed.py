@@ -146,6 +146,17 @@ def test_a_call_that_was_held_up_is_not_believed(monkeypatch):
     assert slow.seconds(10**6, 4000) > 2000
 
 
+def test_the_same_question_has_the_same_answer(monkeypatch):
+    """All is timed once more before a long wait, and held up this time: what was known before counts, and stays."""
+    clock = install(monkeypatch, 1e-2, 1e-6)
+    watch = stopwatch(clock, 4)
+    assert watch.seconds(10, 1) < 1.0
+    before = watch._seconds(10**6, 4000, 512)
+    clock.per_call = 0.2
+    assert before > 30
+    assert watch.seconds(10**6, 4000) == watch.seconds(10**6, 4000) == before
+
+
 def test_what_a_model_loads_at_first_is_not_counted(monkeypatch):
     clock = install(monkeypatch, 2.0, 1e-6)
 

@@ -131,6 +131,7 @@ def test_newer_jobs_lose_nothing_with_a_worker(name, cluster, small_blocks, monk
     explainer = JOBS[name]()
     rows = rows_for(explainer, 48)
     expected = explainer(rows, silent=True).values
+    cluster.wait_for_workers(2, timeout=120)  # one that died in an earlier test may still be starting again
     monkeypatch.setattr(blocks, "attribute_parcel", partial(die_first, str(tmp_path / "died")))
     with joblib.parallel_config(backend="dask"):
         found = explainer(rows, silent=True).values

@@ -64,10 +64,13 @@ class Stopwatch:
         found = self._seconds(n_rows, n_calls, most)
         if found <= _DOUBTED or self._doubted:
             return found
-        self._doubted, first, start = True, self._first, clock()
+        self._doubted, first, known, start = True, self._first, self._known, clock()
         self._ask(first.n_rows)
         self._first, self._known = Timed(first.n_rows, min(first.seconds, clock() - start)), {}
-        return min(found, self._seconds(n_rows, n_calls, most))
+        again = self._seconds(n_rows, n_calls, most)
+        if again > found:  # held up this time: what was known stays, so that the same question has the same answer
+            self._first, self._known = first, known
+        return min(found, again)
 
     def _seconds(self, n_rows: int, n_calls: int, most: int) -> float:
         first, n_calls = self._first, max(1, n_calls)
@@ -87,8 +90,8 @@ def measure(ask: Callable[[int], Any], first: Timed, growth: int, steps: int) ->
     """What a call costs, and what a row more costs: calls grow ``steps`` times at most, each by the factor ``growth``.
 
     They stop when one shows that the model is fast, or takes clearly longer than the first, which is made once more
-    where it was short. Figures are rounded up to
-    half powers of two (of :data:`FASTEST`): plans should not hang on the last digit of a stopwatch.
+    where it was short. Figures are rounded up to half powers of two (of :data:`FASTEST`): plans should not hang on the
+    last digit of a stopwatch.
 
     >>> import time
     >>> speed = measure(lambda n: time.sleep(n / 1000), Timed(4, 0.004), 4, 3)
