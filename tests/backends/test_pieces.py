@@ -1,6 +1,7 @@
 """Pieces of closures on demand: taken apart, in which sequence, and more terms than one integer has bits."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -112,6 +113,16 @@ def test_what_is_held_decides_who_passes():
         0b0100,
         0b1111,
     ]
+
+
+@pytest.mark.parametrize(("cards", "fits"), [((2**16, 2, 1), True), ((2**16 + 1, 2, 1), False), ((2**16,) * 4, False)])
+def test_states_that_have_no_room_are_left_to_others(cards, fits):
+    network = SimpleNamespace(cardinalities=cards)
+    widths = demanded.field_widths(network, np.ones(len(cards), dtype=bool))
+    assert (widths is not None) == fits
+    assert demanded.field_widths(network, np.zeros(len(cards), dtype=bool)).sum() == 0
+    if fits:
+        assert all(card <= 1 << width for card, width in zip(cards, widths.tolist(), strict=True))
 
 
 def test_entries_are_packed_without_loss():

@@ -17,7 +17,7 @@ from shap_asv.backends.ancestral.completed import (
     with_causes,
 )
 from shap_asv.backends.ancestral.completed_values import CompletedValues
-from shap_asv.backends.ancestral.pieces.demanded import TERMS_AT_ONCE, DemandedSums, lay_out_pieces
+from shap_asv.backends.ancestral.pieces.demanded import TERMS_AT_ONCE, DemandedSums, field_widths, lay_out_pieces
 from shap_asv.backends.ancestral.pieces.mixed_values import (
     FEW_TERMS,
     MIXTURE_LIMIT,
@@ -200,7 +200,8 @@ def _all_but(n_terms: int, left: np.ndarray) -> np.ndarray:
 @dataclass(frozen=True)
 class _Measured:
     """Closures; members of one; states of what a coalition lacks; share of coalitions that lack nothing; entries of the
-    tables of a term, per ideal of its closure (means over the terms); states of all that any coalition lacks.
+    tables of a term, per ideal of its closure (means over the terms); states of all that any coalition lacks; whether
+    a state of all nodes that terms depend on can be told by one integer.
     """
 
     n_sets: int
@@ -209,11 +210,12 @@ class _Measured:
     complete: float
     entries: float
     latent_states: float
+    packs: bool
 
     @property
     def mixes(self) -> bool:
         """Whether values are expected to be mixtures over the states of latent nodes."""
-        return self.latent_states <= MIXTURE_LIMIT
+        return self.latent_states <= MIXTURE_LIMIT and (self.packs or self.has_tables)
 
     @property
     def has_tables(self) -> bool:
@@ -251,6 +253,7 @@ def _measure(background: Terms, order: CausalOrder | GraphMixture | None, produc
         float((states < 1.5).mean()),
         float(np.mean(entries)),
         _count_latent_states(np.asarray((known & ~held).any(axis=0)), background),
+        field_widths(network, np.asarray(closed.any(axis=0))) is not None,
     )
 
 

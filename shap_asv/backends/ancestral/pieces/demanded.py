@@ -3,8 +3,8 @@
 With the equation of :mod:`~shap_asv.backends.ancestral.pieces.tables`: the pieces of a network, and into what they fall
 without their root v, are found once. The rows of a call ask for a piece in the states that its parents have in them,
 at the ideals that leave it; a piece asks for its parts in all states of v. States of all nodes are fields of one word,
-so that those of the parents are a mask away. Terms go through the tables 64 at a time, and each entry knows which of
-them ask for it and are alive in it, as bits.
+so that those of the parents are a mask away. Many terms go through the tables together, and each entry knows which
+groups of them ask for it and are alive in it, as bits.
 
 Values are summed over the terms of a closure at each of its ideals, and handed to the smallest closure around it.
 """
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 VALUE_LIMIT = 2**25
 #: Terms that go through the tables together.
 TERMS_AT_ONCE = 124
-#: Bits that the states of all nodes may take.
-STATE_BITS = 62
+#: Bits that the states of all nodes may take, and those of one node.
+STATE_BITS, NODE_BITS = 62, 16
 # Rows, entries, links and slots that there is room for at first.
 _ROOM = 2**15
 # Terms are added up in lanes: a whole number of these.
@@ -91,12 +91,17 @@ def lay_out_pieces(
     return tuple(map(_Numbering(pieces).apply, found)), pieces, fields
 
 
+def field_widths(network: DiscreteNetwork, used: np.ndarray) -> np.ndarray | None:
+    """Bits for the states of the nodes that are ``used``, bool (nodes,); None where they are more than there may be."""
+    widths = np.array([(card - 1).bit_length() for card in network.cardinalities]) * used
+    return widths if widths.sum() <= STATE_BITS and widths.max(initial=0) <= NODE_BITS else None
+
+
 def _lay_out_fields(network: DiscreteNetwork, used: np.ndarray) -> "Fields | None":
-    """Bits for the states of the nodes that are ``used``, bool (nodes,); None where they are more than a word has."""
     from shap_asv.backends.ancestral.pieces.part_kernel import Fields
 
-    widths = np.array([(card - 1).bit_length() for card in network.cardinalities]) * used
-    if widths.sum() > STATE_BITS:
+    widths = field_widths(network, used)
+    if widths is None:
         return None
     shifts = ends_of(widths)[:-1]
     return Fields(shifts, ((1 << widths) - 1) << shifts)
