@@ -75,7 +75,7 @@ _SECONDS_PER_COPY = 0.9e-9
 # Measured on insurance and alarm, where tables are filled on demand: laying out an ideal of a closure; a row of tables,
 # and a term in it; a term at an ideal of a row. Rows per ideal, as its entries let expect them, and the most of them.
 _SECONDS_PER_IDEAL = 1.5e-6
-_SECONDS_PER_ROW = 3e-7
+_SECONDS_PER_ROW = 1e-7
 _SECONDS_PER_TERM_IN_ROW = 2e-9
 _SECONDS_PER_TERM_AT_IDEAL = 2e-9
 _ROWS_PER_ENTRY, _MOST_ROWS = 1 / 350, 6.0
