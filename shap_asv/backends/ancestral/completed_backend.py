@@ -103,6 +103,10 @@ class CompletedAttributor:
     def rowwise(self) -> bool:
         return not len(self.left) and bool(self.fits.all())
 
+    @property
+    def compiled(self) -> bool:
+        return self.rowwise
+
     def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
         n_outputs = self.products.n_outputs
         matrix = self.columns.matrix
