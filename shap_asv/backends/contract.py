@@ -114,8 +114,8 @@ class Attribution:
 class Attributor(Protocol):
     """A problem made ready: everything that does not depend on the row is done. Can be pickled to other processes.
 
-    An attributor with a true attribute ``rowwise`` gives a row the same bits whatever rows come with it. One with a true
-    attribute ``compiled`` spends nearly all of its time in kernels, which other threads run beside.
+    An attributor with a true attribute ``rowwise`` gives a row the same bits whatever rows come with it. One with a
+    true attribute ``compiled`` spends nearly all of its time in kernels, which other threads run beside.
     """
 
     def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:

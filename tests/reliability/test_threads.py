@@ -9,6 +9,7 @@ import pytest
 
 from shap_asv import AsymmetricExplainer
 from shap_asv.backends.contract import Attribution
+from shap_asv.backends.pace import Stopped, paced
 from shap_asv.explainer.running import blocks
 from shap_asv.explainer.running.progress import ProgressBar
 from tests.reliability.jobs import JOBS, depends_on_seed, ensemble, network, rows_for, target
@@ -130,18 +131,29 @@ def test_blocks_ahead_of_the_caller_are_few():
     assert len(begun) <= 6
 
 
-def test_an_error_in_a_thread_stops_the_others_at_their_next_report():
+def reporting(report):
+    for _ in range(10_000):
+        report(0.5)
+        sleep(0.001)
+
+
+def in_pieces(report):
+    for _ in paced(10_000_000):
+        sleep(0.001)
+
+
+@pytest.mark.parametrize("busy", [reporting, in_pieces])
+def test_an_error_in_a_thread_stops_the_others_soon(busy):
     heard = []
 
     def work(block, report):
         if block == 0:
             raise ZeroDivisionError("the first block")
         try:
-            while True:
-                report(0.5)
-                sleep(0.001)
-        finally:
+            busy(report)
+        except Stopped:
             heard.append(block)
+            raise
 
     with pytest.raises(ZeroDivisionError, match="the first block"):
         list(in_two_threads(work, 8))

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from shap_asv.backends.contract import Attribution, Attributor
+from shap_asv.backends.pace import look_up, stopped_by
 from shap_asv.errors import ShapAsvError, ShapAsvWarning, warn_user
 from shap_asv.explainer.running.progress import ProgressBar
 
@@ -119,24 +120,20 @@ def _threads_will_do(attributor: Attributor) -> bool:
     )
 
 
-class _Stopped(Exception):
-    """Nobody waits for a block any more."""
-
-
 def _in_threads(
     attributor: Attributor, rows: np.ndarray, weights: np.ndarray, cuts: list[slice], jobs: int, bar: ProgressBar
 ) -> Iterator[tuple[slice, Attribution]]:
-    """Whoever stops asking, by Ctrl-C or an error, waits only until the threads report the next time."""
+    """Whoever stops asking, by Ctrl-C or an error, waits only until the threads look up the next time."""
     counts = [int(weights[block].sum()) for block in cuts]
     shares, stopped = [0.0] * len(cuts), Event()
 
     def attribute(place: int) -> Attribution:
         def report(share: float) -> None:
-            if stopped.is_set():
-                raise _Stopped
+            look_up()
             shares[place] = share
 
-        return attributor.attribute(rows[cuts[place]], report)
+        with stopped_by(stopped):
+            return attributor.attribute(rows[cuts[place]], report)
 
     waiting: deque[Future[Attribution]] = deque()
     with ThreadPoolExecutor(jobs) as pool:

@@ -24,7 +24,7 @@ from shap_asv.backends.ancestral.completed import (
     with_causes,
 )
 from shap_asv.backends.ancestral.pieces.sequence import find_sequence
-from shap_asv.backends.pace import Report
+from shap_asv.backends.pace import Report, look_up
 from shap_asv.backgrounds.contract import Terms
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.models.products import SumOfProducts
@@ -209,6 +209,7 @@ class DemandedSums:
         here = np.zeros((len(packed), len(held), self.products.n_outputs))
         patterns = self._find_alike(held, packed)
         for part in blocks(len(own.terms), TERMS_AT_ONCE):
+            look_up()
             self._add_terms(own.remains, own.terms[part], patterns, here, room)
         spread(patterns.alike, here)
         done = len(own.terms)
