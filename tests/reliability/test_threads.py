@@ -157,7 +157,7 @@ def test_an_error_in_a_thread_stops_the_others_soon(busy):
 
     with pytest.raises(ZeroDivisionError, match="the first block"):
         list(in_two_threads(work, 8))
-    assert heard == [1.0]
+    assert 1 <= len(heard) <= 2  # whoever worked on later blocks, in two threads
 
 
 def test_the_bar_moves_while_threads_work(monkeypatch):
