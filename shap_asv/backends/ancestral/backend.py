@@ -67,6 +67,10 @@ def _estimate(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
     return Estimate(coalitions, 0, 0, visited, seconds, memory)
 
 
+def _at_least(problem: Problem, settings: Settings) -> float:
+    return _LOADING
+
+
 def _prepare(problem: Problem, settings: Settings) -> Attributor:
     columns = ideal_columns(problem, settings)
     background, products = network_and_terms(problem)
@@ -83,4 +87,6 @@ def _kernels(problem: Problem, settings: Settings, estimate: Estimate) -> tuple[
     return (f"{room}:_link", f"{room}:explain_closure")
 
 
-ANCESTRAL = Backend("ancestral", False, None, _obstacle, _estimate, _prepare, TERM_ROW_BLOCK, kernels=_kernels)
+ANCESTRAL = Backend(
+    "ancestral", False, None, _obstacle, _estimate, _prepare, TERM_ROW_BLOCK, kernels=_kernels, at_least=_at_least
+)
