@@ -165,6 +165,24 @@ def test_a_first_call_says_that_it_compiles_and_the_plan_knows(tmp_path):
     assert "compiling" not in warm.stderr
 
 
+LOADED = """
+import sys
+from shap_asv.outer import run
+assert run(6, 3) == 46
+assert run.stats.cache_hits, "it was not on disk"
+assert "numba.cpython.unicode" not in sys.modules, "the compiler was made ready"
+assert run(6.0, 3.0) == 46.0  # now it is needed
+assert "numba.cpython.unicode" in sys.modules
+print(run(6, 3), 1)
+"""
+
+
+def test_code_on_disk_is_loaded_without_the_compiler(package, tmp_path):
+    """A quarter of a second of every first call; what is not on disk is compiled as ever, in the same process."""
+    run(package, tmp_path / "cache")
+    assert run(package, tmp_path / "cache", LOADED) == (46, 1)
+
+
 def test_silent_is_silent(tmp_path):
     assert first_call(tmp_path, "silent").stderr == ""
 
