@@ -110,6 +110,9 @@ def _digest_types(types: tuple[Any, ...]) -> int:
 def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """``numba.njit(nogil=True, cache=True)``, cached under the source of all that is compiled; with or without options.
 
+    A kernel whose name begins with an underscore is a part of those that call it: Python cannot call it, and it is not
+    kept on disk by itself.
+
     Parameters
     ----------
     function : callable
@@ -128,7 +131,8 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     if function is None:
         return lambda decorated: kernel(decorated, **options)
     # without the entry for other languages, which nobody asks for and which takes as long to compile as Python's own
-    options = {"nogil": True, "cache": True, "no_cfunc_wrapper": True, **options}
+    inner = function.__name__.startswith("_")  # nor Python's, where other kernels alone call it
+    options = {"nogil": True, "cache": not inner, "no_cfunc_wrapper": True, "no_cpython_wrapper": inner, **options}
     compiled = numba.njit(**options)(function)
     if options["cache"] and not numba.config.DISABLE_JIT:
         index = compiled._cache._cache_file

@@ -84,7 +84,7 @@ def _prepare(problem: Problem, settings: Settings) -> Attributor:
 
 def _kernels(problem: Problem, settings: Settings, estimate: Estimate) -> tuple[str, ...]:
     room = "shap_asv.backends.ancestral.kernel"
-    return (f"{room}:_link", f"{room}:explain_closure")
+    return (f"{room}:link_ideals", f"{room}:explain_closure")
 
 
 ANCESTRAL = Backend(
