@@ -79,6 +79,8 @@ _SECONDS_PER_ROW = 1e-7
 _SECONDS_PER_TERM_IN_ROW = 2e-9
 _SECONDS_PER_TERM_AT_IDEAL = 2e-9
 _ROWS_PER_ENTRY, _MOST_ROWS = 1 / 350, 6.0
+# What no call is below.
+_LEAST = 0.1
 # Entries per ideal up to which tables of pieces are expected to be small.
 _SMALL_TABLES = 500.0
 # Most that tables on demand take, in bytes.
@@ -271,7 +273,7 @@ def _price_demand(
     width, blocks_per_group = min(size, TERMS_AT_ONCE), 1.0 + size / (2 * TERMS_AT_ONCE)
     # patterns share most of the rows in which they ask for pieces
     rows = min(_MOST_ROWS, met.entries * _ROWS_PER_ENTRY) * ideals * blocks_per_group * n_patterns**0.4
-    seconds = 0.1 + ideals * _SECONDS_PER_IDEAL + rows * (_SECONDS_PER_ROW + width * _SECONDS_PER_TERM_IN_ROW)
+    seconds = _LEAST + ideals * _SECONDS_PER_IDEAL + rows * (_SECONDS_PER_ROW + width * _SECONDS_PER_TERM_IN_ROW)
     seconds += ideals * n_patterns * size * _SECONDS_PER_TERM_AT_IDEAL
     return seconds, int(80 * ideals) + min(_DEMANDED, int(rows * (8 * width + 120)))
 
@@ -343,4 +345,5 @@ def completed_backend(sweep: Sweep) -> Backend:
         kernels=_kernels,
         over=lambda problem, settings, columns: attribute_columns(problem, columns),
         by_coalitions=True,
+        at_least=lambda problem, settings: _LEAST,
     )
