@@ -78,7 +78,7 @@ _SECONDS_PER_IDEAL = 1.5e-6
 _SECONDS_PER_ROW = 3e-7
 _SECONDS_PER_TERM_IN_ROW = 2e-9
 _SECONDS_PER_TERM_AT_IDEAL = 2e-9
-_ROWS_PER_ENTRY, _MOST_ROWS = 1 / 350, 6.0
+_ROWS_PER_ENTRY, _MOST_ROWS = 1 / 250, 10.0
 # Entries per ideal up to which tables of pieces are expected to be small.
 _SMALL_TABLES = 500.0
 # Most that tables on demand take, in bytes.
