@@ -1,6 +1,6 @@
 """The rows of the table: closures of terms for coalitions that may lack causes of their members, and their cost."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -78,7 +78,7 @@ _SECONDS_PER_IDEAL = 1.5e-6
 _SECONDS_PER_ROW = 1e-7
 _SECONDS_PER_TERM_IN_ROW = 2e-9
 _SECONDS_PER_TERM_AT_IDEAL = 2e-9
-_ROWS_PER_ENTRY, _MOST_ROWS = 1 / 350, 6.0
+_ROWS_PER_ENTRY, _MOST_ROWS = 1 / 250, 10.0
 # What no call is below.
 _LEAST = 0.1
 # Entries per ideal up to which tables of pieces are expected to be small.
@@ -100,6 +100,7 @@ class CompletedAttributor:
     values: CompletedValues | MixedValues
     fits: np.ndarray
     left: np.ndarray
+    _known_base: list[np.ndarray] = field(default_factory=list, init=False, repr=False)
 
     @property
     def rowwise(self) -> bool:
@@ -123,10 +124,17 @@ class CompletedAttributor:
         phi, error = self.columns.combine(contracted)
         return Attribution(phi, self._base, error)
 
-    @cached_property
+    @property
     def _base(self) -> np.ndarray:
         """The value of the empty coalition (k,), the same for all rows and calls."""
-        return expected_output(self.background, self.products)
+        if not self._known_base:
+            self._known_base.append(expected_output(self.background, self.products))
+        return self._known_base[0]
+
+    @cached_property
+    def _nothing(self) -> np.ndarray:
+        """The place of the empty coalition (1,), or none (0,): where closures leave it to others, or nobody asks."""
+        return np.flatnonzero(~self.columns.coalitions.any(axis=1))[: int(self.rowwise)]
 
     def _nu(self, rows: np.ndarray, report: Report) -> np.ndarray:
         """Codes (r, n) -> nu (m, r, k)."""
@@ -136,6 +144,8 @@ class CompletedAttributor:
         if self.fits.all():
             nu = known
             nu += self.products.offset
+            if len(self._nothing) and not self._known_base:  # elimination would take as long as all the rest
+                self._known_base.append(nu[self._nothing[0], 0].copy())
         else:
             nu[self.fits] = known + self.products.offset
             nu[~self.fits] = self._in_general(self.products, coalitions[~self.fits], rows)
