@@ -194,9 +194,9 @@ def main(names: list[str]) -> int:
         "truth is that of the mechanisms which the tables come from, so that a bias of the fit counts.",
         "Copies of a row in a resample are held out together where mechanisms and backgrounds are compared. Before, "
         "they were on both sides: lines, which are the truth here and chosen in nine of ten fresh tables, were chosen "
-        "in a third of the resamples, and intervals covered 99.2% with a DAG and 97.5% with levels (40 tables). What is "
-        "left: a choice that is close turns out differently more often on a resample, which has the noise of the table "
-        "and its own, than on a fresh table. Donors do not know of copies in their own residuals and weights.",
+        "in a third of the resamples, and intervals covered 99.2% with a DAG and 97.5% with levels (40 tables). What "
+        "is left: a choice that is close turns out differently more often on a resample, which has the noise of the "
+        "table and its own, than on a fresh table. Donors do not know of copies in their own residuals and weights.",
     ]
     record = Record("coverage", "What intervals cover", "python -m tests.reliability.coverage", figures, notes)
     keep(record)
