@@ -88,6 +88,7 @@ def test_ideals_that_are_listed_to_draw_orders_are_in_the_plan():
     assert taken - less > 283_200 * 100
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_neurons_of_a_layer_are_in_the_plan():
     """A batch of 65,536 rows through 300 neurons is 150 MiB, however few features there are."""
     explainer = of_numbers("gaussian", wide_neurons, 3, FOURTH, n_draws=5000).make(seed=0, n_draws=5000)
