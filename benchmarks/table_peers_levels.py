@@ -177,6 +177,6 @@ TABLE_PEERS_LEVELS = Experiment(
     about="Others on the same table, the same model and the same coalitions, where no DAG is known: shapiq's imputers, "
     "dowhy.gcm with arrows from each level to all later ones, shap's LinearExplainer with covariance, and for trees "
     "shap's and shapiq's TreeExplainer and woodelf, with cover counts and with background rows (more rows, larger "
-    "models: *Tree ensembles without a network*). CPU seconds of one thread, imports apart; what peers compile is included, what we compile "
-    "once on a machine is on disk (*The first call on a machine* has what that takes).",
+    "models: *Tree ensembles without a network*). CPU seconds of one thread, imports apart; what peers compile is "
+    "included, what we compile once on a machine is on disk (*The first call on a machine* has what that takes).",
 )
