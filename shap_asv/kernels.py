@@ -14,7 +14,7 @@ import hashlib
 import re
 import sys
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from linecache import getlines
 from typing import Any
@@ -22,6 +22,7 @@ from typing import Any
 import numba
 from numba import extending
 from numba.core import cgutils, event
+from numba.core.runtime import rtsys
 
 from shap_asv.compiling import tell
 
@@ -109,6 +110,9 @@ def _digest_types(types: tuple[Any, ...]) -> int:
 def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """``numba.njit(nogil=True, cache=True)``, cached under the source of all that is compiled; with or without options.
 
+    A kernel whose name begins with an underscore is a part of those that call it: Python cannot call it, and it is not
+    kept on disk by itself.
+
     Parameters
     ----------
     function : callable
@@ -127,12 +131,25 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     if function is None:
         return lambda decorated: kernel(decorated, **options)
     # without the entry for other languages, which nobody asks for and which takes as long to compile as Python's own
-    options = {"nogil": True, "cache": True, "no_cfunc_wrapper": True, **options}
+    inner = function.__name__.startswith("_")  # nor Python's, where other kernels alone call it
+    options = {"nogil": True, "cache": not inner, "no_cfunc_wrapper": True, "no_cpython_wrapper": inner, **options}
     compiled = numba.njit(**options)(function)
     if options["cache"] and not numba.config.DISABLE_JIT:
         index = compiled._cache._cache_file
         index._source_stamp = (index._source_stamp, digest_sources(function.__module__))
+        compiled._cache.load_overload = partial(_load_without_compiler, compiled._cache)
     return compiled
+
+
+def _load_without_compiler(kept: Any, signature: Any, context: Any) -> Any:
+    """What is on disk for a signature, ready to be called; None where nothing is.
+
+    numba's own ``load_overload`` gets its compiler ready first, a quarter of a second in a fresh process, half of what
+    a small problem takes. Code from the disk needs the runtime alone; a compiler that is needed gets itself ready.
+    """
+    rtsys.initialize(context)
+    with kept._guard_against_spurious_io_errors():
+        return kept._load_overload(signature, context)
 
 
 @cache

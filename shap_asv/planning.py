@@ -2,51 +2,26 @@
 
 A plan holds every row of the table of backends, each with its estimate or with the reason why it cannot run, and the
 choice. ``print(plan)`` shows all of it. The estimates are rough; they are there to rank candidates and to stop work
-that would not end.
+that would not end. To choose, only those are estimated that could be chosen; the others when somebody looks at them.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from operator import attrgetter
 from pathlib import Path
 
-from shap_asv.backends.contract import Backend, Estimate, Problem, Settings, TooLarge
+from shap_asv.backends.candidates import Budget, Candidate, CandidateTable, bytes_text, result_bytes
+from shap_asv.backends.contract import Backend, Problem, Settings, TooLarge
 from shap_asv.backends.registry import BACKENDS
 from shap_asv.compiling import compiling_text, seconds_to_compile
 from shap_asv.errors import BudgetExceededError, MethodNotApplicableError, UnknownMethodError
 from shap_asv.machine import WORTH_KNOWING, slowness
 from shap_asv.orders.topological.sampling import kernels_to_draw
 
+_SECONDS = attrgetter("seconds")
 #: Words for ``algorithm`` that leave the choice of a backend to the planner.
 FAMILIES = ("auto", "exact", "sampling")
-
-
-@dataclass(frozen=True)
-class Budget:
-    """How far ``auto`` may go for an exact result (seconds), and how far anything may go (bytes of memory).
-
-    ``jobs`` processes work side by side, each with memory of its own.
-    """
-
-    seconds: float = 600.0
-    memory: int = 4 * 2**30
-    jobs: int = 1
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A backend with its estimate, or with the obstacle that keeps it from running."""
-
-    backend: Backend
-    obstacle: str | None
-    estimate: Estimate | None
-
-    @property
-    def name(self) -> str:
-        return self.backend.name
-
-    @property
-    def runnable(self) -> bool:
-        return self.obstacle is None
 
 
 @dataclass(frozen=True)
@@ -58,6 +33,7 @@ class Plan:
     chosen : Candidate
     why : str
     candidates : tuple of Candidate
+        All of them; those that could not be chosen are estimated when they are asked for.
     n_rows, n_features, n_outputs : int
     semantics : tuple of (str, str)
         What the numbers will mean: orders, values, distribution, graph.
@@ -67,12 +43,16 @@ class Plan:
 
     chosen: Candidate
     why: str
-    candidates: tuple[Candidate, ...]
     n_rows: int
     n_features: int
     n_outputs: int
     semantics: tuple[tuple[str, str], ...]
-    kernels: tuple[str, ...] = ()
+    kernels: tuple[str, ...]
+    assess: Callable[[], tuple[Candidate, ...]] = field(repr=False)
+
+    @cached_property
+    def candidates(self) -> tuple[Candidate, ...]:
+        return tuple(self.chosen if c.backend is self.chosen.backend else c for c in self.assess())
 
     @property
     def compile_seconds(self) -> float:
@@ -90,7 +70,7 @@ class Plan:
     @property
     def seconds(self) -> float:
         """What the chosen backend is expected to take."""
-        return _seconds(self.chosen)
+        return self.chosen.seconds
 
     def __str__(self) -> str:
         lines = [
@@ -103,7 +83,7 @@ class Plan:
             f"  {'backend':<22}{'result':<9}{'coalitions':>12}{'orders':>8}{'model calls':>13}"
             f"{'queries':>11}{'seconds':>11}{'memory':>10}",
         ]
-        runnable = sorted((c for c in self.candidates if c.runnable), key=_seconds)
+        runnable = sorted((c for c in self.candidates if c.runnable), key=_SECONDS)
         for candidate in runnable:
             e = candidate.estimate
             assert e is not None
@@ -111,7 +91,7 @@ class Plan:
             lines.append(
                 f"{mark} {candidate.name:<22}{'exact' if candidate.backend.exact else 'sampled':<9}"
                 f"{_number(e.coalitions):>12}{_number(e.orders):>8}{_number(e.model_calls):>13}{_number(e.queries):>11}"
-                f"{_seconds_text(e.seconds):>11}{_bytes_text(e.memory):>10}"
+                f"{_seconds_text(e.seconds):>11}{bytes_text(e.memory):>10}"
             )
         if len(runnable) < len(self.candidates):
             lines += ["", "  These cannot run:", _obstacles(self.candidates)]
@@ -135,23 +115,32 @@ def make_plan(
     budget = budget or Budget()
     check_algorithm(algorithm)
     free = available_memory()
-    n_results = n_rows if n_results is None else n_results
+    rows = n_rows, n_rows if n_results is None else n_results
+    table = CandidateTable(problem, settings, rows, budget, free)
     choose = _CHOICES.get(algorithm, _choose_named(algorithm))
-    assessed = tuple(_assess(backend, problem, settings, (n_rows, n_results), (budget, free)) for backend in BACKENDS)
-    candidates = _on(slowness(worth_measuring=False), assessed)
-    chosen, why = choose(candidates, budget)
-    if _seconds(chosen) > WORTH_KNOWING:
-        candidates = _on(slowness(worth_measuring=True), assessed)
-        chosen, why = choose(candidates, budget)
+    slow = slowness(worth_measuring=False)
+    chosen, why = choose(_contenders(table, algorithm, slow), budget)
+    if chosen.seconds > WORTH_KNOWING:
+        slow = slowness(worth_measuring=True)
+        chosen, why = choose(_contenders(table, algorithm, slow), budget)
     kernels = () if chosen.estimate is None else chosen.backend.kernels(problem, settings, chosen.estimate)
     if chosen.backend.samples_orders and problem.order is not None:
         kernels += kernels_to_draw(problem.order, settings.order_method)
-    return Plan(chosen, why, candidates, n_rows, problem.n_features, problem.n_outputs, semantics, kernels)
+    n_features, n_outputs = problem.n_features, problem.n_outputs
+    return Plan(chosen, why, n_rows, n_features, n_outputs, semantics, kernels, partial(table.candidates, slow))
 
 
-def _on(slowness: float, candidates: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
-    """The same with the seconds that they take on this machine."""
-    return tuple(c if c.estimate is None else replace(c, estimate=c.estimate.on(slowness)) for c in candidates)
+def _contenders(table: CandidateTable, algorithm: str, slowness: float) -> tuple[Candidate, ...]:
+    """Candidates from which the choice is the same as from all."""
+    named = named_backend(algorithm)
+    if named is not None:
+        return table.candidates(slowness, [named])
+    most = {"auto": table.budget.seconds, "exact": float("inf")}.get(algorithm)
+    if most is not None:
+        exact = table.cheapest_exact(slowness)
+        if any(c.runnable and c.seconds <= most for c in exact):
+            return exact
+    return table.candidates(slowness)
 
 
 def check_algorithm(algorithm: str) -> None:
@@ -168,37 +157,6 @@ def named_backend(algorithm: str) -> Backend | None:
     return next((backend for backend in BACKENDS if backend.name == algorithm), None)
 
 
-def _assess(
-    backend: Backend,
-    problem: Problem,
-    settings: Settings,
-    rows: tuple[int, int],
-    limits: tuple[Budget, int | None],
-) -> Candidate:
-    obstacle = backend.obstacle(problem, settings)
-    if obstacle is not None:
-        return Candidate(backend, obstacle, None)
-    n_rows, n_results = rows
-    budget, free = limits
-    estimate = backend.estimate(problem, settings, n_rows)
-    results = result_bytes(n_results, problem.n_features, problem.n_outputs, backend.exact)
-    estimate = replace(estimate, memory=budget.jobs * estimate.memory + results)
-    if estimate.memory > budget.memory:
-        limit = f"the limit is {_bytes_text(budget.memory)}: raise memory_limit="
-    elif free is not None and estimate.memory > free:
-        limit = f"the limit is what is free, {_bytes_text(free)}"
-    else:
-        return Candidate(backend, None, estimate)
-    needs = f"needs {_bytes_text(estimate.memory)}, {limit} or explain fewer rows at a time"
-    return Candidate(backend, TooLarge(needs), None)
-
-
-def result_bytes(n_rows: int, n_features: int, n_outputs: int, exact: bool) -> int:
-    """What grows with the rows: attributions (and their errors), codes, the data and labels shown beside them."""
-    # the last selection of outputs and the order of equal rows take a copy each
-    return n_rows * (n_features * (8 * n_outputs * (1 if exact else 2) + 8 + 8 + 8 + 4) + 24)
-
-
 def check_room(n_rows: int, n_features: int, n_outputs: int, limit: int) -> None:
     """Raise where even reading so many rows and holding their result would pass the limit, or what is free.
 
@@ -212,8 +170,8 @@ def check_room(n_rows: int, n_features: int, n_outputs: int, limit: int) -> None
     if least > room:
         what = "raise memory_limit=" if room == limit else "that is what is free"
         raise BudgetExceededError(
-            f"{n_rows:,} rows of {n_features} features and {n_outputs} outputs take at least {_bytes_text(least)}, and "
-            f"the limit is {_bytes_text(room)} ({what}); explain fewer rows at a time"
+            f"{n_rows:,} rows of {n_features} features and {n_outputs} outputs take at least {bytes_text(least)}, and "
+            f"the limit is {bytes_text(room)} ({what}); explain fewer rows at a time"
         )
 
 
@@ -268,21 +226,21 @@ _GROUPS = (
 
 def _choose_auto(candidates: tuple[Candidate, ...], budget: Budget) -> tuple[Candidate, str]:
     exact = [c for c in candidates if c.runnable and c.backend.exact]
-    affordable = [c for c in exact if _seconds(c) <= budget.seconds]
+    affordable = [c for c in exact if c.seconds <= budget.seconds]
     if affordable:
-        return min(affordable, key=_seconds), "it is the cheapest exact backend within the budget"
+        return min(affordable, key=_SECONDS), "it is the cheapest exact backend within the budget"
     if exact:
-        cheapest = min(exact, key=_seconds)
-        lead = f"the cheapest exact backend ({cheapest.name}) would take about {_seconds_text(_seconds(cheapest))}"
+        cheapest = min(exact, key=_SECONDS)
+        lead = f"the cheapest exact backend ({cheapest.name}) would take about {_seconds_text(cheapest.seconds)}"
     else:
         lead = "no exact backend can run"
     approximate = [c for c in candidates if c.runnable and not c.backend.exact]
     if not approximate:
         if exact:
-            return min(exact, key=_seconds), "it is the only kind that can run"
+            return min(exact, key=_SECONDS), "it is the only kind that can run"
         raise MethodNotApplicableError("no backend can treat this problem:\n" + _obstacles(candidates))
     choice, reason = _best_approximate(approximate, budget)
-    if exact and _seconds(choice) > _seconds(cheapest) / 2:
+    if exact and choice.seconds > cheapest.seconds / 2:
         return cheapest, f"{lead}, more than the budget, but sampling would not take much less"
     return choice, f"{lead}; {reason}"
 
@@ -292,8 +250,8 @@ def _best_approximate(candidates: list[Candidate], budget: Budget) -> tuple[Cand
 
     Within the budget, that is; where nothing is, the cheapest has to do.
     """
-    affordable = [c for c in candidates if _seconds(c) <= budget.seconds]
-    choice = min(affordable, key=_sources_of_error, default=None) or min(candidates, key=_seconds)
+    affordable = [c for c in candidates if c.seconds <= budget.seconds]
+    choice = min(affordable, key=_sources_of_error, default=None) or min(candidates, key=_SECONDS)
     return choice, _APPROXIMATIONS[_sources_of_error(choice)[0]]
 
 
@@ -301,7 +259,7 @@ def _sources_of_error(candidate: Candidate) -> tuple[int, float]:
     """0: sampled orders, 1: Monte Carlo values, 2: both; then seconds."""
     backend = candidate.backend
     kind = 0 if not backend.samples_values else 2 if backend.samples_orders else 1
-    return kind, _seconds(candidate)
+    return kind, candidate.seconds
 
 
 _APPROXIMATIONS = (
@@ -314,7 +272,7 @@ _APPROXIMATIONS = (
 def _choose_exact(candidates: tuple[Candidate, ...], budget: Budget) -> tuple[Candidate, str]:
     runnable = [c for c in candidates if c.runnable and c.backend.exact]
     if runnable:
-        return min(runnable, key=_seconds), "it is the cheapest exact backend"
+        return min(runnable, key=_SECONDS), "it is the cheapest exact backend"
     text = _obstacles(tuple(c for c in candidates if c.backend.exact))
     too_large = any(isinstance(c.obstacle, TooLarge) for c in candidates)
     error = BudgetExceededError if too_large else MethodNotApplicableError
@@ -347,10 +305,6 @@ _CHOICES: dict[str, Callable[[tuple[Candidate, ...], Budget], tuple[Candidate, s
 }
 
 
-def _seconds(candidate: Candidate) -> float:
-    return candidate.estimate.seconds if candidate.estimate is not None else float("inf")
-
-
 def _obstacles(candidates: tuple[Candidate, ...]) -> str:
     """A line for each reason, behind the backends that it stops."""
     stopped: dict[str, list[str]] = {}
@@ -374,7 +328,3 @@ def _seconds_text(seconds: float) -> str:
         if seconds < 1e6
         else f"{seconds:.0e} s"
     )
-
-
-def _bytes_text(size: int) -> str:
-    return f"{size / 2**20:.0f} MiB" if size < 2**30 else f"{size / 2**30:.1f} GiB"

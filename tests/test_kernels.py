@@ -1,5 +1,6 @@
 """Compiled code on disk is taken back only while all of its source is the same, and compiling is never silent."""
 
+import ast
 import gc
 import inspect
 import os
@@ -129,6 +130,27 @@ def test_every_kernel_is_kept_this_way():
     assert users == {"kernels.py"}
 
 
+def test_what_python_cannot_call_is_not_called():
+    """A kernel with an underscore has no entry for Python: a call would take the process down."""
+    package, n_inner = Path(kernels.__file__).parent, 0
+    for path in sorted(package.rglob("*.py")):
+        module = ast.parse(path.read_text())
+        compiled = [node for node in module.body if isinstance(node, ast.FunctionDef) and _is_kernel(node)]
+        inner = {node.name for node in compiled if node.name.startswith("_")}
+        within = {part for node in compiled for part in ast.walk(node)}
+        outside = {node.id for node in ast.walk(module) if isinstance(node, ast.Name) and node not in within}
+        taken = {alias.name for node in ast.walk(module) if isinstance(node, ast.ImportFrom) for alias in node.names}
+        assert not inner & outside, f"{path}: {inner & outside}"
+        assert not {name for name in taken if name.startswith("_")}, f"{path} imports what is private elsewhere"
+        n_inner += len(inner)
+    assert n_inner > 20
+
+
+def _is_kernel(function):
+    named = [decorator.func if isinstance(decorator, ast.Call) else decorator for decorator in function.decorator_list]
+    return any(isinstance(name, ast.Name) and name.id in ("kernel", "inner") for name in named)
+
+
 # --- nobody waits for the compiler without a word ---------------------------------------------------------------------
 
 FIRST_CALL = """
@@ -163,6 +185,24 @@ def test_a_first_call_says_that_it_compiles_and_the_plan_knows(tmp_path):
     warm = first_call(tmp_path)
     assert warm.stdout.splitlines() == ["0.0", "False", values, "0.0"]
     assert "compiling" not in warm.stderr
+
+
+LOADED = """
+import sys
+from shap_asv.outer import run
+assert run(6, 3) == 46
+assert run.stats.cache_hits, "it was not on disk"
+assert "numba.cpython.unicode" not in sys.modules, "the compiler was made ready"
+assert run(6.0, 3.0) == 46.0  # now it is needed
+assert "numba.cpython.unicode" in sys.modules
+print(run(6, 3), 1)
+"""
+
+
+def test_code_on_disk_is_loaded_without_the_compiler(package, tmp_path):
+    """A quarter of a second of every first call; what is not on disk is compiled as ever, in the same process."""
+    run(package, tmp_path / "cache")
+    assert run(package, tmp_path / "cache", LOADED) == (46, 1)
 
 
 def test_silent_is_silent(tmp_path):
@@ -284,35 +324,35 @@ def test_samplers_and_draws_are_in_the_plan():
 
 
 @kernels.kernel(cache=False)
-def _fill(row, value):
+def fill(row, value):
     row[:] = value
     if value < 0:
         raise ValueError("below zero")
 
 
 @kernels.kernel(cache=False)
-def _fill_apart(address, row, value):
+def fill_apart(address, row, value):
     kernels.call_apart(address, (row, value))
 
 
 def test_a_kernel_called_by_its_address_is_not_linked():
     row = np.zeros(2)
-    _fill_apart(kernels.address_of(_fill, row, 1.0), row, 3.0)
+    fill_apart(kernels.address_of(fill, row, 1.0), row, 3.0)
     assert row.tolist() == [3.0, 3.0]
     with pytest.raises(ValueError, match="below zero"):
-        _fill_apart(kernels.address_of(_fill, row, 1.0), row, -1.0)
-    (compiled,) = _fill_apart.overloads.values()
-    assert "_fill_apart" in compiled.library.get_llvm_str()
-    (inner,) = _fill.overloads.values()
+        fill_apart(kernels.address_of(fill, row, 1.0), row, -1.0)
+    (compiled,) = fill_apart.overloads.values()
+    assert "fill_apart" in compiled.library.get_llvm_str()
+    (inner,) = fill.overloads.values()
     assert inner.fndesc.llvm_func_name not in compiled.library.get_llvm_str()
 
 
 def test_an_address_is_for_its_types_alone():
     """Called with others, the kernel would read arguments that are not there."""
     row = np.zeros(2)
-    address = kernels.address_of(_fill, row, 1)
+    address = kernels.address_of(fill, row, 1)
     with pytest.raises(TypeError, match="types that it was not compiled for"):
-        _fill_apart(address, row, 1.0)
+        fill_apart(address, row, 1.0)
     assert row.tolist() == [0.0, 0.0]
 
 

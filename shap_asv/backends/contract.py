@@ -114,7 +114,8 @@ class Attribution:
 class Attributor(Protocol):
     """A problem made ready: everything that does not depend on the row is done. Can be pickled to other processes.
 
-    An attributor with a true attribute ``rowwise`` gives a row the same bits whatever rows come with it.
+    An attributor with a true attribute ``rowwise`` gives a row the same bits whatever rows come with it. One with a
+    true attribute ``compiled`` spends nearly all of its time in kernels, which other threads run beside.
     """
 
     def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
@@ -151,6 +152,11 @@ class TooLarge(str):
     """An obstacle that is a matter of size: a larger limit, or a smaller problem, would lift it."""
 
 
+def nothing_at_least(problem: Problem, settings: Settings) -> float:
+    """No bound."""
+    return 0.0
+
+
 def no_kernels(problem: Problem, settings: Settings, estimate: Estimate) -> tuple[str, ...]:
     """Nothing is compiled."""
     return ()
@@ -168,7 +174,8 @@ class Backend:
     method's. ``kernels`` names the compiled functions, ``"module:function"``, that are called from Python: the plan
     looks whether they are on disk. ``over`` gives the attributor for other weights than those of the problem's order,
     where the backend is quicker at that than its value method. ``by_coalitions`` says that it walks through coalitions
-    one by one, so that whoever has other weights for them may ask for it by name.
+    one by one, so that whoever has other weights for them may ask for it by name. ``at_least`` gives seconds that an
+    estimate is never below, however few the rows, where that is known much sooner than the estimate.
     """
 
     name: str
@@ -184,6 +191,7 @@ class Backend:
     kernels: Callable[[Problem, Settings, Estimate], tuple[str, ...]] = field(default=no_kernels, repr=False)
     over: Callable[[Problem, Settings, Columns], Attributor] | None = field(default=None, repr=False)
     by_coalitions: bool = False
+    at_least: Callable[[Problem, Settings], float] = field(default=nothing_at_least, repr=False)
 
     @property
     def exact(self) -> bool:

@@ -2,9 +2,13 @@
 
 How long a piece takes is not known beforehand. The first one is small, and the next ones grow or shrink with the time
 that the last one took. Where the cuts are never changes a result: what is cut this way is added up item by item.
+
+Ctrl-C reaches the main thread alone. A thread that works for it looks between two pieces whether it still waits.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Event, local
 from time import perf_counter
 
 #: Seconds that one compiled call should take.
@@ -16,6 +20,41 @@ Report = Callable[[float], None]
 
 def keep_silent(share: float) -> None:
     """A report that nobody reads."""
+
+
+_THREAD = local()
+
+
+class Stopped(Exception):
+    """Nobody waits for the work of this thread any more."""
+
+
+@contextmanager
+def stopped_by(event: Event) -> Iterator[None]:
+    """What this thread does within ends at the next :func:`look_up` after the event."""
+    _THREAD.event = event
+    try:
+        yield
+    finally:
+        del _THREAD.event
+
+
+def look_up() -> None:
+    """Raise :class:`Stopped` if nobody waits for this thread any more.
+
+    Examples
+    --------
+    >>> event = Event()
+    >>> with stopped_by(event):
+    ...     look_up()
+    ...     event.set()
+    ...     look_up()
+    Traceback (most recent call last):
+    shap_asv.backends.pace.Stopped
+    """
+    event = getattr(_THREAD, "event", None)
+    if event is not None and event.is_set():
+        raise Stopped
 
 
 def paced(total: int, first: int = 1) -> Iterator[slice]:
@@ -30,6 +69,7 @@ def paced(total: int, first: int = 1) -> Iterator[slice]:
     """
     start, size = 0, max(1, first)
     while start < total:
+        look_up()
         stop = min(start + size, total)
         began = perf_counter()
         yield slice(start, stop)

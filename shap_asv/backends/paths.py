@@ -45,6 +45,7 @@ class PathsAttributor:
     _lock: Any = field(default_factory=Lock, repr=False)
 
     rowwise = True
+    compiled = True
 
     def __getstate__(self) -> dict[str, Any]:
         return {"trees": self.trees, "inner": self.inner}

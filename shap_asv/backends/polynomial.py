@@ -101,6 +101,11 @@ class PolynomialAttributor:
     def rowwise(self) -> bool:
         return all(each.rowwise for each, _ in self.prepared)
 
+    @property
+    def compiled(self) -> bool:
+        """The forest algorithm is; the other one is made of numpy's matrix products."""
+        return self.rowwise
+
     def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
         if len(self.prepared) == 1:
             return Attribution(self.prepared[0][0].attributions(rows, report=report), self.base)

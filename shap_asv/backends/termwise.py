@@ -275,6 +275,13 @@ def _kernels(problem: Problem, settings: Settings, estimate: Estimate) -> tuple[
     return getattr(background, "live_kernels", found) if found and only_indicators(products) else found
 
 
+def _seconds_for_groups(problem: Problem, coalitions: int) -> float:
+    """What groups of terms take before anything is asked."""
+    background, products = network_and_terms(problem)
+    n_groups = measure_groups(background, products)[0]
+    return n_groups * (seconds_to_classify(problem, coalitions) + seconds_to_plan(background.network))
+
+
 class _WorkOnTerms(NamedTuple):
     """Seconds, queries, classes of coalitions that are held, and entries of the largest circuit of one query."""
 
@@ -288,7 +295,7 @@ def work_on_terms(problem: Problem, sampled: bool, coalitions: int, n_rows: int)
     """What all terms of a problem take, over so many ideals or prefixes of orders."""
     background, products = network_and_terms(problem)
     n_groups = measure_groups(background, products)[0]
-    seconds = n_groups * (seconds_to_classify(problem, coalitions) + seconds_to_plan(background.network))
+    seconds = _seconds_for_groups(problem, coalitions)
     if background.size <= FEW_STATES:
         queries = float(n_groups * coalitions * n_rows)
         per_query = SECONDS_PER_SMALL[0] + SECONDS_PER_SMALL[1] * products.n_terms / max(1, n_groups)
@@ -337,4 +344,5 @@ def termwise_backend(sweep: Sweep) -> Backend:
         ROW_BLOCK if sweep.sampled else TERM_ROW_BLOCK,
         kernels=_kernels,
         by_coalitions=True,
+        at_least=lambda problem, settings: _seconds_for_groups(problem, sweep.count(problem, settings)),
     )

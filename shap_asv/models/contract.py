@@ -73,6 +73,10 @@ class Predictor(Protocol):
         """What asking the model about so many rows in so many calls will take."""
         ...
 
+    def memory(self, n_rows: int) -> int:
+        """Bytes that the model takes inside a call of so many rows, as far as is known."""
+        ...
+
 
 @dataclass(frozen=True)
 class Form:

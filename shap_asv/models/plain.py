@@ -16,6 +16,7 @@ from shap_asv.errors import ModelError
 from shap_asv.models.affine import read_affine
 from shap_asv.models.calls.inputs import CELLS
 from shap_asv.models.calls.outputs import ModelCall, check_finite, choose_call, name_outputs
+from shap_asv.models.calls.probes import ask_varied
 from shap_asv.models.calls.speed import MOST, Stopwatch, Timed, clock
 from shap_asv.models.contract import Affine
 from shap_asv.models.pipelines import known_columns
@@ -79,13 +80,19 @@ class PlainPredictor:
         """What asking the model will take (:class:`Stopwatch`)."""
         return self._stopwatch.seconds(n_rows, n_calls, most)
 
+    def memory(self, n_rows: int) -> int:
+        """Bytes that the model takes inside a call of so many rows (:class:`Stopwatch`)."""
+        return self._stopwatch.memory(min(n_rows, self.batch_size or n_rows))
+
     @cached_property
     def _stopwatch(self) -> Stopwatch:
         rows = self.tried
 
         def ask(n_rows: int) -> None:
-            places = np.arange(n_rows) % len(rows)
-            self.predict(rows.iloc[places].reset_index(drop=True) if hasattr(rows, "iloc") else rows[places])
+            if hasattr(rows, "iloc"):
+                self.predict(rows.iloc[np.arange(n_rows) % len(rows)].reset_index(drop=True))
+            else:
+                ask_varied(self.predict, rows, n_rows)
 
         return Stopwatch(ask, self.first_call)
 

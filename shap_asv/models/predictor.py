@@ -20,7 +20,7 @@ from shap_asv.models.calls.column_tables import discover_columns
 from shap_asv.models.calls.forms import Path, find_path, show_row
 from shap_asv.models.calls.inputs import CELLS, States
 from shap_asv.models.calls.outputs import check_finite, choose_call, describe, name_outputs, shorten
-from shap_asv.models.calls.probes import cover_rows, probe_rows
+from shap_asv.models.calls.probes import ask_varied, cover_rows, probe_rows
 from shap_asv.models.calls.speed import FASTEST, MOST, Stopwatch, Timed, clock
 from shap_asv.models.pipelines import Stages, apply_transformers, known_columns, known_width, split_stages
 from shap_asv.models.products import NotSumOfProducts, SumOfProducts
@@ -75,10 +75,14 @@ class CodedPredictor:
             return n_rows * (FASTEST + self.products.n_terms * _SECONDS_PER_TERM)
         return self._stopwatch.seconds(n_rows, n_calls, most)
 
+    def memory(self, n_rows: int) -> int:
+        """Bytes that a black box takes inside a call of so many rows (:class:`Stopwatch`)."""
+        return 0 if self.products is not None else self._stopwatch.memory(min(n_rows, self.batch_size))
+
     @cached_property
     def _stopwatch(self) -> Stopwatch:
         rows = cover_rows(self.cardinalities)  # which the model is known to take
-        return Stopwatch(lambda n_rows: self.predict(np.resize(rows, (n_rows, rows.shape[1]))), self.first_call)
+        return Stopwatch(partial(ask_varied, self.predict, rows), self.first_call)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_stopwatch"}

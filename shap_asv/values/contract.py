@@ -66,6 +66,10 @@ class Workload:
         """What the model takes for so many rows, a batch at a time."""
         return predictor.seconds(n_rows, -(-n_rows // self.rows_per_call(predictor)))
 
+    def memory_to_ask(self, predictor: Predictor, n_rows: int) -> int:
+        """Bytes that the model itself takes for so many rows, a batch at a time."""
+        return predictor.memory(min(n_rows, self.rows_per_call(predictor)))
+
 
 @dataclass(frozen=True)
 class Cost:

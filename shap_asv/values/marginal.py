@@ -76,6 +76,7 @@ def _cost(background: MaskedInputs, predictor: Predictor, work: Workload) -> Cos
     # a call of the model holds at least one coalition's rows, as masked and as the model takes them
     held = min(calls, max(work.batch_size, background.n_samples)) * (3 * work.n_features + predictor.n_outputs)
     memory = 8 * (held + work.n_rows * work.n_coalitions * predictor.n_outputs)
+    memory += work.memory_to_ask(predictor, work.n_coalitions * background.n_samples)
     per_row = -(-work.n_coalitions * background.n_samples // work.rows_per_call(predictor))
     asking = predictor.seconds(calls, work.n_rows * per_row)
     return Cost(model_calls=calls, queries=0, seconds=0.0, memory=memory, asking=asking)

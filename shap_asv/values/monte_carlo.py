@@ -145,7 +145,7 @@ def _cost(background: DrawsGivenEvidence, predictor: Predictor, work: Workload) 
     held = n_groups * work.n_rows * work.n_coalitions * predictor.n_outputs
     held += max(min(calls, work.batch_size), work.n_draws) * 2 * predictor.n_outputs
     held += min(calls, work.batch_size) * 3 * work.n_features + 3 * work.n_draws * background.n_uniforms
-    memory = 8 * held
+    memory = 8 * held + work.memory_to_ask(predictor, calls)
     # a call of the model has all draws of some pairs of row and coalition, or some draws of one
     most = min(MOST, background.size) if isinstance(background, FiniteStates) else MOST
     size = min(work.rows_per_call(predictor), max(1, calls))

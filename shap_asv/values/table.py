@@ -209,6 +209,7 @@ def tabulation_cost(
     """Asking the model about every state, and ``seconds`` for the sums."""
     size, k = background.size, predictor.n_outputs
     memory = 8 * (size * (3 * k + 2) + work.n_rows * work.n_coalitions * k) + 16 * background.joint_obstacle()[0]
+    memory += work.memory_to_ask(predictor, size)
     return Cost(size, work.n_coalitions, seconds, memory, work.seconds_to_ask(predictor, size))
 
 

@@ -61,7 +61,8 @@ def _cost(background: WeightedRows, predictor: Predictor, work: Workload) -> Cos
     at_once = max(min(calls, work.batch_size), count)
     held = at_once * (4 * work.n_features + 2 + 3 * predictor.n_outputs)
     held += work.n_rows * work.n_coalitions * (work.n_features + predictor.n_outputs)
-    return Cost(model_calls=calls, queries=0, seconds=seconds, memory=8 * held, asking=asking)
+    memory = 8 * held + work.memory_to_ask(predictor, calls)
+    return Cost(model_calls=calls, queries=0, seconds=seconds, memory=memory, asking=asking)
 
 
 WEIGHTED_SUM = ValueMethod("weighted", True, WEIGHTED, BLACK_BOX, _cost, WeightedValues)

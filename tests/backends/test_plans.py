@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from shap_asv.backends.ancestral.closures import closed_sets, estimate_entries, feature_parents
+from shap_asv.backends.candidates import Budget, CandidateTable
 from shap_asv.backends.contract import Settings
+from shap_asv.backends.registry import BACKENDS
 from shap_asv.backends.workload import ideal_columns
 from tests.reliability import plans, problems
 
@@ -50,3 +52,21 @@ def test_seconds_are_right_to_an_order_and_a_half(name):
     factor, enough = plans.judge(plans.measure(name))
     assert factor < 30
     assert enough
+
+
+@pytest.mark.parametrize(
+    ("name", "target"), [("asia", "dysp"), ("child", "Disease"), ("insurance", "PropCost"), ("alarm", "BP")]
+)
+def test_what_is_not_estimated_would_not_be_chosen(name, target):
+    """Of every backend: the least that it takes is not more than its estimate, on however many rows."""
+    problem = problems.on(name, target, problems.tree, 1).make()._known_execution().problem
+    for n_rows in (1, 1000):
+        table = CandidateTable(problem, Settings(), (n_rows, n_rows), Budget(), None)
+        exact = [c for c in table.candidates(1.0) if c.runnable and c.backend.exact]
+        for candidate in table.candidates(1.0):
+            if candidate.runnable:
+                assert candidate.backend.at_least(problem, Settings()) <= candidate.seconds
+        fresh = CandidateTable(problem, Settings(), (n_rows, n_rows), Budget(), None)
+        chosen = min(fresh.cheapest_exact(1.0), key=lambda c: c.seconds)
+        assert chosen == min(exact, key=lambda c: c.seconds)
+        assert len(fresh._assessed) < len(BACKENDS)

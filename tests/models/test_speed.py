@@ -227,3 +227,45 @@ def test_a_model_is_not_slow_because_others_keep_it_from_running(monkeypatch):
 def test_waiting_in_the_queue_is_told_in_seconds():
     before = speed.kept_waiting()
     assert 0.0 <= before <= speed.kept_waiting()
+
+
+def test_memory_of_a_model_is_counted_by_the_row():
+    """A layer of 1,000 numbers for every row of a call; what is there before the call does not count."""
+    kept = np.zeros(10**6)
+
+    def wide(n_rows: int) -> float:
+        return float((np.ones((n_rows, 1000)) * kept[:1000]).sum())
+
+    found = Stopwatch(wide, Timed(4, 1e-4)).memory(65_536)
+    assert 65_536 * 8000 <= found <= 65_536 * 2.2 * 8000
+
+
+def test_memory_is_not_watched_where_that_would_be_little_or_slow(monkeypatch):
+    clock = install(monkeypatch, 0.0, 0.0)
+    assert Stopwatch(clock.take, Timed(4, 1e-4)).memory(100) == 0
+    assert Stopwatch(clock.take, Timed(4, 0.1)).memory(10**6) == 0
+    assert clock.asked == []
+
+
+def test_memory_that_the_user_watches_is_left_alone():
+    import tracemalloc
+
+    tracemalloc.start()
+    try:
+        assert Stopwatch(lambda n: np.ones((n, 1000)), Timed(4, 1e-4)).memory(65_536) == 0
+        assert tracemalloc.is_tracing()
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_model_that_takes_only_rows_that_occur_is_timed_on_them(monkeypatch):
+    clock = install(monkeypatch, 0.01, 1e-3)
+    data = np.arange(60.0).reshape(20, 3)
+
+    def picky(X):
+        if not (np.diff(X, axis=1) == 1).all():
+            raise ValueError("such a row does not occur")
+        return clock(X)
+
+    predictor = read_plain_model(picky, probe=data[:5])
+    assert predictor.seconds(10**6, 16) > 1000.0

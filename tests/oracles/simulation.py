@@ -13,10 +13,13 @@ def simulate(order, parents, mechanisms, uniforms, clamped):
     return values
 
 
-def mean_and_error(model, order, parents, mechanisms, uniforms, clamped):
-    """``E[M | do(clamped)]`` by the mean of the draws, and its standard error."""
-    outputs = model(simulate(order, parents, mechanisms, uniforms, clamped))
-    return float(outputs.mean()), float(outputs.std() / np.sqrt(outputs.size))
+def means_and_errors(draws):
+    """Values (n, draws) of a game that was played draw by draw: their means (n,) and the errors of these (n,).
+
+    The same numbers serve every set, so most of what one set has by chance the next one has too: the error of a
+    difference is far smaller than those of its parts say.
+    """
+    return draws.mean(axis=1), draws.std(axis=1) / np.sqrt(draws.shape[1])
 
 
 def straight_line(causes, effect):

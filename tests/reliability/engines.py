@@ -71,7 +71,7 @@ def explained(explainer: AsymmetricExplainer, X: pd.DataFrame) -> Found:
 
 @contextmanager
 def processes() -> Iterator[Explain]:
-    with joblib.parallel_config(n_jobs=2):
+    with joblib.parallel_config(backend="loky", n_jobs=2):
         yield explained
 
 

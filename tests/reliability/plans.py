@@ -1,17 +1,18 @@
 """Planned seconds and memory against what is taken: a grid of networks, tables, models, rows and backends.
 
 ``python -m tests.reliability.plans`` runs all problems and keeps a record; ``python -m tests.reliability.plans WORD``
-runs those whose name contains the word and only prints. The problems are in two halves: one on which constants were
-fitted (``fitted_problems.py``), and one on which nothing was (``held_out_problems.py``). Each problem runs in a process
-of its own that is forked when everything is imported. What is compiled lies on disk and is loaded before: explainers
-are made anew until one call is not the first of its kind any more.
+runs those whose name contains the word and only prints, and ``--only held_out`` (or ``seen``, ``fitted``) those of one
+part. The parts: problems on which constants were fitted (``fitted_problems.py``), those that were held out until
+something was mended on them (``seen_problems.py``), and those on which nothing was (``held_out_problems.py``). Each
+problem runs in a process of its own that is forked when everything is imported. What is compiled lies on disk and is
+loaded before: explainers are made anew until one call is not the first of its kind any more.
 """
 
+import argparse
 import gc
 import json
 import math
 import os
-import sys
 import time
 import traceback
 import warnings
@@ -21,7 +22,10 @@ from tests.reliability.fitted_problems import FITTED
 from tests.reliability.held_out_problems import HELD_OUT
 from tests.reliability.peaks import Peak
 from tests.reliability.records import Figure, Record, keep
+from tests.reliability.seen_problems import SEEN
 
+#: The parts of the grid, by the name that ``--only`` takes.
+PARTS = {"held_out": HELD_OUT, "seen": SEEN, "fitted": FITTED}
 #: A plan says "< 0.1 s" below this, and nobody waits: such times are all alike. So is memory below the second figure.
 AT_ONCE, LITTLE = 0.1, 64 * 2**20
 #: Factors between planned and taken seconds: of nearly all problems, and of all.
@@ -32,7 +36,7 @@ SHORT = 6.0
 
 def measure(name: str) -> dict[str, Any]:
     """One problem in this process: planned and taken seconds (of the CPU) and bytes."""
-    case = (FITTED | HELD_OUT)[name]
+    case = (FITTED | SEEN | HELD_OUT)[name]
     rows = case.rows(case.n_rows)
     # the fit of model and background, and the network as read, are the user's
     for _ in range(2):
@@ -91,8 +95,8 @@ def judge(found: dict[str, Any]) -> tuple[float, bool]:
     return max(factor, 1 / factor), enough
 
 
-def summarise(half: str, measured: dict[str, dict[str, Any]]) -> list[Figure]:
-    """What is asked of a half, and what was found."""
+def summarise(part: str, measured: dict[str, dict[str, Any]]) -> list[Figure]:
+    """What is asked of a part, and what was found."""
     factors = {name: judge(found)[0] for name, found in measured.items()}
     close = sum(factor <= CLOSE for factor in factors.values())
     at_once = sum(max(found["planned"], found["taken"]) <= AT_ONCE for found in measured.values())
@@ -100,16 +104,16 @@ def summarise(half: str, measured: dict[str, dict[str, Any]]) -> list[Figure]:
     worst = max(factors, key=factors.__getitem__)
     return [
         Figure(
-            f"{half}: planned seconds within a factor {CLOSE:g} of those taken",
+            f"{part}: planned seconds within a factor {CLOSE:g} of those taken",
             f"{close} of {len(factors)} problems ({at_once} of them at once, as planned)",
             f"{NEARLY_ALL:.0%}",
             close >= NEARLY_ALL * len(factors),
         ),
         Figure(
-            f"{half}: the worst factor", f"{factors[worst]:.1f} ({worst})", f"at most {FAR:g}", factors[worst] <= FAR
+            f"{part}: the worst factor", f"{factors[worst]:.1f} ({worst})", f"at most {FAR:g}", factors[worst] <= FAR
         ),
         Figure(
-            f"{half}: planned memory at least half of what is taken",
+            f"{part}: planned memory at least half of what is taken",
             f"{enough} of {len(factors)} problems",
             "all",
             enough == len(factors),
@@ -134,15 +138,17 @@ def paces(measured: list[dict[str, Any]]) -> list[Figure]:
     ]
 
 
-def main(word: str = "") -> None:
+def main(word: str = "", only: str | None = None) -> None:
     warnings.simplefilter("ignore")
     os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"))
     summary: list[Figure] = []
     figures: list[Figure] = []
     every: list[dict[str, Any]] = []
     failed: list[str] = []
-    for half, problems in (("held out", HELD_OUT), ("fitted", FITTED)):
-        measured = {}
+    for key, problems in PARTS.items():
+        part, measured = key.replace("_", " "), {}
+        if only not in (None, key):
+            continue
         for name in problems:
             if word not in name:
                 continue
@@ -155,7 +161,7 @@ def main(word: str = "") -> None:
             factor, enough = judge(found)
             figures.append(
                 Figure(
-                    f"{half}: {name} ({found['backend']})",
+                    f"{part}: {name} ({found['backend']})",
                     f"planned {found['planned']:,.2f} s, {found['planned_memory'] / 2**20:,.0f} MiB; "
                     f"taken {found['taken']:,.2f} s, {found['taken_memory'] / 2**20:,.0f} MiB",
                     f"factor at most {FAR:g}, half of the memory",
@@ -165,7 +171,7 @@ def main(word: str = "") -> None:
             print(
                 f"{ratio(found['planned'], found['taken']):7.2f}  {figures[-1].what}: {figures[-1].value}", flush=True
             )
-        summary += summarise(half, measured) if measured else []
+        summary += summarise(part, measured) if measured else []
         every += measured.values()
     summary += paces(every)
     record = Record(
@@ -177,9 +183,11 @@ def main(word: str = "") -> None:
             "Each problem runs in a process of its own, one thread, all compiled and loaded; seconds of the CPU. "
             f"Seconds below {AT_ONCE:g} count as {AT_ONCE:g} (a plan says no more than that), and memory below "
             f"{LITTLE // 2**20} MiB is not asked for.",
+            "Held out: written down before it was run, and nothing was fitted on it. Seen: held out before, and looked "
+            "at since. Fitted: constants of the cost models come from these.",
         ],
     )
-    if word or failed:
+    if word or only or failed:
         for figure in summary:
             print(figure)
     else:
@@ -189,4 +197,8 @@ def main(word: str = "") -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2])
+    reader = argparse.ArgumentParser(description="Planned seconds and memory against what is taken.")
+    reader.add_argument("word", nargs="?", default="", help="run the problems whose name contains it, keep no record")
+    reader.add_argument("--only", choices=list(PARTS), help="run one part of the grid, keep no record")
+    asked = reader.parse_args()
+    main(asked.word, asked.only)

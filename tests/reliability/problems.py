@@ -1,7 +1,8 @@
 """How problems are made whose plans are compared with what they take: networks, tables, models, rows and backends.
 
-``fitted_problems.py`` has those on which the constants of the cost models were looked at; nothing was ever fitted on
-those of ``held_out_problems.py``, which are other networks, targets, models, tables and rows.
+``fitted_problems.py`` has those on which the constants of the cost models were looked at, ``seen_problems.py`` those
+that were held out at first, and ``held_out_problems.py`` those on which nothing was ever fitted. Models and questions
+that only the last ones have are in ``other_problems.py``.
 """
 
 import warnings
@@ -308,7 +309,11 @@ def of_numbers(
             more["values"] = "marginal"
         chosen = model if model in (sines, slowly) else fitted_to(numbers, model)
         return AsymmetricExplainer(
-            chosen, background_of(numbers, kind), list(graph or numbers.edges), feature_names=numbers.names, **more
+            chosen,
+            background_of(numbers, kind),
+            list(numbers.edges if graph is None else graph),
+            feature_names=numbers.names,
+            **more,
         )
 
     return Case(make, lambda n: table_of(numbers, n + 2000)[-n:], n_rows, options)

@@ -1,11 +1,17 @@
 """One explainer in several threads at once, and the same bits again: in other processes, for any number of them."""
 
+from threading import Barrier, Event, Thread
+from time import sleep
+
 import joblib
 import numpy as np
 import pytest
 
 from shap_asv import AsymmetricExplainer
+from shap_asv.backends.contract import Attribution
+from shap_asv.backends.pace import Stopped, paced
 from shap_asv.explainer.running import blocks
+from shap_asv.explainer.running.progress import ProgressBar
 from tests.reliability.jobs import JOBS, depends_on_seed, ensemble, network, rows_for, target
 from tests.reliability.reproducible import (
     digests,
@@ -18,6 +24,7 @@ from tests.reliability.reproducible import (
 )
 
 N_ROWS = 32
+COMPILED = ("forest", "ancestral", "ideals x closures", "orders x closures", "paths, no background")
 SAMPLED = ("orders x terms", "ideals x monte_carlo", "orders x monte_carlo")
 
 
@@ -65,7 +72,116 @@ def test_real_processes_share_small_calls():
     one = JOBS["forest"]()
     rows = rows_for(one, 200)
     assert len(blocks.cut_rows(200, 2048, 24, rowwise=True, jobs=2)) > 1
-    assert_same_bits(JOBS["forest"](n_jobs=2)(rows, silent=True), one(rows, silent=True))
+    with joblib.parallel_config(backend="loky"):
+        assert_same_bits(JOBS["forest"](n_jobs=2)(rows, silent=True), one(rows, silent=True))
+
+
+def never(*_):
+    raise AssertionError("nothing has to travel to another process")
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_threads_share_what_is_compiled(name, monkeypatch):
+    one, two = JOBS[name](), JOBS[name](n_jobs=2)
+    rows = rows_for(one, N_ROWS)
+    monkeypatch.setattr(blocks, "SMALLEST_BLOCK", 8)
+    monkeypatch.setattr(blocks, "pack", never)
+    assert_same_bits(two(rows, silent=True), one(rows, silent=True))
+
+
+def test_models_of_others_are_called_in_processes(monkeypatch):
+    explainer = JOBS["ideals x monte_carlo"](n_jobs=2)
+    monkeypatch.setattr(blocks, "SMALLEST_BLOCK", 8)
+    monkeypatch.setattr(blocks, "pack", never)
+    with pytest.raises(AssertionError, match="nothing has to travel"):
+        explainer(rows_for(explainer, N_ROWS), silent=True)
+
+
+class Blockwise:
+    """An attributor of one feature that does what it is told with the first number of a block."""
+
+    rowwise = compiled = True
+
+    def __init__(self, work):
+        self.work = work
+
+    def attribute(self, rows, report):
+        self.work(rows[0, 0], report)
+        return Attribution(rows[:, :, None], np.zeros(1))
+
+
+def in_two_threads(work, n_blocks, silent=True):
+    rows = np.arange(float(n_blocks))[:, None]
+    cuts = [slice(i, i + 1) for i in range(n_blocks)]
+    with ProgressBar(n_blocks, silent) as bar:
+        for block, part in blocks.run_blocks(Blockwise(work), rows, np.ones(n_blocks), cuts, 2, bar):
+            yield block.start, part.phi.item(), bar.done
+
+
+def test_two_blocks_at_one_time_and_results_in_their_sequence():
+    both = Barrier(2, timeout=60)  # nobody passes alone
+    assert list(in_two_threads(lambda block, report: both.wait(), 6)) == [(i, float(i), i + 1) for i in range(6)]
+
+
+def test_blocks_ahead_of_the_caller_are_few():
+    begun = []
+    found = in_two_threads(lambda block, report: begun.append(block), 100)
+    next(found)
+    found.close()
+    assert len(begun) <= 6
+
+
+def reporting(report):
+    for _ in range(10_000):
+        report(0.5)
+        sleep(0.001)
+
+
+def in_pieces(report):
+    for _ in paced(10_000_000):
+        sleep(0.001)
+
+
+@pytest.mark.parametrize("busy", [reporting, in_pieces])
+def test_an_error_in_a_thread_stops_the_others_soon(busy):
+    heard = []
+
+    def work(block, report):
+        if block == 0:
+            raise ZeroDivisionError("the first block")
+        try:
+            busy(report)
+        except Stopped:
+            heard.append(block)
+            raise
+
+    with pytest.raises(ZeroDivisionError, match="the first block"):
+        list(in_two_threads(work, 8))
+    assert 1 <= len(heard) <= 2  # whoever worked on later blocks, in two threads
+
+
+def test_the_bar_moves_while_threads_work(monkeypatch):
+    shown = []
+    monkeypatch.setattr(blocks, "GLANCE", 0.01)
+    monkeypatch.setattr(ProgressBar, "reach", lambda bar, n_rows: shown.append(n_rows))
+    reported, seen = Barrier(3, timeout=60), Event()
+
+    def work(block, report):
+        report(0.25)
+        if block < 2:
+            reported.wait()
+            seen.wait(60)
+
+    caller = Thread(target=lambda: list(in_two_threads(work, 2)))
+    caller.start()
+    reported.wait()  # both have reported a quarter
+    for _ in range(1000):
+        if 0.5 in shown:
+            break
+        sleep(0.01)
+    seen.set()
+    caller.join()
+    assert 0.5 in shown
 
 
 def test_real_processes_share_blocks_of_rows_that_see_one_another():

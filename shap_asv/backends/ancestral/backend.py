@@ -67,6 +67,10 @@ def _estimate(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
     return Estimate(coalitions, 0, 0, visited, seconds, memory)
 
 
+def _at_least(problem: Problem, settings: Settings) -> float:
+    return _LOADING
+
+
 def _prepare(problem: Problem, settings: Settings) -> Attributor:
     columns = ideal_columns(problem, settings)
     background, products = network_and_terms(problem)
@@ -80,7 +84,9 @@ def _prepare(problem: Problem, settings: Settings) -> Attributor:
 
 def _kernels(problem: Problem, settings: Settings, estimate: Estimate) -> tuple[str, ...]:
     room = "shap_asv.backends.ancestral.kernel"
-    return (f"{room}:_link", f"{room}:explain_closure")
+    return (f"{room}:link_ideals", f"{room}:explain_closure")
 
 
-ANCESTRAL = Backend("ancestral", False, None, _obstacle, _estimate, _prepare, TERM_ROW_BLOCK, kernels=_kernels)
+ANCESTRAL = Backend(
+    "ancestral", False, None, _obstacle, _estimate, _prepare, TERM_ROW_BLOCK, kernels=_kernels, at_least=_at_least
+)

@@ -305,6 +305,10 @@ class AncestralAttributor:
         """A pattern of a row is walked on its own; what ``rest`` does depends on the rows that come together."""
         return not self.rest.groups
 
+    @property
+    def compiled(self) -> bool:
+        return not self.rest.groups
+
     def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
         products = self.products
         phi = np.zeros((len(rows), self.n_features, products.n_outputs))

@@ -1,6 +1,6 @@
 """The rows of the table: closures of terms for coalitions that may lack causes of their members, and their cost."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -75,10 +75,12 @@ _SECONDS_PER_COPY = 0.9e-9
 # Measured on insurance and alarm, where tables are filled on demand: laying out an ideal of a closure; a row of tables,
 # and a term in it; a term at an ideal of a row. Rows per ideal, as its entries let expect them, and the most of them.
 _SECONDS_PER_IDEAL = 1.5e-6
-_SECONDS_PER_ROW = 3e-7
+_SECONDS_PER_ROW = 1e-7
 _SECONDS_PER_TERM_IN_ROW = 2e-9
 _SECONDS_PER_TERM_AT_IDEAL = 2e-9
-_ROWS_PER_ENTRY, _MOST_ROWS = 1 / 350, 6.0
+_ROWS_PER_ENTRY, _MOST_ROWS = 1 / 250, 10.0
+# What no call is below.
+_LEAST = 0.1
 # Entries per ideal up to which tables of pieces are expected to be small.
 _SMALL_TABLES = 500.0
 # Most that tables on demand take, in bytes.
@@ -98,10 +100,15 @@ class CompletedAttributor:
     values: CompletedValues | MixedValues
     fits: np.ndarray
     left: np.ndarray
+    _known_base: list[np.ndarray] = field(default_factory=list, init=False, repr=False)
 
     @property
     def rowwise(self) -> bool:
         return not len(self.left) and bool(self.fits.all())
+
+    @property
+    def compiled(self) -> bool:
+        return self.rowwise
 
     def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
         n_outputs = self.products.n_outputs
@@ -117,10 +124,17 @@ class CompletedAttributor:
         phi, error = self.columns.combine(contracted)
         return Attribution(phi, self._base, error)
 
-    @cached_property
+    @property
     def _base(self) -> np.ndarray:
         """The value of the empty coalition (k,), the same for all rows and calls."""
-        return expected_output(self.background, self.products)
+        if not self._known_base:
+            self._known_base.append(expected_output(self.background, self.products))
+        return self._known_base[0]
+
+    @cached_property
+    def _nothing(self) -> np.ndarray:
+        """The place of the empty coalition (1,), or none (0,): where closures leave it to others, or nobody asks."""
+        return np.flatnonzero(~self.columns.coalitions.any(axis=1))[: int(self.rowwise)]
 
     def _nu(self, rows: np.ndarray, report: Report) -> np.ndarray:
         """Codes (r, n) -> nu (m, r, k)."""
@@ -130,6 +144,8 @@ class CompletedAttributor:
         if self.fits.all():
             nu = known
             nu += self.products.offset
+            if len(self._nothing) and not self._known_base:  # elimination would take as long as all the rest
+                self._known_base.append(nu[self._nothing[0], 0].copy())
         else:
             nu[self.fits] = known + self.products.offset
             nu[~self.fits] = self._in_general(self.products, coalitions[~self.fits], rows)
@@ -267,7 +283,7 @@ def _price_demand(
     width, blocks_per_group = min(size, TERMS_AT_ONCE), 1.0 + size / (2 * TERMS_AT_ONCE)
     # patterns share most of the rows in which they ask for pieces
     rows = min(_MOST_ROWS, met.entries * _ROWS_PER_ENTRY) * ideals * blocks_per_group * n_patterns**0.4
-    seconds = 0.1 + ideals * _SECONDS_PER_IDEAL + rows * (_SECONDS_PER_ROW + width * _SECONDS_PER_TERM_IN_ROW)
+    seconds = _LEAST + ideals * _SECONDS_PER_IDEAL + rows * (_SECONDS_PER_ROW + width * _SECONDS_PER_TERM_IN_ROW)
     seconds += ideals * n_patterns * size * _SECONDS_PER_TERM_AT_IDEAL
     return seconds, int(80 * ideals) + min(_DEMANDED, int(rows * (8 * width + 120)))
 
@@ -339,4 +355,5 @@ def completed_backend(sweep: Sweep) -> Backend:
         kernels=_kernels,
         over=lambda problem, settings, columns: attribute_columns(problem, columns),
         by_coalitions=True,
+        at_least=lambda problem, settings: _LEAST,
     )

@@ -71,7 +71,8 @@ class CompletedValues:
 
         coalitions, starts = self.coalitions, self.group_starts
         of_groups = np.empty((len(codes), starts[-1]))
-        possible = weigh_groups(coalitions.missing, coalitions.seen, starts, self.factors, codes, of_groups)
+        possible = np.ones(len(codes), dtype=bool)
+        weigh_groups(coalitions.missing, coalitions.seen, starts, self.factors, codes, of_groups, possible)
         found = np.empty((len(codes), margins.starts[-1]))
         looks = np.zeros((len(codes), max(1, len(margins.shown))), dtype=np.int64)
         group_looks = np.zeros((len(codes), len(coalitions.seen)), dtype=np.int64)

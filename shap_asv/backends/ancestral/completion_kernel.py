@@ -49,7 +49,8 @@ def find_groups(held, closed, families):  # type: ignore[no-untyped-def]
     Two missing nodes are in one group if a table of the completed coalition holds both.
     """
     m, n_nodes = len(held), len(families)
-    starts = np.zeros(m + 1, np.int64)
+    starts = np.empty(m + 1, np.int64)
+    starts[0] = 0
     missing = np.empty(m * 2 + 16, np.int64)
     seen = np.empty(m * 2 + 16, np.int64)
     count = 0
@@ -68,8 +69,11 @@ def find_groups(held, closed, families):  # type: ignore[no-untyped-def]
                         if more:
                             group |= more
                             grown = True
-            if count == len(missing):
-                missing, seen = np.append(missing, np.empty_like(missing)), np.append(seen, np.empty_like(seen))
+            if count == len(missing):  # a loop compiles sooner than numpy's append
+                more_missing, more_seen = np.empty(2 * count, np.int64), np.empty(2 * count, np.int64)
+                for i in range(count):
+                    more_missing[i], more_seen[i] = missing[i], seen[i]
+                missing, seen = more_missing, more_seen
             missing[count], seen[count] = group, around & ~group
             count += 1
             left &= ~group
@@ -88,7 +92,9 @@ def classify(coalitions, some, inside):  # type: ignore[no-untyped-def]
     size = 16
     while size < 2 * len(some):
         size *= 2
-    slots = np.full(size, -1, np.int64)
+    slots = np.empty(size, np.int64)
+    for slot in range(size):
+        slots[slot] = -1
     classes = np.empty(len(some), np.int64)
     chosen = np.empty(len(some), np.int64)
     keys = np.empty((len(some), 3), np.int64)
@@ -121,15 +127,14 @@ def classify(coalitions, some, inside):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def weigh_groups(missing, seen, starts, factors, codes, out):  # type: ignore[no-untyped-def]
+def weigh_groups(missing, seen, starts, factors, codes, out, possible):  # type: ignore[no-untyped-def]
     """``P(missing nodes | what they depend on)`` of every group and row into ``out`` (rows, states of all groups).
 
     The completed coalition is closed under causes, so that its probability is a product of entries of tables; the ones
-    that hold no missing node cancel. Codes (rows, nodes). Returns whether each row is possible, bool (rows,).
+    that hold no missing node cancel. Codes (rows, nodes). Rows that are not possible become False in ``possible``.
     """
     n_rows, n_nodes = codes.shape
-    possible = np.ones(n_rows, np.bool_)
-    state = np.zeros(n_nodes, np.int64)
+    state = np.empty(n_nodes, np.int64)
     for group in range(len(missing)):
         inside = missing[group] | seen[group]
         first, last = starts[group], starts[group + 1]
@@ -159,7 +164,6 @@ def weigh_groups(missing, seen, starts, factors, codes, out):  # type: ignore[no
                     out[row, place] /= total
             else:
                 possible[row] = False
-    return possible
 
 
 class Margins(NamedTuple):
@@ -187,27 +191,27 @@ def fill_margins(margins, missing, group_starts, cards, posteriors, group_looks,
     Rows of equal ``group_looks`` (rows, groups), numbers below the rows, have equal posteriors of a group; so do
     ``looks`` (rows, margins).
     """
-    n_rows, n_nodes = len(out), len(cards)
+    n_rows = len(out)
     widest, longest = 1, 1
     for g in range(len(margins.starts) - 1):
         widest = max(widest, margins.starts[g + 1] - margins.starts[g])
     for group in margins.groups:
         longest = max(longest, group_starts[group + 1] - group_starts[group])
     place = np.empty(longest, np.int64)
-    before = np.empty(widest)
+    before = np.empty(widest, np.float64)
     for g in range(len(margins.starts) - 1):
         first, size = margins.starts[g], margins.starts[g + 1] - margins.starts[g]
         n_groups = margins.group_starts[g + 1] - margins.group_starts[g]
         for row in range(n_rows):
-            out[row, first : first + size] = 0.0
-            out[row, first] = 1.0
+            for x in range(size):  # a loop compiles sooner than a slice
+                out[row, first + x] = 1.0 if x == 0 else 0.0
             # rows that look alike to the only group; of several groups, nobody looks for them
             looks[row, g] = group_looks[row, margins.groups[margins.group_starts[g]]] if n_groups == 1 else row
         for j in range(margins.group_starts[g], margins.group_starts[g + 1]):
             group = margins.groups[j]
             start = group_starts[group]
             length = group_starts[group + 1] - start
-            _number_states(missing[group], margins.shown[g], cards, n_nodes, place[:length])
+            _number_states(missing[group], margins.shown[g], cards, length, place)
             for row in range(n_rows):
                 for x in range(size):
                     before[x] = out[row, first + x]
@@ -219,11 +223,11 @@ def fill_margins(margins, missing, group_starts, cards, posteriors, group_looks,
 
 
 @kernel
-def _number_states(nodes, shown, cards, n_nodes, place):  # type: ignore[no-untyped-def]
-    """Where each state of ``nodes`` (the first node fastest) stands among the states of ``shown``."""
-    for y in range(len(place)):
+def _number_states(nodes, shown, cards, length, place):  # type: ignore[no-untyped-def]
+    """Where each state of ``nodes`` (the first node fastest) is among those of ``shown``: ``length`` places."""
+    for y in range(length):
         rest, stride, at = y, 1, 0
-        for v in range(n_nodes):
+        for v in range(len(cards)):
             if (nodes >> v) & 1:
                 if (shown >> v) & 1:
                     at += stride * (rest % cards[v])

@@ -53,7 +53,7 @@ def lay_out_ideals(masks: np.ndarray, children: np.ndarray, cards: np.ndarray) -
     sorted_masks = masks[order]
     sorted_depth = depth[order]
     by_mask = np.argsort(sorted_masks)
-    return Layout(order, *_link(sorted_masks, sorted_depth, by_mask, children, cards))
+    return Layout(order, *link_ideals(sorted_masks, sorted_depth, by_mask, children, cards))
 
 
 @kernel
@@ -69,7 +69,7 @@ def _find(masks, by_mask, mask):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _link(masks, depth, by_mask, children, cards):  # type: ignore[no-untyped-def]
+def link_ideals(masks, depth, by_mask, children, cards):  # type: ignore[no-untyped-def]
     """Skip pointers, tree parents, summation steps and tables of ideals in spanning-tree order."""
     q, a = len(masks), len(children)
     skip = np.empty(q, np.int64)

@@ -26,6 +26,7 @@ from shap_asv.backgrounds.donors.leaf_weights import least_on_simplex
 from shap_asv.backgrounds.gaussian.copula import CopulaModel
 from shap_asv.backgrounds.gaussian.model import GaussianModel
 from shap_asv.backgrounds.tables.codec import NamedArray, TableCodec
+from shap_asv.backgrounds.tables.copies import error_of_mean, originals
 from shap_asv.errors import ArgumentError
 
 #: ``fit(data, seed)``, or ``fit(data, seed, earlier)`` with what the same fit made of a part of the rows.
@@ -174,8 +175,13 @@ def choose_background(
         return unscored()
     rng = np.random.default_rng([seed, n_rows])
     order = rng.permutation(n_rows)
+    copies = originals(data, codec.read(data))
+    if copies is not None:  # one after the other
+        order = order[np.argsort(rng.permutation(copies.max() + 1)[copies[order]], kind="stable")]
     n_held_out = min(int(n_rows * SHARE_HELD_OUT), MOST_HELD_OUT)
     held_out, kept = order[:n_held_out], np.sort(order[n_held_out : n_held_out + MOST_KEPT])
+    if copies is not None:
+        kept = kept[~np.isin(copies[kept], copies[held_out])]
     held_out = held_out[_can_be_read(codec.read(_rows(data, held_out)), codec.read(_rows(data, kept)), codec)]
     if len(held_out) < FEWEST_SCORED:
         return unscored()
@@ -201,22 +207,22 @@ def choose_background(
     mixed_loss = np.einsum("rmk,m->r", mixed**2, counts)
     scores = ScoreTable(names, losses)
     simple = [k for k, name in enumerate(names) if candidates[name][1]]
-    alone = _simple_enough(losses[simple], mixed_loss)
+    alone = _simple_enough(losses[simple], mixed_loss, None if copies is None else copies[held_out])
     if alone is not None:
         shares = np.eye(len(names))[simple[alone]]
     used = {name: float(share) for name, share in zip(names, shares, strict=True) if share > 0}
     # what so many rows have settled is not asked of all of them again
-    settled = len(kept) == MOST_KEPT
+    settled = len(order) - n_held_out >= MOST_KEPT
     fitted = [fits[name](data, seed, earlier[name] if settled else None) for name in used]
     background = fitted[0] if len(fitted) == 1 else MixtureModel(fitted, list(used.values()))
     return Choice(background, scores, used)
 
 
-def _simple_enough(losses: np.ndarray, mixed: np.ndarray) -> int | None:
+def _simple_enough(losses: np.ndarray, mixed: np.ndarray, copies: np.ndarray | None) -> int | None:
     """The first candidate that loses against the mixture by no more than one standard error, or None."""
     for k, loss in enumerate(losses):
         difference = loss - mixed
-        if difference.mean() <= difference.std(ddof=1) / np.sqrt(len(difference)):
+        if difference.mean() <= error_of_mean(difference, copies, ddof=1):
             return k
     return None
 

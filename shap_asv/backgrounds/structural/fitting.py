@@ -30,11 +30,13 @@ from shap_asv.backgrounds.structural.mechanisms.numbers import (
     NAMED,
     NOISES,
     NumberTask,
+    draw_folds,
     draws_at,
     scoring_uniforms,
 )
 from shap_asv.backgrounds.structural.mechanisms.scores import crps, log_score, pit_of_draws, pit_of_probabilities
 from shap_asv.backgrounds.tables.columns import Column
+from shap_asv.backgrounds.tables.copies import kept_together
 from shap_asv.errors import MechanismError
 
 FEW_VALUES = 12
@@ -70,9 +72,11 @@ class NodeTask:
     causes: Sequence[Column]
     how: Any
     seed: int
+    copies: np.ndarray | None = None  # the row that each is a copy of, where there are copies
 
     def only(self, rows: np.ndarray) -> "NodeTask":
-        return replace(self, values=self.values[rows], parents=self.parents[rows])
+        copies = None if self.copies is None else self.copies[rows]
+        return replace(self, values=self.values[rows], parents=self.parents[rows], copies=copies)
 
     def design(self) -> Design:
         design = Design.learn(self.parents, [cause.kind for cause in self.causes])
@@ -93,7 +97,7 @@ class NodeTask:
         return np.equal.outer(self.values, np.unique(self.values)).astype(float)
 
     def as_category(self, design: Design, codes: np.ndarray, n_codes: int) -> CategoryTask:
-        return CategoryTask(design, self.parents, codes, n_codes, self.seed)
+        return CategoryTask(design, self.parents, codes, n_codes, self.seed, self.copies)
 
     def as_root(self) -> FittedNode:
         return _scored_root(self.values, self.column, self.seed)
@@ -163,12 +167,23 @@ def _marginal_crps(values: np.ndarray) -> float:
     return float(crps(draws_at(root, np.empty((len(values), 0))), values).mean())
 
 
+def _held_out_marginal_crps(task: NodeTask) -> float:
+    """The same of rows by the distribution of others: what a mechanism's score on held-out rows has to be below."""
+    folds, values = draw_folds(len(task.values), np.random.default_rng(task.seed), task.copies), task.values
+    scores = np.empty(len(values))
+    for fold in np.unique(folds):
+        out = folds == fold
+        root = Empirical.learn(values[~out])
+        scores[out] = crps(draws_at(root, np.empty((int(out.sum()), 0))), values[out])
+    return float(scores.mean())
+
+
 def _fit_number(task: NodeTask, design: Design) -> FittedNode:
     values, how = task.values, task.how
     if values.min() == values.max():
         return task.as_root()
     support = Support.learn(values, task.column.kind.whole)
-    choose = NumberTask(design, task.parents, values, support, task.seed).choose
+    choose = NumberTask(design, task.parents, values, support, task.seed, task.copies).choose
     if hasattr(how, "fit"):
         mechanism, draws, held = choose(fit_user_estimator(how, task.causes, task.column.name), tuple(NOISES))
     elif how == "auto":
@@ -185,7 +200,7 @@ def _fit_number(task: NodeTask, design: Design) -> FittedNode:
         if crps(few, truth).mean() < measured.mean():
             mechanism, draws, held, measured = OneOf(inner, support.values), few, truth, crps(few, truth)
     pit = pit_of_draws(draws, held, np.random.default_rng(task.seed))
-    marginal = _marginal_crps(values)
+    marginal = _held_out_marginal_crps(task)
     if how == "auto" and measured.mean() > marginal:  # few rows: the causes tell less than they cost
         return task.as_root()
     return FittedNode(mechanism, "CRPS", float(measured.mean()), marginal, pit)
@@ -214,7 +229,7 @@ def _fit_classifier(task: NodeTask, codes: np.ndarray) -> tuple[EstimatedClasses
             inputs, model, np.asarray(model.classes_, dtype=np.intp), n_codes, estimator_name(estimator)
         )
 
-    folds = np.random.default_rng(task.seed).permutation(len(codes)) % min(4, len(codes))
+    folds = kept_together(task.copies, len(codes), 4, np.random.default_rng(task.seed))
     shares = np.empty((len(codes), n_codes))
     for fold in np.unique(folds):
         shares[folds == fold] = fitted(folds != fold).probabilities(parents[folds == fold])

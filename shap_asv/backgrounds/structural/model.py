@@ -15,6 +15,7 @@ from shap_asv.backgrounds.structural.mechanisms.given import Given, call_mechani
 from shap_asv.backgrounds.structural.report import MechanismReport, NodeReport
 from shap_asv.backgrounds.tables.codec import TableCodec
 from shap_asv.backgrounds.tables.columns import Column
+from shap_asv.backgrounds.tables.copies import originals
 from shap_asv.errors import MechanismError, TableError, UnknownFeatureError, did_you_mean, listed
 
 if TYPE_CHECKING:
@@ -157,6 +158,7 @@ class StructuralModel:
         in the table on average) are drawn as one of these; other numbers stay within the range of the table and a
         quarter of it to either side. Causes that never change are ignored, a constant column is drawn as that constant.
         A node whose causes do not help on held-out rows (a table of ten rows, say) is drawn from its own distribution.
+        Rows of a DataFrame with the same label and the same values are copies, and held out together.
         Candidates are compared on at most 2,000 rows, and the chosen one is fitted to at most 20,000, taken at random.
 
         Examples
@@ -175,7 +177,7 @@ class StructuralModel:
         check_nodes(dag, codec.names, graph)
         ways = _ways(mechanisms, dag)
         rows = codec.read(data)
-        columns = _columns_of(dag, codec)
+        columns, copies = _columns_of(dag, codec), originals(data, rows)
         at = [codec.names.index(name) for name in dag.names]
         seeds = np.random.SeedSequence(None if seed is None else check_seed(seed)).generate_state(dag.n_nodes)
         tasks = [
@@ -186,6 +188,7 @@ class StructuralModel:
                 tuple(columns[p] for p in dag.parents[v]),
                 ways[v],
                 int(seeds[v] % 2**31),
+                copies,
             )
             for v in range(dag.n_nodes)
         ]

@@ -4,8 +4,9 @@
 is a sample, too. Each replica of the bootstrap draws as many rows from it with replacement, fits to them what the
 explainer fits (the choice of a background included), and explains the same rows with random numbers of its own; how
 much the replicas differ is the error of fit and draws together. That of the graph is not in it, nor that of the model.
-A resample repeats rows, also across the folds by which mechanisms are compared: the choice is more restless than with
-fresh rows, and with few of them the error is rather too large.
+A resample repeats rows. Copies are held out together where mechanisms and backgrounds are compared
+(``backgrounds/tables/copies.py``): who has seen a copy of a row predicts it too well, and what bends most would win. A
+choice that is close turns out differently more often than with a fresh table all the same.
 """
 
 from collections.abc import Callable, Mapping
@@ -110,7 +111,7 @@ def resampled(table: Any, rng: np.random.Generator) -> Any:
         places = rng.integers(0, n_rows, n_rows)
         short = [k for k, codes in labels.items() if len(np.unique(codes[places])) < len(np.unique(codes))]
         if not short:
-            return table.iloc[places].reset_index(drop=True)
+            return table.reset_index(drop=True).iloc[places]  # labels say which rows are copies
     raise TableError(
         f"column {str(table.columns[short[0]])!r} has labels so rare that resamples lack one; make it a pandas "
         "category, or merge rare labels"

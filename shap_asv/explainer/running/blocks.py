@@ -3,20 +3,24 @@
 Where the cuts are is decided by the rows and the backend alone, or else by a backend whose rows do not see one
 another (``rowwise``); so the number of processes shows in no bit of a result. What is ready for rows travels to
 another process once, as bytes, and is unpacked there once, however many blocks follow. A process that dies takes no
-rows with it: its blocks are run again.
+rows with it: its blocks are run again. Where compiled code does nearly all of the work, threads share what is ready:
+nothing has to start, and nothing to travel.
 """
 
 import pickle
 from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from hashlib import blake2b
+from threading import Event
 from typing import Any
 
 import numpy as np
 
 from shap_asv.backends.contract import Attribution, Attributor
+from shap_asv.backends.pace import look_up, stopped_by
 from shap_asv.errors import ShapAsvError, ShapAsvWarning, warn_user
 from shap_asv.explainer.running.progress import ProgressBar
 
@@ -24,6 +28,8 @@ from shap_asv.explainer.running.progress import ProgressBar
 SMALLEST_BLOCK = 64
 #: Numbers in the attributions of one block: 2**23 are 64 MiB.
 BLOCK_LIMIT = 2**23
+#: Seconds between two looks at how far threads are.
+GLANCE = 0.1
 #: How often processes may die before it is taken for no accident.
 ATTEMPTS = 3
 
@@ -82,6 +88,9 @@ def run_blocks(
             bar.finish(count)
             yield block, part
         return
+    if _threads_will_do(attributor):
+        yield from _in_threads(attributor, rows, weights, cuts, count_jobs(n_jobs), bar)
+        return
     parcel = pack(attributor)
     done = 0
     for attempt in range(1, ATTEMPTS + 1):
@@ -100,6 +109,47 @@ def run_blocks(
                 f"a process that explained rows was killed; {len(cuts) - done} of {len(cuts)} blocks are run again",
                 ShapAsvWarning,
             )
+
+
+def _threads_will_do(attributor: Attributor) -> bool:
+    """Whether compiled code does the work, and nobody chose an engine of joblib's other than threads."""
+    from joblib.parallel import ThreadingBackend, get_active_backend
+
+    return getattr(attributor, "compiled", False) and isinstance(
+        get_active_backend(prefer="threads")[0], ThreadingBackend
+    )
+
+
+def _in_threads(
+    attributor: Attributor, rows: np.ndarray, weights: np.ndarray, cuts: list[slice], jobs: int, bar: ProgressBar
+) -> Iterator[tuple[slice, Attribution]]:
+    """Whoever stops asking, by Ctrl-C or an error, waits only until the threads look up the next time."""
+    counts = [int(weights[block].sum()) for block in cuts]
+    shares, stopped = [0.0] * len(cuts), Event()
+
+    def attribute(place: int) -> Attribution:
+        def report(share: float) -> None:
+            look_up()
+            shares[place] = share
+
+        with stopped_by(stopped):
+            return attributor.attribute(rows[cuts[place]], report)
+
+    waiting: deque[Future[Attribution]] = deque()
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            for place, block in enumerate(cuts):
+                while len(waiting) < min(2 * jobs, len(cuts) - place):  # not all results at once
+                    waiting.append(pool.submit(attribute, place + len(waiting)))
+                first = waiting.popleft()
+                while wait([first], GLANCE).not_done:
+                    bar.reach(sum(share * count for share, count in zip(shares[place:], counts[place:], strict=True)))
+                part = first.result()
+                bar.finish(counts[place])
+                yield block, part
+        finally:
+            stopped.set()
+            pool.shutdown(cancel_futures=True)
 
 
 def _in_processes(parcel: "Parcel", rows: np.ndarray, cuts: list[slice], n_jobs: int | None) -> Iterator[Attribution]:

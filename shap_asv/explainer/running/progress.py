@@ -52,9 +52,13 @@ class ProgressBar:
         """A report on the way through the next ``n_rows``."""
 
         def report(share: float) -> None:
-            self._show(self.done + int(share * n_rows))
+            self.reach(share * n_rows)
 
         return report
+
+    def reach(self, n_rows: float) -> None:
+        """So many rows beyond those that are done have been worked on."""
+        self._show(self.done + int(n_rows))
 
     def _show(self, done: int) -> None:
         if self._bar is not None and done > self._bar.n:

@@ -1,12 +1,17 @@
-"""How long a model takes for a row, as far as a plan has to know.
+"""How long a model takes for a row, and how much memory, as far as a plan has to know.
 
 Models differ by a factor of a million: a vectorised sum takes microseconds for a thousand rows, a call over the wire
 takes a second for one. A plan that does not ask would promise seconds and take days. So the model is timed: by its
 first call, which has to be made anyway, and only where that leaves the matter open by a few calls more.
+
+Neurons of a layer, or the columns of an encoder, are held for all rows of a call, and may well be more than its input:
+two small calls show how much. What libraries take behind Python's back is not seen.
 """
 
 import math
+import threading
 import time
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +29,8 @@ _DOUBTED = 30.0
 _PATIENCE = 0.25
 #: Rows of the largest call that is made only to be timed.
 MOST = 512
+# A call of fewer rows than this takes little memory. Two calls show how much, which differ by the second figure.
+_MANY, _MORE = 4096, 4
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,7 @@ class Stopwatch:
     def __init__(self, ask: Callable[[int], Any], first: Timed) -> None:
         self._ask, self._first = ask, first
         self._known: dict[int, Speed] = {}
+        self._bytes_per_row: int | None = None
         self._doubted = first.seconds >= _SLOW  # then it is slow, and asking again would take long
 
     def seconds(self, n_rows: int, n_calls: int, most: int = MOST) -> float:
@@ -71,6 +79,18 @@ class Stopwatch:
         if again > found:  # held up this time: what was known stays, so that the same question has the same answer
             self._first, self._known = first, known
         return min(found, again)
+
+    def memory(self, n_rows: int) -> int:
+        """Bytes that the model takes for a call of ``n_rows``; not known of few rows, nor of a model that is slow."""
+        first = self._first
+        if n_rows < _MANY or first.seconds > _LONG_ENOUGH:
+            return 0
+        if self._bytes_per_row is None:
+            more = first.n_rows * _MORE
+            while more * _MORE <= MOST and more * _MORE * first.seconds <= _AT_ONCE * first.n_rows:
+                more *= _MORE
+            self._bytes_per_row = bytes_per_row(self._ask, more // _MORE, more)
+        return n_rows * self._bytes_per_row
 
     def _seconds(self, n_rows: int, n_calls: int, most: int) -> float:
         first, n_calls = self._first, max(1, n_calls)
@@ -114,6 +134,31 @@ def measure(ask: Callable[[int], Any], first: Timed, growth: int, steps: int) ->
     per_row = max(0.0, (taken - first.seconds) / (n_rows - first.n_rows))
     per_call = max(0.0, first.seconds - first.n_rows * per_row)
     return Speed(_round_up(per_call), _round_up(per_row))
+
+
+_watching = threading.Lock()
+
+
+def bytes_per_row(ask: Callable[[int], Any], few: int, more: int) -> int:
+    """What a call of ``more`` rows takes beyond one of ``few``, for each row; 0 where somebody else is watching.
+
+    >>> 800 <= bytes_per_row(lambda n: [0.5 * i for i in range(100 * n)], 4, 16) <= 4000
+    True
+    """
+    with _watching:
+        if tracemalloc.is_tracing():  # the user's own figures are left alone
+            return 0
+        tracemalloc.start()
+        try:
+            peaks = []
+            for n_rows in (few, more):
+                before = tracemalloc.get_traced_memory()[0]
+                tracemalloc.reset_peak()
+                ask(n_rows)
+                peaks.append(tracemalloc.get_traced_memory()[1] - before)
+        finally:
+            tracemalloc.stop()
+    return max(0, peaks[1] - peaks[0]) // (more - few)
 
 
 def clock() -> float:

@@ -131,11 +131,18 @@ class FloatEnsemble:
 
     def predict(self, rows: np.ndarray) -> np.ndarray:
         """M at rows of numbers (r, n_columns) -> float64 (r, k). O(r * trees * depth)."""
-        outputs = np.empty((len(rows), self.n_outputs))
+        return self.add_up(rows, (self.values, self.offset))[0]
+
+    def add_up(self, rows: np.ndarray, *tables: tuple[np.ndarray, np.ndarray]) -> list[np.ndarray]:
+        """``offset + sum over trees of values`` at the leaves that rows reach, for each of the tables (values, offset):
+        (r, k) each. The leaves are looked for once.
+        """
+        outputs = [np.empty((len(rows), self.n_outputs)) for _ in tables]
         step = max(1, _CELLS // max(1, self.n_trees))
         for start in range(0, len(rows), step):
             leaves = self.leaves_of(rows[start : start + step])
-            outputs[start : start + step] = self.offset + self.values[leaves].sum(axis=1)
+            for output, (values, offset) in zip(outputs, tables, strict=True):
+                output[start : start + step] = offset + values[leaves].sum(axis=1)
         return outputs
 
     def leaves_of(self, rows: np.ndarray) -> np.ndarray:
@@ -156,7 +163,7 @@ class FloatEnsemble:
         """Does ``number[i]`` go left at inner node ``node[i]``? Numbers as :meth:`rounded` returns them."""
         with np.errstate(invalid="ignore"):
             left = number <= self.threshold[node]
-        for s in np.unique(self.category_set[node]):
+        for s in np.unique(self.category_set[node]) if len(self.sets) else ():
             if s >= 0:
                 here = self.category_set[node] == s
                 member = is_member(number[here], self.sets[s])

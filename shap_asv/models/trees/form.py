@@ -209,6 +209,10 @@ class TreePredictor:
     def seconds(self, n_rows: int, n_calls: int, most: int = MOST) -> float:
         return n_rows * (FASTEST + len(self.trees.ensemble.roots) * _SECONDS_PER_TREE)
 
+    def memory(self, n_rows: int) -> int:
+        """Rows as numbers, and the places that they have reached."""
+        return 8 * n_rows * (self.trees.own.n_columns + 2)
+
 
 def tree_predictor(trees: TreeForm, output_names: Sequence[str] | None = None) -> TreePredictor:
     """Trees as a predictor; outputs are called as the caller says, else by the classes."""

@@ -98,8 +98,9 @@ def verify_ensemble(ensemble: FloatEnsemble, call: ModelCall, tolerance: float) 
     except ModelError:
         ensemble = replace(ensemble, takes_missing=False)
     rows, outputs = np.concatenate(batches), np.concatenate(expected)
-    absolute = replace(ensemble, values=np.abs(ensemble.values), offset=np.abs(ensemble.offset))
-    return believe(ensemble, ensemble.predict, absolute.predict, rows, outputs, tolerance, name)
+    values, offset = ensemble.values, ensemble.offset
+    read, absolute = ensemble.add_up(rows, (values, offset), (np.abs(values), np.abs(offset)))
+    return believe(ensemble, lambda _: read, lambda _: absolute, rows, outputs, tolerance, name)
 
 
 def probe_numbers(ensemble: FloatEnsemble, rng: np.random.Generator) -> np.ndarray:

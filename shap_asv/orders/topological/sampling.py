@@ -60,6 +60,8 @@ class SamplingMethod:
         About how long a draw takes, once kernels are compiled and tables built; for plans.
     kernels : tuple of str
         Compiled functions that it calls, ``"module:function"``.
+    lists : bool
+        All ideals are listed before the first draw.
     """
 
     name: str
@@ -69,6 +71,7 @@ class SamplingMethod:
     whole: bool = False
     seconds: Callable[["CausalOrder", Options], float] = lambda order, options: 1e-6 * order.n_features
     kernels: tuple[str, ...] = ()
+    lists: bool = False
 
 
 def _no_forest(order: "CausalOrder", options: Options) -> ShapAsvError | None:
@@ -122,6 +125,7 @@ METHODS: dict[str, SamplingMethod] = {
             exact=True,
             refusal=_too_many_ideals,
             draw=lambda order, n, rng, options: draw_by_ideals(order, n, rng, options.limit, options.n_groups),
+            lists=True,
         ),
         SamplingMethod(
             "perfect",
@@ -189,6 +193,28 @@ def seconds_to_draw(order: "CausalOrder | GraphMixture", method: str = "auto", e
 def _seconds_to_draw(order: "CausalOrder", method: str, epsilon: float) -> float:
     options = Options(epsilon, check_limit(None))
     return sum(how.seconds(part, options) for part, how in parts_with_methods(order, method, options))
+
+
+def ideals_to_list(order: "CausalOrder | GraphMixture", method: str = "auto") -> tuple[int, int]:
+    """Ideals that are listed before the first order is drawn: of all parts and graphs, and of the largest graph.
+
+    Examples
+    --------
+    >>> from shap_asv.orders import CausalOrder
+    >>> crown = CausalOrder.from_edges([("a", "d"), ("b", "d"), ("b", "e"), ("c", "e"), ("c", "f"), ("a", "f")])
+    >>> ideals_to_list(crown), ideals_to_list(crown, "perfect")
+    ((18, 18), (0, 0))
+    """
+    graphs: Any = getattr(order, "orders", (order,))
+    counts = [_ideals_to_list(graph, method) for graph in graphs]
+    return sum(counts), max(counts)
+
+
+@lru_cache(maxsize=64)
+def _ideals_to_list(order: "CausalOrder", method: str) -> int:
+    options = Options(0.01, check_limit(None))
+    parts = [part for part, how in parts_with_methods(order, method, options) if how.lists]
+    return sum(ideals_up_to(part, options.limit) or 0 for part in parts)
 
 
 def kernels_to_draw(order: "CausalOrder | GraphMixture", method: str = "auto") -> tuple[str, ...]:

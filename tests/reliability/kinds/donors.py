@@ -1,8 +1,9 @@
-"""Donors: ``nu(S) = sum_k w_k M(x_S, donor_k)``. The weights and what is lent are taken from ``weighted``, held to what
-they must be, and the draws of the explainer to the sum over all donors; by levels, to the sum over donors of donors.
+"""Donors: ``nu(S) = sum_k w_k M(x_S, donor_k)``, by levels the sum over donors of donors. The weights and what is lent
+are those of ``tests/oracles/donors.py``, which takes from the package what is random alone: the fitted trees of
+scikit-learn, the rows that they were grown from, and the landmarks of curves.
 
-Where one label decides a whole row (``determined``), nothing is taken from the package: whoever agrees in anything
-agrees in everything, and the rest of the row follows."""
+Where one label decides a whole row (``determined``), not even that: whoever agrees in anything agrees in everything,
+and the rest of the row follows."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from shap_asv import AsymmetricExplainer, ConditionalTable
+from tests.oracles.donors import Donors
 from tests.reliability.kinds.asking import ALSO, Question, ask
 from tests.reliability.kinds.causality import FORMS, known_causes, known_levels
 from tests.reliability.kinds.contract import Kind
@@ -42,12 +44,16 @@ def _table(case: SimpleNamespace, rng: np.random.Generator) -> pd.DataFrame:
     return table
 
 
-def _numbers(X: pd.DataFrame) -> np.ndarray:
-    """Categories by their place, gaps as -3."""
+def _coded(X: pd.DataFrame) -> np.ndarray:
+    """Categories by their place, gaps as +inf."""
     columns = [
-        X[name].cat.codes if isinstance(X[name].dtype, pd.CategoricalDtype) else X[name].fillna(-3.0) for name in X
+        X[name].cat.codes if isinstance(X[name].dtype, pd.CategoricalDtype) else X[name].fillna(np.inf) for name in X
     ]
     return np.stack([np.asarray(column, dtype=float) for column in columns], axis=1)
+
+
+def _n_codes(X: pd.DataFrame) -> list[int]:
+    return [len(X[name].cat.categories) if isinstance(X[name].dtype, pd.CategoricalDtype) else 0 for name in X]
 
 
 def check(case: SimpleNamespace) -> None:
@@ -59,28 +65,24 @@ def check(case: SimpleNamespace) -> None:
     background = ConditionalTable(table, adjust=case.adjust, n_trees=n_trees, seed=case.seed % 97)
     slopes = rng.normal(size=case.n)
     X = table.iloc[rng.integers(case.rows, size=2)].reset_index(drop=True)
-    coded, held = background.codec.read(X), background.rows
     causes, levels, confounded = known_causes(case.causes, names, rng), [], []
     if case.meaning == "causal":
         causes, levels, confounded = known_levels(names, rng, most=2)
 
-    def model(inputs: pd.DataFrame) -> np.ndarray:
-        x = _numbers(inputs)
+    def of_numbers(x: np.ndarray) -> np.ndarray:
+        x = np.where(np.isinf(x), -3.0, x)
         return x @ slopes + (x.sum(axis=1) > 0)
 
-    def lent(evidence: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Rows (k, n) and their weights (k,), held to what they must be."""
-        inside = ~np.isnan(evidence)
-        (rows,), (weights,) = background.weighted(evidence[None])
-        assert weights.min() >= 0
-        np.testing.assert_allclose(weights.sum(), 1, rtol=0, atol=1e-12)
-        np.testing.assert_array_equal(rows[:, inside], np.broadcast_to(evidence[inside], rows[:, inside].shape))
-        if not case.adjust or not inside.any():
-            # donors lend what they have; everyone is as good as another without evidence
-            np.testing.assert_array_equal(rows[:, ~inside], held[:, ~inside])
-        if not inside.any():
-            np.testing.assert_allclose(weights, 1 / len(held), rtol=1e-12)
-        return rows, weights
+    def model(inputs: pd.DataFrame) -> np.ndarray:
+        return of_numbers(_coded(inputs))
+
+    def drawn(members: np.ndarray) -> tuple[list, list]:
+        """What was drawn at random for a coalition: trees with the rows they were grown from, and landmarks."""
+        lending = background._lending(members)
+        forests = [(forest.trees, forest.grown_from) for forest in lending.weights.forests]
+        return forests, [ridge.basis.landmarks for ridge in lending.smoother.ridges[1:]] if lending.smoother else []
+
+    coded, lent = _coded(X), Donors(_coded(table), _n_codes(table), case.adjust, drawn).lent
 
     def given(r: int, members: frozenset[int]) -> tuple[np.ndarray, np.ndarray]:
         inside = np.isin(np.arange(case.n), list(members))
@@ -114,7 +116,7 @@ def check(case: SimpleNamespace) -> None:
         if case.columns == "determined" and not members and case.meaning == "conditional":
             return float(model(table).mean())
         rows, weights = (given if case.meaning == "conditional" else under)(r, members)
-        return float(weights @ model(background.codec.inputs(rows)))
+        return float(weights @ of_numbers(rows))
 
     # by levels every draw is a question of its own
     n_draws, sampled = (8192, 0.02) if case.meaning == "conditional" else (1024, 0.05)
@@ -135,7 +137,7 @@ DONORS = Kind(
     CHOICES,
     check,
     "a table of 25 or 60 rows (numbers, a category, gaps, a constant) as donors, adjusted or not, causes as above, "
-    "conditional values or causal ones by levels; the sum over all donors by their weights, which must be a "
-    "distribution and lend what the table has, or over donors of donors. Where one label decides a row, by hand. Draws "
-    "within 2% of the scale (5% by levels), and to 1e-9 where the sum itself is taken.",
+    "conditional values or causal ones by levels; the sum over all donors by weights and lent residuals that are "
+    "computed again from the fitted trees and landmarks, or over donors of donors. Where one label decides a row, by "
+    "hand. Draws within 2% of the scale (5% by levels), and to 1e-9 where the sum itself is taken.",
 )

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shap_asv.backends.ancestral.completion_kernel import Factors
+from shap_asv.backends.ancestral.pieces.part_kernel import Fields, Pieces
 from shap_asv.kernels import kernel
 
 
@@ -55,218 +57,228 @@ class Gates(NamedTuple):
     looks: np.ndarray
 
 
-class Tables(NamedTuple):
-    """Open hash tables, one for each piece among those of a closure, in a pool of slots; they move as they grow.
-
-    Attributes
-    ----------
-    starts, levels, counts : int64 arrays
-        Where in the pool the table of each piece is, the power of two that it has of slots (0: there is no table yet),
-        and how many are taken.
-    freed : int64 array (64,)
-        The first table of each level that has been left, -1 if there is none: it has the next one in its first slot.
-    used : int64 array (6,)
-        How much there is of everything: slots, numbers, blocks, rows, entries, links.
-    needs : int64 array (6,)
-        How much of each there may be after the next step.
-    """
-
-    starts: np.ndarray
-    levels: np.ndarray
-    counts: np.ndarray
-    freed: np.ndarray
-    used: np.ndarray
-    needs: np.ndarray
-
-
 class Wanted(NamedTuple):
     """Tables of pieces that are asked for: a row is a piece in one state of its parents. Larger pieces come first.
 
     Attributes
     ----------
-    pool : int64 array (slots, 3)
-        A slot has a state of the parents, the groups that ask for it, as bits, and a number; -1 there if it is free.
-    number : int32 array
-        The row of each number.
-    blocks : int64 array (blocks, 3)
-        The pieces that are asked for, as places in ``among``, and the ends of the rows and links of each.
-    ends : int64 array (rows,)
-        The end of the entries of each row: the states of its root that are left.
-    entries : int64 array (entries,)
-        The number of links of such a state, the state, and where its probability is in the tables of the network: what
-        :func:`pack_entry` made of them.
+    blocks : int64 array (blocks, 4)
+        The pieces that are asked for, as places in ``among``, and the ends of the rows, entries and links of each.
+    rows : int64 array (rows, 3)
+        The state of the parents, the groups that ask for it, as bits, and the end of its entries.
+    entries : int64 array (entries, 3)
+        One for each state of the root in which a group is alive: all states that the piece knows then, these groups,
+        and the state of the root with the place of its probability in the tables of the network: what
+        :func:`pack_entry` made of the two.
     links : int32 array
-        The rows of the parts that are asked for, entry after entry.
+        The rows of all parts of the piece, entry after entry; -1 for a part that no group asks for.
+    slots : int32 array
+        A hash table of the rows of the piece at hand; -1 where there is none.
     """
 
-    pool: np.ndarray
-    number: np.ndarray
     blocks: np.ndarray
-    ends: np.ndarray
+    rows: np.ndarray
     entries: np.ndarray
     links: np.ndarray
+    slots: np.ndarray
 
 
-_SLOTS, _NUMBERS, _BLOCKS, _ROWS, _ENTRIES, _LINKS = range(6)
+class Askers(NamedTuple):
+    """Who asks for each of the pieces ``among`` those of a closure: lists that grow at their heads.
+
+    Attributes
+    ----------
+    heads : int64 array (pieces among,)
+        The first member of each list, -1 if there is none.
+    members : int64 array (members, 3)
+        The next member, the block that asks, and which of its parts it asks for.
+    used : int64 array (6,)
+        How much there is of all that is wanted, in the sequence of its attributes, and of members.
+    needs : int64 array (5,)
+        How much of all that is wanted there may be after the next step.
+    """
+
+    heads: np.ndarray
+    members: np.ndarray
+    used: np.ndarray
+    needs: np.ndarray
+
+
+class Asking(NamedTuple):
+    """What decides about who is asked for: the pieces, what remains of a closure, gates of groups, the network."""
+
+    pieces: Pieces
+    remains: Remains
+    gates: Gates
+    factors: Factors
+    fields: Fields
+
+
+_BLOCKS, _ROWS, _ENTRIES, _LINKS, _SLOTS, _MEMBERS = range(6)
 
 
 @kernel
-def pack_entry(n_links, state, cell):  # type: ignore[no-untyped-def]
-    """A number of links below 2^6, a state below 2^16 and a place in tables, in one integer."""
-    return n_links | (state << 6) | (cell << 22)
+def pack_entry(state, cell):  # type: ignore[no-untyped-def]
+    """A state below 2^16 and a place in tables, in one integer."""
+    return state | (cell << 16)
 
 
 @kernel
 def unpack_entry(entry):  # type: ignore[no-untyped-def]
-    """``n_links, state, cell`` of an integer."""
-    return entry & 0x3F, (entry >> 6) & 0xFFFF, entry >> 22
+    """``state, cell`` of an integer."""
+    return entry & 0xFFFF, entry >> 16
 
 
 @kernel
-def ask_at_ideals(first, pieces, remains, gates, fields, patterns, tables, wanted, at):  # type: ignore[no-untyped-def]
-    """What patterns from ``first`` on ask for at the ideals, with the groups that are alive: numbers into ``at``.
+def ask_at_ideals(asking, patterns, want):  # type: ignore[no-untyped-def]
+    """The groups that ask for each piece at the ideals, for each pattern: bits into ``want`` (l, u).
 
-    Who looks at nothing in a piece does not ask for it: its value is 1. Returns the first pattern that there is no room
-    for, or how many there are.
+    Who looks at nothing in a piece does not ask for it: its value is 1.
     """
-    n_own = len(remains.own)
-    passed, want = np.empty(len(gates.nodes), np.int64), np.zeros(n_own, np.int64)
-    for pattern in range(first, len(at)):
-        needed = tables.used[_SLOTS]
-        for own in remains.own:
-            needed += 4 << tables.levels[own]
-        tables.needs[_SLOTS] = needed
-        if needed > len(wanted.pool):
-            return pattern
-        state = patterns.packed[pattern]
-        find_passed(state, gates, 0, fields, passed)
+    remains, gates = asking.remains, asking.gates
+    n_own, n_patterns = want.shape
+    passed, here, looks = np.empty(len(gates.nodes), np.int64), np.zeros(n_own, np.int64), np.empty(n_own, np.int64)
+    for j in range(n_own):
+        looks[j] = find_looks(asking.pieces.masks[remains.among[remains.own[j]]], gates)
+    for pattern in range(n_patterns):
+        find_passed(patterns.packed[pattern], gates, 0, asking.fields, passed)
         for place in range(len(remains.held)):
             if patterns.alike[pattern, place] == pattern:
                 asked = find_asked(remains.held[place], gates.nodes, passed, gates.words[0, 0])
                 if asked:
                     for j in range(remains.starts[place], remains.starts[place + 1]):
-                        want[remains.pieces[j]] |= asked
+                        here[remains.pieces[j]] |= asked
         for j in range(n_own):
-            own = remains.own[j]
-            piece = remains.among[own]
-            asked = want[j] & find_looks(pieces.masks[piece], gates) if want[j] else 0
-            want[j] = 0
-            if asked:
-                at[pattern, j] = _ask(state & pieces.known[piece], asked, own, tables, wanted.pool)
-    return len(at)
+            want[j, pattern] = here[j] & looks[j]
+            here[j] = 0
 
 
 @kernel
-def ask_for_parts(first, pieces, among, gates, factors, fields, tables, wanted):  # type: ignore[no-untyped-def]
-    """What the pieces ``among`` those of a closure, from ``first`` on, ask for of their parts.
+def ask_for_parts(first, asking, packed, want, askers, wanted, at):  # type: ignore[no-untyped-def]
+    """The rows of pieces from ``first`` on that patterns ``packed`` (u,) or larger pieces ask for.
 
-    Returns the first piece that there is no room for, or how many there are.
+    All that is asked of a piece is looked up at one time, so that its rows stay in the cache. ``at`` (u, l) gets the
+    rows that patterns ask for. Returns the first piece that there is no room for, or how many there are.
     """
-    used, pool, entries, links = tables.used, wanted.pool, wanted.entries, wanted.links
-    below, looks, known = np.empty(64, np.int64), np.empty(64, np.int64), np.empty(64, np.int64)
-    parents = np.empty(64, np.int64)
-    for i in range(first, len(among)):
-        n_here, piece = tables.counts[i], among[i]
-        if n_here == 0:
+    remains, used, needs = asking.remains, askers.used, askers.needs
+    own_of = np.full(len(remains.among), -1, np.int64)
+    for j in range(len(remains.own)):
+        own_of[remains.own[j]] = j
+    for i in range(first, len(remains.among)):
+        piece, own = remains.among[i], own_of[i]
+        known, looks = asking.pieces.known[piece], find_looks(asking.pieces.masks[piece], asking.gates)
+        level = _find_level(askers.heads[i], len(packed) if own >= 0 else 0, askers, wanted)
+        if level == 0:
             continue
-        v, start = pieces.roots[piece], pieces.part_starts[piece]
-        n_parts, card = pieces.part_starts[piece + 1] - start, factors.cards[v]
-        n_slots = used[_SLOTS]
-        for j in range(n_parts):
-            part = pieces.parts[start + j]
-            below[j] = _place_of(part, among)
-            looks[j], known[j] = find_looks(pieces.masks[part], gates), pieces.known[part]
-            n_slots += 8 * (tables.counts[below[j]] + n_here * card) + 64
-        needs = tables.needs
-        needs[_SLOTS], needs[_NUMBERS], needs[_BLOCKS] = n_slots, used[_NUMBERS], used[_BLOCKS] + 1
-        needs[_ROWS], needs[_ENTRIES] = used[_ROWS] + n_here, used[_ENTRIES] + n_here * card
-        needs[_LINKS] = used[_LINKS] + n_here * card * n_parts
-        enough = n_slots <= len(pool) and needs[_NUMBERS] <= len(wanted.number)
-        enough = enough and needs[_BLOCKS] <= len(wanted.blocks) and needs[_ROWS] <= len(wanted.ends)
-        if not (enough and needs[_ENTRIES] <= len(entries) and needs[_LINKS] <= len(links)):
+        n_rows = used[_ROWS]
+        needs[_ROWS], needs[_SLOTS] = n_rows + (1 << (level - 1)), 1 << level
+        if needs[_ROWS] > len(wanted.rows) or needs[_SLOTS] > len(wanted.slots):
             return i
-        n_parents = 0
-        for u in range(v):
-            if factors.strides[v, u] > 0:
-                parents[n_parents] = u
-                n_parents += 1
-        n_rows, n_entries, n_links = used[_ROWS], used[_ENTRIES], used[_LINKS]
-        for slot in range(tables.starts[i], tables.starts[i] + (1 << tables.levels[i])):
-            state, word, number = pool[slot, 0], pool[slot, 1], pool[slot, 2]
-            if number < 0:
-                continue
-            # rows of a piece get numbers next to one another, so that who reads them stays in the cache
-            wanted.number[number] = n_rows
-            cell = factors.offsets[v]
-            for j in range(n_parents):
-                u = parents[j]
-                cell += factors.strides[v, u] * ((state & fields.masks[u]) >> fields.shifts[u])
-            for x in range(card):
-                alive = word & gates.words[gates.rows[v] + x if gates.rows[v] >= 0 else 0, 0]
-                if alive == 0 or factors.tables[cell + x] == 0.0:
-                    continue
-                with_root, before = state | (x << fields.shifts[v]), n_links
-                for j in range(n_parts):
-                    asked = alive & looks[j]
-                    if asked:
-                        links[n_links] = _ask(with_root & known[j], asked, below[j], tables, pool)
-                        n_links += 1
-                entries[n_entries] = pack_entry(n_links - before, x, cell + x)
-                n_entries += 1
-            wanted.ends[n_rows] = n_entries
-            n_rows += 1
-        block = wanted.blocks[used[_BLOCKS]]
-        block[0], block[1], block[2] = i, n_rows, n_links
-        used[_BLOCKS] += 1
-        used[_ROWS], used[_ENTRIES], used[_LINKS] = n_rows, n_entries, n_links
-    return len(among)
+        for slot in range(1 << level):
+            wanted.slots[slot] = -1
+        if own >= 0:
+            for pattern in range(len(packed)):
+                if want[own, pattern]:
+                    row = _ask(packed[pattern] & known, want[own, pattern], level, n_rows, wanted)
+                    n_rows = max(n_rows, row + 1)
+                    at[pattern, own] = row
+        member = askers.heads[i]
+        while member >= 0:
+            block, j = askers.members[member, 1], askers.members[member, 2]
+            asks = remains.among[wanted.blocks[block, 0]]
+            n_parts = asking.pieces.part_starts[asks + 1] - asking.pieces.part_starts[asks]
+            link = (wanted.blocks[block - 1, 3] if block else 0) + j
+            for entry in range(wanted.blocks[block - 1, 2] if block else 0, wanted.blocks[block, 2]):
+                asked = wanted.entries[entry, 1] & looks
+                if asked:
+                    row = _ask(wanted.entries[entry, 0] & known, asked, level, n_rows, wanted)
+                    n_rows = max(n_rows, row + 1)
+                    wanted.links[link] = row
+                else:
+                    wanted.links[link] = -1
+                link += n_parts
+            member = askers.members[member, 0]
+        if n_rows > used[_ROWS] and not _enter(i, n_rows, asking, askers, wanted):
+            return i
+    return len(remains.among)
 
 
 @kernel
-def _ask(state, asked, piece, tables, pool):  # type: ignore[no-untyped-def]
-    """Ask for a piece in a state of its parents: its number, which may be a new one. There is room in the pool."""
-    if 2 * tables.counts[piece] + 2 > 1 << tables.levels[piece]:  # no more than half of the slots are taken
-        _move(piece, tables, pool)
-    start, level = tables.starts[piece], tables.levels[piece]
+def _find_level(member, n_asked, askers, wanted):  # type: ignore[no-untyped-def]
+    """The power of two of slots of which at most half are taken by what a list asks for; 0 if that is nothing."""
+    while member >= 0:
+        block = askers.members[member, 1]
+        n_asked += wanted.blocks[block, 2] - (wanted.blocks[block - 1, 2] if block else 0)
+        member = askers.members[member, 0]
+    level = 0
+    while n_asked > 0 and 1 << level < 2 * n_asked:
+        level += 1
+    return level
+
+
+@kernel
+def _ask(state, asked, level, n_rows, wanted):  # type: ignore[no-untyped-def]
+    """The row of a state of the parents, among 2^level slots; a new one gets the number ``n_rows``."""
+    slots, rows = wanted.slots, wanted.rows
     slot = _first_slot(state, level)
-    while pool[start + slot, 2] >= 0:
-        if pool[start + slot, 0] == state:
-            pool[start + slot, 1] |= asked
-            return pool[start + slot, 2]
+    while slots[slot] >= 0:
+        row = np.int64(slots[slot])
+        if rows[row, 0] == state:
+            rows[row, 1] |= asked
+            return row
         slot = (slot + 1) & ((1 << level) - 1)
-    slot += start
-    number = tables.used[_NUMBERS]
-    tables.used[_NUMBERS] += 1
-    tables.counts[piece] += 1
-    pool[slot, 0], pool[slot, 1], pool[slot, 2] = state, asked, number
-    return number
+    slots[slot] = n_rows
+    rows[n_rows, 0], rows[n_rows, 1] = state, asked
+    return n_rows
 
 
 @kernel
-def _move(piece, tables, pool):  # type: ignore[no-untyped-def]
-    """Move the table of a piece to one of twice the size, a left one or a new one."""
-    old, old_level = tables.starts[piece], tables.levels[piece]
-    level = max(2, old_level + 1)
-    start = tables.freed[level]
-    if start >= 0:
-        tables.freed[level] = pool[start, 0]
-    else:
-        start = tables.used[_SLOTS]
-        tables.used[_SLOTS] += 1 << level
-    tables.starts[piece], tables.levels[piece] = start, level
-    for slot in range(start, start + (1 << level)):
-        pool[slot, 2] = -1
-    if old_level == 0:
-        return
-    for slot in range(old, old + (1 << old_level)):
-        if pool[slot, 2] >= 0:
-            to = _first_slot(pool[slot, 0], level)
-            while pool[start + to, 2] >= 0:
-                to = (to + 1) & ((1 << level) - 1)
-            for j in range(3):
-                pool[start + to, j] = pool[slot, j]
-    pool[old, 0] = tables.freed[old_level]
-    tables.freed[old_level] = old
+def _enter(i, n_rows, asking, askers, wanted):  # type: ignore[no-untyped-def]
+    """Entries of the rows of piece i, up to row ``n_rows``, and its name on the lists of its parts.
+
+    Returns whether there was room; if not, nothing has happened.
+    """
+    pieces, gates, factors, fields = asking.pieces, asking.gates, asking.factors, asking.fields
+    used, needs, rows, entries = askers.used, askers.needs, wanted.rows, wanted.entries
+    piece = asking.remains.among[i]
+    v, start = pieces.roots[piece], pieces.part_starts[piece]
+    n_parts, card = pieces.part_starts[piece + 1] - start, factors.cards[v]
+    n_entries = used[_ENTRIES]
+    needs[_BLOCKS], needs[_ENTRIES] = used[_BLOCKS] + 1, n_entries + (n_rows - used[_ROWS]) * card
+    needs[_LINKS] = used[_LINKS] + (n_rows - used[_ROWS]) * card * n_parts
+    if needs[_BLOCKS] > len(wanted.blocks) or needs[_ENTRIES] > len(entries) or needs[_LINKS] > len(wanted.links):
+        return False
+    parents, n_parents = np.empty(64, np.int64), 0
+    for u in range(v):
+        if factors.strides[v, u] > 0:
+            parents[n_parents] = u
+            n_parents += 1
+    for row in range(used[_ROWS], n_rows):
+        state, word = rows[row, 0], rows[row, 1]
+        cell = factors.offsets[v]
+        for j in range(n_parents):
+            u = parents[j]
+            cell += factors.strides[v, u] * ((state & fields.masks[u]) >> fields.shifts[u])
+        for x in range(card):
+            alive = word & gates.words[gates.rows[v] + x if gates.rows[v] >= 0 else 0, 0]
+            if alive == 0 or factors.tables[cell + x] == 0.0:
+                continue
+            entries[n_entries, 0], entries[n_entries, 1] = state | (x << fields.shifts[v]), alive
+            entries[n_entries, 2] = pack_entry(x, cell + x)
+            n_entries += 1
+        rows[row, 2] = n_entries
+    used[_LINKS] += (n_entries - used[_ENTRIES]) * n_parts
+    used[_ROWS], used[_ENTRIES] = n_rows, n_entries
+    block = wanted.blocks[used[_BLOCKS]]
+    block[0], block[1], block[2], block[3] = i, n_rows, n_entries, used[_LINKS]
+    for j in range(n_parts):
+        below, member = _place_of(pieces.parts[start + j], asking.remains.among), used[_MEMBERS]
+        listed = askers.members[member]
+        listed[0], listed[1], listed[2] = askers.heads[below], used[_BLOCKS], j
+        askers.heads[below] = member
+        used[_MEMBERS] += 1
+    used[_BLOCKS] += 1
+    return True
 
 
 @kernel

@@ -24,7 +24,7 @@ from shap_asv.backends.ancestral.completed import (
     with_causes,
 )
 from shap_asv.backends.ancestral.pieces.sequence import find_sequence
-from shap_asv.backends.pace import Report
+from shap_asv.backends.pace import Report, look_up
 from shap_asv.backgrounds.contract import Terms
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.models.products import SumOfProducts
@@ -32,7 +32,7 @@ from shap_asv.values.contract import blocks
 
 if TYPE_CHECKING:
     from shap_asv.backends.ancestral.completion_kernel import Coalitions, Factors
-    from shap_asv.backends.ancestral.pieces.demand_kernel import Gates, Patterns, Remains, Tables
+    from shap_asv.backends.ancestral.pieces.demand_kernel import Askers, Asking, Gates, Patterns, Remains
     from shap_asv.backends.ancestral.pieces.part_kernel import Fields, Pieces
     from shap_asv.backends.ancestral.pieces.sum_kernel import TermsAtOnce
 
@@ -42,8 +42,8 @@ VALUE_LIMIT = 2**25
 TERMS_AT_ONCE = 124
 #: Bits that the states of all nodes may take, and those of one node.
 STATE_BITS, NODE_BITS = 62, 16
-# Rows, entries, links and slots that there is room for at first.
-_ROOM = 2**15
+# Blocks, rows, entries, links and slots that there is room for at first; what is not used is never touched.
+_ROOM = 2**18
 # Terms are added up in lanes: a whole number of these.
 _LANES = 8
 
@@ -189,7 +189,8 @@ class DemandedSums:
     def add(self, codes: np.ndarray, copies: int, out: np.ndarray, report: Report) -> None:
         """Add to ``out`` (rows, sets, copies, k) for codes (rows * copies, nodes); copies differ in latent nodes."""
         n_rows, n_sets, _, n_outputs = out.shape
-        found = np.zeros((len(codes), n_sets, n_outputs))
+        # what is added to without copies is ``out`` itself
+        found = np.zeros((len(codes), n_sets, n_outputs)) if copies > 1 else out.reshape(n_rows, n_sets, n_outputs)
         # nodes without a code are in no closure
         shifted = np.maximum(codes, 0) << self.fields.shifts
         packed = np.bitwise_or.reduce(shifted & self.fields.masks, axis=1)
@@ -197,7 +198,8 @@ class DemandedSums:
         for root in self.roots:
             done += self._add(root, packed, found, room)
             report(done / max(1, self.products.n_terms))
-        out += found.reshape(n_rows, copies, n_sets, n_outputs).transpose(0, 2, 1, 3)
+        if copies > 1:
+            out += found.reshape(n_rows, copies, n_sets, n_outputs).transpose(0, 2, 1, 3)
 
     def _add(self, own: DemandedLayout, packed: np.ndarray, out: np.ndarray, room: "_Room") -> int:
         from shap_asv.backends.ancestral.pieces.sum_kernel import spread
@@ -207,6 +209,7 @@ class DemandedSums:
         here = np.zeros((len(packed), len(held), self.products.n_outputs))
         patterns = self._find_alike(held, packed)
         for part in blocks(len(own.terms), TERMS_AT_ONCE):
+            look_up()
             self._add_terms(own.remains, own.terms[part], patterns, here, room)
         spread(patterns.alike, here)
         done = len(own.terms)
@@ -226,13 +229,14 @@ class DemandedSums:
     def _add_terms(
         self, remains: "Remains", terms: np.ndarray, patterns: "Patterns", out: np.ndarray, room: "_Room"
     ) -> None:
+        from shap_asv.backends.ancestral.pieces.demand_kernel import Asking
         from shap_asv.backends.ancestral.pieces.sum_kernel import add_pieces, fill_wanted
 
         of_terms, of_groups, at_once = self._find_gates(terms)
         n_patterns, width = len(patterns.packed), at_once.passes.shape[1]
         limit = VALUE_LIMIT // width if n_patterns > 1 else 2**62
-        pieces, factors, fields = self.pieces, self.factors, self.fields
-        at, used = room.find_wanted(pieces, remains, of_groups, factors, fields, patterns, limit)
+        asking = Asking(self.pieces, remains, of_groups, self.factors, self.fields)
+        at, used = room.find_wanted(asking, patterns, limit)
         if used is None:
             for half in (slice(0, n_patterns // 2), slice(n_patterns // 2, n_patterns)):
                 some = self._find_alike(remains.held, patterns.packed[half])
@@ -240,8 +244,8 @@ class DemandedSums:
             return
         n_blocks, n_rows = used
         values = room.take(n_rows, width)
-        fill_wanted(room.wanted, n_blocks, pieces, remains.among, of_groups, factors, at_once, values)
-        add_pieces(remains, at, values, of_terms, fields, patterns, at_once, out)
+        fill_wanted(room.wanted, n_blocks, asking, at_once, values)
+        add_pieces(remains, at, values, of_terms, self.fields, patterns, at_once, out)
 
     def _find_gates(self, terms: np.ndarray) -> "tuple[Gates, Gates, TermsAtOnce]":
         """What lets the terms (t,) pass: each of them, and groups of neighbours, as bits; and each as 0 and 1."""
@@ -279,11 +283,10 @@ class _Room:
 
         self.values = np.empty(_ROOM)
         self.wanted = Wanted(
+            np.empty((_ROOM, 4), dtype=np.int64),
+            np.empty((_ROOM, 3), dtype=np.int64),
             np.empty((_ROOM, 3), dtype=np.int64),
             np.empty(_ROOM, dtype=np.int32),
-            np.empty((_ROOM, 3), dtype=np.int64),
-            np.empty(_ROOM, dtype=np.int64),
-            np.empty(_ROOM, dtype=np.int64),
             np.empty(_ROOM, dtype=np.int32),
         )
 
@@ -294,52 +297,43 @@ class _Room:
         return self.values[: n_rows * width].reshape(n_rows, width)
 
     def find_wanted(
-        self,
-        pieces: "Pieces",
-        remains: "Remains",
-        gates: "Gates",
-        factors: "Factors",
-        fields: "Fields",
-        patterns: "Patterns",
-        limit: int,
+        self, asking: "Asking", patterns: "Patterns", limit: int
     ) -> tuple[np.ndarray, tuple[int, int] | None]:
         """From the ideals down, the rows that patterns need, into ``wanted``.
 
         Returns the row of each piece of the closure for each pattern (u, l), -1 where nobody asks, and how many blocks
         and rows there are; None where there are more rows than ``limit``.
         """
-        from shap_asv.backends.ancestral.pieces.demand_kernel import Tables, ask_at_ideals, ask_for_parts
+        from shap_asv.backends.ancestral.pieces.demand_kernel import Askers, ask_at_ideals, ask_for_parts
 
-        n_among, n_patterns = len(remains.among), len(patterns.packed)
-        sizes = (n_among, n_among, n_among, 64, 6, 6)
-        tables = Tables(*(np.zeros(size, dtype=np.int64) for size in sizes))
-        tables.freed[:] = -1
-        at = np.full((n_patterns, len(remains.own)), -1, dtype=np.int64)
+        among, n_own, packed = asking.remains.among, len(asking.remains.own), patterns.packed
+        want = np.empty((n_own, len(packed)), dtype=np.int64)
+        ask_at_ideals(asking, patterns, want)
+        part_starts = asking.pieces.part_starts
+        n_parts = int((part_starts[among + 1] - part_starts[among]).sum())
+        askers = Askers(
+            np.full(len(among), -1, dtype=np.int64),
+            np.empty((n_parts, 3), dtype=np.int64),
+            np.zeros(6, dtype=np.int64),
+            np.zeros(5, dtype=np.int64),
+        )
+        at = np.full((len(packed), n_own), -1, dtype=np.int64)
         done = 0
-        while done < n_patterns:
-            done = ask_at_ideals(done, pieces, remains, gates, fields, patterns, tables, self.wanted, at)
-            self._enlarge(tables)
-        done = 0
-        while done < n_among:
-            if tables.used[1] > limit:
+        while done < len(among):
+            done = ask_for_parts(done, asking, packed, want, askers, self.wanted, at)
+            if askers.used[1] > limit:
                 return at, None
-            done = ask_for_parts(done, pieces, remains.among, gates, factors, fields, tables, self.wanted)
-            self._enlarge(tables)
-        _, n_numbers, n_blocks, n_rows, _, n_links = tables.used.tolist()
-        if n_rows > limit:
-            return at, None
-        links, number = self.wanted.links[:n_links], self.wanted.number[:n_numbers]
-        links[:] = number[links]
-        return np.where(at >= 0, np.append(number, 0)[at], -1), (n_blocks, n_rows)
+            self._enlarge(askers)
+        n_blocks, n_rows = askers.used[:2].tolist()
+        return at, (n_blocks, n_rows)
 
-    def _enlarge(self, tables: "Tables") -> None:
+    def _enlarge(self, askers: "Askers") -> None:
         """Make room for what is needed."""
         larger = []
-        for array, used, needed in zip(self.wanted, tables.used.tolist(), tables.needs.tolist(), strict=True):
+        for array, used, needed in zip(self.wanted, askers.used[:5].tolist(), askers.needs.tolist(), strict=True):
             if needed > len(array):
                 more = np.empty((2 * needed, *array.shape[1:]), dtype=array.dtype)
-                kept = min(used, len(array))  # numbers have no row before their piece comes
-                more[:kept] = array[:kept]
+                more[:used] = array[:used]
                 array = more
             larger.append(array)
         self.wanted = type(self.wanted)(*larger)

@@ -80,8 +80,10 @@ class MixedValues:
         if not len(self.latent):  # nothing is ever missing
             summed = np.zeros((len(rows), int(self.of_whole.max()) + 1, 1, k))
             self.sums.add(codes, 1, summed, report)
-            mixed = summed[:, self.of_whole, 0].transpose(1, 0, 2) + self.lacking.constant
-            return mixed, np.ones(len(rows), dtype=bool)
+            summed += self.lacking.constant
+            if not np.array_equal(self.of_whole, np.arange(summed.shape[1])):
+                summed = summed[:, self.of_whole]
+            return summed[:, :, 0].transpose(1, 0, 2), np.ones(len(rows), dtype=bool)
         # one margin for each coalition, over all of Z: what it does not lack stays in its first state
         margins = Margins(
             n_states * np.arange(m + 1),

@@ -42,10 +42,11 @@ def take_apart(seeds, families, sequence):  # type: ignore[no-untyped-def]
     """
     room = max(64, 2 * len(seeds))
     masks, roots = np.empty(room, np.int64), np.empty(room, np.int64)
-    part_starts, parts = np.zeros(room + 1, np.int64), np.empty(room, np.int64)
+    part_starts, parts = np.empty(room + 1, np.int64), np.empty(room, np.int64)
+    part_starts[0] = 0
     slots = np.empty(0, np.int64)
     found = np.empty(64, np.int64)
-    count, n_parts, taken = 0, 0, 0
+    count, n_parts, taken = np.int64(0), 0, 0  # a plain 0 is a type of its own, for which helpers were compiled again
     while taken < len(seeds) or taken < count:
         if count + 64 + len(seeds) > len(masks):
             masks, roots, part_starts = _enlarge(masks), _enlarge(roots), _enlarge(part_starts)
@@ -107,7 +108,9 @@ def _number_all(masks, count, least):  # type: ignore[no-untyped-def]
     size = 64
     while size < least:
         size *= 2
-    slots = np.full(size, -1, np.int64)
+    slots = np.empty(size, np.int64)
+    for slot in range(size):  # compiles sooner than an array that is full of them
+        slots[slot] = -1
     for number in range(count):
         slot = _first_slot(masks[number], size)
         while slots[slot] >= 0:
@@ -125,7 +128,7 @@ def _first_slot(mask, size):  # type: ignore[no-untyped-def]
 @kernel
 def _enlarge(array):  # type: ignore[no-untyped-def]
     """The same with room for four times as much."""
-    larger = np.empty(4 * len(array), array.dtype)
+    larger = np.empty(4 * len(array), np.int64)
     for i in range(len(array)):  # compiles sooner than the assignment of an array
         larger[i] = array[i]
     return larger

@@ -35,49 +35,58 @@ _FEW = 16
 
 
 @kernel
-def fill_wanted(wanted, n_blocks, pieces, among, gates, factors, terms, values):  # type: ignore[no-untyped-def]
+def fill_wanted(wanted, n_blocks, asking, terms, values):  # type: ignore[no-untyped-def]
     """``q_c(R; s) = sum over x of P(x | s) g(x) * prod over parts of q_c'(R; s, x)`` into ``values`` (rows, t).
 
     Groups that do not look at a piece have 1 there, whatever is left of its states.
     """
+    pieces, among, gates, factors = asking.pieces, asking.remains.among, asking.gates, asking.factors
     width = values.shape[1]
     product, outside = np.empty(width), np.empty(width)
-    functions = np.empty((factors.cards.max(), width))
+    functions, asked = np.empty((factors.cards.max(), width)), np.empty(64, np.int64)
     for block in range(n_blocks - 1, -1, -1):
         piece = among[wanted.blocks[block, 0]]
         v, looks = pieces.roots[piece], find_looks(pieces.masks[piece], gates)
+        n_parts = pieces.part_starts[piece + 1] - pieces.part_starts[piece]
         for j in range(width):
             outside[j] = 1.0 - ((looks >> terms.groups[j]) & 1)
         for x in range(factors.cards[v]):
             passes = terms.passes[gates.rows[v] + x if gates.rows[v] >= 0 else 0]
             for j in range(width):
                 functions[x, j] = passes[j] * (1.0 - outside[j])
-        link = wanted.blocks[block - 1, 2] if block else 0
+        link = wanted.blocks[block - 1, 3] if block else 0
+        entry = wanted.blocks[block - 1, 2] if block else 0
         for row in range(wanted.blocks[block - 1, 1] if block else 0, wanted.blocks[block, 1]):
             total = values[row]
             for j in range(width):
                 total[j] = outside[j]
-            for entry in range(wanted.ends[row - 1] if row else 0, wanted.ends[row]):
-                n_links, x, cell = unpack_entry(wanted.entries[entry])
+            while entry < wanted.rows[row, 2]:
+                x, cell = unpack_entry(wanted.entries[entry, 2])
                 weight, function = factors.tables[cell], functions[x]
+                n_links = 0
+                for part in range(link, link + n_parts):
+                    if wanted.links[part] >= 0:
+                        asked[n_links] = wanted.links[part]
+                        n_links += 1
                 if n_links == 0:
                     for j in range(width):
                         total[j] += weight * function[j]
                 elif n_links == 1:
-                    one = values[wanted.links[link]]
+                    one = values[asked[0]]
                     for j in range(width):
                         total[j] += weight * function[j] * one[j]
                 else:
-                    one, other = values[wanted.links[link]], values[wanted.links[link + 1]]
+                    one, other = values[asked[0]], values[asked[1]]
                     for j in range(width):
                         product[j] = weight * function[j] * one[j] * other[j]
-                    for more in range(link + 2, link + n_links):
-                        one = values[wanted.links[more]]
+                    for more in range(2, n_links):
+                        one = values[asked[more]]
                         for j in range(width):
                             product[j] *= one[j]
                     for j in range(width):
                         total[j] += product[j]
-                link += n_links
+                entry += 1
+                link += n_parts
 
 
 @kernel

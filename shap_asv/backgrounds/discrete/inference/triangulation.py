@@ -23,7 +23,7 @@ from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 
 _SAMPLED_COALITIONS = 200
 _SWEEPS = 6
-_ROWS = 100.0
+_LOG_ROWS = math.log(100.0)
 """Rows of the imagined workload: so many distinct values, at most, does one coalition have."""
 _TERMS = 100.0
 _MOST_CLIQUES = 400
@@ -245,19 +245,21 @@ class _Pricing:
         """The price of summing out v from the product of some potentials, and what is left of them."""
         rest = frozenset().union(*(p.scope for p in used)) - {v}
         others = list(rest)
-        keys, marks = self._key_logs[v].copy(), self._marks[v].copy()
+        keys, marks = self._key_logs[v], self._marks[v]
         n_below, n_messages = 1, 0
         for p in used:
             if p.n_below:
-                keys += p.keys
-                marks += p.marks
+                keys = keys + p.keys
+                marks = marks + p.marks
                 n_below += p.n_below
                 n_messages += 1
-        rows = self._open_logs[v] + self._open_logs[others].sum(axis=0) + np.minimum(keys, math.log(_ROWS))
+        rows = self._open_logs[v] + np.add.reduce(self._open_logs.take(others, axis=0)) + np.minimum(keys, _LOG_ROWS)
         # coalitions that look the same from here are worked through once
-        seen = marks + self._marks[others].sum(axis=0)
+        seen = marks + np.add.reduce(self._marks.take(others, axis=0))
         order = seen.argsort()
-        fresh = np.diff(seen[order], prepend=-1.0) > 1e-12
+        ordered = seen[order]
+        fresh = np.ones(len(order), dtype=bool)
+        np.greater(ordered[1:] - ordered[:-1], 1e-12, out=fresh[1:])
         columns = min(_TERMS, 1.5**n_below)
         price = float(np.exp(rows[order[fresh]]).sum()) * columns * (1 + n_messages)
         return price, _Potential(rest, n_below, keys, marks)

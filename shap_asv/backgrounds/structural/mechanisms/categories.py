@@ -20,6 +20,7 @@ from shap_asv.backgrounds.structural.mechanisms.design import Design
 from shap_asv.backgrounds.structural.mechanisms.forests import Trees
 from shap_asv.backgrounds.structural.mechanisms.scores import log_score, race
 from shap_asv.backgrounds.structural.mechanisms.splines import SmoothBasis, SmoothFunction
+from shap_asv.backgrounds.tables.copies import kept_together
 from shap_asv.backgrounds.tables.evidence import rowwise_product
 
 FEWEST_FOR_SHAPES = 60
@@ -137,13 +138,15 @@ class CategoryTask:
     codes: np.ndarray
     n_codes: int
     seed: int
+    copies: np.ndarray | None = None
 
     @property
     def shares(self) -> np.ndarray:
         return np.bincount(self.codes, minlength=self.n_codes) / len(self.codes)
 
     def only(self, rows: np.ndarray) -> "CategoryTask":
-        return CategoryTask(self.design, self.parents[rows], self.codes[rows], self.n_codes, self.seed)
+        copies = None if self.copies is None else self.copies[rows]
+        return CategoryTask(self.design, self.parents[rows], self.codes[rows], self.n_codes, self.seed, copies)
 
     def fit(self, name: str, n_trees: int = N_TREES) -> Any:
         """The candidate of that name, fitted to all rows of the task; of one code alone there is nothing to learn."""
@@ -162,7 +165,7 @@ class CategoryTask:
         tried = names or (("frequencies", "logistic") if small else tuple(CANDIDATES))
         if not self.design.variables or len(np.unique(part.codes)) < 2:
             tried = ("frequencies",)
-        folds = rng.permutation(len(part.codes)) % min(4, len(part.codes))
+        folds = kept_together(part.copies, len(part.codes), 4, rng)
         held_out = {name: np.empty((len(folds), self.n_codes)) for name in tried}
 
         def score(name: str, out: np.ndarray) -> np.ndarray:
@@ -170,7 +173,7 @@ class CategoryTask:
             held_out[name][out] = fitted.probabilities(part.parents[out])
             return log_score(held_out[name][out], part.codes[out])
 
-        chosen = race(tried, folds, score)
+        chosen = race(tried, folds, score, part.copies)
         return self.fit(chosen), held_out[chosen], part.codes
 
 

@@ -34,11 +34,12 @@ class LocationData:
     seed: int = 0
     roots: np.ndarray | None = None  # of the weights of the rows
     prepared: SmoothFit | None = None
+    repeats: float = 1.0  # copies of a row, itself included
 
     @cached_property
     def smooth(self) -> SmoothFit:
         """Smooth equations, prepared once for all who ask."""
-        return self.prepared or SmoothFit.prepare(self.design, self.parents)
+        return self.prepared or SmoothFit.prepare(self.design, self.parents, self.repeats)
 
     @cached_property
     def equations(self) -> SmoothFit:

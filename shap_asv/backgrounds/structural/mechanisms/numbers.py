@@ -25,6 +25,7 @@ from shap_asv.backgrounds.structural.mechanisms.locations import FittedLocation,
 from shap_asv.backgrounds.structural.mechanisms.noises import Noise, NoiseData
 from shap_asv.backgrounds.structural.mechanisms.scores import clearly_better, crps, race
 from shap_asv.backgrounds.structural.mechanisms.splines import SmoothFit
+from shap_asv.backgrounds.tables.copies import kept_together, repeats
 
 N_SCORED_DRAWS = 40
 N_SCORED_TREES = 16
@@ -91,10 +92,9 @@ CHOSEN: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 
-def draw_folds(n: int, rng: np.random.Generator) -> np.ndarray:
+def draw_folds(n: int, rng: np.random.Generator, copies: np.ndarray | None = None) -> np.ndarray:
     """Fold of each row: five of them, fewer for few rows or for very many."""
-    count = 5 if n < 5000 else 3
-    return rng.permutation(n) % min(count, n)
+    return kept_together(copies, n, 5 if n < 5000 else 3, rng)
 
 
 def scoring_uniforms(n_uniforms: int) -> np.ndarray:
@@ -119,15 +119,18 @@ class NumberTask:
     target: np.ndarray
     support: Support
     seed: int
+    copies: np.ndarray | None = None
 
     def _subset(self, rng: np.random.Generator) -> "NumberTask":
         if len(self.target) <= MOST_COMPARED:
             return self
         rows = np.sort(rng.choice(len(self.target), MOST_COMPARED, replace=False))
-        return NumberTask(self.design, self.parents[rows], self.target[rows], self.support, self.seed)
+        copies = None if self.copies is None else self.copies[rows]
+        return NumberTask(self.design, self.parents[rows], self.target[rows], self.support, self.seed, copies)
 
     def _data(self, rng: np.random.Generator) -> LocationData:
-        return LocationData(self.design, self.parents, self.target, draw_folds(len(self.target), rng), self.seed)
+        folds = draw_folds(len(self.target), rng, self.copies)
+        return LocationData(self.design, self.parents, self.target, folds, self.seed, repeats=repeats(self.copies))
 
     def choose(
         self, location: str | Callable | None = None, allowed: tuple[str, ...] | None = None
@@ -196,7 +199,7 @@ class NumberTask:
     def _better(self, one: FittedLocation, best: FittedLocation) -> FittedLocation:
         """The one, if it is better than the best so far by as much as it has to be."""
         errors, least = (self.target - one.held_out) ** 2, (self.target - best.held_out) ** 2
-        better = clearly_better(errors, least, one.margin) and errors.mean() < one.share * least.mean()
+        better = clearly_better(errors, least, one.margin, self.copies) and errors.mean() < one.share * least.mean()
         return one if better else best
 
     def _learn(self, fitted: FittedLocation, noise: str, fit: SmoothFit, rows: np.ndarray, n_trees: int) -> Noise:
@@ -215,7 +218,7 @@ class NumberTask:
             draws[k, out] = self._held_out_draws(*candidates[k], data, out)
             return crps(draws[k, out], self.target[out])
 
-        chosen = race(range(len(candidates)), data.folds, score)
+        chosen = race(range(len(candidates)), data.folds, score, self.copies)
         return candidates[chosen], draws[chosen]
 
     def _reweighted(

@@ -5,6 +5,8 @@ from typing import TypeVar
 
 import numpy as np
 
+from shap_asv.backgrounds.tables.copies import error_of_mean
+
 Key = TypeVar("Key", bound=Hashable)
 
 
@@ -55,22 +57,34 @@ def miscalibration(pit: np.ndarray) -> float:
     return float(max(np.max(np.arange(1, n + 1) / n - ordered), np.max(ordered - np.arange(n) / n)))
 
 
-def clearly_better(errors: np.ndarray, than: np.ndarray, margin: float = 1.0) -> bool:
+def clearly_better(errors: np.ndarray, than: np.ndarray, margin: float = 1.0, copies: np.ndarray | None = None) -> bool:
     """Whether the mean of ``errors`` lies below that of ``than`` by ``margin`` standard errors of the difference."""
     gain = than - errors
-    return bool(gain.mean() > 0 and gain.mean() > margin * gain.std() / np.sqrt(len(gain)))
+    return bool(gain.mean() > 0 and gain.mean() > margin * error_of_mean(gain, copies))
 
 
-def still_in(candidates: Sequence[Key], scores: Mapping[Key, np.ndarray]) -> list[Key]:
+def still_in(
+    candidates: Sequence[Key], scores: Mapping[Key, np.ndarray], copies: np.ndarray | None = None
+) -> list[Key]:
     """The candidates that are not clearly behind the one of the least mean score so far."""
     leader = min(candidates, key=lambda one: scores[one].mean())
-    return [one for one in candidates if one == leader or not clearly_better(scores[leader], scores[one], margin=2.0)]
+    return [
+        one
+        for one in candidates
+        if one == leader or not clearly_better(scores[leader], scores[one], margin=2.0, copies=copies)
+    ]
 
 
-def race(candidates: Sequence[Key], folds: np.ndarray, score: Callable[[Key, np.ndarray], np.ndarray]) -> Key:
+def race(
+    candidates: Sequence[Key],
+    folds: np.ndarray,
+    score: Callable[[Key, np.ndarray], np.ndarray],
+    copies: np.ndarray | None = None,
+) -> Key:
     """The candidate of the least score; of equals the first. Who is clearly behind drops out fold by fold.
 
-    ``score(candidate, out)``: the scores of the rows ``out`` (bool) under a fit to all others.
+    ``score(candidate, out)``: the scores of the rows ``out`` (bool) under a fit to all others. ``copies``: which row
+    each is a copy of (:mod:`~shap_asv.backgrounds.tables.copies`).
     """
     scores = {one: np.empty(len(folds)) for one in candidates}
     alive, done = list(candidates), np.zeros(len(folds), dtype=bool)
@@ -79,9 +93,10 @@ def race(candidates: Sequence[Key], folds: np.ndarray, score: Callable[[Key, np.
         for one in alive:
             scores[one][out] = score(one, out)
         done |= out
-        alive = still_in(alive, {one: scores[one][done] for one in alive})
+        so_far = None if copies is None else copies[done]
+        alive = still_in(alive, {one: scores[one][done] for one in alive}, so_far)
     chosen = alive[0]
     for one in alive[1:]:
-        if clearly_better(scores[one], scores[chosen]):
+        if clearly_better(scores[one], scores[chosen], copies=copies):
             chosen = one
     return chosen

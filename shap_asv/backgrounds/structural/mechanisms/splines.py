@@ -215,19 +215,20 @@ class SmoothFit:
     gram: np.ndarray
     main: np.ndarray
     pair: np.ndarray
+    repeats: float = 1.0  # rows like a row, itself included, that are copies of one
     # what is asked again and again, fold by fold and noise by noise, under what it depends on
     _known: dict[tuple, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def prepare(cls, design: Design, parents: np.ndarray) -> "SmoothFit":
+    def prepare(cls, design: Design, parents: np.ndarray, repeats: float = 1.0) -> "SmoothFit":
         basis = SmoothBasis.learn(design, parents)
         matrix = basis.matrix(parents)
-        return cls(basis, matrix, matrix.T @ matrix, *basis.penalties())
+        return cls(basis, matrix, matrix.T @ matrix, *basis.penalties(), repeats)
 
     def weighted(self, roots: np.ndarray) -> "SmoothFit":
         """The same equations with each row times a root (r,) of its weight; so have to be targets and predictions."""
         matrix = self.matrix * roots[:, None]
-        return SmoothFit(self.basis, matrix, matrix.T @ matrix, self.main, self.pair)
+        return SmoothFit(self.basis, matrix, matrix.T @ matrix, self.main, self.pair, self.repeats)
 
     def _system(self, penalty: tuple[float, float]) -> np.ndarray:
         system = self.gram + penalty[0] * self.main + penalty[1] * self.pair
@@ -266,7 +267,8 @@ class SmoothFit:
     def best_penalty(self, target: np.ndarray) -> tuple[float, float]:
         """The penalty of least generalised cross-validation error ``n RSS / (n - trace)^2``, for one target or several.
 
-        Degrees of freedom count 1.2 times, which keeps the criterion from following noise now and then.
+        Degrees of freedom count 1.2 times, which keeps the criterion from following noise now and then, and where rows
+        are repeated as often as a row is: its leverage when all of its copies are left out together.
         """
         return self._least(target)[0]
 
@@ -289,7 +291,7 @@ class SmoothFit:
         for penalty, factor, freedom in self._factors:
             b = cho_solve(factor, moment)
             rss = max(square - 2 * float(np.sum(b * moment)) + float(np.sum(b * (self.gram @ b))), 0.0)
-            error = n * rss / max(n - 1.2 * freedom, 1e-9) ** 2
+            error = n * rss / max(n - 1.2 * self.repeats * freedom, 1e-9) ** 2
             if error < best:
                 best, chosen = error, penalty
         return chosen, best
