@@ -72,6 +72,8 @@ def run(size: Size, progress: Progress) -> Result:
         values.values(coalitions, rows[: n_evaluations // len(coalitions) + 1])
         whole = time.perf_counter() - start
         times.append((name, counting.rows, whole, counting.seconds, whole / counting.seconds))
+    # kernels are loaded once there has been some work, and stay
+    MonteCarlo(background, predictor, ValueOptions(n_draws, seed=0)).values(prefixes, rows[: 20 if full else 2])
     peaks = []
     for n_rows in progress.over((2, 20) if full else (1, 2), "memory"):
         values = MonteCarlo(background, predictor, ValueOptions(n_draws, seed=0, batch_size=BATCH))

@@ -90,6 +90,8 @@ def count_sampled(problem: Problem, settings: Settings) -> int:
 # Coalitions that stand for all in a plan; steps of a chain towards the uniform distribution on ideals, and the features
 # up to which it is worth its time.
 _SAMPLED, _SWEEPS, _WORTH_SWEEPS = 240, 5, 100
+# Graphs of a mixture that stand for all of them.
+_SAMPLED_GRAPHS = 24
 
 
 @lru_cache(maxsize=8)
@@ -108,14 +110,21 @@ def sample_coalitions(problem: Problem, sampled: bool) -> np.ndarray:
         found = (place[:, None, :] < np.arange(orders.shape[1] + 1)[:, None]).reshape(-1, orders.shape[1])
         found = found[:: -(-len(found) // _SAMPLED)]
     else:
-        graphs = [order for order, _ in weighted_orders(problem.order)][:8]
-        found = np.concatenate([_closed_sets(order, _SAMPLED // len(graphs), sampled) for order in graphs])
+        graphs = [order for order, _ in weighted_orders(problem.order)]
+        graphs = graphs[:: -(-len(graphs) // _SAMPLED_GRAPHS)]
+        # by random numbers of their own: graphs that differ in little would all give the same sets
+        rngs = np.random.default_rng(0).spawn(len(graphs)) if len(graphs) > 1 else [np.random.default_rng(0)]
+        size = _SAMPLED // len(graphs)
+        found = np.concatenate(
+            [_closed_sets(order, size, sampled, rng) for order, rng in zip(graphs, rngs, strict=True)]
+        )
+        if len(graphs) > 1:
+            found = np.unique(found, axis=0)
     return found if problem.players is None else found[:, problem.players.of_feature]
 
 
-def _closed_sets(order: CausalOrder, size: int, sampled: bool) -> np.ndarray:
+def _closed_sets(order: CausalOrder, size: int, sampled: bool, rng: np.random.Generator) -> np.ndarray:
     """Prefixes of some orders, or ideals that are nearly uniform, bool (<= size, features)."""
-    rng = np.random.default_rng(0)
     found = np.ascontiguousarray(random_prefixes(order, rng, n_prefixes=size).T)
     if not sampled and len(found) <= _WORTH_SWEEPS:
         for _ in range(_SWEEPS):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from shap_asv.backgrounds.contract import TERMS, Terms
-from shap_asv.backgrounds.discrete.inference.pricing import BYTES_PER_ENTRY, SAMPLED_TERMS
+from shap_asv.backgrounds.discrete.inference.pricing import BYTES_PER_ENTRY, SAMPLED_TERMS, Work
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.models import contract as models
 from shap_asv.models.contract import Predictor
@@ -22,6 +22,9 @@ from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, 
 
 # What the background holds while it works, whatever it is asked: its own blocks of evidence and terms.
 _WORKING_MEMORY = 2**27
+# A bucket of a circuit in numpy; entries of a circuit that is not small.
+_SECONDS_PER_BUCKET = 2e-4
+ENTRIES_AT_ONCE = 2**19
 # A call of the background has a price of its own; bringing evidence to it, per feature.
 _SECONDS_PER_CALL = 8e-4
 _SECONDS_PER_CODE = 6e-9
@@ -89,6 +92,33 @@ def ask_about(
     some = terms[np.linspace(0, len(terms) - 1, min(SAMPLED_TERMS, len(terms))).astype(int)]
     looks = _on_nodes(background, products.terms[some])
     return background.inference.questions(_on_nodes(background, coalitions), (looks, len(terms)), causal, weights)
+
+
+def seconds_to_condition(background: Terms, work: Workload) -> float:
+    """What circuits take before anything is drawn from them: coalitions that hold their causes need none.
+
+    One for the probability of evidence and one to draw from, of few questions at a time, which share next to nothing.
+    """
+    if work.ancestral or work.sample is None or background.size <= FEW_STATES:
+        return 0.0
+    share, questions = _questions_of_draws(background, work.sample)
+    evidence = 2 * share * work.n_coalitions * work.n_rows
+    entries = evidence * questions.single
+    buckets = background.network.n_nodes * -(-entries // ENTRIES_AT_ONCE)
+    seconds = background.inference.seconds(Work(evidence, entries, 0.0, 0.0, 0), 0) + buckets * _SECONDS_PER_BUCKET
+    return float(seconds + (2 * seconds_to_plan(background.network) if share else 0.0))
+
+
+@lru_cache(maxsize=4)
+def _questions_of_draws(background: Terms, sample: Callable[[], np.ndarray]) -> tuple[float, Any]:
+    """The share of coalitions like those of the sample that lack causes, and questions about all nodes given these."""
+    known = _on_nodes(background, sample())
+    needed = known.astype(np.float32) @ background.inference.ancestors.T.astype(np.float32) > 0
+    lacking = (needed & ~known).any(axis=1)
+    causal = bool(background.inference.is_causal(np.where(known.T, 0, -1)))
+    all_nodes = np.ones((1, background.network.n_nodes), dtype=np.int64)
+    asked = known[lacking] if lacking.any() else known
+    return float(lacking.mean()), background.inference.questions(asked, (all_nodes, 1), causal)
 
 
 def _on_nodes(background: Terms, by_feature: np.ndarray) -> np.ndarray:

@@ -26,11 +26,20 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.backgrounds.contract import DRAWS, Background, DrawsGivenEvidence, FiniteStates, WeightedRows, is_free
+from shap_asv.backgrounds.contract import (
+    DRAWS,
+    Background,
+    ConditionedTerms,
+    DrawsGivenEvidence,
+    FiniteStates,
+    WeightedRows,
+    is_free,
+)
 from shap_asv.models.calls.speed import MOST
 from shap_asv.models.contract import BLACK_BOX, Predictor
 from shap_asv.strata import sobol_uniforms
 from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, blocks, distinct_rows, evidence_of
+from shap_asv.values.expected_terms import seconds_to_condition
 
 #: Independent groups of draws, about (sizes are powers of two), up to a thousand draws; more of more draws.
 N_GROUPS = 10
@@ -151,6 +160,8 @@ def _cost(background: DrawsGivenEvidence, predictor: Predictor, work: Workload) 
     size = min(work.rows_per_call(predictor), max(1, calls))
     seconds = calls * getattr(background, "seconds_per_draw", _SECONDS_PER_DRAW)
     seconds += work.n_coalitions * getattr(background, "seconds_per_coalition", 0.0)
+    if isinstance(background, ConditionedTerms):
+        seconds += seconds_to_condition(background, work)
     asking = predictor.seconds(calls, -(-calls // size), most=most)
     return Cost(model_calls=calls, queries=0, seconds=seconds, memory=memory, asking=asking)
 

@@ -170,3 +170,25 @@ def test_functions_that_are_not_indicators_go_another_way():
     explainer = over(problem, model, encoder, None, algorithm="ideals x closures")
     assert not mixed_values.only_indicators(network_and_terms(explainer._execution.problem)[1])
     assert isinstance(values_of(explainer), CompletedValues)
+
+
+@pytest.mark.parametrize("latent", [0, 1])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_base_value_is_that_of_the_empty_ideal(monkeypatch, seed, latent):
+    """Closures know it; nobody eliminates the whole network for it. It is the same to the bit, whatever the rows."""
+    problem = latent_in_the_middle(seed) if latent else make_problem(seed, n=6, zeros=0.1)
+    explainer, rows = explained(problem, seed)
+    expected = predict_codes(explainer)
+    asked = explainer._execution.problem
+    whole = completed_backend.expected_output(*network_and_terms(asked))
+
+    def forbidden(background, products):
+        raise AssertionError("the network was asked for what closures know")
+
+    monkeypatch.setattr(completed_backend, "expected_output", forbidden)
+    together = completed_backend.attribute_columns(asked, IDEALS.columns(asked, Settings())).attribute(rows)
+    np.testing.assert_allclose(together.base, whole, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(together.base + together.phi.sum(axis=1), expected(rows), atol=1e-9)
+    for row in rows:
+        alone = completed_backend.attribute_columns(asked, IDEALS.columns(asked, Settings())).attribute(row[None])
+        np.testing.assert_array_equal(alone.base, together.base)

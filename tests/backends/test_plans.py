@@ -1,5 +1,7 @@
 """What a plan counts, against what is there: closures and their ideals, seconds to an order."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,8 +9,10 @@ from shap_asv.backends.ancestral.closures import closed_sets, estimate_entries, 
 from shap_asv.backends.candidates import Budget, CandidateTable
 from shap_asv.backends.contract import Settings
 from shap_asv.backends.registry import BACKENDS
-from shap_asv.backends.workload import ideal_columns
+from shap_asv.backends.workload import SAMPLED_ORDERS, count_ideals, ideal_columns
 from tests.reliability import plans, problems
+from tests.reliability.other_problems import FOURTH, wide_neurons
+from tests.reliability.problems import neurons_of_numbers, of_numbers
 
 
 @pytest.mark.parametrize(("name", "target"), [("child", "XrayReport"), ("insurance", "PropCost")])
@@ -70,3 +74,24 @@ def test_what_is_not_estimated_would_not_be_chosen(name, target):
         chosen = min(fresh.cheapest_exact(1.0), key=lambda c: c.seconds)
         assert chosen == min(exact, key=lambda c: c.seconds)
         assert len(fresh._assessed) < len(BACKENDS)
+
+
+def test_ideals_that_are_listed_to_draw_orders_are_in_the_plan():
+    """A few orders of a wide graph: most of the time and of the memory is the lattice that they are drawn from."""
+    case = problems.on("alarm", "HREKG", problems.tree, 1)
+    problem = case.make()._known_execution().problem
+    few = Settings(n_orders=10)
+    _, listed, taken = SAMPLED_ORDERS.drawing(problem, few)
+    _, swapped, less = SAMPLED_ORDERS.drawing(problem, replace(few, order_method="perfect"))
+    assert count_ideals(problem, few) == 283_200
+    assert listed > 0.05 > swapped
+    assert taken - less > 283_200 * 100
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_neurons_of_a_layer_are_in_the_plan():
+    """A batch of 65,536 rows through 300 neurons is 150 MiB, however few features there are."""
+    explainer = of_numbers("gaussian", wide_neurons, 3, FOURTH, n_draws=5000).make(seed=0, n_draws=5000)
+    few = of_numbers("gaussian", neurons_of_numbers, 3, FOURTH).make(seed=0, n_draws=5000)
+    found, less = (made.plan(3).chosen.estimate.memory for made in (explainer, few))
+    assert found - less > 65_536 * 8 * 200

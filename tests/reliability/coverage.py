@@ -21,7 +21,7 @@ from tests.reliability.records import ROOT, Figure, Record, keep, kept
 
 LOW, HIGH = 0.93, 0.97
 ASKED = f"{LOW:.0%} to {HIGH:.0%}"
-N_TABLES, N_REPLICAS, N_ROWS = 40, 12, 150
+N_TABLES, N_REPLICAS, N_ROWS = 60, 12, 150
 N_LINES = 100
 
 
@@ -192,10 +192,11 @@ def main(names: list[str]) -> int:
         "benchmarks).",
         "The bootstrap's intervals take Student's t with one degree of freedom fewer than there are resamples; the "
         "truth is that of the mechanisms which the tables come from, so that a bias of the fit counts.",
-        "Why the bootstrap's intervals cover more than they say: it is the choice among mechanisms and backgrounds. "
-        "Where nothing is left to choose (lines), the same tables and resamples give what they say. A resample repeats "
-        "rows, also across the folds by which candidates are compared, so that the choice is presumably more restless "
-        "than with a fresh table, and the errors are too large: on the safe side, and left so.",
+        "Copies of a row in a resample are held out together where mechanisms and backgrounds are compared. Before, "
+        "they were on both sides: lines, which are the truth here and chosen in nine of ten fresh tables, were chosen "
+        "in a third of the resamples, and intervals covered 99.2% with a DAG and 97.5% with levels (40 tables). What "
+        "is left: a choice that is close turns out differently more often on a resample, which has the noise of the "
+        "table and its own, than on a fresh table. Donors do not know of copies in their own residuals and weights.",
     ]
     record = Record("coverage", "What intervals cover", "python -m tests.reliability.coverage", figures, notes)
     keep(record)

@@ -3,6 +3,11 @@
 Other networks, targets, libraries, tables, rows, questions and backends than those of ``fitted_problems.py`` and of
 ``seen_problems.py``, which were held out before these. Where one of these shows what a plan forgets, and the plan is
 mended, all of them belong to the others, and new ones are needed.
+
+They were run once, and looked at; nothing has been mended on them. Two of those first written gave no answer: a
+decision tree on all of andes (ten orders, planned 34 s) was stopped after four minutes and is left out, since a problem
+should take seconds; causal values of a Gaussian without levels are refused, and are now asked of a structural model.
+Draws on andes with a latent node are planned far too short (0.4 s, taken 6.4 s): what its cliques take is not counted.
 """
 
 from shap_asv import CausalOrder
@@ -64,7 +69,6 @@ HELD_OUT: dict[str, Case] = {
     "hailfinder, PlainsFcst, xgboost, 2 rows": among("hailfinder", "PlainsFcst", xgboost, 2, n_orders=30),
     "win95pts, Problem6, extra trees, 3 rows": among("win95pts", "Problem6", extra_trees, 3, n_orders=30),
     "water, CBODD_12_45, xgboost, 3 rows": among("water", "CBODD_12_45", xgboost, 3),
-    "andes, GOAL_103, decision tree, 1 row": among("andes", "GOAL_103", tree, 1, n_orders=10),
     "pigs, p197075886, decision tree, 1 row": among("pigs", "p197075886", tree, 1, n_orders=5),
     # backends that were asked for
     "sachs, Erk, labels alike, ideals x table, 50 rows": among(
@@ -114,7 +118,7 @@ HELD_OUT: dict[str, Case] = {
     # tables
     "gaussian, fifth table, xgboost, 5 rows": of_numbers("gaussian", xgboost, 5, FIFTH),
     "gaussian, fourth table, support vectors, 5 rows": of_numbers("gaussian", support_vectors, 5, FOURTH),
-    "gaussian, causal values, lightgbm, 10 rows": of_numbers("gaussian", lightgbm, 10, FOURTH, values="causal"),
+    "structural, causal values, lightgbm, 10 rows": of_numbers("structural", lightgbm, 10, FOURTH, values="causal"),
     "gaussian, no order, wide neurons, 3 rows": of_numbers("gaussian", wide_neurons, 3, FOURTH, (), n_draws=200),
     "copula, catboost, 5 rows": of_numbers("copula", catboost, 5, FOURTH),
     "donors, extra trees, 2 rows": of_numbers("donors", extra_trees_of_numbers, 2, FOURTH),

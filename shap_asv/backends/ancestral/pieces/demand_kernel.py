@@ -137,11 +137,12 @@ def ask_at_ideals(asking, patterns, want):  # type: ignore[no-untyped-def]
     """
     remains, gates = asking.remains, asking.gates
     n_own, n_patterns = want.shape
-    passed, here, looks = np.empty(len(gates.nodes), np.int64), np.zeros(n_own, np.int64), np.empty(n_own, np.int64)
+    passed, here, looks = np.empty(len(gates.nodes), np.int64), np.empty(n_own, np.int64), np.empty(n_own, np.int64)
     for j in range(n_own):
+        here[j] = 0
         looks[j] = find_looks(asking.pieces.masks[remains.among[remains.own[j]]], gates)
     for pattern in range(n_patterns):
-        find_passed(patterns.packed[pattern], gates, 0, asking.fields, passed)
+        find_passed(patterns.packed[pattern], gates, np.int64(0), asking.fields, passed)
         for place in range(len(remains.held)):
             if patterns.alike[pattern, place] == pattern:
                 asked = find_asked(remains.held[place], gates.nodes, passed, gates.words[0, 0])
@@ -161,7 +162,9 @@ def ask_for_parts(first, asking, packed, want, askers, wanted, at):  # type: ign
     rows that patterns ask for. Returns the first piece that there is no room for, or how many there are.
     """
     remains, used, needs = asking.remains, askers.used, askers.needs
-    own_of = np.full(len(remains.among), -1, np.int64)
+    own_of = np.empty(len(remains.among), np.int64)
+    for i in range(len(own_of)):
+        own_of[i] = -1
     for j in range(len(remains.own)):
         own_of[remains.own[j]] = j
     for i in range(first, len(remains.among)):

@@ -43,7 +43,10 @@ def fill_wanted(wanted, n_blocks, asking, terms, values):  # type: ignore[no-unt
     pieces, among, gates, factors = asking.pieces, asking.remains.among, asking.gates, asking.factors
     width = values.shape[1]
     product, outside = np.empty(width), np.empty(width)
-    functions, asked = np.empty((factors.cards.max(), width)), np.empty(64, np.int64)
+    most = 1
+    for card in factors.cards:  # compiles sooner than the maximum of an array
+        most = max(most, card)
+    functions, asked = np.empty((most, width)), np.empty(64, np.int64)
     for block in range(n_blocks - 1, -1, -1):
         piece = among[wanted.blocks[block, 0]]
         v, looks = pieces.roots[piece], find_looks(pieces.masks[piece], gates)
@@ -100,6 +103,8 @@ def add_pieces(remains, at, values, gates, fields, patterns, terms, out):  # typ
     n_words = gates.words.shape[1]
     passed, asked = np.empty((n_words, len(gates.nodes)), np.int64), np.empty(n_words, np.int64)
     product, summed = np.empty(width), np.empty(width)
+    for i in range(width):  # no word has bits for all lanes
+        product[i] = 0.0
     for pattern in range(len(at)):
         for w in range(n_words):
             find_passed(patterns.packed[pattern], gates, w, fields, passed[w])

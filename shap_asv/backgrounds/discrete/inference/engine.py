@@ -156,10 +156,14 @@ class Inference:
 
     def is_causal(self, evidence: np.ndarray) -> bool:
         """Whether most evidence (of a sample) holds, with a feature, all features above it."""
-        sample = evidence[:, :: max(1, evidence.shape[1] // _SAMPLED_EVIDENCE)] >= 0
-        known = sample | self._is_latent[:, None]
-        needed = self.ancestors.astype(np.float32) @ sample.astype(np.float32) > 0
-        return bool(2 * (known | ~needed).all(axis=0).sum() >= sample.shape[1])
+        sample = evidence[:, :: max(1, evidence.shape[1] // _SAMPLED_EVIDENCE)]
+        return bool(2 * self._holds_features_above(sample).sum() >= sample.shape[1])
+
+    def _holds_features_above(self, evidence: np.ndarray) -> np.ndarray:
+        """Whether each column of evidence (nodes, E) holds, with a feature, all features above it: bool (E,)."""
+        known = evidence >= 0
+        needed = self.ancestors.astype(np.float32) @ known.astype(np.float32) > 0
+        return np.asarray((known | self._is_latent[:, None] | ~needed).all(axis=0))
 
     def circuits(
         self, evidence: np.ndarray, asked: np.ndarray, causal: bool | None = None
@@ -260,11 +264,11 @@ class Inference:
 
     def draw(
         self, evidence: np.ndarray, ancestral: bool, uniforms: np.ndarray, columns: np.ndarray
-    ) -> Iterator[tuple[slice, np.ndarray]]:
-        """Blocks of exact draws of the ``columns`` (node indices) under possible evidence: int32 (block, D, columns).
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Exact draws of the ``columns`` (node indices) under possible evidence: places, and int32 (block, D, columns).
 
-        The order of elimination is always the same one, so that a draw depends on its evidence and its uniform numbers
-        alone.
+        Evidence decides by itself in which order nodes are eliminated, so that a draw depends on its evidence and its
+        uniform numbers alone.
         """
         wanted = np.zeros(self.network.n_nodes, dtype=bool)
         wanted[columns] = True
@@ -272,11 +276,14 @@ class Inference:
         compiled = self.uses_kernels(evidence.shape[1] * len(uniforms) * wanted.sum() * _NANOSECONDS_PER_CODE)
         if ancestral:
             forward = draw_forward_compiled if compiled else draw_forward
-            yield slice(0, evidence.shape[1]), forward(self.network, evidence, uniforms, columns, wanted)
+            yield np.arange(evidence.shape[1]), forward(self.network, evidence, uniforms, columns, wanted)
             return
         backward = draw_backward_compiled if compiled else draw_backward
-        for where, circuit in self.circuits(evidence, wanted, causal=False):
-            yield where, backward(circuit, uniforms, columns)
+        from_above = self._holds_features_above(evidence)
+        for causal in (True, False):
+            places = np.flatnonzero(from_above == causal)
+            for where, circuit in self.circuits(evidence[:, places], wanted, causal):
+                yield places[where], backward(circuit, uniforms, columns)
 
 
 def _term_blocks(

@@ -137,6 +137,11 @@ class Questions:
         return float(np.exp(np.minimum(self.shape.scope @ self._logs, 60.0)).sum())
 
     @cached_property
+    def single(self) -> float:
+        """Entries of the circuit of a single question, in the mean over the coalitions."""
+        return float(self._met[0].sum(axis=1).mean()) if len(self.observed) else 0.0
+
+    @cached_property
     def _states(self) -> np.ndarray:
         """Values that all that is observed takes (s,)."""
         return np.exp(self._keys(np.ones((1, self.observed.shape[1]), dtype=bool))[0])
