@@ -133,5 +133,5 @@ def _sobol(n_uniforms: int, n_draws: int, seed: int) -> np.ndarray:
     from scipy.stats import qmc
 
     size = max(0, int(np.ceil(np.log2(n_draws))))
-    points = qmc.Sobol(n_uniforms, rng=generator_of(seed)).random_base2(size)[:n_draws]
+    points = qmc.Sobol(n_uniforms, seed=generator_of(seed)).random_base2(size)[:n_draws]
     return np.minimum(points, np.nextafter(1.0, 0.0))

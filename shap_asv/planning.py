@@ -48,7 +48,7 @@ class Plan:
     n_outputs: int
     semantics: tuple[tuple[str, str], ...]
     kernels: tuple[str, ...]
-    assess: Callable[[], tuple[Candidate, ...]] = field(repr=False)
+    assess: Callable[[], tuple[Candidate, ...]] = field(repr=False, compare=False)
 
     @cached_property
     def candidates(self) -> tuple[Candidate, ...]:

@@ -95,3 +95,9 @@ def test_neurons_of_a_layer_are_in_the_plan():
     few = of_numbers("gaussian", neurons_of_numbers, 3, FOURTH).make(seed=0, n_draws=5000)
     found, less = (made.plan(3).chosen.estimate.memory for made in (explainer, few))
     assert found - less > 65_536 * 8 * 200
+
+
+def test_plans_of_the_same_question_are_equal():
+    first, second = (problems.on("asia", "dysp", problems.tree, 1).make().plan(7) for _ in range(2))
+    assert first is not second
+    assert replace(first, assess=second.assess) == first

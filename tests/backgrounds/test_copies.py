@@ -127,3 +127,11 @@ def test_the_bootstrap_says_which_rows_are_copies(form, monkeypatch):
     explainer.bootstrap(data[:1], n=2, silent=True)
     assert found[0] is None
     assert [15 < one.max() + 1 < 35 for one in found[1:]] == [True, True]
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_lists_and_tuples_of_rows_are_not_tables_with_labels(kind):
+    rows = np.arange(12.0).reshape(4, 3)
+    assert originals(kind(rows.tolist()), rows) is None
+    twice = rows[[0, 1, 1, 3]]
+    assert originals(kind(twice.tolist()), twice).tolist() == originals(twice, twice).tolist()

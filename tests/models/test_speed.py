@@ -1,12 +1,14 @@
 """How long a model takes is measured before a plan promises anything; the clock here is turned by hand."""
 
+from threading import Thread
+
 import numpy as np
 import pytest
 
 from shap_asv import AsymmetricExplainer
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.models.calls import speed
-from shap_asv.models.calls.speed import FASTEST, Stopwatch, Timed
+from shap_asv.models.calls.speed import FASTEST, LARGEST_MODEL, Stopwatch, Timed
 from shap_asv.models.plain import read_plain_model
 
 NAMES = tuple(f"x{v}" for v in range(14))
@@ -269,3 +271,20 @@ def test_a_model_that_takes_only_rows_that_occur_is_timed_on_them(monkeypatch):
 
     predictor = read_plain_model(picky, probe=data[:5])
     assert predictor.seconds(10**6, 16) > 1000.0
+
+
+def test_a_model_that_would_need_too_much_is_taken_to_work_in_chunks():
+    """Few rows do not show that: a distance to each of a million points, as nearest neighbours have it."""
+    found = Stopwatch(lambda n: np.ones((n, 20_000)), Timed(4, 1e-4)).memory(1_000_000)
+    assert found == LARGEST_MODEL < 4 * 2**30  # the memory that explanations may take by default
+
+
+def test_a_model_may_plan_another_explanation():
+    def plans_another(n):
+        Stopwatch(lambda n: np.ones((n, 10)), Timed(4, 1e-4)).memory(65_536)
+        return np.ones((n, 100))
+
+    asked = Thread(target=lambda: Stopwatch(plans_another, Timed(4, 1e-4)).memory(65_536), daemon=True)
+    asked.start()
+    asked.join(60)
+    assert not asked.is_alive()

@@ -56,7 +56,7 @@ class KnownModel:
 
     def values(self, rows: pd.DataFrame, n_draws: int, seed: int) -> np.ndarray:
         """``nu(S) = E[f(X) | x_S]`` (rows, ideals), by scrambled Sobol draws with S clamped."""
-        uniforms = stats.qmc.Sobol(len(self.names), rng=np.random.default_rng(seed)).random(n_draws)
+        uniforms = stats.qmc.Sobol(len(self.names), seed=np.random.default_rng(seed)).random(n_draws)
         uniforms = np.clip(uniforms, 1e-12, 1 - 1e-12)
         ideals = self.ideals()
         result = np.empty((len(rows), len(ideals)))

@@ -124,7 +124,7 @@ def try_suite(name: str, python: str, source: Path, folder: Path, constraints: l
     """The whole test suite in an environment of its own."""
     # the tests compare the declared bounds with the record of the run that tries them, which is this one
     declared = Figure(DECLARED, listed(suite_bounds(source)))
-    keep(Record("compatibility", "", "", [declared]), source)
+    keep(Record("compatibility", "", "make compatibility", [declared]), source)
     environment = Environment.make(python, folder / "environment")
     file = folder / f"{name}.txt"
     file.write_text("\n".join(constraints) + "\n")

@@ -50,8 +50,8 @@ def test_declared_lower_bounds_are_the_tested_ones():
         {name.removesuffix("-cpu"): version for name, version in bounds.items()}
         for bounds in (recorded_bounds(), suite_bounds())
     )
-    assert not NOT_TRIED_YET & set(recorded)
-    assert recorded == {name: bound for name, bound in declared.items() if name not in NOT_TRIED_YET}
+    untried = NOT_TRIED_YET - set(recorded)  # a run of make compatibility finds a record of its own
+    assert recorded == {name: bound for name, bound in declared.items() if name not in untried}
 
 
 def test_lower_bounds():

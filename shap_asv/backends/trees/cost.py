@@ -58,9 +58,9 @@ def path_lengths(ensemble: FloatEnsemble) -> PathLengths:
         here = np.concatenate([ensemble.left[here], ensemble.right[here]])
         seen = np.concatenate([seen, seen])
     found = np.concatenate(ends)
-    lengths = np.bitwise_count(found).sum(axis=1)
+    lengths = np.bitwise_count(found).sum(axis=1, dtype=np.int64)
     words = np.unique(found, axis=0)
-    distinct = np.bitwise_count(words).sum(axis=1)
+    distinct = np.bitwise_count(words).sum(axis=1, dtype=np.int64)
     longest = int(lengths.max(initial=0)) + 1
     leaves, sets = (np.bincount(counted, minlength=longest).astype(float) for counted in (lengths, distinct))
     return PathLengths(leaves, sets, words)

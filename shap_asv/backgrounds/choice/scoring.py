@@ -103,7 +103,7 @@ def coalition_values(
 
     size = 1 << max(1, int(np.ceil(np.log2(n_draws))))
     generator = np.random.default_rng([seed, 5])
-    uniforms = qmc.Sobol(background.n_uniforms, rng=generator).random(size)
+    uniforms = qmc.Sobol(background.n_uniforms, seed=generator).random(size)
     uniforms = np.minimum(uniforms, np.nextafter(1.0, 0.0))
     full = coalitions.all(axis=1)
     at_rows = _outputs(predict, background.inputs(rows))

@@ -23,11 +23,12 @@ def originals(data: Any, rows: np.ndarray) -> np.ndarray | None:
     >>> originals(again, again.to_numpy()).tolist()
     [0, 1, 0]
     """
-    if not hasattr(data, "index"):
+    index: Any = getattr(data, "index", None)
+    if not hasattr(index, "is_unique"):  # not a DataFrame; lists have an index of another kind
         return _of_numbers(rows)
-    if data.index.is_unique:
+    if index.is_unique:
         return None
-    labels = data.index.factorize()[0]
+    labels = index.factorize()[0]
     found = np.unique(np.column_stack([labels, rows]), axis=0, return_inverse=True)[1].ravel()
     return found if found.max() + 1 < len(rows) else None
 

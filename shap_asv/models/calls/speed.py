@@ -23,6 +23,8 @@ FASTEST = 5e-7
 _AT_ONCE, _SLOW = 0.1, 1.0
 # Neither a call that takes as long as the first nor a few milliseconds tell what a row costs.
 _LONG_ENOUGH, _SO_MUCH_LONGER = 0.02, 3.0
+#: Most bytes that a model is taken to need: those that would need more work in chunks, which few rows do not show.
+LARGEST_MODEL = 2**31
 # Work that would take longer than this is not believed at once: something else may have held up a call that was timed.
 _DOUBTED = 30.0
 # After a call that takes as long as this the model is not asked again.
@@ -90,7 +92,7 @@ class Stopwatch:
             while more * _MORE <= MOST and more * _MORE * first.seconds <= _AT_ONCE * first.n_rows:
                 more *= _MORE
             self._bytes_per_row = bytes_per_row(self._ask, more // _MORE, more)
-        return n_rows * self._bytes_per_row
+        return min(LARGEST_MODEL, n_rows * self._bytes_per_row)
 
     def _seconds(self, n_rows: int, n_calls: int, most: int) -> float:
         first, n_calls = self._first, max(1, n_calls)
@@ -136,7 +138,8 @@ def measure(ask: Callable[[int], Any], first: Timed, growth: int, steps: int) ->
     return Speed(_round_up(per_call), _round_up(per_row))
 
 
-_watching = threading.Lock()
+# a model may plan another explanation: what it takes is then not looked at
+_watching = threading.RLock()
 
 
 def bytes_per_row(ask: Callable[[int], Any], few: int, more: int) -> int:

@@ -68,6 +68,10 @@ def parse_xgboost(estimator: Any, call: ModelCall) -> FloatEnsemble:
         output = np.asarray(model["tree_info"][:n_trees], dtype=np.int64)[tree_of]
         values[np.arange(len(left)), output] = conditions.astype(np.float64) * drop[tree_of]
     else:
+        if any("sum_hessian" not in tree for tree in trees):
+            raise NotSumOfProducts(
+                f"{describe(estimator)} has vectors in its leaves, of which XGBoost before 3.2 tells too little"
+            )
         vectors = gather("base_weights", np.float32).astype(np.float64).reshape(-1, k)  # a vector per node
         values[~inner] = (vectors * drop[tree_of, None])[~inner]
     n_columns = int(shape["num_feature"])
