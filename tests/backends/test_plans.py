@@ -2,14 +2,18 @@
 
 from dataclasses import replace
 
+import networkx as nx
 import numpy as np
 import pytest
 
+from shap_asv import AsymmetricExplainer, GaussianModel
 from shap_asv.backends.ancestral.closures import closed_sets, estimate_entries, feature_parents
 from shap_asv.backends.candidates import Budget, CandidateTable
 from shap_asv.backends.contract import Settings
 from shap_asv.backends.registry import BACKENDS
-from shap_asv.backends.workload import SAMPLED_ORDERS, count_ideals, ideal_columns
+from shap_asv.backends.workload import SAMPLED_ORDERS, count_ideals, ideal_columns, sample_coalitions
+from shap_asv.values.contract import Workload
+from shap_asv.values.expected_terms import seconds_to_condition
 from tests.reliability import plans, problems
 from tests.reliability.other_problems import FOURTH, wide_neurons
 from tests.reliability.problems import neurons_of_numbers, of_numbers
@@ -101,3 +105,25 @@ def test_plans_of_the_same_question_are_equal():
     first, second = (problems.on("asia", "dysp", problems.tree, 1).make().plan(7) for _ in range(2))
     assert first is not second
     assert replace(first, assess=second.assess) == first
+
+
+def test_coalitions_that_stand_for_a_mixture_differ_and_come_from_all_of_its_graphs():
+    """Thirty graphs that differ in one edge: the same random numbers would give all of them nearly the same sets."""
+    names = [f"x{i}" for i in range(31)]
+    graphs = [nx.DiGraph([(name, "x30")]) for name in names[:30]]
+    for graph in graphs:
+        graph.add_nodes_from(names)
+    asked = AsymmetricExplainer(
+        lambda X: X.sum(axis=1), GaussianModel(np.zeros(31), np.eye(31), names=names), graphs, seed=0
+    )
+    sampled = sample_coalitions(asked._known_execution().problem, False)
+    assert len(np.unique(sampled, axis=0)) == len(sampled) > 200
+
+
+def test_draws_given_coalitions_that_lack_causes_are_priced_by_their_circuits():
+    problem = problems.on("insurance", "Accident", problems.tree, 1).make()._known_execution().problem
+    work = Workload(1, 1000, problem.n_features, 100, sample=lambda: sample_coalitions(problem, False))
+    one = seconds_to_condition(problem.background, work)
+    assert one > 0.01
+    assert seconds_to_condition(problem.background, replace(work, n_rows=50)) > 10 * one
+    assert seconds_to_condition(problem.background, replace(work, ancestral=True)) == 0.0
