@@ -7,7 +7,7 @@ from shap_asv.backgrounds.discrete.inference import compiled_terms
 from shap_asv.backgrounds.discrete.inference.circuit import compile_evidence
 from shap_asv.backgrounds.discrete.inference.elimination import plan_elimination
 from shap_asv.backgrounds.discrete.inference.live_terms import evaluate_indicators, only_indicators
-from shap_asv.backgrounds.discrete.inference.terms import evaluate_terms, number_terms
+from shap_asv.backgrounds.discrete.inference.terms import evaluate_terms, expected_sums, number_terms
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 
 
@@ -47,6 +47,18 @@ def test_no_bit_differs_from_terms_multiplied_out_everywhere(seed, n_terms):
     evaluate_terms(circuit, terms, everywhere, compiled=False)
     evaluate_indicators(circuit, terms, alive)
     np.testing.assert_array_equal(alive, everywhere)
+    found = np.full((40, n_terms), np.nan)
+    evaluate_terms(circuit, terms, found, compiled=True, alive_only=False)
+    np.testing.assert_array_equal(found, everywhere)
+
+
+def test_sums_of_terms_on_several_parts_are_multiplied_out_everywhere(monkeypatch):
+    circuit, terms = random_case(2, 30)
+    assert sum(columns is not None for columns in terms.root_columns) > 1
+    monkeypatch.setattr(compiled_terms, "evaluate_indicators", None)  # would raise
+    coefficients = np.random.default_rng(0).normal(size=(30, 2))
+    sums = [expected_sums(circuit, terms, coefficients, compiled) for compiled in (False, True)]
+    np.testing.assert_array_equal(*sums)
 
 
 def test_terms_that_look_at_nothing_are_one():

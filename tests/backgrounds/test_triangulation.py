@@ -94,6 +94,15 @@ def test_real_networks_stay_small(name, most):
     assert plan.n_entries <= most
 
 
+@pytest.mark.parametrize(("name", "least", "most"), [("andes", 1, 800_000), ("insurance", 100_000, 200_000)])
+def test_larger_tables_have_to_pay_clearly(name, least, most):
+    """An order that ends in the causes has 4.5 times as many entries on andes, for the same price, and twice as many on
+    insurance, for half of it."""
+    network = read_network(loaded(name))
+    plan = plan_elimination(network, sample_workload(network, causal=True))
+    assert least <= plan.n_entries <= most
+
+
 def test_tables_have_a_limit(monkeypatch):
     monkeypatch.setattr(elimination, "TABLE_LIMIT", 30)
     rng = np.random.default_rng(0)

@@ -7,6 +7,7 @@ on them alone. Those that nobody has looked at are in ``held_out_problems.py``.
 from sklearn.linear_model import LinearRegression
 
 from tests.reliability.jobs import network as random_network
+from tests.reliability.other_problems import among
 from tests.reliability.problems import (
     STAR,
     THIRD,
@@ -60,6 +61,10 @@ SEEN: dict[str, Case] = {
     "hepar2, carcinoma, decision tree, 10 rows": on("hepar2", "carcinoma", tree, 10, n_orders=50),
     "win95pts, Problem5, 20 trees, 5 rows": on("win95pts", "Problem5", few_trees, 5, n_orders=50),
     "hailfinder, MeanRH, tree of codes, 3 rows": on("hailfinder", "MeanRH", codes_by_tree, 3, n_orders=30),
+    "andes, latent GOAL_103, decision tree, 1 row": among("andes", "GOAL_103", tree, 1, n_orders=10),
+    "andes, latent GOAL_103, decision tree, orders x trees, 1 row": among(
+        "andes", "GOAL_103", tree, 1, algorithm="orders x trees", n_orders=4
+    ),
     "pathfinder, F108, decision tree, 1 row": on("pathfinder", "F108", tree, 1, n_orders=20),
     # backends that were asked for
     "child, RUQO2, linear model of codes, ideals x linear, 50 rows": on(

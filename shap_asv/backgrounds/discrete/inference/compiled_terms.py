@@ -25,9 +25,9 @@ class _Inputs(NamedTuple):
     bases: np.ndarray
 
 
-def evaluate_compiled(circuit: Circuit, terms: TermColumns, out: np.ndarray) -> None:
+def evaluate_compiled(circuit: Circuit, terms: TermColumns, out: np.ndarray, alive_only: bool = True) -> None:
     """Fill ``out`` (E, T) with the expectation of every term under every evidence row."""
-    if only_indicators(terms):
+    if alive_only and only_indicators(terms):
         evaluate_indicators(circuit, terms, out)
         return
     inputs = _evaluate_below_the_roots(circuit, terms)

@@ -70,15 +70,18 @@ def number_terms(plan: EliminationPlan, vectors: Sequence[np.ndarray | None], te
     return TermColumns(tuple(buckets), tuple(columns[root] for root in plan.roots), len(terms))
 
 
-def evaluate_terms(circuit: Circuit, terms: TermColumns, out: np.ndarray, compiled: bool) -> None:
+def evaluate_terms(
+    circuit: Circuit, terms: TermColumns, out: np.ndarray, compiled: bool, alive_only: bool = True
+) -> None:
     """Fill ``out`` (E, T) with the expectation of every term under every evidence row.
 
-    ``compiled`` changes the speed, not a bit of the result.
+    ``compiled`` changes the speed, not a bit of the result; nor does ``alive_only``: terms of indicators are multiplied
+    out where they are not zero, which pays where few of them look at the same nodes.
     """
     if compiled:
         from shap_asv.backgrounds.discrete.inference.compiled_terms import evaluate_compiled  # brings numba in
 
-        evaluate_compiled(circuit, terms, out)
+        evaluate_compiled(circuit, terms, out, alive_only)
         return
     out[...] = 1.0
     results = _root_values(circuit, terms)
@@ -101,7 +104,7 @@ def expected_sums(circuit: Circuit, terms: TermColumns, coefficients: np.ndarray
     if len(looked_at) > 1:
         distinct, ids = circuit.distinct()
         values = np.empty((distinct.n_evidence, terms.n_terms))
-        evaluate_terms(distinct, terms, values, compiled)
+        evaluate_terms(distinct, terms, values, compiled, alive_only=False)
         return ordered_product(values, coefficients)[ids]
     root, root_columns = circuit.plan.roots[looked_at[0]], terms.root_columns[looked_at[0]]
     numbered = terms.buckets[root]

@@ -33,6 +33,9 @@ _TINY = 100
 _SMALL = 2000
 """Tables of so few entries in all are not worth a second try at the cliques."""
 
+_CLEARLY = 0.8
+"""The workload is a guess, and single rows with little evidence see whole tables: larger ones have to pay clearly."""
+
 Step = tuple[int, frozenset[int]]
 
 
@@ -156,18 +159,28 @@ def elimination_order(network: DiscreteNetwork, workload: np.ndarray) -> list[in
     """
     cards = network.cardinalities
     neighbours = moral_neighbours(network)
-    candidates = [min_fill(neighbours, cards)]
-    entries = sum(math.prod(cards[u] for u in (v, *around)) for v, around in candidates[0])
+    smallest = min_fill(neighbours, cards)
+    entries = _entries(smallest, cards)
     if entries <= _TINY:
-        return [v for v, _ in candidates[0]]
+        return [v for v, _ in smallest]
+    pricing = _Pricing(cards, workload)
+    price, order = _best_rooting(network, pricing, smallest)
     if entries > _SMALL and network.n_nodes <= _MOST_CLIQUES:
         effects: list[list[int]] = [[] for _ in cards]
         for v, causes in enumerate(network.parents):
             for p in causes:
                 effects[p].append(v)
-        candidates.append(min_fill(neighbours, cards, after=effects))
-    pricing = _Pricing(cards, workload)
-    return min((_best_rooting(network, pricing, steps) for steps in candidates), key=lambda found: found[0])[1]
+        causes_last = min_fill(neighbours, cards, after=effects)
+        other_price, other_order = _best_rooting(network, pricing, causes_last)
+        larger = _entries(causes_last, cards) > entries
+        if other_price < (_CLEARLY if larger else 1.0) * price:
+            return other_order
+    return order
+
+
+def _entries(steps: Sequence[Step], cardinalities: Sequence[int]) -> int:
+    """Entries of all tables."""
+    return sum(math.prod(cardinalities[u] for u in (v, *around)) for v, around in steps)
 
 
 def sample_workload(network: DiscreteNetwork, causal: bool, latent: frozenset[int] = frozenset()) -> np.ndarray:
