@@ -24,7 +24,7 @@ def level_truth(model: Any, rows: Any, n_draws: int) -> np.ndarray:
 
     from tests.oracles.level_models import level_coalitions
 
-    uniforms = np.clip(qmc.Sobol(8, rng=np.random.default_rng(4)).random(n_draws), 1e-12, 1 - 1e-12)
+    uniforms = np.clip(qmc.Sobol(8, seed=np.random.default_rng(4)).random(n_draws), 1e-12, 1 - 1e-12)
     coalitions, W = level_coalitions()
     names = np.array(model.names)
     nu = np.empty((len(rows), len(coalitions)))

@@ -100,7 +100,7 @@ def conditional_means(work: TableWork, covariance: np.ndarray, n_draws: int) -> 
     from scipy import special, stats
 
     rows = work.rows
-    uniforms = stats.qmc.Sobol(rows.shape[1], rng=np.random.default_rng(5)).random(n_draws)
+    uniforms = stats.qmc.Sobol(rows.shape[1], seed=np.random.default_rng(5)).random(n_draws)
     normal = special.ndtri(np.clip(uniforms, 1e-12, 1 - 1e-12))
     nu = np.empty((len(rows), len(work.coalitions)))
     for s, held in enumerate(work.coalitions):

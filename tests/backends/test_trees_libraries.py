@@ -99,7 +99,7 @@ def test_adds_up_to_the_models_own_output_under_a_causal_order(name, background)
 
 
 def test_missing_values_and_categories_go_where_the_model_sends_them():
-    frame = pd.DataFrame(X[:, :3], columns=["a", "b", "c"])
+    frame = pd.DataFrame(X[:, :3].copy(), columns=["a", "b", "c"])
     frame["d"] = pd.Categorical(np.array(["u", "v", "w", "z"])[np.digitize(X[:, 3], [-1, 0, 1])])
     frame.loc[::7, "a"] = np.nan
     frame.loc[::11, "d"] = None

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -9,6 +10,10 @@ README = ROOT / "README.md"
 PAGES = [README, *sorted(path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts)]
 
 FENCE = re.compile(r"^(?P<fence>```+)(?P<language>\S*)[^\n]*\n(?P<code>.*?)^(?P=fence)\s*$", re.MULTILINE | re.DOTALL)
+
+#: The scikit-learn whose models the figures of the pages are of: older ones fit other models to the same rows.
+FITTED_BY = (1, 9)
+FIGURES_HOLD = tuple(int(part) for part in version("scikit-learn").split(".")[:2]) >= FITTED_BY
 
 
 @dataclass(frozen=True)

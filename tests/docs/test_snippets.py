@@ -11,7 +11,7 @@ import matplotlib as mpl
 import pytest
 
 from docs.stories import NAMES
-from tests.docs.pages import PAGES, README, ROOT, Block, blocks_of, name_of
+from tests.docs.pages import FIGURES_HOLD, PAGES, README, ROOT, Block, blocks_of, name_of
 
 RUNNABLE = ("python", "pycon")
 #: Pages that are made from a script, which ``test_stories.py`` runs.
@@ -98,7 +98,10 @@ def test_the_readme_prints_what_is_kept(capsys, monkeypatch):
     kept = (ROOT / "docs" / "figures" / "readme.txt").read_text("utf-8")
     number = re.compile(r"-?\d+\.\d+")
     printed, expected = (number.findall(text) for text in (capsys.readouterr().out, kept))
-    assert [float(found) for found in printed] == pytest.approx([float(found) for found in expected], rel=0, abs=1.0)
+    assert len(printed) == len(expected)
+    if FIGURES_HOLD:
+        numbers = [float(found) for found in printed]
+        assert numbers == pytest.approx([float(found) for found in expected], rel=0, abs=1.0)
 
 
 def test_numbers_of_the_readme_come_from_scripts():

@@ -133,8 +133,10 @@ def try_suite(name: str, python: str, source: Path, folder: Path, constraints: l
     report = folder / f"{name}.xml"
     report.unlink(missing_ok=True)
     command = [environment.python, "-m", "pytest", "-q", "-n", str(workers), "-p", "no:cacheprovider"]
+    # one thread a worker, as in ``make test``
+    alone = os.environ | {"OMP_NUM_THREADS": "1"}
     with open(folder / f"{name}.log", "w") as log:
-        subprocess.run([*command, f"--junitxml={report}"], cwd=source, stdout=log, stderr=subprocess.STDOUT)
+        subprocess.run([*command, f"--junitxml={report}"], cwd=source, env=alone, stdout=log, stderr=subprocess.STDOUT)
     return judge_suite(name, environment, report, source)
 
 

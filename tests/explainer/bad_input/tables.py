@@ -202,7 +202,7 @@ TABLES = {
     "donors: dates": Bad(
         lambda c: ConditionalTable(TABLE.assign(d=pd.Timestamp("2020"))),
         TableError,
-        r"column 'd' holds datetimes \(datetime64\[us\]\);",
+        r"column 'd' holds datetimes \(datetime64\[(us|s|ns)\]\);",
     ),
     "donors: weighted": Bad(
         lambda c: ConditionalTable(TABLE).weighted(np.zeros((1, 3))),
