@@ -9,7 +9,9 @@ They were run once, and looked at: 55 of 56 were within a factor 3. The other on
 mended since. Two of those first written gave no answer: a decision tree on all of andes (ten orders, planned 34 s) was
 stopped after four minutes; causal values of a Gaussian without levels are refused, and are now asked of a structural
 model. The tree on andes showed an order of elimination with tables that were too large: it takes seconds since, and is
-one of ``seen_problems.py``. Those on large networks with a latent node in the middle were written down after that.
+one of ``seen_problems.py``. Those on large networks with a latent node in the middle were written down after that, and
+run once: 6 of 7 were within a factor 3, the other one at 3.1. One of them, draws for nearest neighbours, showed that
+the memory of a model whose calls take long was not looked at, and is with the seen ones now.
 """
 
 from shap_asv import CausalOrder
@@ -104,9 +106,6 @@ HELD_OUT: dict[str, Case] = {
     "andes, latent GOAL_87, extra trees, 1 row": among("andes", "GOAL_87", extra_trees, 1, n_orders=4),
     "andes, latent SNode_37, decision tree, orders x trees, 2 rows": among(
         "andes", "SNode_37", tree, 2, algorithm="orders x trees", n_orders=4
-    ),
-    "andes, latent GOAL_53, nearest neighbours, 1 row": among(
-        "andes", "GOAL_53", neighbours, 1, n_orders=3, n_draws=50
     ),
     "win95pts, latent AppData, xgboost, 5 rows": among("win95pts", "AppData", xgboost, 5, n_orders=30),
     "hailfinder, latent Scenario, extra trees, 5 rows": among("hailfinder", "Scenario", extra_trees, 5, n_orders=20),

@@ -185,7 +185,8 @@ def main(word: str = "", only: str | None = None) -> None:
             f"{LITTLE // 2**20} MiB is not asked for.",
             "Held out: written down before it was run, and no constant was fitted on it. It has been looked at since: "
             "what draws on andes with a latent node forgot to count (planned 0.4 s, taken 6.4 s) was mended, one "
-            "question was put to another background, and one that took minutes was left out. "
+            "question was put to another background, and a tree on andes that took minutes, and draws for nearest "
+            "neighbours whose memory was planned too small, are mended and with the seen ones. "
             "Seen: held out before, and plans were mended on it. Fitted: constants of the cost models come from these.",
         ],
     )

@@ -7,7 +7,7 @@ on them alone. Those that nobody has looked at are in ``held_out_problems.py``.
 from sklearn.linear_model import LinearRegression
 
 from tests.reliability.jobs import network as random_network
-from tests.reliability.other_problems import among
+from tests.reliability.other_problems import among, neighbours
 from tests.reliability.problems import (
     STAR,
     THIRD,
@@ -64,6 +64,9 @@ SEEN: dict[str, Case] = {
     "andes, latent GOAL_103, decision tree, 1 row": among("andes", "GOAL_103", tree, 1, n_orders=10),
     "andes, latent GOAL_103, decision tree, orders x trees, 1 row": among(
         "andes", "GOAL_103", tree, 1, algorithm="orders x trees", n_orders=4
+    ),
+    "andes, latent GOAL_53, nearest neighbours, 1 row": among(
+        "andes", "GOAL_53", neighbours, 1, n_orders=3, n_draws=50
     ),
     "pathfinder, F108, decision tree, 1 row": on("pathfinder", "F108", tree, 1, n_orders=20),
     # backends that were asked for

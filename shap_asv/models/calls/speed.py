@@ -84,15 +84,25 @@ class Stopwatch:
 
     def memory(self, n_rows: int) -> int:
         """Bytes that the model takes for a call of ``n_rows``; not known of few rows, nor of a model that is slow."""
-        first = self._first
-        if n_rows < _MANY or first.seconds > _LONG_ENOUGH:
+        if n_rows < _MANY:
             return 0
         if self._bytes_per_row is None:
-            more = first.n_rows * _MORE
-            while more * _MORE <= MOST and more * _MORE * first.seconds <= _AT_ONCE * first.n_rows:
-                more *= _MORE
-            self._bytes_per_row = bytes_per_row(self._ask, more // _MORE, more)
+            self._bytes_per_row = self._look_at_memory()
         return min(LARGEST_MODEL, n_rows * self._bytes_per_row)
+
+    def _look_at_memory(self) -> int:
+        """Bytes for each row, by two calls that nobody waits for; 0 where there are none."""
+        n_rows, seconds = self._first.n_rows, self._first.seconds
+        if _AT_ONCE <= seconds <= _PATIENCE:  # the first call of all may have loaded something
+            start = clock()
+            self._ask(n_rows)
+            seconds = clock() - start
+        if seconds >= _AT_ONCE:
+            return 0
+        more = n_rows * _MORE
+        while more * _MORE <= MOST and more * _MORE * seconds <= _AT_ONCE * n_rows:
+            more *= _MORE
+        return bytes_per_row(self._ask, more // _MORE, more)
 
     def _seconds(self, n_rows: int, n_calls: int, most: int) -> float:
         first, n_calls = self._first, max(1, n_calls)
