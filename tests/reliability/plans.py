@@ -13,6 +13,7 @@ import gc
 import json
 import math
 import os
+import sys
 import time
 import traceback
 import warnings
@@ -30,6 +31,8 @@ PARTS = {"held_out": HELD_OUT, "seen": SEEN, "fitted": FITTED}
 AT_ONCE, LITTLE = 0.1, 64 * 2**20
 #: Factors between planned and taken seconds: of nearly all problems, and of all.
 CLOSE, FAR, NEARLY_ALL = 3.0, 10.0, 0.9
+#: Libraries read this once, when they are loaded: threads that wait for a busy core would be timed, too.
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 #: The first call of a process loads what is compiled; where a call is as short as this, it is made again.
 SHORT = 6.0
 
@@ -140,7 +143,6 @@ def paces(measured: list[dict[str, Any]]) -> list[Figure]:
 
 def main(word: str = "", only: str | None = None) -> None:
     warnings.simplefilter("ignore")
-    os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"))
     summary: list[Figure] = []
     figures: list[Figure] = []
     every: list[dict[str, Any]] = []
@@ -204,4 +206,7 @@ if __name__ == "__main__":
     reader.add_argument("word", nargs="?", default="", help="run the problems whose name contains it, keep no record")
     reader.add_argument("--only", choices=list(PARTS), help="run one part of the grid, keep no record")
     asked = reader.parse_args()
+    if not ONE_THREAD.items() <= os.environ.items():
+        again = [sys.executable, "-m", "tests.reliability.plans", *sys.argv[1:]]
+        os.execve(sys.executable, again, os.environ | ONE_THREAD)
     main(asked.word, asked.only)
