@@ -8,7 +8,7 @@ import pytest
 
 from shap_asv import AsymmetricExplainer, GaussianModel
 from shap_asv.backends.ancestral.closures import closed_sets, estimate_entries, feature_parents
-from shap_asv.backends.candidates import Budget, CandidateTable
+from shap_asv.backends.candidates import Budget, CandidateTable, bytes_text, result_bytes
 from shap_asv.backends.contract import Settings
 from shap_asv.backends.registry import BACKENDS
 from shap_asv.backends.workload import SAMPLED_ORDERS, count_ideals, ideal_columns, sample_coalitions
@@ -127,3 +127,16 @@ def test_draws_given_coalitions_that_lack_causes_are_priced_by_their_circuits():
     assert one > 0.01
     assert seconds_to_condition(problem.background, replace(work, n_rows=50)) > 10 * one
     assert seconds_to_condition(problem.background, replace(work, ancestral=True)) == 0.0
+
+
+# --- memory in sentences and tables -----------------------------------------------------------------------------------
+
+
+def test_bytes_are_told_in_gibibytes_from_one_on():
+    assert [bytes_text(size) for size in (2**30 - 2**20, 2**30, 5 * 2**30)] == ["1023 MiB", "1.0 GiB", "5.0 GiB"]
+
+
+@pytest.mark.parametrize(("n_outputs", "exact", "per_entry"), [(1, True, 36), (3, True, 52), (3, False, 76)])
+def test_results_take_eight_bytes_for_each_output_and_its_error(n_outputs, exact, per_entry):
+    # beside the attributions: three numbers and a code for each entry, three numbers for each row
+    assert result_bytes(10, 7, n_outputs, exact) == 10 * (7 * per_entry + 24)
