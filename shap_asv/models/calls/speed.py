@@ -27,7 +27,7 @@ _LONG_ENOUGH, _SO_MUCH_LONGER = 0.02, 3.0
 LARGEST_MODEL = 2**31
 # Work that would take longer than this is not believed at once: something else may have held up a call that was timed.
 _DOUBTED = 30.0
-# After a call that takes as long as this the model is not asked again.
+# After a call that takes longer than this the model is not asked again.
 _PATIENCE = 0.25
 #: Rows of the largest call that is made only to be timed.
 MOST = 512
@@ -93,11 +93,11 @@ class Stopwatch:
     def _look_at_memory(self) -> int:
         """Bytes for each row, by two calls that nobody waits for; 0 where there are none."""
         n_rows, seconds = self._first.n_rows, self._first.seconds
-        if _AT_ONCE <= seconds <= _PATIENCE:  # the first call of all may have loaded something
+        if _AT_ONCE <= seconds < _SLOW:  # the first call of all may have loaded something
             start = clock()
             self._ask(n_rows)
-            seconds = clock() - start
-        if seconds >= _AT_ONCE:
+            seconds = min(seconds, clock() - start)
+        if seconds > _PATIENCE:
             return 0
         more = n_rows * _MORE
         while more * _MORE <= MOST and more * _MORE * seconds <= _AT_ONCE * n_rows:
