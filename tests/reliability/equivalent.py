@@ -39,4 +39,7 @@ EQUIVALENT: dict[str, str] = {
     ),
     "backends/ancestral/completed_backend.py: _Measured.has_tables: self.latent_states > 1.0 -> "
     "(self.latent_states >= 1.0)": "planned seconds and announced kernels; what runs is found out by itself",
+    "backends/ancestral/pieces/sum_kernel.py: fill_wanted: 0 -> 1 (2)": (
+        "nodes that a term looks at have rows from 1 on, since row 0 is that of all others"
+    ),
 }
