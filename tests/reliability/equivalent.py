@@ -42,4 +42,6 @@ EQUIVALENT: dict[str, str] = {
     "backends/ancestral/pieces/sum_kernel.py: fill_wanted: 0 -> 1 (2)": (
         "nodes that a term looks at have rows from 1 on, since row 0 is that of all others"
     ),
+    "backends/ancestral/pieces/demand_kernel.py: ask_for_parts: needs[_ROWS] > len(wanted.rows) -> "
+    "(needs[_ROWS] >= len(wanted.rows))": "more room is made one row sooner, and the same is asked again",
 }
