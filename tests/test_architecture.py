@@ -98,14 +98,6 @@ def test_rooms_do_not_know_shap(room):
             assert not any(name.split(".")[0] == "shap" for name in imported_modules(path)), path
 
 
-@pytest.mark.parametrize("room", sorted({path.parent for path in FILES}), ids=lambda p: str(p.relative_to(ROOT)))
-def test_a_room_shows_at_a_glance_what_is_in_it(room):
-    files = [path for path in room.glob("*.py") if path.name != "__init__.py"]
-    assert len(files) <= 13, f"{room.name} has {len(files)} files: give it inner rooms"
-    long = [path.name for path in files if len(path.read_text(encoding="utf-8").splitlines()) > 400]
-    assert not long, f"modules past 400 lines: {long}"
-
-
 def asked_by_name(path: Path) -> set[str]:
     """What ``getattr`` and ``hasattr`` ask of a background in a module."""
     return {
