@@ -44,9 +44,6 @@ class CoalitionwiseAttributor:
             return self._attribute_sampled_values(rows, drawn, report)
         if self._by_slopes:
             return self._attribute_by_slopes(rows)
-        at_a_time = getattr(self.values, "rows_at_a_time", len(rows))
-        if len(rows) > at_a_time:
-            return self._attribute_rows_apart(blocks(len(rows), at_a_time), rows, report)
         coalitions, matrix = self.columns.coalitions, self.columns.matrix
         contracted = np.zeros((len(rows), matrix.shape[1], self.values.n_outputs))
         for block in blocks(len(coalitions), DENSE_LIMIT // max(1, len(rows) * self.values.n_outputs)):
@@ -72,16 +69,6 @@ class CoalitionwiseAttributor:
         totals = np.asarray(self.columns.matrix.sum(axis=0)).reshape(-1, 1)
         phi, error = self.columns.combine(totals * base + product.reshape(len(rows), *slopes.shape[1:]))
         return Attribution(phi, base, error)
-
-    def _attribute_rows_apart(self, parts: list[slice], rows: np.ndarray, report: Report) -> Attribution:
-        """A few rows at a time, each through all coalitions: for values that remember what they know of a row."""
-        done = []
-        for part in parts:
-            done.append(self.attribute(rows[part]))
-            report(part.stop / len(rows))
-        errors = [attribution.error for attribution in done if attribution.error is not None]
-        phi = np.concatenate([attribution.phi for attribution in done])
-        return Attribution(phi, done[0].base, np.concatenate(errors) if errors else None)
 
     def _base(self, rows: np.ndarray) -> np.ndarray:
         if not self._known_base:  # the same for every row

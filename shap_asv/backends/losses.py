@@ -17,7 +17,7 @@ import numpy as np
 
 from shap_asv.backends.coalitionwise import DENSE_LIMIT, CoalitionwiseAttributor
 from shap_asv.backends.contract import Attribution
-from shap_asv.backends.pace import Report, keep_silent, part_of
+from shap_asv.backends.pace import Report, keep_silent
 from shap_asv.backends.weight_columns import Columns, contract
 from shap_asv.values.contract import blocks
 
@@ -49,15 +49,9 @@ class LossAttributor:
     def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
         targets = rows[:, -1].astype(np.intp)
         own = rows[:, :-1].astype(self.dtype)
-        at_a_time = getattr(self.inner.values, "rows_at_a_time", len(rows))
-        parts = blocks(len(rows), at_a_time)
-        found = [
-            self._some_rows(own[part], targets[part], part_of(report, part.start / len(rows), part.stop / len(rows)))
-            for part in parts
-        ]
-        return Attribution(np.concatenate(found), np.zeros(1))
+        return Attribution(self._contracted(own, targets, report), np.zeros(1))
 
-    def _some_rows(self, rows: np.ndarray, targets: np.ndarray, report: Report) -> np.ndarray:
+    def _contracted(self, rows: np.ndarray, targets: np.ndarray, report: Report) -> np.ndarray:
         columns, k, n_groups = self.inner.columns, self.inner.values.n_outputs, self.n_draw_groups
         matrix, mean_matrix = columns.matrix, columns.mean_matrix()
         out = np.zeros((len(rows), self.width, 1))

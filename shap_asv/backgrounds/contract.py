@@ -8,7 +8,7 @@ says which ones it needs, and the sentence that says why it cannot run is made f
 Evidence is an array (E, n): the row's entry where a coalition holds the feature, :attr:`Background.free` elsewhere.
 """
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -215,8 +215,6 @@ class JointTable(Background, FiniteStates, Protocol):
         ...
 
     def feature_joint(self) -> np.ndarray: ...
-
-    def joint_blocks(self, n_fixed: int) -> Iterator[np.ndarray]: ...
 
     def log_probability(self, evidence: np.ndarray) -> np.ndarray: ...
 

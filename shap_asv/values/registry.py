@@ -1,6 +1,5 @@
 """The table of value methods. A new way to compute nu(S) is one new file and one row here."""
 
-from shap_asv.values.agreement import AGREEMENT
 from shap_asv.values.contract import ValueMethod
 from shap_asv.values.cut_table import CUT_TABLE
 from shap_asv.values.expected_terms import LINEAR, TREES
@@ -15,7 +14,6 @@ VALUE_METHODS: tuple[ValueMethod, ...] = (
     LINEAR,
     LINEAR_IN_MEANS,
     TABLE,
-    AGREEMENT,
     CUT_TABLE,
     MARGINAL,
     WEIGHTED_SUM,

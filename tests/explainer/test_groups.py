@@ -115,7 +115,7 @@ def test_every_backend_that_can_agrees(asia):
         names.append(backend.name)
         slack = 1e-9 + 6 * np.asarray(explanation.error_std[0])
         assert (np.abs(explanation.values[0] - wanted) < slack).all(), backend.name
-    assert {"ideals x terms", "orders x terms", "ideals x agreement", "ideals x monte_carlo"} <= set(names)
+    assert {"ideals x terms", "orders x terms", "ideals x table", "ideals x monte_carlo"} <= set(names)
     assert not {"forest", "polytree", "ancestral"} & set(names)
 
 

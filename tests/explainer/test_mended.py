@@ -10,12 +10,10 @@ import shap
 from sklearn.linear_model import LinearRegression
 
 from shap_asv import AsymmetricExplainer
-from shap_asv.backends import coalitionwise
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.independent import IndependentColumns
 from shap_asv.errors import MethodNotApplicableError, PersistenceError
 from shap_asv.explainer.running.execution import find_equal_rows
-from shap_asv.values import agreement
 
 
 @pytest.mark.parametrize("as_frame", [True, False])
@@ -47,33 +45,12 @@ def total(rows):
     return np.asarray(rows, dtype=float).sum(axis=1)
 
 
-def test_agreement_sums_a_row_once(monkeypatch):
-    """However many blocks of coalitions and of rows there are."""
-    monkeypatch.setattr(coalitionwise, "DENSE_LIMIT", 16)
-    monkeypatch.setattr(agreement, "_SUMS_HELD", 3 * (2 << 5))
-    summed = []
-    plain = agreement.EveryState._superset_sums
-
-    def counting(self, rows):
-        summed.append(len(rows))
-        return plain(self, rows)
-
-    monkeypatch.setattr(agreement.EveryState, "_superset_sums", counting)
-    network, names = coins(5)
-    rows = np.array([[0, 0, 0, 0, 0], [1, 0, 0, 1, 0], [1, 1, 1, 1, 1], [0, 1, 0, 1, 0], [0, 0, 1, 1, 1]])
-    explainer = AsymmetricExplainer(total, network, feature_names=names, algorithm="ideals x agreement")
-    np.testing.assert_allclose(explainer(rows).values, rows - 0.5, atol=1e-12)
-    assert sum(summed) == len(rows)
-    assert max(summed) <= 3
-
-
 def test_a_latent_node_that_cannot_be_summed_out_is_known_to_the_plan():
     network, names = coins(20, latent_states=40)
     explainer = AsymmetricExplainer(total, network, feature_names=names, n_orders=3, n_draws=2, seed=0)
     plan = explainer.plan(1)
     obstacles = {c.name: c.obstacle for c in plan.candidates}
-    for name in ("ideals x table", "ideals x agreement"):
-        assert "summing the latent nodes out takes a table of 4.19e+07 entries" in obstacles[name]
+    assert "summing the latent nodes out takes a table of 4.19e+07 entries" in obstacles["ideals x table"]
     row = np.zeros((1, 20), dtype=int)
     explanation = explainer(row, silent=True)
     np.testing.assert_allclose(explanation.base_values + explanation.values.sum(axis=1), 0, atol=1e-9)
@@ -169,14 +146,13 @@ def test_a_plan_for_more_states_than_doubles_can_count():
     plan = AsymmetricExplainer(total, network, feature_names=names, algorithm="sampling").plan(1)
     obstacles = {c.name: c.obstacle for c in plan.candidates}
     assert "1e+331 joint states" in obstacles["orders x table"]
-    assert "1e+331 joint states" in obstacles["orders x agreement"]
 
 
 def test_the_expected_value_asks_the_model_no_more_than_the_call_does():
     """A table of all states was made for the expected value, thrown away, and made again for the rows."""
     names = [f"x{v}" for v in range(6)]
     coins = DiscreteNetwork(tuple(names), ((0, 1),) * 6, ((),) * 6, (np.array([0.4, 0.6]),) * 6)
-    for algorithm in ("ideals x table", "ideals x agreement"):
+    for algorithm in ("ideals x table",):
         asked = []
 
         def model(X, asked=asked):

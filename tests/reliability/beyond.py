@@ -152,9 +152,6 @@ CASES: dict[str, Callable[..., Case]] = {
     "any model, 2^28 states, algorithm='orders x table'": lambda **options: any_model(
         28, algorithm="orders x table", **options
     ),
-    "any model, 2^28 states, algorithm='orders x agreement'": lambda **options: any_model(
-        28, algorithm="orders x agreement", **options
-    ),
     "2^45 ideals": independent_causes,
     "2^45 ideals, algorithm='exact'": lambda **options: independent_causes(algorithm="exact", **options),
     "2^45 ideals, algorithm='exact', ideal_limit=10^12": lambda **options: independent_causes(

@@ -80,9 +80,6 @@ SEEN: dict[str, Case] = {
     "child, LowerBodyO2, a third edge reversed, 20 trees, 5 rows": on(
         "child", "LowerBodyO2", few_trees, 5, reverse=("LungParench", "Grunting")
     ),
-    "sachs, Jnk, boosted trees, ideals x agreement, 20 rows": on(
-        "sachs", "Jnk", boosted_states, 20, algorithm="ideals x agreement"
-    ),
     "insurance, GoodStudent, 20 trees, orders x closures, 5 rows": on(
         "insurance", "GoodStudent", few_trees, 5, algorithm="orders x closures", n_orders=50
     ),

@@ -33,7 +33,7 @@ def interrupted(n_jobs, jobs):
 
 
 # The compiled kernels, the loops over coalitions and over draws; all backends in ``make limits``.
-STOPPED = ("forest", "polytree", "ancestral", "ideals x terms", "ideals x agreement", "orders x monte_carlo")
+STOPPED = ("forest", "polytree", "ancestral", "ideals x terms", "ideals x table", "orders x monte_carlo")
 
 
 @pytest.mark.parametrize(("n_jobs", "jobs"), [(1, STOPPED), (2, STOPPED[:1])])

@@ -14,7 +14,6 @@ from shap_asv.models import contract as models
 from shap_asv.models.contract import BLACK_BOX
 from shap_asv.models.predictor import read_model
 from shap_asv.values import table
-from shap_asv.values.agreement import AGREEMENT
 from shap_asv.values.contract import ValueOptions, Workload
 from shap_asv.values.monte_carlo import MonteCarlo
 from shap_asv.values.table import TABLE
@@ -23,8 +22,6 @@ from tests.oracles import brute_force
 from tests.problems import make_problem, to_codes
 
 EXACT = [method for method in methods_under(NETWORKS) if method.exact]
-
-RELAXING = [method for method in EXACT if method is not AGREEMENT]
 
 
 def fitted_model(kind, problem, rng):
@@ -77,7 +74,7 @@ def test_exact_methods_match_the_full_joint(method, seed):
             np.testing.assert_allclose(found[r, m], expected, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("method", RELAXING, ids=lambda m: m.name)
+@pytest.mark.parametrize("method", EXACT, ids=lambda m: m.name)
 def test_relaxed_evidence_keeps_the_row_itself(method):
     """A row of probability zero: nu(all) is still the prediction, and nothing is NaN."""
     rng = np.random.default_rng(1)
@@ -104,7 +101,7 @@ def test_relaxed_methods_agree():
     model, encoder = fitted_model("tree", problem, rng)
     predictor = read_model(model, problem.features, background.states, encoder=encoder)
     coalitions = np.array(list(itertools.product([False, True], repeat=4)))
-    able = [m for m in RELAXING if m.obstacle(background, predictor) is None]
+    able = [m for m in EXACT if m.obstacle(background, predictor) is None]
     found = [m.build(background, predictor, ValueOptions()).values(coalitions, rows) for m in able]
     assert len(found) >= 2
     for other in found[1:]:

@@ -7,7 +7,7 @@ to codes (``border``), the elimination plan of the network (``elimination``), ev
 """
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,7 +18,7 @@ from shap_asv.backgrounds.contract import Conditions, StateValues
 from shap_asv.backgrounds.discrete import questions
 from shap_asv.backgrounds.discrete.inference.engine import DRAW_KERNELS, KERNELS, LIVE_KERNELS, Inference
 from shap_asv.backgrounds.discrete.inference.requisite import RequisiteEvidence
-from shap_asv.backgrounds.discrete.joint import feature_factors, feature_joint, joint_given, largest_product, rough
+from shap_asv.backgrounds.discrete.joint import feature_joint, largest_product, rough
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.discrete.states.border import Border, LabelBorder
 from shap_asv.backgrounds.discrete.states.impossible import (
@@ -319,17 +319,6 @@ class DiscreteBackground:
     def feature_joint(self, limit: int = JOINT_LIMIT) -> np.ndarray:
         """``P(x_features)``, one axis per feature, latent nodes summed out; an error past ``limit`` entries."""
         return feature_joint(self.network, [int(v) for v in self.nodes], limit)
-
-    def joint_blocks(self, n_fixed: int) -> Iterator[np.ndarray]:
-        """:meth:`feature_joint` piece by piece: for every state of the first ``n_fixed`` features, in C order, the
-        probabilities of all states of the others -> float64 (states of the others,).
-        """
-        nodes = [int(v) for v in self.nodes]
-        factors = feature_factors(self.network, nodes, JOINT_LIMIT)
-        shape = self.cardinalities[n_fixed:]
-        for codes in np.ndindex(*self.cardinalities[:n_fixed]):
-            block = joint_given(factors, dict(zip(nodes, codes, strict=False)), nodes[n_fixed:])
-            yield np.broadcast_to(block, shape).reshape(-1)
 
     def requisite(self, coalitions: np.ndarray) -> RequisiteEvidence:
         """Which evidence an answer can depend on, for coalitions (m, n)."""

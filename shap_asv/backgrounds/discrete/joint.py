@@ -1,7 +1,7 @@
 """The joint distribution of the features as one table, for networks small enough to hold it."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -29,12 +29,11 @@ def feature_joint(network: DiscreteNetwork, feature_nodes: Sequence[int], limit:
     cards = network.cardinalities
     _check_size([cards[v] for v in feature_nodes], limit)
     joint = np.ones(tuple(cards[v] for v in feature_nodes))
-    for variables, table in feature_factors(network, feature_nodes, limit):
-        joint *= _aligned(table, variables, tuple(feature_nodes))
+    joint *= _product(_feature_factors(network, feature_nodes, limit), feature_nodes)
     return joint
 
 
-def feature_factors(
+def _feature_factors(
     network: DiscreteNetwork, feature_nodes: Sequence[int], limit: int, cut: frozenset[int] = frozenset()
 ) -> list[Factor]:
     """Tables whose product is ``P(x_F)``: latent nodes are eliminated one by one, smallest product first.
@@ -58,7 +57,7 @@ def feature_factors(
 
 @lru_cache(maxsize=64)
 def largest_product(network: DiscreteNetwork, feature_nodes: tuple[int, ...]) -> int:
-    """Entries of the largest table that :func:`feature_factors` makes, without making it; 0 without latent nodes."""
+    """Entries of the largest table on the way to :func:`feature_joint`; 0 without latent nodes."""
     cards = network.cardinalities
     scopes = _latent_scopes(network, feature_nodes)
     return max((math.prod(cards[u] for u in scope) for _, scope in scopes), default=0)
@@ -71,15 +70,7 @@ def intervened_joint(
 
     O(features * result). Sums to 1 over the axes of the features that are not cut, whatever the others are set to.
     """
-    factors = feature_factors(network, feature_nodes, limit, cut)
-    return np.asarray(joint_given(factors, {}, feature_nodes)).reshape(
-        _shape_of(factors, network.cardinalities, feature_nodes)
-    )
-
-
-def _shape_of(factors: Sequence[Factor], cards: Sequence[int], feature_nodes: Sequence[int]) -> tuple[int, ...]:
-    met = {v for variables, _ in factors for v in variables}
-    return tuple(cards[v] if v in met else 1 for v in feature_nodes)
+    return _product(_feature_factors(network, feature_nodes, limit, cut), feature_nodes)
 
 
 def _latent_scopes(
@@ -97,15 +88,11 @@ def _latent_scopes(
         scopes = [scope for scope in scopes if v not in scope] + [joined[v] - {v}]
 
 
-def joint_given(factors: Sequence[Factor], fixed: Mapping[int, int], free: Sequence[int]) -> np.ndarray | float:
-    """The product of the factors where the ``fixed`` variables have these codes, one axis per ``free`` variable.
-
-    Axes along which the product is constant have length 1.
-    """
-    product: np.ndarray | float = 1.0
+def _product(factors: Sequence[Factor], axes: Sequence[int]) -> np.ndarray:
+    """The product of the factors, one axis per variable of ``axes``, of length 1 where it is constant."""
+    product = np.ones((1,) * len(axes))
     for variables, table in factors:
-        part = table[tuple(fixed.get(v, slice(None)) for v in variables)]
-        product = product * _aligned(part, tuple(v for v in variables if v not in fixed), tuple(free))
+        product = product * _aligned(table, variables, tuple(axes))
     return product
 
 

@@ -364,13 +364,6 @@ MUTANTS = (
         "upward = from_below[v] & hidden[v]",
     ),
     Mutant(
-        "agreement: a feature that is not summed over",
-        "values/agreement.py",
-        "        for axis in range(1, n + 1):\n            without, with_it",
-        "        for axis in range(1, n):\n            without, with_it",
-        ("tests/values/test_values.py::test_exact_methods_match_the_full_joint",),
-    ),
-    Mutant(
         "main effects: the empty coalition not subtracted",
         "backends/weight_columns.py",
         "sp.csr_array(-np.ones((1, n)))",
