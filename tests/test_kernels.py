@@ -90,7 +90,7 @@ REAL = """
 import numpy as np
 from shap_asv.backends.trees.kernels.deep import Room, add_steps
 from shap_asv.backends.trees.leaves import Leaves
-from shap_asv.backends.trees.kernels.weights import Steps
+from shap_asv.orders.restricted_kernels import Steps
 
 one, none = np.array([1]), np.array([0])
 leaves = Leaves(np.array([0, 1]), none, none, one, none > 0, none - 1, one / 2, np.ones((1, 1)), none, none + 9)
@@ -263,7 +263,7 @@ GRAPHS = {"levels": None, "forest": [(0, 1), (0, 2)], "lattice": [(a, b) for a i
 def loaded():
     found = {}
     for name, module in list(sys.modules.items()):
-        if name.startswith("shap_asv.backends.trees."):
+        if name.startswith(("shap_asv.backends.trees.", "shap_asv.orders.restricted")):
             found.update({f"{k.py_func.__module__}:{k.__name__}": k for k in vars(module).values()
                           if isinstance(k, Dispatcher) and k.overloads})
     return found

@@ -16,9 +16,6 @@ from shap_asv.backends.contract import Attribution, Attributor, Backend, Estimat
 from shap_asv.backends.pace import Report, keep_silent, part_of
 from shap_asv.backends.trees.attributor import PATH_BITS, TreeAttributor, prepare_trees
 from shap_asv.backends.trees.cost import estimate_trees, largest_walk, parts_work, path_lengths, tree_kernels
-from shap_asv.backends.trees.orderings import FOREST, LATTICE, LEVELS, ORDERS, PARTS, kind_of
-from shap_asv.backends.trees.parts import MOST_CHANCES, prime_orders
-from shap_asv.backends.trees.steps import MOST_IDEALS, WIDEST
 from shap_asv.backends.weight_columns import N_GROUPS
 from shap_asv.backends.workload import SAMPLED_ORDERS, Sweep, draw_orders, ideals_obstacle
 from shap_asv.backgrounds.contract import GROUND, TreeGround
@@ -26,6 +23,18 @@ from shap_asv.errors import BudgetExceededError
 from shap_asv.models.contract import ENSEMBLE
 from shap_asv.models.trees.form import TreeForm
 from shap_asv.orders import CausalOrder
+from shap_asv.orders.restricted import (
+    FOREST,
+    LATTICE,
+    LEVELS,
+    MOST_CHANCES,
+    MOST_IDEALS,
+    ORDERS,
+    PARTS,
+    WIDEST,
+    kind_of,
+    prime_orders,
+)
 from shap_asv.orders.uncertain import GraphMixture
 
 #: Rows that are explained together.
@@ -164,14 +173,14 @@ def _cost_of_sum(problem: Problem, trees: TreeForm) -> str:
     return f"would take {'less than 0.1' if seconds < 0.1 else f'about {seconds:.1f}'} s for 1,000 rows"
 
 
-def _estimate(problem: Problem, trees: TreeForm, n_rows: int, kind: int, **counts: int) -> Estimate:
+def _estimate(problem: Problem, trees: TreeForm, n_rows: int, kind: str, **counts: int) -> Estimate:
     background = problem.background
     assert isinstance(background, TreeGround)
     rows = background.ground()
     return estimate_trees(trees.ensemble, kind, n_rows, 0 if rows is None else len(rows), **counts)
 
 
-def _kind(problem: Problem, sampled: bool) -> int:
+def _kind(problem: Problem, sampled: bool) -> str:
     """Which kind of order the kernels will be given. Groups go through their lattice."""
     if sampled or problem.order is None:
         return ORDERS

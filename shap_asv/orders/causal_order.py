@@ -246,6 +246,29 @@ class CausalOrder:
         """Whether the transitive reduction has no undirected cycle (every forest is one; it may have components)."""
         return len(self.edges) == self.n_features - len(components(self, tuple(range(self.n_features))))
 
+    @cached_property
+    def level_numbers(self) -> np.ndarray | None:
+        """The level of each feature, int64 (n,), when the order is one level after the other; None when it is not.
+
+        Examples
+        --------
+        >>> CausalOrder.from_levels([["age", "sex"], ["income"]]).level_numbers.tolist()
+        [0, 0, 1]
+        >>> CausalOrder.from_edges([("a", "b")], features=["a", "b", "c"]).level_numbers is None
+        True
+        """
+        levels = np.zeros(self.n_features, dtype=np.int64)
+        before = 0
+        for number, ancestors in enumerate(sorted(set(self.ancestor_bits), key=int.bit_count)):
+            if ancestors != before:
+                return None
+            for v, own in enumerate(self.ancestor_bits):
+                if own == ancestors:
+                    levels[v] = number
+                    before |= 1 << v
+        levels.flags.writeable = False
+        return levels
+
     def to_graph(self) -> "nx.DiGraph":
         """The transitive reduction as a :class:`networkx.DiGraph` with all features as nodes."""
         graph = nx.DiGraph()

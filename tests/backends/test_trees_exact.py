@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shap_asv.backends.trees import attributor, orderings
+from shap_asv.backends.trees import attributor
 from shap_asv.backends.trees.attributor import prepare_trees
-from shap_asv.orders import CausalOrder
+from shap_asv.orders import CausalOrder, restricted
 from tests.backends.tree_problems import ensemble_of
 from tests.oracles import tree_games as oracle
 
@@ -33,7 +33,7 @@ def order_of(edges, n=N):
 def way(request, monkeypatch):
     """Every leaf by its table, or every leaf without one, or orders taken apart: the same numbers."""
     if request.param == "parts":
-        monkeypatch.setattr(orderings, "FEW_IDEALS", 1)
+        monkeypatch.setattr(restricted, "FEW_IDEALS", 1)
     if request.param == "long paths":
         monkeypatch.setattr(attributor, "TABLE_BITS", 0)
         monkeypatch.setattr(attributor, "WIDE_TABLE_BITS", 0)

@@ -17,11 +17,11 @@ from shap_asv import AsymmetricExplainer
 from shap_asv.backends.trees import attributor
 from shap_asv.backends.trees.attributor import prepare_trees
 from shap_asv.backends.trees.cost import estimate_trees, largest_walk, path_lengths
-from shap_asv.backends.trees.orderings import FOREST as FOREST_KIND
-from shap_asv.backends.trees.orderings import LATTICE, LEVELS, ORDERS
 from shap_asv.errors import BudgetExceededError, MethodNotApplicableError, ModelError, OrdersError, RowsError
 from shap_asv.models.trees.reading import read_ensemble
 from shap_asv.orders import CausalOrder
+from shap_asv.orders.restricted import FOREST as FOREST_KIND
+from shap_asv.orders.restricted import LATTICE, LEVELS, ORDERS
 
 RNG = np.random.default_rng(0)
 N = 7
@@ -158,10 +158,10 @@ def test_tables_that_are_not_kept_are_the_same(parsed, monkeypatch):
 
 def test_few_steps_at_a_time_are_the_same(parsed, monkeypatch):
     expected = prepare_trees(parsed, FOREST).attribute(X[:30, :5]).phi
-    monkeypatch.setattr("shap_asv.backends.trees.steps.MOST_STEPS", 90)
+    monkeypatch.setattr("shap_asv.orders.restricted.MOST_STEPS", 90)
     assert (prepare_trees(parsed, FOREST).attribute(X[:30, :5]).phi == expected).all()
-    monkeypatch.setattr("shap_asv.backends.trees.steps.MOST_STEPS", 3)
-    with pytest.raises(BudgetExceededError, match="sampled orders do without them"):
+    monkeypatch.setattr("shap_asv.orders.restricted.MOST_STEPS", 3)
+    with pytest.raises(BudgetExceededError, match="sampled orders do without"):
         prepare_trees(parsed, FOREST).attribute(X[:30, :5])
 
 

@@ -33,7 +33,6 @@ EQUIVALENT: dict[str, str] = {
         "a price by which orders of elimination are compared, each of which gives the same values"
     ),
     "backends/trees/leaves.py: find_leaves: 0 -> 1 (3)": "node 0 is the root of the first tree, never a left child",
-    "backends/trees/orderings.py: _lattice: 1 -> 2 (2)": "one more entry at the end of an array, which nobody reads",
     "backends/ancestral/completed.py: _Builder._lay_out_tables: 1 -> 2 (5)": (
         "tables with room that nobody reads: larger and slower, with the same values (tested against the definition)"
     ),

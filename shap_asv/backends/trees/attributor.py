@@ -16,12 +16,12 @@ from shap_asv.backends.trees.coding import Coding, code_ensemble
 from shap_asv.backends.trees.ground import Grounds
 from shap_asv.backends.trees.leaves import Leaves, find_leaves
 from shap_asv.backends.trees.long_paths import add_long_paths
-from shap_asv.backends.trees.orderings import LEVELS, Ordering, order_by_groups, order_by_list, order_by_precedence
 from shap_asv.backends.trees.tables import Tables, build_tables
 from shap_asv.errors import BudgetExceededError, ModelError, OrdersError, RowsError
 from shap_asv.models.trees.ensembles import FloatEnsemble
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.players import Players
+from shap_asv.orders.restricted import LEVELS, RestrictedWeights, restrict_groups, restrict_order, restrict_orders
 from shap_asv.orders.uncertain import GraphMixture
 from shap_asv.strata import group_of_draws
 
@@ -45,7 +45,7 @@ class TreeAttributor:
     ----------
     coding : Coding
     leaves : Leaves
-    orderings : tuple of Ordering
+    orderings : tuple of RestrictedWeights
         One; or one per group of sampled orders.
     group_sizes : float64 array (groups,) or None
         Sampled orders in each group; None for an exact average.
@@ -56,7 +56,7 @@ class TreeAttributor:
 
     coding: Coding
     leaves: Leaves
-    orderings: tuple[Ordering, ...]
+    orderings: tuple[RestrictedWeights, ...]
     group_sizes: np.ndarray | None
     grounds: Grounds
     base: np.ndarray
@@ -104,7 +104,7 @@ class TreeAttributor:
         spread = np.maximum(square - mean**2, 0.0) / max(1, n_groups - 1)
         return (first + mean).transpose(2, 1, 0), np.sqrt(spread).transpose(2, 1, 0)
 
-    def _add_up(self, order: Ordering, codes: np.ndarray, report: Report) -> np.ndarray:
+    def _add_up(self, order: RestrictedWeights, codes: np.ndarray, report: Report) -> np.ndarray:
         """phi of all leaves, (k, players, r), under one order: first those with tables, then those with long paths."""
         from shap_asv.backends.trees.kernels.rows import add_tables
 
@@ -130,7 +130,7 @@ class TreeAttributor:
         closed = self.orderings[0].kind == LEVELS and not self.grounds.n_rows
         return table_bits(np.bincount(np.diff(self.leaves.start)), closed)
 
-    def _tables(self, order: Ordering, tabulated: int) -> Iterator[Tables]:
+    def _tables(self, order: RestrictedWeights, tabulated: int) -> Iterator[Tables]:
         """Tables of the first leaves, some at a time; kept for the next call where they are few."""
         ready = tuple(self._kept)  # another thread may be putting its own there
         if ready:
@@ -267,26 +267,26 @@ def make_orderings(
     sampled: bool,
     ideal_limit: int | None,
     players: Players | None = None,
-) -> tuple[tuple[Ordering, ...], np.ndarray | None]:
+) -> tuple[tuple[RestrictedWeights, ...], np.ndarray | None]:
     """The kernels' orders, one per group; and the group sizes of a sample, None where the average is exact."""
     if orders is None:
         if order is None:
             order = CausalOrder(tuple(range(n)), ((),) * n)
         if players is not None:
             assert isinstance(order, CausalOrder)
-            return (order_by_groups(order, players, ideal_limit),), None
+            return (restrict_groups(order, players, ideal_limit),), None
         if order.n_features != n:
             raise OrdersError(f"the causal order has {order.n_features} features, the model has {n} columns")
-        return (order_by_precedence(order, ideal_limit),), None
+        return (restrict_order(order, ideal_limit),), None
     if players is not None:
         orders = players.expand_orders(orders)
     if np.shape(orders)[1:] != (n,):
         raise OrdersError(f"orders must be an integer array (orders, {n}), not of shape {np.shape(orders)}")
     if not sampled:
-        return (order_by_list(orders, order_weights),), None
+        return (restrict_orders(orders, order_weights),), None
     if len(orders) < 2:
         raise OrdersError("a standard error needs at least two sampled orders")
     n_groups = min(N_GROUPS, len(orders))
     group = group_of_draws(len(orders), n_groups)
-    groups = tuple(order_by_list(orders[group == g]) for g in range(n_groups))
+    groups = tuple(restrict_orders(orders[group == g]) for g in range(n_groups))
     return groups, np.bincount(group, minlength=n_groups).astype(float)

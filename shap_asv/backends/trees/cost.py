@@ -11,10 +11,9 @@ import numpy as np
 
 from shap_asv.backends.contract import Estimate
 from shap_asv.backends.trees.attributor import KEPT_BYTES, ROW_BLOCK, table_bits
-from shap_asv.backends.trees.orderings import FOREST, LATTICE, LEVELS, NAMES, ORDERS, PARTS
-from shap_asv.backends.trees.parts import shuffling_work
 from shap_asv.models.trees.ensembles import FloatEnsemble
 from shap_asv.orders import CausalOrder
+from shap_asv.orders.restricted import FOREST, LATTICE, LEVELS, ORDERS, PARTS, shuffling_work
 
 # Seconds: of a call at all; a path entry at preparation; a cell of a table, in the caches of the processor or past
 # them; a path entry of a row, per output; a point of a product on a long path; a word of background rows; a background
@@ -102,7 +101,7 @@ def largest_walk(ensemble: FloatEnsemble, order: CausalOrder) -> tuple[float, in
 
 def estimate_trees(
     ensemble: FloatEnsemble,
-    kind: int,
+    kind: str,
     n_rows: int,
     n_background: int = 0,
     *,
@@ -114,8 +113,8 @@ def estimate_trees(
 
     Parameters
     ----------
-    kind : int
-        One of :data:`~shap_asv.backends.trees.orderings.LEVELS`, FOREST, LATTICE, ORDERS, PARTS; see ``kind_of``.
+    kind : str
+        See :func:`shap_asv.orders.restricted.kind_of`.
     n_rows, n_background : int
         Rows to explain; background rows, 0 for cover counts.
     n_ideals : int
@@ -184,7 +183,7 @@ def estimate_trees(
 _ROOM = "shap_asv.backends.trees.kernels"
 
 
-def tree_kernels(ensemble: FloatEnsemble, kind: int, background: bool) -> tuple[str, ...]:
+def tree_kernels(ensemble: FloatEnsemble, kind: str, background: bool) -> tuple[str, ...]:
     """The compiled functions that an attribution calls, as ``"module:function"``; see :mod:`shap_asv.kernels`.
 
     Examples
@@ -198,16 +197,16 @@ def tree_kernels(ensemble: FloatEnsemble, kind: int, background: bool) -> tuple[
     leaves = path_lengths(ensemble).leaves
     bits = table_bits(leaves, kind == LEVELS and not background)
     long_paths, closed = len(leaves) > bits + 1, kind == LEVELS
-    found = ["leaves:walk_paths"]
+    found = [f"{_ROOM}.leaves:walk_paths"]
     if leaves[1 : bits + 1].any() or (long_paths and not closed):
-        found.append(f"{'parts' if kind == PARTS else 'weights'}:list_{NAMES[kind]}_steps")
+        found.append(f"shap_asv.orders.restricted_kernels:list_{'parts' if kind == LATTICE else kind}_steps")
     if background:
-        found += ["ground:fill_ground", "ground:count_reached"]
+        found += [f"{_ROOM}.ground:{name}" for name in ("fill_ground", "count_reached")]
     if leaves[1 : bits + 1].any():
-        found += ["tables:number_patterns", "tables:fill_tables", "rows:add_tables"]
-        found.append("ground:count_ground" if background else "tables:multiply_ratios")
+        found += [f"{_ROOM}.{name}" for name in ("tables:number_patterns", "tables:fill_tables", "rows:add_tables")]
+        found.append(f"{_ROOM}.{'ground:count_ground' if background else 'tables:multiply_ratios'}")
     if long_paths and closed:
-        found.append("deep:add_rows" if background else "deep:add_ratios")
+        found.append(f"{_ROOM}.deep:{'add_rows' if background else 'add_ratios'}")
     elif long_paths:
-        found += ["rows:find_patterns", "deep:weigh_outside", "deep:add_steps"]
-    return tuple(f"{_ROOM}.{name}" for name in found)
+        found += [f"{_ROOM}.{name}" for name in ("rows:find_patterns", "deep:weigh_outside", "deep:add_steps")]
+    return tuple(found)

@@ -6,13 +6,12 @@ import numpy as np
 
 from shap_asv.backends.pace import Report, paced
 from shap_asv.backends.trees.leaves import Leaves
-from shap_asv.backends.trees.orderings import LEVELS, Ordering
-from shap_asv.backends.trees.steps import StepLister
+from shap_asv.orders.restricted import LEVELS, RestrictedWeights, Sets, StepLister
 
 
 def add_long_paths(
     leaves: Leaves,
-    order: Ordering,
+    order: RestrictedWeights,
     background: np.ndarray,
     first: int,
     codes: np.ndarray,
@@ -48,7 +47,7 @@ def add_long_paths(
     for leaf in range(first, n_leaves):
         features = leaves.feature[leaves.start[leaf] : leaves.start[leaf + 1]]
         if steps is None or not np.array_equal(features, known):
-            steps, known = lister.merged(leaves, leaf), features
+            steps, known = lister.merged(Sets(leaves.start, leaves.feature, np.array([leaf]))), features
         find_patterns(leaves, leaf, background, others)
         before, after = np.empty((2, len(steps.code)))
         kernels.weigh_outside(leaves, leaf, steps.code, others, before)

@@ -7,8 +7,7 @@ import numpy as np
 
 from shap_asv.backends.trees.ground import Grounds
 from shap_asv.backends.trees.leaves import Leaves
-from shap_asv.backends.trees.orderings import Ordering
-from shap_asv.backends.trees.steps import StepLister
+from shap_asv.orders.restricted import RestrictedWeights, Sets, StepLister
 
 # Of the leaves from `first` on: set_of (leaves,) is their set of features; row_of is the row of a pattern in the table,
 # for each set from cell_at (sets + 1,) on; phi lies feature by feature, from entry_at (leaves + 1,) on:
@@ -19,7 +18,7 @@ Tables = namedtuple("Tables", "first set_of cell_at row_of entry_at phi")
 CHUNK = 1 << 22
 
 
-def build_tables(leaves: Leaves, order: Ordering, grounds: Grounds, n_leaves: int) -> Iterator[Tables]:
+def build_tables(leaves: Leaves, order: RestrictedWeights, grounds: Grounds, n_leaves: int) -> Iterator[Tables]:
     """Tables of the first ``n_leaves`` leaves, some at a time. O(2^d d^2) per leaf, and w_D once per set D."""
     if not n_leaves:
         return
@@ -34,7 +33,7 @@ def build_tables(leaves: Leaves, order: Ordering, grounds: Grounds, n_leaves: in
         sets = np.flatnonzero(opens[first:last]) + first
         if not opens[first]:
             sets = np.concatenate([[first], sets])
-        n_sets, steps = lister.list(leaves, sets[: lister.sets_at_once()])
+        n_sets, steps = lister.list(Sets(leaves.start, leaves.feature, sets[: lister.sets_at_once()]))
         if n_sets < len(sets):
             last, sets = int(sets[n_sets]), sets[:n_sets]
         yield _build(leaves, order, grounds, (first, last), sets, steps)
@@ -53,7 +52,7 @@ def opening(leaves: Leaves, n_leaves: int) -> np.ndarray:
 
 
 def _build(
-    leaves: Leaves, order: Ordering, grounds: Grounds, span: tuple[int, int], sets: np.ndarray, steps: tuple
+    leaves: Leaves, order: RestrictedWeights, grounds: Grounds, span: tuple[int, int], sets: np.ndarray, steps: tuple
 ) -> Tables:
     from shap_asv.backends.trees.kernels import tables as kernels
 

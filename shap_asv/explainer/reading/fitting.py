@@ -23,7 +23,6 @@ import networkx as nx
 import numpy as np
 
 from shap_asv.backends.contract import Problem
-from shap_asv.backends.trees.orderings import level_numbers
 from shap_asv.backgrounds.choice.choosing import CANDIDATES, Fit, choose_background, graph_candidates, level_candidates
 from shap_asv.backgrounds.contract import DRAWS, DrawsGivenEvidence
 from shap_asv.backgrounds.matrix import MatrixDistribution, numbered_features
@@ -249,7 +248,7 @@ def _order_of(features: Sequence[str], causal_graph: Any, seed: int) -> CausalOr
 def _levels_of(features: Sequence[str], causal_graph: Any, seed: int) -> list[list[str]] | None:
     """The features level by level, if the causal graph is two levels or more, one after the other; else None."""
     order = _order_of(features, causal_graph, seed)
-    numbers = level_numbers(order) if isinstance(order, CausalOrder) else None
+    numbers = order.level_numbers if isinstance(order, CausalOrder) else None
     if numbers is None or not numbers.any():
         return None
     return [[features[int(v)] for v in np.flatnonzero(numbers == k)] for k in range(int(numbers.max()) + 1)]

@@ -150,19 +150,19 @@ MUTANTS = (
     ),
     Mutant(
         "trees, lattice: equal shadows are not added up",
-        "backends/trees/kernels/weights.py",
-        "cells[shadow[order.edge_source[e]]] += order.edge_weight[e]",
-        "cells[shadow[order.edge_source[e]]] = order.edge_weight[e]",
+        "orders/restricted_kernels.py",
+        "room.cells[code] += primes.weight[e]",
+        "room.cells[code] = primes.weight[e]",
         (
             f"{TREES}::test_equal_to_all_orders",
-            "tests/backends/test_trees_kernels.py::test_steps_are_the_distribution_of_restricted_orders",
+            "tests/orders/test_restricted.py::test_steps_are_the_distribution_of_restricted_orders",
         ),
     ),
     Mutant(
         "trees, forest: clocks without subtree sizes",
-        "backends/trees/orderings.py",
-        "size[parent[v]] += size[v]",
-        "size[parent[v]] += 0",
+        "orders/restricted.py",
+        "size = np.array(subtree_sizes(order), dtype=np.float64)",
+        "size = np.ones(n)",
         (f"{TREES}::test_equal_to_all_orders",),
     ),
     Mutant(

@@ -12,7 +12,7 @@ FITTED = (f"{_CASES}[fitted networks]",)
 TREES = (f"{_CASES}[trees without a network]",)
 GRAPHS = (f"{_CASES}[several graphs]",)
 MECHANISMS = ("tests/backgrounds/structural/test_spread.py", "tests/backgrounds/structural/test_fitted_models.py")
-PARTS = ("tests/backends/test_trees_kernels.py::test_steps_are_the_distribution_of_restricted_orders",)
+PARTS = ("tests/orders/test_restricted.py::test_steps_are_the_distribution_of_restricted_orders",)
 BOOTSTRAP = ("tests/explainer/test_bootstrapping.py",)
 
 MUTANTS = (
@@ -26,14 +26,14 @@ MUTANTS = (
     # --- trees alone, under half a graph ---
     Mutant(
         "orders in parts: who comes next is not weighed by how many are left",
-        "backends/trees/kernels/parts.py",
+        "orders/restricted_kernels.py",
         "from_left = chance * (p - j) / max(1, n - k)",
         "from_left = chance * (p - j) / max(1, p + q)",
         PARTS,
     ),
     Mutant(
         "orders in parts: what is not looked at is left out inside of a series, too",
-        "backends/trees/kernels/parts.py",
+        "orders/restricted_kernels.py",
         "if others and not parts.outer[block]:",
         "if others and parts.outer[block]:",
         PARTS,
@@ -220,23 +220,23 @@ MUTANTS = (
     ),
     Mutant(
         "trees, levels: weights off by one",
-        "backends/trees/kernels/weights.py",
+        "orders/restricted_kernels.py",
         "                    weight *= s / (m - s)\n",
         "                    weight *= s / (m - s + 1)\n",
         TREES,
     ),
     Mutant(
         "trees: shares of explicit orders dropped",
-        "backends/trees/orderings.py",
+        "orders/restricted.py",
         "    share = check_order_weights(weights, len(orders))",
         "    share = np.full(len(orders), 1 / len(orders))",
         ("tests/explainer/test_trees_alone.py::test_given_orders_and_sampled_orders",),
     ),
     Mutant(
         "trees: coalitions of several graphs taken for closed under unions",
-        "backends/trees/orderings.py",
-        "    return _lattice(weights.coalitions, *weights.steps())",
-        "    return _lattice(weights.coalitions, *weights.steps(), closed=True)",
+        "orders/restricted.py",
+        "return _restrict_lattice(weights.coalitions, *weights.steps(), closed=False)",
+        "return _restrict_lattice(weights.coalitions, *weights.steps(), closed=True)",
         ("tests/explainer/test_uncertain_graphs.py", *TREES),
     ),
     # --- several graphs ---
