@@ -6,8 +6,7 @@ wrong.
 
 import sys
 
-from shap_asv.command.arguments import JOBS, make_parser
-from shap_asv.command.checks import check_out, check_request, find_network
+from shap_asv.command.request import JOBS, check_out, check_request, find_network, make_parser
 from shap_asv.command.steps import Steps
 from shap_asv.errors import ShapAsvError
 
@@ -21,17 +20,17 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if options.job == "explain":
             request = check_request(options)
-            from shap_asv.command import explain
-
-            with steps.saying_warnings():
-                explain.run(request, steps)
         else:
             find_network(options.network)
             check_out(options.out)
-            from shap_asv.command import demo
+        steps.say("loading shap, scikit-learn and pgmpy")
+        from shap_asv.command.jobs import run_demo, run_explain
 
-            with steps.saying_warnings():
-                demo.run(options, steps)
+        with steps.saying_warnings():
+            if options.job == "explain":
+                run_explain(request, steps)
+            else:
+                run_demo(options, steps)
     except (ShapAsvError, OSError) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 2

@@ -6,25 +6,20 @@ Text with very many different entries is a name or a date, not a category, and i
 
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from shap_asv.backgrounds.discrete.states.ranking import low_to_high, read_interval
-from shap_asv.command.checks import RowChoice
+from shap_asv.command.request import RowChoice
 from shap_asv.errors import RowsError, TableError, UnknownStateError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MOST_LABELS = 50
 FEWEST_IDS = 50
 
 
-def read_table(path: Path, columns: Sequence[str] | None = None) -> "pd.DataFrame":
+def read_table(path: Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
     """The table with typed columns, those that are asked for."""
-    import pandas as pd
-
     try:
         table = pd.read_csv(path, encoding="utf-8-sig", skipinitialspace=True)
     except (ValueError, pd.errors.ParserError) as error:
@@ -35,7 +30,7 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> "pd.DataFram
     return table if columns is None else table[list(columns)]
 
 
-def check_labels(table: "pd.DataFrame") -> None:
+def check_labels(table: pd.DataFrame) -> None:
     """Raise for text that is not a category: more than 50 different entries, in more than a fifth of the rows."""
     for name in table.columns:
         if table[name].dtype.kind not in "OTUS":
@@ -58,13 +53,13 @@ def quoted(name: str) -> str:
     return f'"{name}"' if " " in name else name
 
 
-def likely_ids(table: "pd.DataFrame") -> list[str]:
+def likely_ids(table: pd.DataFrame) -> list[str]:
     """Columns of whole numbers that are all different: names of rows, more often than causes of anything."""
     whole = [str(name) for name in table.columns if table[name].dtype.kind in "iu"]
     return [name for name in whole if len(table) >= FEWEST_IDS and table[name].is_unique]
 
 
-def describe(table: "pd.DataFrame") -> str:
+def describe(table: pd.DataFrame) -> str:
     """How many rows, and columns of which kinds."""
     kinds = {"numbers": 0, "truth values": 0, "categories": 0}
     for name in table.columns:
@@ -75,10 +70,8 @@ def describe(table: "pd.DataFrame") -> str:
     return f"{len(table):,} rows, {table.shape[1]} columns ({counted}){f', {gaps:,} rows with gaps' if gaps else ''}"
 
 
-def with_categories(table: "pd.DataFrame") -> "pd.DataFrame":
+def with_categories(table: pd.DataFrame) -> pd.DataFrame:
     """Text as categories, from low to high where that is known, else sorted: what gradient boosting takes."""
-    import pandas as pd
-
     typed = table.copy()
     for name in table.columns:
         if table[name].dtype.kind in "iufb":
@@ -89,7 +82,7 @@ def with_categories(table: "pd.DataFrame") -> "pd.DataFrame":
     return typed
 
 
-def read_rows(path: Path, features: list[str]) -> "pd.DataFrame":
+def read_rows(path: Path, features: list[str]) -> pd.DataFrame:
     """The features of rows in a file of their own."""
     rows = read_table(path)
     missing = [name for name in features if name not in rows.columns]
@@ -98,7 +91,7 @@ def read_rows(path: Path, features: list[str]) -> "pd.DataFrame":
     return rows[features]
 
 
-def choose_rows(choice: RowChoice, table: "pd.DataFrame") -> "pd.DataFrame":
+def choose_rows(choice: RowChoice, table: pd.DataFrame) -> pd.DataFrame:
     """The rows to explain, from the table or from a file of their own."""
     if choice.file is not None:
         rows = read_rows(choice.file, list(table.columns))
@@ -118,10 +111,8 @@ def choose_rows(choice: RowChoice, table: "pd.DataFrame") -> "pd.DataFrame":
     return table.iloc[choice.start : choice.stop]
 
 
-def to_states(table: "pd.DataFrame", states: Mapping[str, Sequence[Hashable]]) -> "pd.DataFrame":
+def to_states(table: pd.DataFrame, states: Mapping[str, Sequence[Hashable]]) -> pd.DataFrame:
     """Columns as states of a network: numbers fall into the intervals that the states are, all else reads as text."""
-    import pandas as pd
-
     columns = {}
     for name in table.columns:
         known = [str(state) for state in states[name]]

@@ -1,16 +1,19 @@
 """A sensible model where none was given, and what it is worth on rows that it has not seen."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+import joblib
 import numpy as np
+import pandas as pd
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OrdinalEncoder
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from shap_asv.errors import ModelError, TableError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pandas as pd
 
 MOST_CLASSES = 20
 HELD_OUT = 0.25
@@ -24,20 +27,18 @@ class Trained:
     words: str
 
 
-def is_classification(y: "pd.Series") -> bool:
+def is_classification(y: pd.Series) -> bool:
     """Text and truth values are classes; so are whole numbers of which there are few."""
     if y.dtype.kind not in "iuf":
         return True
     return bool((y == y.round()).all()) and int(y.nunique()) <= min(MOST_CLASSES, max(2, len(y) // 10))
 
 
-def train(X: "pd.DataFrame", y: "pd.Series", seed: int, categorical_states: Any = None) -> Trained:
+def train(X: pd.DataFrame, y: pd.Series, seed: int, categorical_states: Any = None) -> Trained:
     """Gradient boosting for a table; a decision tree over the states of a network, which is explained exactly.
 
     ``categorical_states`` are the states of each column, low codes first, where the table holds states.
     """
-    from sklearn.model_selection import train_test_split
-
     known = y.notna()
     X, y = X[known], y[known]
     if int(y.nunique()) < 2:
@@ -75,7 +76,7 @@ def train(X: "pd.DataFrame", y: "pd.Series", seed: int, categorical_states: Any 
     return Trained(model, f"{kind} was trained on {len(X_train):,} rows; {worth}.")
 
 
-def _gain(model: Any, y_train: "pd.Series", X_test: "pd.DataFrame", y_test: "pd.Series") -> float:
+def _gain(model: Any, y_train: pd.Series, X_test: pd.DataFrame, y_test: pd.Series) -> float:
     """``1 - B / B'``: squared errors of probabilities (Brier score) of the model, and of the shares of the classes."""
     truth = y_test.to_numpy()[:, None] == np.asarray(model.classes_)
     shares = np.array([(y_train == name).mean() for name in model.classes_])
@@ -84,15 +85,9 @@ def _gain(model: Any, y_train: "pd.Series", X_test: "pd.DataFrame", y_test: "pd.
 
 def _estimator(classes: bool, seed: int, categorical_states: Any) -> Any:
     if categorical_states is not None:
-        from sklearn.pipeline import make_pipeline
-        from sklearn.preprocessing import OrdinalEncoder
-        from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-
         kind = DecisionTreeClassifier if classes else DecisionTreeRegressor
         tree = kind(max_depth=5, min_samples_leaf=5, random_state=seed)
         return make_pipeline(OrdinalEncoder(categories=categorical_states), tree)
-    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-
     boosting = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
     # small steps and small trees: tables of a thousand rows are learned, not learned by heart
     return boosting(
@@ -100,10 +95,8 @@ def _estimator(classes: bool, seed: int, categorical_states: Any) -> Any:
     )
 
 
-def load_model(path: "Path") -> Any:
+def load_model(path: Path) -> Any:
     """The model of a file that joblib or pickle wrote. Runs the code in it."""
-    import joblib
-
     try:
         model = joblib.load(path)
     except Exception as error:  # whatever the pickle does

@@ -3,26 +3,44 @@
 Rows are drawn with replacement, as many as there are, and the learner is run on each such table (Friedman, Goldszmidt
 and Wyner, 1999). The share of resamples in which an edge comes back says how much the table supports it, and the graphs
 with their shares are a distribution over graphs: a :class:`~shap_asv.orders.uncertain.GraphMixture`.
+
+A learner is one of these:
+
+| what | how it is called | examples |
+|---|---|---|
+| estimator with ``fit`` | a copy is fitted; its ``causal_graph_`` is the graph | pgmpy.causal_discovery |
+| object with ``learn`` | a copy learns; its ``causal_matrix`` is the graph | gCastle |
+| class with ``estimate`` | ``learner(table).estimate()`` | pgmpy.estimators |
+| function | ``learner(table)`` is the graph | ``lambda table: pc(table.to_numpy())`` of causal-learn |
+
+Progress bars and processes of a learner are switched off where it has a switch: resamples are what runs in parallel.
 """
 
+import copy
+import inspect
 import warnings
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+from joblib.parallel import get_active_backend
+from sklearn.base import clone
+from tqdm.auto import tqdm
 
 from shap_asv.arguments import Seed, check_count
-from shap_asv.discovery.learners import Edge, check_learner, learn
+from shap_asv.backgrounds.pgmpy_networks import expert_knowledge
 from shap_asv.errors import ArgumentError, CausalGraphError, RowsError, ShapAsvWarning, UnknownFeatureError, warn_user
 from shap_asv.orders import reading
 from shap_asv.orders.uncertain.formats import read_partial_graph
 from shap_asv.orders.uncertain.mixture import GraphMixture, mixture_of_extensions
 from shap_asv.orders.uncertain.partial_graph import PartialGraph
 
-if TYPE_CHECKING:
-    import pandas as pd
-
+Edge = tuple[Hashable, Hashable]
+#: What a learner is told where it has such a switch.
+QUIET = {"show_progress": False, "n_jobs": 1}
 #: Seconds before the progress bar appears.
 DELAY = 3.0
 
@@ -68,14 +86,12 @@ class BootstrapGraphs:
         """
         return mixture_of_extensions(self.weighted_graphs(), features, limit, seed)
 
-    def edge_frequencies(self) -> "pd.DataFrame":
+    def edge_frequencies(self) -> pd.DataFrame:
         """One line per pair of columns that was joined, the most frequent first.
 
         Columns: ``cause`` and ``effect`` (the more frequent direction), ``directed``, ``reversed``, ``undirected`` and
         ``bidirected`` shares, and ``joined``, their sum for graphs with one edge per pair.
         """
-        import pandas as pd
-
         shares: dict[frozenset[Hashable], dict[Any, float]] = {}
         for graph, share in zip(self.graphs, self.frequencies.tolist(), strict=True):
             for kind, edges in (("undirected", graph.undirected), ("bidirected", graph.bidirected)):
@@ -140,7 +156,7 @@ def bootstrap_graphs(
     ----------
     data : DataFrame or array (rows, columns)
     learner : callable, estimator or class
-        See :mod:`shap_asv.discovery.learners`. Whatever it returns is read as a causal graph is.
+        See the table of this module. Whatever it returns is read as a causal graph is.
     n : int
         Number of resamples.
     seed : int or SeedSequence, optional
@@ -190,10 +206,6 @@ def bootstrap_graphs(
         seeds = (seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)).spawn(n)
     except (TypeError, ValueError):
         raise ArgumentError(f"seed={seed!r} is not a seed; pass a whole number >= 0, a SeedSequence, or None") from None
-
-    from joblib import Parallel, delayed
-    from joblib.parallel import get_active_backend
-    from tqdm.auto import tqdm
 
     job = delayed(_learn_from_resample)
     # not every engine hands results over one by one
@@ -299,3 +311,54 @@ def _known_edges(edges: Iterable[Edge], names: tuple[Hashable, ...], what: str) 
                 f"{what}= names a column that is not there: {reading.unknown_feature(name, names, 'the table')}"
             )
     return listed
+
+
+def check_learner(learner: Any) -> None:
+    """An :class:`~shap_asv.errors.ArgumentError` for what is none of the above."""
+    if not any(callable(getattr(learner, name, None)) for name in ("fit", "learn")) and not callable(learner):
+        raise ArgumentError(
+            f"learner={learner!r:.60} cannot learn a graph; pass a function of the table that returns one, or an "
+            "estimator such as pgmpy.causal_discovery.PC()"
+        )
+
+
+def learn(learner: Any, data: Any, required: Sequence[Edge] = (), forbidden: Sequence[Edge] = ()) -> Any:
+    """The graph that ``learner`` finds in ``data``, as it returns it.
+
+    Learners of pgmpy that take expert knowledge are told of ``required`` and ``forbidden`` edges.
+    """
+    if isinstance(learner, type):
+        maker = learner(data)
+        return maker.estimate(**_extras(maker.estimate, required, forbidden)) if hasattr(maker, "estimate") else maker
+    if callable(getattr(learner, "fit", None)):
+        own = _quiet_copy(learner, required, forbidden)
+        fitted = own.fit(data)
+        return getattr(own, "causal_graph_", fitted)
+    if callable(getattr(learner, "learn", None)):
+        own = copy.deepcopy(learner)
+        own.learn(data.to_numpy() if hasattr(data, "to_numpy") else data)
+        return own.causal_matrix
+    return learner(data)
+
+
+def _quiet_copy(learner: Any, required: Sequence[Edge], forbidden: Sequence[Edge]) -> Any:
+    if not hasattr(learner, "get_params"):
+        return copy.deepcopy(learner)
+    own = clone(learner)
+    known = own.get_params(deep=False)
+    changes = {name: value for name, value in QUIET.items() if name in known}
+    if (required or forbidden) and known.get("expert_knowledge", ...) is None:
+        changes["expert_knowledge"] = _knowledge(required, forbidden)
+    return own.set_params(**changes)
+
+
+def _extras(method: Callable[..., Any], required: Sequence[Edge], forbidden: Sequence[Edge]) -> dict[str, Any]:
+    known = inspect.signature(method).parameters
+    extras = {name: value for name, value in QUIET.items() if name in known}
+    if (required or forbidden) and "expert_knowledge" in known:
+        extras["expert_knowledge"] = _knowledge(required, forbidden)
+    return extras
+
+
+def _knowledge(required: Sequence[Edge], forbidden: Sequence[Edge]) -> Any:
+    return expert_knowledge(required, forbidden)

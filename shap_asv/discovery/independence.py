@@ -23,6 +23,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.stats import chi2, gamma, pearson3, random_table
 
 #: Below this a p-value of thinly filled tables is computed again, from so many drawn tables.
 LOOK_AGAIN, DRAWN = 0.1, 2000
@@ -53,8 +54,6 @@ class IndependenceTests:
     # --- labels -------------------------------------------------------------------------------------------------------
 
     def _strata_test(self, x: Hashable, y: Hashable, given: Sequence[Hashable]) -> float:
-        from scipy.stats import gamma
-
         strata = self._combined(given)
         counts = _tables(strata, self.codes[x], self.codes[y])
         statistic, mean, variance = _pearson_moments(counts)
@@ -74,8 +73,6 @@ class IndependenceTests:
     # --- numbers ------------------------------------------------------------------------------------------------------
 
     def _linear_test(self, x: Hashable, y: Hashable, given: Sequence[Hashable]) -> float:
-        from scipy.stats import chi2
-
         known = np.column_stack(
             [_indicators(self._combined([name for name in given if name in self.codes])), np.ones(self.n_rows)]
             + [_standardised(self.numbers[name]) for name in given if name in self.numbers]
@@ -142,8 +139,6 @@ def _is_thin(counts: np.ndarray) -> bool:
 
 def _by_drawn_tables(counts: np.ndarray, statistic: float, mean: float, variance: float) -> float:
     """The p-value of the summed X^2 among tables with the same margins. The draws are the same in every call."""
-    from scipy.stats import pearson3, random_table
-
     rng = np.random.default_rng(0)
     sums = np.full(DRAWN, 0.0)
     for table in counts:

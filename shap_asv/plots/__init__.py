@@ -5,14 +5,12 @@ Every plot takes ``shap.Explanation`` objects of the same rows and features, loo
 ``graph_check`` what ``check_graph`` gives.) matplotlib is imported when a plot is drawn, not before.
 """
 
-from shap_asv.plots.bars import comparison
-from shap_asv.plots.effects import effects
-from shap_asv.plots.graphs.causal_graph import causal_graph
-from shap_asv.plots.quality.checks import graph_check
-from shap_asv.plots.quality.convergence import Convergence, convergence
-from shap_asv.plots.quality.mechanisms import mechanisms
-from shap_asv.plots.quality.scores import scores
-from shap_asv.plots.quality.sensitivity import sensitivity
+from shap_asv.plots.backgrounds import mechanisms, scores
+from shap_asv.plots.bars import comparison, effects
+from shap_asv.plots.causal_graph import causal_graph
+from shap_asv.plots.convergence import Convergence, convergence
+from shap_asv.plots.graph_check import graph_check
+from shap_asv.plots.sensitivity import sensitivity
 from shap_asv.plots.swarms import comparison_beeswarm
 from shap_asv.plots.waterfalls import comparison_waterfall
 

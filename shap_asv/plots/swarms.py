@@ -11,7 +11,7 @@ import numpy as np
 
 from shap_asv.plots import style
 from shap_asv.plots.attributions import known_order, read_attributions
-from shap_asv.plots.graphs.causes import causal_sequence
+from shap_asv.plots.causes import causal_sequence
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

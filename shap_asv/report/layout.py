@@ -1,7 +1,7 @@
 """Where the cards of the causal graph stand on the page, and the curves of its arrows.
 
 Every feature is a card with its name, a line for its state and a line for each method. Cards of one drawing have one
-size, so that bars can be compared. The layered drawing is that of ``plots/graphs/layers.py``, which measures in inches.
+size, so that bars can be compared. The layered drawing is that of ``plots/layout.py``, which measures in inches.
 """
 
 from collections.abc import Sequence
@@ -11,8 +11,8 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from shap_asv.plots.graphs.causes import read_graph
-from shap_asv.plots.graphs.layers import Boxes, lay_out
+from shap_asv.plots.causes import read_graph
+from shap_asv.plots.layout import Boxes, lay_out
 
 PIXELS = 96.0  # an inch
 NARROWEST, WIDEST = 156, 216

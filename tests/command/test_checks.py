@@ -9,7 +9,7 @@ import pytest
 
 import shap_asv
 from shap_asv.__main__ import main
-from shap_asv.command.checks import RowChoice, read_edges, read_levels, read_rows_choice
+from shap_asv.command.request import RowChoice, read_edges, read_levels, read_rows_choice
 from shap_asv.errors import CausalGraphError
 
 TABLE = "age,smoker,tar,ill\n40,yes,1.5,1\n50,no,0.5,0\n"

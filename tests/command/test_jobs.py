@@ -14,8 +14,8 @@ from sklearn.preprocessing import OneHotEncoder
 from shap_asv import AsymmetricExplainer, load_network
 from shap_asv.__main__ import main
 from shap_asv.command import tables
-from shap_asv.command.checks import RowChoice
-from shap_asv.command.explain import draws_for
+from shap_asv.command.jobs import draws_for
+from shap_asv.command.request import RowChoice
 from shap_asv.command.steps import Steps
 from shap_asv.command.training import is_classification, train
 from shap_asv.errors import ApproximationWarning, RowsError, TableError, UnknownStateError

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import isotonic_regression
 
-from shap_asv.plots.graphs.heights import spread
-from shap_asv.plots.graphs.layers import Boxes, assign_layers, lay_out
+from shap_asv.plots.layout import Boxes, assign_layers, lay_out, spread
 from tests.oracles.random_problems import random_edges
 from tests.plots.looking import NETWORKS, nodes
 
@@ -122,7 +121,7 @@ def test_alarm_has_far_fewer_crossings_than_without_sorting(monkeypatch):
     n, edges = numbered(NETWORKS["alarm"])
     boxes = Boxes(np.full(n, 0.5), np.full(n, 0.2), np.full(n, 0.4))
     good = count_crossings(lay_out(boxes, edges))
-    monkeypatch.setattr("shap_asv.plots.graphs.layers.reduce_crossings", lambda grid: None)
+    monkeypatch.setattr("shap_asv.plots.layout.reduce_crossings", lambda grid: None)
     assert good <= 12
     assert good < 0.3 * count_crossings(lay_out(boxes, edges))
 

@@ -8,7 +8,7 @@ from matplotlib.colors import to_rgb
 
 from shap_asv.errors import ExplanationError
 from shap_asv.plots import convergence, style
-from shap_asv.plots.quality.convergence import MARKERS, PALETTE
+from shap_asv.plots.convergence import MARKERS, PALETTE
 
 # linear RGB as seen without one kind of cone (Machado, Oliveira and Fernandes 2009, severity 1)
 VISION = {

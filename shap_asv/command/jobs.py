@@ -1,34 +1,102 @@
-"""``explain``: a table, what causes what, and a model -> a report.
+"""The two jobs of the command line; each ends in a report.
 
-With edges that reach all features a structural model is fitted to the table, with levels or fewer edges the best of
-several distributions; a network is the distribution itself. The model is the user's, or one that is trained here.
+``demo``: rows are drawn from a network, a decision tree learns to predict one node from the others, and the tree is
+explained twice, by SHAP and by ASV, over the same network. The predicted node is not a feature; it is summed out.
+
+``explain``: a table, what causes what, and a model. With edges that reach all features a structural model is fitted to
+the table, with levels or fewer edges the best of several distributions; a network is the distribution itself. The model
+is the user's, or one that is trained here.
 """
 
+from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import networkx as nx
+import numpy as np
+import pandas as pd
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OrdinalEncoder
+from sklearn.tree import DecisionTreeClassifier
+
+from shap_asv.backgrounds.discrete.states.ranking import low_to_high
+from shap_asv.backgrounds.pgmpy_networks import load_network, read_network
 from shap_asv.command import tables
-from shap_asv.command.checks import Request, meant
+from shap_asv.command.request import Request, meant
 from shap_asv.command.steps import Steps
 from shap_asv.command.training import Trained, load_model, train
-from shap_asv.command.wording import explained_words, summary_of, telling_output
+from shap_asv.datasets import sample_rows
 from shap_asv.errors import RowsError, UnknownFeatureError
+from shap_asv.explainer.asymmetric import AsymmetricExplainer
+from shap_asv.explainer.questions.comparing import plan_methods
+from shap_asv.orders import CausalOrder
+from shap_asv.report.reading import read_block
+from shap_asv.report.sentences import conclude, in_words
 
-if TYPE_CHECKING:
-    import pandas as pd
+#: What the bundled networks are usually asked to predict.
+TARGETS = {"cancer": "Cancer", "asia": "dysp", "child": "Disease", "insurance": "Accident", "alarm": "CVP"}
+TRAINING_ROWS = 5000
 
-ORDERS = 256  # where orders have to be sampled; the standard errors say what it is worth
-CALLS = 8_000_000  # of the model, for one side: seconds for boosted trees
+
+def run_demo(request: Namespace, steps: Steps) -> Path:
+    """Train a tree on the network's data, explain it by SHAP and ASV, write the report; returns its path.
+
+    ``request`` is what the command line says; ``target`` and ``state`` have defaults that depend on the network.
+    """
+    network = load_network(request.network)
+    plain = read_network(network)
+    target = request.target or TARGETS.get(request.network) or plain.names[-1]
+    if target not in plain.names:
+        raise UnknownFeatureError(
+            f"target {target!r} is not a node of the network{meant(target, plain.names, 'its nodes are')}"
+        )
+    steps.say(f"read the network {request.network}: {len(plain.names)} nodes; {target} is to be predicted")
+    drawn = sample_rows(network, TRAINING_ROWS + request.rows, request.seed)
+    X, y = drawn.drop(columns=target), drawn[target].astype(str)
+    X_train, X_new = X[:TRAINING_ROWS].astype(str), X[TRAINING_ROWS:].astype(str)
+    steps.say(f"drew {TRAINING_ROWS:,} rows to train on and {request.rows:,} to explain")
+    states = dict(zip(plain.names, plain.states, strict=True))
+    encoder = OrdinalEncoder(categories=[[str(s) for s in states[name]] for name in X.columns])
+    tree = DecisionTreeClassifier(max_depth=request.depth, min_samples_leaf=5, random_state=request.seed)
+    model = make_pipeline(encoder, tree).fit(X_train, y[:TRAINING_ROWS])
+    accuracy = float((model.predict(X_new) == y[TRAINING_ROWS:].to_numpy()).mean())
+    words = (
+        f"A decision tree of depth {request.depth} was trained; it is right in {accuracy:.0%} of the rows explained."
+    )
+    steps.say(words)
+    state = telling_output(model, request.state)
+    explainer = AsymmetricExplainer(
+        model, network, algorithm=request.algorithm, seed=request.seed, budget=20.0, n_orders=ORDERS
+    )
+    comparison = explainer.compare(X_new, silent=True, **({} if state is None else {"outputs": state}))
+    steps.say(f"explained {request.rows:,} rows by SHAP and by ASV, over the same network")
+    explained = explained_words(target, model, state)
+    page = comparison.to_html(
+        request.out / "index.html",
+        title=f"Why does the tree say so? {explained} in the network {request.network}",
+        explained=explained,
+        graph=network,
+        notes=[f"Rows were drawn from the network {request.network}. {words}"],
+    )
+    print(f"\n{summary_of(comparison, explained)}\n")
+    steps.say(f"wrote {page}; open it in a browser")
+    return page
+
+
+#: Orders where they have to be sampled; the standard errors say what they are worth.
+ORDERS = 256
+#: Calls of the model for one side: seconds for boosted trees.
+CALLS = 8_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
     """The table as the model and the background want it."""
 
-    X: "pd.DataFrame"
-    rows: "pd.DataFrame"
+    X: pd.DataFrame
+    rows: pd.DataFrame
     model: Any
     background: Any
     causal_graph: Any
@@ -36,11 +104,8 @@ class Prepared:
     notes: list[str]
 
 
-def run(request: Request, steps: Steps) -> Path | None:
+def run_explain(request: Request, steps: Steps) -> Path | None:
     """Explain, write the report, and say where it is; None when only a plan was asked for."""
-    steps.say("loading shap and scikit-learn")
-    from shap_asv.explainer.asymmetric import AsymmetricExplainer
-
     prepared = prepare(request, steps)
     for note in prepared.notes:
         steps.say(note)
@@ -61,8 +126,6 @@ def run(request: Request, steps: Steps) -> Path | None:
     )
     steps.say("fitted the distribution" if request.network is None else "read the network as the distribution")
     if request.plan:
-        from shap_asv.explainer.questions.comparing import plan_methods
-
         for name, plan in plan_methods(explainer, prepared.rows, silent=True).items():
             print(f"\n{name}. {plan}")
         return None
@@ -110,8 +173,8 @@ def prepare(request: Request, steps: Steps) -> Prepared:
 
 
 def _model_of(
-    request: Request, X: "pd.DataFrame", y: "pd.Series", states: Any = None
-) -> tuple["pd.DataFrame", Trained, list[str]]:
+    request: Request, X: pd.DataFrame, y: pd.Series, states: Any = None
+) -> tuple[pd.DataFrame, Trained, list[str]]:
     """The columns that the model takes, the model that was given or is trained, and a note about other columns."""
     if request.model is None:
         return X, train(X, y, request.seed, states), []
@@ -120,7 +183,7 @@ def _model_of(
     return X, Trained(model, f"The model is {request.model}."), dropped
 
 
-def _for_the_model(request: Request, X: "pd.DataFrame") -> tuple["pd.DataFrame", list[str]]:
+def _for_the_model(request: Request, X: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """No distribution can be fitted to a column without values; columns that name the rows are told of."""
     empty = [str(name) for name in X.columns if X[name].isna().all()]
     if len(empty) == X.shape[1]:
@@ -134,7 +197,7 @@ def _for_the_model(request: Request, X: "pd.DataFrame") -> tuple["pd.DataFrame",
     return X.drop(columns=empty), notes
 
 
-def _known_to(model: Any, X: "pd.DataFrame") -> tuple["pd.DataFrame", list[str]]:
+def _known_to(model: Any, X: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """The columns that the model was fitted on, in its order; a note about the others."""
     wanted = getattr(model, "feature_names_in_", None)
     if wanted is None:
@@ -150,12 +213,8 @@ def _known_to(model: Any, X: "pd.DataFrame") -> tuple["pd.DataFrame", list[str]]
     return X[names], [f"Left out, because the model does not know them: {', '.join(surplus)}."] if surplus else []
 
 
-def _causes(request: Request, X: "pd.DataFrame") -> tuple[Any, Any, list[str]]:
+def _causes(request: Request, X: pd.DataFrame) -> tuple[Any, Any, list[str]]:
     """(causal graph for the explainer, graph for the page, notes)."""
-    import networkx as nx
-
-    from shap_asv.orders import CausalOrder
-
     features = [str(name) for name in X.columns]
     if request.levels is not None:
         levels = [[name for name in level if name in features] for level in request.levels]
@@ -182,9 +241,7 @@ def _without(graph: Any, nodes: Sequence[str]) -> Any:
     return rest
 
 
-def _with_network(request: Request, X: "pd.DataFrame", y: "pd.Series", steps: Steps) -> Prepared:
-    from shap_asv.backgrounds.pgmpy_networks import load_network, read_network
-
+def _with_network(request: Request, X: pd.DataFrame, y: pd.Series, steps: Steps) -> Prepared:
     assert request.network is not None
     network = load_network(request.network)
     plain = read_network(network)
@@ -207,3 +264,36 @@ def _with_network(request: Request, X: "pd.DataFrame", y: "pd.Series", steps: St
     else:
         rows = tables.to_states(tables.read_rows(request.rows.file, list(X.columns)), states)
     return Prepared(X, rows, trained.model, network, None, network, [trained.words, *notes, *dropped])
+
+
+def telling_output(model: Any, wanted: str | None) -> str | None:
+    """The output to explain: the one that was asked for, the high one of two classes, or None for all."""
+    classes = getattr(model, "classes_", None)
+    if classes is None or np.ndim(classes) != 1:
+        if wanted is not None:
+            raise UnknownFeatureError(f"--output {wanted!r}: the model has no classes to choose from; leave it out")
+        return None
+    names = [str(name) for name in classes]
+    if wanted is not None:
+        if wanted not in names:
+            raise UnknownFeatureError(f"{wanted!r} is not predicted by the model{meant(wanted, names, 'choose from')}")
+        return wanted
+    if len(names) != 2:
+        return None
+    return names[(low_to_high(list(classes)) or [0, 1])[-1]]
+
+
+def explained_words(target: str, model: Any, output: str | None) -> str:
+    """What the numbers on the page are: the target, or the probability of one of its states."""
+    if output is None:
+        return target
+    return f"P({target} = {output})" if hasattr(model, "predict_proba") else f"{target} = {output}"
+
+
+def summary_of(comparison: Any, explained: str) -> str:
+    """The sentences that open the report, and the table of the output that it opens with."""
+    block = read_block(comparison, explained)
+    lines = [in_words(sentence, block.features) for sentence in conclude(block, 0)]
+    several = len(block.outputs) > 1
+    heading = [f"{block.outputs[0]} ({len(block.outputs) - 1} more outputs are in the report)"] if several else []
+    return "\n".join([*heading, *lines, "", repr(comparison.output(0) if several else comparison)])

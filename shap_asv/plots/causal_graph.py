@@ -15,8 +15,8 @@ import numpy as np
 from shap_asv.errors import CausalGraphError
 from shap_asv.plots import style
 from shap_asv.plots.attributions import Attributions, known_order, read_attributions
-from shap_asv.plots.graphs.causes import read_graph
-from shap_asv.plots.graphs.layers import Boxes, LayeredLayout, lay_out
+from shap_asv.plots.causes import read_graph
+from shap_asv.plots.layout import Boxes, LayeredLayout, lay_out
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,7 +15,7 @@ import numpy as np
 from shap_asv.errors import ExplanationError
 from shap_asv.plots import style
 from shap_asv.plots.attributions import read_attributions
-from shap_asv.plots.graphs.heights import spread
+from shap_asv.plots.layout import spread
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

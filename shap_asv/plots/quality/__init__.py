@@ -1,1 +1,0 @@
-"""How far to trust the values: samples, fits, graphs and their effect."""
