@@ -146,6 +146,20 @@ DECLARED: dict[str, Job] = {
     if backend.name not in HAND_MADE.get(kind, {})
 }
 JOBS: dict[str, Job] = {**BY_HAND, **DECLARED}
+
+
+def _few() -> tuple[str, ...]:
+    few: dict[object, str] = {}
+    for kind, backend in BACKEND_PAIRS:
+        name = backend.name if backend.name in HAND_MADE.get(kind, {}) else pair_name((kind, backend))
+        if backend.name not in few:
+            few[backend.name] = few[kind.name] = name
+        few.setdefault(kind.name, name)
+    return tuple(dict.fromkeys(few.values()))
+
+
+#: Names of jobs, each backend and each kind of background among them: for every test run. All are for campaigns.
+FEW = _few()
 #: Every backend once, under the background that keeps it busy; the forests have so many trees that a compiled call on
 #: all of them would take seconds.
 LONG_JOBS: dict[str, Job] = {
