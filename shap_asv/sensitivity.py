@@ -53,6 +53,8 @@ class Sensitivity:
     error_std : array in the shape of values, optional
         Standard errors, where values were sampled. Graphs share their draws, so that differences between graphs are
         less uncertain than this; the error of a mean over graphs is at most the mean of their errors.
+    notes : sequence of str, optional
+        What else is to be known: which graphs are the same to the values, under which background they stand.
 
     Examples
     --------
@@ -79,6 +81,7 @@ class Sensitivity:
     output_names: Sequence[str] | None = None
     ideals: tuple[int, int] | None = None
     error_std: np.ndarray | None = None
+    notes: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         values = _numbers(self.values, "values")
@@ -339,6 +342,7 @@ class Sensitivity:
         if self.ideals is not None:
             together, apart = self.ideals
             lines.append(f"{together:,} coalitions evaluated for all graphs together, {apart:,} one by one")
+        lines += self.notes
         return "\n".join(lines)
 
 

@@ -291,8 +291,6 @@ def test_trees_over_background_rows_and_over_none():
     np.testing.assert_allclose(explainer(graphs)(X[:3], silent=True).values, np.mean(each, axis=0), atol=1e-12)
     alone = AsymmetricExplainer(model, causal_graph=graphs, seed=0)
     assert alone.plan(2).backend.name == "paths"
-    with pytest.raises(errors.MethodNotApplicableError, match="values of single coalitions"):
-        AsymmetricExplainer(model, causal_graph=graphs[0]).sensitivity(X[:2])
 
 
 def test_a_class_too_large_to_list_is_drawn_by_the_seed(network, X):
@@ -579,19 +577,6 @@ def test_bad_questions(network, X):
         explainer.sensitivity(X, [(BACK, -1)])
     with pytest.raises(errors.BudgetExceededError, match="more than 12 ideals"):
         over(network, FORTH, ideal_limit=12).sensitivity(X)
-
-
-def test_background_that_conditions_on_ancestral_sets_only():
-    rng = np.random.default_rng(0)
-    a = rng.normal(size=80)
-    b = a + rng.normal(size=80)
-    table = pd.DataFrame({"a": a, "b": b, "c": b + rng.normal(size=80)})
-    model = StructuralModel.fit(table, nx.DiGraph([("a", "b"), ("b", "c")]), seed=0, silent=True)
-    explainer = AsymmetricExplainer(lambda X: np.asarray(X)[:, 2], model, seed=0)
-    with pytest.raises(errors.MethodNotApplicableError, match=r"^flip a -> b cannot be explained: .*'a' does not prec"):
-        explainer.sensitivity(table[:2])
-    result = explainer.sensitivity(table[:2], [[("a", "b"), ("b", "c")]], silent=True)
-    np.testing.assert_allclose(result.values[0], result.reference, atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize("ground", ["cover counts", "background rows"])

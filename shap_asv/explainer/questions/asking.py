@@ -6,20 +6,22 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 
+from shap_asv.backends.conditioning import conditioning_obstacle
 from shap_asv.backends.contract import Problem, Settings
 from shap_asv.backgrounds.naming import Distribution
 from shap_asv.comparison import Comparison
-from shap_asv.errors import ArgumentError
+from shap_asv.errors import ArgumentError, CausalGraphWarning, MethodNotApplicableError
 from shap_asv.explainer.questions.bootstrapping import Bootstrap, bootstrap_values
 from shap_asv.explainer.questions.comparing import compare_methods
 from shap_asv.explainer.questions.effects import Effects, measure_effects
 from shap_asv.explainer.questions.importances import measure_importance, usual_loss
 from shap_asv.explainer.questions.sensitivities import measure_sensitivity, plan_sensitivity
-from shap_asv.explainer.reading.causality import edgeless_order
-from shap_asv.explainer.reading.meaning import levels_of
+from shap_asv.explainer.reading.causality import edgeless_order, levels_of
+from shap_asv.explainer.reading.fitting import Purpose
 from shap_asv.explainer.reading.options import check_whole
 from shap_asv.explainer.reading.rows import Table, read_table
 from shap_asv.explainer.running.execution import Execution
@@ -34,6 +36,8 @@ class Questions(ABC):
     masker: Any
     model_output: str
     causal_graph: Any
+    orders: Any
+    impossible: str
     encoder: Any
     values: str
     _entropy: int
@@ -68,7 +72,7 @@ class Questions(ABC):
             execution, n_rows = self._execution_for(table), len(table)
         settings = self._settings(execution.problem, max_evals)
         if graphs is not None:
-            return plan_sensitivity(execution, n_rows, settings, graphs, self.causal_graph)
+            return plan_sensitivity(self, execution, n_rows, settings, graphs)
         return execution.settle(settings, n_rows)[0]
 
     def symmetric(self) -> Any:
@@ -76,16 +80,34 @@ class Questions(ABC):
 
         Of causal values (``values="causal"``) these are the causal Shapley values of Heskes and others (2020).
         """
-        # a table as it was given, with the types of its columns; shap's masker of it has none
-        return self._symmetric_over(self._given if self._table is None else self.masker)
-
-    def _symmetric_over(self, masker: Any) -> Any:
         problem = self._known_execution().problem
-        arguments = {**self._constructor_arguments(), "masker": masker, "orders": None, "weights": None}
-        arguments["causal_graph"] = edgeless_order(problem.names, levels_of(self.causal_graph))
+        order = edgeless_order(problem.names, levels_of(self.causal_graph))
+        found = self._derived(causal_graph=order, orders=None, weights=None)
+        obstacle = conditioning_obstacle(found._known_execution().problem)
+        if obstacle is not None:
+            raise MethodNotApplicableError(
+                f"symmetric values ask for all coalitions: {obstacle}. compare(X) fits such a background for SHAP"
+            )
+        return found
+
+    def _derived(self, **changes: Any) -> Any:
+        """The explainer that differs from this one in ``changes`` alone: in all else a question inherits it.
+
+        The features are those of this explainer; what was fitted to a table stays, unless ``masker`` is changed.
+        """
+        problem = self._known_execution().problem
+        # a table as it was given, with the types of its columns; shap's masker of it has none
+        masker = self._given if self._table is None else self.masker
+        arguments = {**self._constructor_arguments(), "masker": masker, "seed": self._entropy}
         if self._distribution.named or self._distribution.of_model:
             arguments["feature_names"] = list(problem.background.features)
-        return type(self)(**arguments)
+        with catch_warnings():  # said of this explainer already
+            simplefilter("ignore", CausalGraphWarning)
+            return type(self)(**{**arguments, **changes})
+
+    def _purpose(self, silent: bool) -> Purpose:
+        """What a background for all coalitions has to be good for."""
+        return Purpose(self.model, model_output=self.model_output, seed=self._entropy, silent=silent)
 
     def compare(self, X: Any, methods: Sequence[str] | None = None, **call: Any) -> Comparison:
         """SHAP and ASV of X side by side, or other ``methods`` by name: see :func:`shap_asv.compare`.
@@ -126,18 +148,19 @@ class Questions(ABC):
     def bootstrap(self, X: Any, n: int = 20, data: Any = None, **call: Any) -> Bootstrap:
         """Standard errors that include the fit: n times, resample the table, fit it again, explain X again.
 
+        All else is as in this explainer: ``values=``, the graph, groups, link, ... Background rows are resampled, too.
         ``data`` is the table where the explainer does not have it (loaded from a file). Costs n fits.
         """
-        arguments = {**self._constructor_arguments(), "seed": self._entropy}
-        table = self._table if data is None else data
-        return bootstrap_values(type(self), arguments, self(X, **call), table, n, X, call)
+        return bootstrap_values(self, X, n, data, call)
 
     def sensitivity(self, X: Any, graphs: Any = "edges", outputs: Any = None, silent: bool = False) -> Sensitivity:
-        """X under other graphs: all that differ in one edge, or any that ``causal_graph=`` takes; nu computed once."""
-        table = read_table(X)
-        execution, encoded = self._execution_for(table), self.encoder is not None
-        settings = self._settings(execution.problem)
-        return measure_sensitivity(execution, table, settings, graphs, self.causal_graph, encoded, outputs, silent)
+        """X under other graphs: all that differ in one edge, or any that ``causal_graph=`` takes.
+
+        nu is computed once for all graphs, but for causal values of which the graph says what ``do()`` does: each
+        graph then has values of its own. Where graphs ask for coalitions that the background cannot condition on, all
+        are explained over one that can, fitted to the same table; the result says so.
+        """
+        return measure_sensitivity(self, read_table(X), X, graphs, outputs, silent)
 
     def importance(self, X: Any, y: Any, loss: Any = "auto", n_bootstrap: int = 200, silent: bool = False) -> Any:
         """How much each feature lowers the loss, over all rows: asymmetric SAGE.

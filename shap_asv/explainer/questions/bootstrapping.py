@@ -9,14 +9,20 @@ A resample repeats rows. Copies are held out together where mechanisms and backg
 choice that is close turns out differently more often than with a fresh table all the same.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from tqdm.auto import tqdm
 
+from shap_asv.backgrounds.contract import MaskedInputs
 from shap_asv.errors import ArgumentError, MethodNotApplicableError, TableError
+from shap_asv.explainer.reading.fitting import FITTED, is_table
 from shap_asv.explainer.running.progress import DELAY
+
+if TYPE_CHECKING:
+    from shap_asv.explainer.questions.asking import Questions
 
 _STREAM = 11
 #: Resamples that are looked at for one that has all labels of the table.
@@ -67,34 +73,42 @@ class Bootstrap:
         return "\n".join(lines)
 
 
-def bootstrap_values(
-    make: Callable[..., Any],
-    arguments: Mapping[str, Any],
-    explanation: Any,
-    table: Any,
-    n: int,
-    X: Any,
-    call: Mapping[str, Any],
-) -> Bootstrap:
-    """X explained by ``make(**arguments)`` over n resampled tables, beside ``explanation``. Costs n fits."""
-    from tqdm.auto import tqdm
+def bootstrap_values(explainer: "Questions", X: Any, n: int, data: Any, call: Mapping[str, Any]) -> Bootstrap:
+    """X by explainers that differ from this one in their table alone: n resamples of it. Costs n fits."""
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 2:
+        raise ArgumentError(f"n={n!r:.80} resampled tables; at least 2 are needed for a standard error")
+    explanation = explainer(X, **call)
+    table, graph = _resampled_table(explainer, data)
+    replicas = []
+    seeds = np.random.SeedSequence([explainer._entropy, _STREAM]).generate_state(n)
+    for seed in tqdm(seeds.tolist(), desc="Bootstrap", unit="fit", delay=DELAY, disable=bool(call.get("silent"))):
+        again = resampled(table, np.random.default_rng([seed, _STREAM]))
+        replica = explainer._derived(masker=again, causal_graph=graph, seed=seed, silent=True)
+        replicas.append(np.asarray(replica(X, **{**call, "silent": True}).values))
+    return Bootstrap(explanation, np.stack(replicas))
 
-    if table is None:
+
+def _resampled_table(explainer: "Questions", data: Any) -> tuple[Any, Any]:
+    """The table behind the background, and the causal graph that goes with it."""
+    background = explainer._known_execution().problem.background
+    over_rows = isinstance(background, MaskedInputs)
+    table = explainer._given if explainer._table is not None or (over_rows and is_table(explainer._given)) else None
+    if data is None and table is not None:
+        return table, explainer.causal_graph
+    if data is None:
         raise MethodNotApplicableError(
             "there is no table to resample: this explainer was given a ready background, or was loaded from a file; "
             "make it from a table with values='conditional', or pass the table as data="
         )
-    if np.ndim(table) != 2:
-        raise TableError(f"data= is the table that was fitted, a DataFrame or an array (r, n), not {table!r:.80}")
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 2:
-        raise ArgumentError(f"n={n!r:.80} resampled tables; at least 2 are needed for a standard error")
-    replicas = []
-    seeds = np.random.SeedSequence([arguments["seed"], _STREAM]).generate_state(n)
-    for seed in tqdm(seeds.tolist(), desc="Bootstrap", unit="fit", delay=DELAY, disable=bool(call.get("silent"))):
-        again = resampled(table, np.random.default_rng([seed, _STREAM]))
-        explainer = make(**{**arguments, "masker": again, "seed": seed, "values": "conditional", "silent": True})
-        replicas.append(np.asarray(explainer(X, **{**call, "silent": True}).values))
-    return Bootstrap(explanation, np.stack(replicas))
+    if np.ndim(data) != 2:
+        raise TableError(f"data= is the table that was fitted, a DataFrame or an array (r, n), not {data!r:.80}")
+    if table is None and not over_rows and (explainer.values == "marginal" or not isinstance(explainer.masker, FITTED)):
+        raise MethodNotApplicableError(
+            f"bootstrap fits again what an explainer fits to a table, and {background.describe()} is nothing of that; "
+            "make the explainer from the table itself"
+        )
+    own = background.graph if explainer.causal_graph is None and explainer.orders is None else None
+    return data, explainer.causal_graph if own is None else own
 
 
 def resampled(table: Any, rng: np.random.Generator) -> Any:

@@ -1,8 +1,9 @@
 """Several methods on the same model, background and rows: SHAP, ASV, and both with other values, by their names.
 
 A method is a set of orders (all of them: SHAP; those that follow the causal graph: ASV) and a meaning of nu(S)
-(:mod:`~shap_asv.explainer.reading.meaning`). Without an adjective a name stands for what the explainer would compute
-anyway.
+(:mod:`~shap_asv.explainer.reading.meaning`). Without an adjective nu(S) is what the background is for: conditional on
+what is known, or shap's marginal over background rows. An explainer of causal values is compared as "causal SHAP" and
+"causal ASV", of marginal ones of a fitted distribution as "marginal SHAP" and "marginal ASV".
 
 All methods explain the same output of the model, and those that condition or intervene on the explainer's distribution
 start from its mean prediction. SHAP's own may differ: its draws are others, or it stands on a distribution that was
@@ -14,10 +15,11 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shap_asv.backgrounds.contract import MaskedInputs
+from shap_asv.backgrounds.ready_models import StructuralModel
 from shap_asv.comparison import Comparison
 from shap_asv.errors import UnknownMethodError, nearest
 from shap_asv.explainer.reading import fitting
-from shap_asv.explainer.reading.rows import read_table
+from shap_asv.explainer.reading.causality import edgeless_order, levels_of
 from shap_asv.explanation import from_base
 from shap_asv.models.calls.outputs import MODEL_OUTPUTS, choose_call
 from shap_asv.models.trees.form import made_of_trees
@@ -28,8 +30,6 @@ if TYPE_CHECKING:
     from shap_asv.explainer.questions.asking import Questions
 
 _CALL = ("max_evals", "main_effects", "error_bounds", "batch_size", "outputs", "silent")
-#: Why the background of a method is another than that of the explainer.
-STAND_IN = f", fitted to {fitting.N_DRAWN:,} draws from that of ASV, which cannot condition on every set"
 SAME_MEAN = "; the mean prediction is that of ASV"
 #: Name -> (whether all orders count, what nu(S) means; None for what the explainer is for).
 METHODS: dict[str, tuple[bool, str | None]] = {
@@ -98,14 +98,15 @@ def compare_methods(explainer: "Questions", X: Any, methods: Sequence[str] | Non
     """X by each of the methods; the explainer itself is used for those that it is."""
     own = explainer(X, **call)  # the features are known afterwards, and what is wrong with X is said once
     explanations, words, plans, conditional = {}, {}, {}, set()
-    for side in _sides(explainer, X, methods, call):
+    for side in _sides(explainer, methods, call):
         explanation = own if side.explainer is explainer else side.explainer(X, **call)
         explanations[side.name] = from_base(explanation, own) if side.same_mean else explanation
         execution = side.explainer._known_execution()
         background = execution.problem.background
         words[side.name] = background.describe()
         if side.stands_in:
-            words[side.name] += STAND_IN + (SAME_MEAN if side.same_mean else "")
+            words[side.name] += f", fitted to {side.stands_in}; that of ASV cannot condition on every set"
+            words[side.name] += SAME_MEAN if side.same_mean else ""
         plans[side.name] = str(execution.last_plan)
         if side.explainer.values in GIVEN_WHAT_IS_KNOWN and background.dependent:
             conditional.add(side.name)
@@ -117,21 +118,21 @@ def plan_methods(
 ) -> dict[str, Plan]:
     """The plan of each method, as ``compare`` would carry it out; what a method needs fitted is fitted for it."""
     explainer.plan(X)  # the features are known afterwards
-    return {side.name: side.explainer.plan(X) for side in _sides(explainer, X, methods, {"silent": silent})}
+    return {side.name: side.explainer.plan(X) for side in _sides(explainer, methods, {"silent": silent})}
 
 
 class Side(NamedTuple):
     """One method of a comparison: its name and explainer, whether it takes its mean prediction from the explainer who
-    was asked, and whether its background stands in for one that cannot condition on all that it asks for.
+    was asked, and what its background is fitted to where it stands in for one that cannot condition on every set.
     """
 
     name: str
     explainer: "Questions"
     same_mean: bool
-    stands_in: bool
+    stands_in: str | None
 
 
-def _sides(explainer: "Questions", X: Any, methods: Sequence[str] | None, call: dict[str, Any]) -> Iterator[Side]:
+def _sides(explainer: "Questions", methods: Sequence[str] | None, call: dict[str, Any]) -> Iterator[Side]:
     """Each of the methods; the explainer itself is used for those that it is."""
     by_values = {explainer.values: explainer}
     over_rows = isinstance(explainer._known_execution().problem.background, MaskedInputs)
@@ -142,13 +143,15 @@ def _sides(explainer: "Questions", X: Any, methods: Sequence[str] | None, call: 
         if values not in by_values:
             by_values[values] = _with_values(explainer, values)
         base = by_values[values]
-        other = _any_set_background(base, X, call) if symmetric else None
+        other = _any_set_background(base, call) if symmetric else None
+        found = base
         if other is not None:
-            found = base._symmetric_over(other)
-        else:
-            found = base.symmetric() if symmetric else base
+            order = edgeless_order(base._known_execution().problem.names, levels_of(base.causal_graph))
+            found = base._derived(masker=other.background, causal_graph=order, orders=None, weights=None)
+        elif symmetric:
+            found = base.symmetric()
         same_mean = base is explainer or not (over_rows or "marginal" in (values, explainer.values))
-        yield Side(name, found, symmetric and same_mean, other is not None)
+        yield Side(name, found, symmetric and same_mean, None if other is None else other.fitted_to)
 
 
 def _read_methods(methods: Any, explainer: "Questions") -> list[str]:
@@ -185,15 +188,13 @@ def _is_natural(explainer: "Questions") -> bool:
 
 def _with_values(explainer: "Questions", values: str) -> "Questions":
     """The same model, graph and background where nu(S) means something else."""
-    arguments = {**explainer._constructor_arguments(), "values": values, "seed": explainer._entropy}
-    arguments |= _explained_output(explainer)
-    known = explainer._known_execution().problem.background
-    # a table stands behind what was fitted to it, or has still to be fitted; as it is, it gives shap's marginal values
-    if values == "marginal" or isinstance(known, MaskedInputs):
-        arguments["masker"] = explainer._given
-    if explainer._distribution.named or explainer._distribution.of_model:
-        arguments["feature_names"] = list(known.features)
-    return type(explainer)(**arguments)
+    changes = {"values": values, **_explained_output(explainer)}
+    # a table stands behind what was fitted to it, or has still to be fitted; as it is, it gives shap's marginal values.
+    # Along a DAG one fit is for both meanings; else which one is good depends on what is asked of it.
+    along_dag = isinstance(explainer.masker, StructuralModel)
+    if values == "marginal" or not along_dag:
+        changes["masker"] = explainer._given
+    return explainer._derived(**changes)
 
 
 def _explained_output(explainer: "Questions") -> dict[str, Any]:
@@ -208,10 +209,9 @@ def _explained_output(explainer: "Questions") -> dict[str, Any]:
     return {"model": model.predict} if call.method == "predict" else {}  # a bound method is taken at its word
 
 
-def _any_set_background(explainer: "Questions", X: Any, call: dict[str, Any]) -> Any | None:
+def _any_set_background(explainer: "Questions", call: dict[str, Any]) -> fitting.StandIn | None:
     """A background for all orders where that of the explainer cannot condition on what they ask for; else None."""
     if explainer.values == "causal":
         return None
-    problem = explainer._execution_for(read_table(X)).problem
-    silent = bool(call.get("silent"))
-    return fitting.any_set_background(problem, explainer.model, explainer.model_output, explainer._entropy, silent)
+    problem = explainer._known_execution().problem
+    return fitting.any_set_background(problem, explainer._table, explainer._purpose(bool(call.get("silent"))))

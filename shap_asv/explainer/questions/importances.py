@@ -252,7 +252,36 @@ def _class_columns(distinct: np.ndarray, problem: Problem) -> np.ndarray:
             )
         return np.where(distinct.astype(float) == 1, 0, -1)
     names = [str(j) for j in range(problem.n_outputs)] if names is None else [str(name) for name in names]
-    unknown = [value for value in distinct.tolist() if str(value) not in names]
-    if unknown:
-        raise ArgumentError(f"y holds {unknown[0]!r}, which is not a class of the model: {', '.join(names)}")
-    return np.array([names.index(str(value)) for value in distinct.tolist()])
+    columns = [_column_of(value, names) for value in distinct.tolist()]
+    if None in columns:
+        raise ArgumentError(
+            f"y holds {distinct.tolist()[columns.index(None)]!r}, which is not a class of the model: {', '.join(names)}"
+        )
+    return np.array(columns)
+
+
+def _column_of(value: Any, names: list[str]) -> int | None:
+    """The class that a target is: by its text, or a number (a bool, too) by its value; None where it is none.
+
+    >>> _column_of(True, ["0", "1"]), _column_of(1.0, ["False", "True"]), _column_of("1", ["0.0", "1.0"])
+    (1, 1, None)
+    """
+    if str(value) in names:
+        return names.index(str(value))
+    if not isinstance(value, bool | int | float):
+        return None
+    numbers = [_NUMBERS[name] if name in _NUMBERS else _number(name) for name in names]
+    return numbers.index(value) if value in numbers else None
+
+
+#: Bools as classes are the numbers that they are equal to.
+_NUMBERS = {"False": 0.0, "True": 1.0}
+
+
+def _number(name: str) -> float | None:
+    """The number that is written so; None for other names, such as "01"."""
+    try:
+        number = float(name)
+    except ValueError:
+        return None
+    return number if name in (str(number), str(int(number)) if number.is_integer() else "") else None

@@ -6,39 +6,52 @@ matrix, so that
     phi_1, phi_2, ... = nu @ [W_1 | W_2 | ...]
 
 asks the model and the background for ``nu`` once per ideal of the union, which for graphs that differ in a few edges is
-not many more than one graph has.
+not many more than one graph has. That takes one nu for all graphs:
+
+- where some graph asks for coalitions that the background cannot condition on, all graphs (the given one, too) are
+  explained over one that can, fitted once to the same table;
+- where the graph says what ``do()`` does (levels, or a DAG that a table was fitted along), each graph has values of its
+  own, by an explainer of its own; so it is where values of single coalitions are never written down (trees alone).
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from tqdm.auto import tqdm
 
 from shap_asv.backends.conditioning import conditioning_obstacle
 from shap_asv.backends.contract import Problem, Settings
 from shap_asv.backends.weight_columns import Columns, of_players
 from shap_asv.backgrounds.matrix import numbered_features
-from shap_asv.errors import BudgetExceededError, CausalGraphError, MethodNotApplicableError
+from shap_asv.errors import BudgetExceededError, CausalGraphError, MethodNotApplicableError, ShapAsvError
+from shap_asv.explainer.reading import fitting
 from shap_asv.explainer.reading.causality import (
     as_partial_graph,
+    levels_of,
     name_positions,
     read_causal_graph,
     uses_positions,
     weighted_graphs,
 )
+from shap_asv.explainer.reading.meaning import graph_defines_do
 from shap_asv.explainer.reading.players import order_of_players
 from shap_asv.explainer.reading.rows import Table, display_names, fit_rows
 from shap_asv.explainer.running.execution import Execution, find_equal_rows
+from shap_asv.explainer.running.progress import DELAY
 from shap_asv.explainer.running.selection import select_outputs
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.uncertain import GraphMixture, PartialGraph, neighbours
-from shap_asv.orders.uncertain.mixture import weighted_orders
+from shap_asv.orders.uncertain.mixture import check_graph_weights, weighted_orders
 from shap_asv.orders.uncertain.union import weigh_each
 from shap_asv.planning import Plan
 from shap_asv.sensitivity import Sensitivity
 from shap_asv.values.registry import VALUE_METHODS
+
+if TYPE_CHECKING:
+    from shap_asv.explainer.questions.asking import Questions
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,28 +66,47 @@ class SideBySide(Columns):
         return self.matrix
 
 
+class Candidate(NamedTuple):
+    """A graph to compare with the given one: as it was handed over, and the order of the players that it makes."""
+
+    label: str
+    graph: Any
+    order: CausalOrder
+    weight: float = 1.0
+
+
 @dataclass(frozen=True)
 class Candidates:
-    """The graphs to compare with the given one.
+    """All of them; ``one_change`` where each label names the one edge in which its graph differs."""
 
-    ``edges`` are given where graphs may differ in more than one edge; None where each label names one change.
-    """
+    graphs: Sequence[Candidate]
+    one_change: bool
 
-    orders: Sequence[CausalOrder]
-    labels: Sequence[str]
-    weights: Sequence[float] | None
-    edges: Sequence[tuple[tuple[Hashable, Hashable], ...]] | None
+    @property
+    def orders(self) -> list[CausalOrder]:
+        return [each.order for each in self.graphs]
+
+    def facts(self) -> dict[str, Any]:
+        """What a :class:`Sensitivity` is told of the graphs, beside their values."""
+        return {
+            "labels": [each.label for each in self.graphs],
+            "weights": None if self.one_change else np.array([each.weight for each in self.graphs]),
+            "edges": None if self.one_change else [each.order.edges for each in self.graphs],
+        }
+
+    def equal_orders(self) -> list[str]:
+        """A sentence for each graph that puts the features into the order of an earlier one."""
+        first: dict[CausalOrder, str] = {}
+        said = []
+        for each in self.graphs:
+            known = first.setdefault(each.order, each.label)
+            if known != each.label:
+                said.append(f"{each.label} puts the features into the same order as {known}")
+        return said
 
 
 def measure_sensitivity(
-    execution: Execution,
-    table: Table,
-    settings: Settings,
-    graphs: Any,
-    given_graph: Any,
-    encoded: bool = False,
-    outputs: Any = None,
-    silent: bool = False,
+    explainer: "Questions", table: Table, X: Any, graphs: Any, outputs: Any = None, silent: bool = False
 ) -> Sensitivity:
     """Attributions of the rows of a table under each of ``graphs``, beside those under the graph of the explainer.
 
@@ -83,64 +115,38 @@ def measure_sensitivity(
     graphs : "edges" or graphs
         ``"edges"``: every graph that differs from the given one in one edge. Otherwise whatever ``causal_graph=``
         takes; a graph with undirected edges stands for all its DAGs.
-    given_graph : object or None
-        The explainer's ``causal_graph``; None for the graph of its background.
-    encoded : bool
-        Whether the explainer has an encoder.
     outputs : optional
         As in a call of the explainer.
 
     Raises
     ------
     MethodNotApplicableError
-        The background cannot condition on the coalitions that a graph asks for.
+        A graph cannot be explained: it does not say what ``do()`` does, for causal values.
     BudgetExceededError
         The graphs have more ideals together than ``ideal_limit``, or than fit into ``budget``.
     """
-    problem = execution.problem.for_any_coalition()
-    rows = fit_rows(problem, table, encoded)
-    candidates = _candidates(problem, graphs, given_graph, settings.seed)
-    given = weighted_orders(problem.order)
-    together = [*(order for order, _ in given), *candidates.orders]
-    coalitions, matrix = weigh_each(together, settings.ideal_limit)
-    columns = of_players(SideBySide(coalitions, matrix, np.ones(len(together)), sampled=False), problem.groups)
-    mixture = GraphMixture(tuple(together))
-    apart = mixture.count_ideals_apart(settings.ideal_limit)
-    own = _execution_over(execution, mixture)
-    plan = _plan_together(own, settings, len(find_equal_rows(rows).distinct), len(rows))
-    found = own.contract(rows, replace(settings, silent=silent), plan, columns, silent)
-    chosen, names, single = select_outputs(
-        [found.phi, found.error], problem.predictor.output_names, outputs, lambda: problem.predictor.predict(rows)
-    )
-
-    def by_graph(array: np.ndarray) -> np.ndarray:
-        each = array.reshape(len(rows), len(together), problem.n_players, -1).transpose(1, 0, 2, 3)
-        return each[..., 0] if single else each
-
-    each, errors = (None if array is None else by_graph(array) for array in chosen)
-    assert each is not None
-    shares = np.array([share for _, share in given])
-    return Sensitivity(
-        each[len(given) :],
-        display_names(problem, table) if problem.players is None else problem.names,
-        candidates.labels,
-        None if candidates.weights is None else np.array(candidates.weights),
-        np.tensordot(shares, each[: len(given)], axes=1) if given else None,
-        candidates.edges,
-        None if single else names,
-        (len(coalitions), apart),
-        None if errors is None else errors[len(given) :],
-    )
+    execution = explainer._execution_for(table)
+    candidates = _candidates(explainer, execution.problem, graphs)
+    shared = _over_one_background(explainer, execution.problem, candidates, silent)
+    if shared is None:
+        return _one_by_one(explainer, X, candidates, outputs, silent)
+    return _together(shared, table, candidates, outputs, silent)
 
 
-def plan_sensitivity(execution: Execution, n_rows: int, settings: Settings, graphs: Any, given_graph: Any) -> Plan:
+def plan_sensitivity(
+    explainer: "Questions", execution: Execution, n_rows: int, settings: Settings, graphs: Any
+) -> Plan:
     """What :func:`measure_sensitivity` would do for ``n_rows`` rows, and how many ideals the graphs share."""
-    problem = execution.problem.for_any_coalition()
-    candidates = _candidates(problem, graphs, given_graph, settings.seed)
-    given = [order for order, _ in weighted_orders(problem.order)]
-    own = _execution_over(execution, GraphMixture((*given, *candidates.orders)))
-    plan = _plan_together(own, settings, n_rows)
-    words = f"{len(candidates.orders):,} graphs, each by itself" + (", beside the given one" if given else "")
+    candidates = _candidates(explainer, execution.problem, graphs)
+    shared = _over_one_background(explainer, execution.problem, candidates, silent=True)
+    words = f"{len(candidates.graphs):,} graphs, each by itself"
+    if shared is None:
+        plan, words = execution.settle(settings, n_rows)[0], f"{words}, each by an explainer of its own like this one"
+    else:
+        execution = shared.explainer._known_execution()
+        given = [order for order, _ in weighted_orders(execution.problem.order)]
+        plan = _plan_together(_execution_over(execution, GraphMixture((*given, *candidates.orders))), settings, n_rows)
+        words += ", beside the given one" if given else ""
     semantics = tuple((key, words if key == "causal graph" else value) for key, value in plan.semantics)
     return replace(plan, semantics=semantics)
 
@@ -148,13 +154,10 @@ def plan_sensitivity(execution: Execution, n_rows: int, settings: Settings, grap
 # --- which graphs -------------------------------------------------------------------------------------------------
 
 
-def _candidates(problem: Problem, graphs: Any, given_graph: Any, seed: int | None) -> Candidates:
+def _candidates(explainer: "Questions", problem: Problem, graphs: Any) -> Candidates:
     if isinstance(graphs, str):
-        found = _one_change(problem, graphs, given_graph)
-    else:
-        found = _given_graphs(problem, graphs, seed)
-    _check_conditioning(problem, found)
-    return found
+        return Candidates(list(_one_change(explainer, problem, graphs)), one_change=True)
+    return Candidates(list(_given_graphs(problem, _named(graphs, problem), explainer._entropy)), one_change=False)
 
 
 def _named(graphs: Any, problem: Problem) -> Any:
@@ -165,18 +168,27 @@ def _named(graphs: Any, problem: Problem) -> Any:
     return graphs
 
 
-def _given_graphs(problem: Problem, graphs: Any, seed: int | None) -> Candidates:
-    background, named = problem.background, _named(graphs, problem)
+def _given_graphs(problem: Problem, graphs: Any, seed: int) -> Iterator[Candidate]:
+    """The graphs of a list by their places in it, each with its weight; those of anything else by their numbers."""
+    pairs = weighted_graphs(graphs) if isinstance(graphs, list | tuple) else None
+    weights = [1.0] if pairs is None else check_graph_weights([weight for _, weight in pairs], len(pairs))
+    for k, (graph, _) in enumerate([(graphs, 1.0)] if pairs is None else pairs):
+        found = _order_of(problem, graph, seed)
+        if isinstance(found, CausalOrder):
+            yield Candidate(f"graph {k}", graph, found, weights[k])
+            continue
+        for j, (order, share) in enumerate(weighted_orders(found)):
+            label = f"graph {j}" if pairs is None else f"graph {k}, DAG {j}"
+            yield Candidate(label, order, order, weights[k] * share)
+
+
+def _order_of(problem: Problem, graph: Any, seed: int) -> CausalOrder | GraphMixture:
     if problem.players is None:
-        order = read_causal_graph(named, background.features, background.latent, seed)
-    else:
-        order = order_of_players(named, problem.players, background, seed)
-    mixture = order if isinstance(order, GraphMixture) else GraphMixture((order,))
-    labels = [f"graph {k}" for k in range(mixture.n_graphs)]
-    return Candidates(mixture.orders, labels, mixture.weights, [order.edges for order in mixture.orders])
+        return read_causal_graph(graph, problem.background.features, problem.background.latent, seed)
+    return order_of_players(graph, problem.players, problem.background, seed)
 
 
-def _one_change(problem: Problem, word: str, given_graph: Any) -> Candidates:
+def _one_change(explainer: "Questions", problem: Problem, word: str) -> Iterator[Candidate]:
     if word != "edges":
         raise CausalGraphError(
             f"graphs={word!r} is not known; pass 'edges' for every graph that differs in one edge, or a list of graphs"
@@ -191,13 +203,21 @@ def _one_change(problem: Problem, word: str, given_graph: Any) -> Candidates:
             "graphs='edges' changes edges of one graph, and this explainer has the mean over "
             f"{problem.order.n_graphs:,}; pass graphs=explainer.causal_order for how far these disagree"
         )
-    found = neighbours(_whole_graph(problem, problem.order, given_graph), problem.names)
+    own_do = _graphs_say_do(explainer, problem)
+    if own_do and levels_of(explainer.causal_graph) is not None:
+        raise CausalGraphError(
+            "graphs='edges' changes single edges, and levels say what do() does here, which have none; pass "
+            "graphs=[CausalOrder.from_levels([...], confounded=[...]), ...]"
+        )
+    whole = _whole_graph(problem, problem.order, explainer.causal_graph)
+    found = neighbours(whole, problem.names, same_order=own_do)
     if not found:
         kind = "features" if problem.players is None else "groups"
         raise CausalGraphError(
             f"no change of one edge puts the {problem.n_players} {kind} into another order; pass a list of graphs"
         )
-    return Candidates([each.order for each in found], [each.label for each in found], None, None)
+    for each in found:
+        yield Candidate(each.label, each.graph, each.order)
 
 
 def _whole_graph(problem: Problem, order: CausalOrder, given_graph: Any) -> PartialGraph | CausalOrder:
@@ -225,24 +245,121 @@ def _whole_graph(problem: Problem, order: CausalOrder, given_graph: Any) -> Part
     return PartialGraph((*graph.nodes, *missing), graph.directed, graph.undirected, graph.bidirected)
 
 
+# --- over which background ----------------------------------------------------------------------------------------
+
+
+class Shared(NamedTuple):
+    """The explainer whose nu all graphs share, and sentences about that."""
+
+    explainer: "Questions"
+    notes: tuple[str, ...]
+
+
+def _graphs_say_do(explainer: "Questions", problem: Problem) -> bool:
+    """Whether another graph has another do(): of a table that was fitted along the graph, and of levels."""
+    if explainer.values != "causal":
+        return False
+    natural = explainer._distribution.background(problem.background.features, explainer.impossible)
+    return explainer._table is not None or graph_defines_do(natural)
+
+
+def _over_one_background(
+    explainer: "Questions", problem: Problem, candidates: Candidates, silent: bool
+) -> Shared | None:
+    """None where each graph needs an explainer of its own."""
+    if _graphs_say_do(explainer, problem):
+        return None
+    whole = problem.for_any_coalition()
+    if all(method.obstacle(whole.background, whole.predictor) is not None for method in VALUE_METHODS):
+        return None
+    notes: tuple[str, ...] = ()
+    if explainer.values == "causal":
+        notes = (f"do() is that of {whole.background.describe()} under every graph; graphs change the orders alone",)
+    for each in candidates.graphs:
+        obstacle = conditioning_obstacle(replace(whole, order=each.order, given_orders=None, given_weights=None))
+        if obstacle is not None:
+            found = _stand_in(explainer, whole, silent)
+            words = f"over: {found.background.describe()}, fitted to {found.fitted_to}: {each.label} cannot be "
+            given = {} if problem.order is None else {"causal_graph": problem.order}
+            return Shared(explainer._derived(masker=found.background, **given), (f"{words}explained otherwise",))
+    return Shared(explainer, notes)
+
+
+def _stand_in(explainer: "Questions", problem: Problem, silent: bool) -> fitting.StandIn:
+    found = fitting.any_set_background(problem, explainer._table, explainer._purpose(silent))
+    assert found is not None
+    return found
+
+
 # --- their values -------------------------------------------------------------------------------------------------
 
 
-def _check_conditioning(problem: Problem, candidates: Candidates) -> None:
-    for order, label in zip(candidates.orders, candidates.labels, strict=True):
-        obstacle = conditioning_obstacle(replace(problem, order=order, given_orders=None, given_weights=None))
-        if obstacle is not None:
-            raise MethodNotApplicableError(f"{label} cannot be explained: {obstacle}")
+def _together(shared: Shared, table: Table, candidates: Candidates, outputs: Any, silent: bool) -> Sensitivity:
+    explainer = shared.explainer
+    execution = explainer._execution_for(table)
+    problem = execution.problem.for_any_coalition()
+    settings = explainer._settings(problem)
+    rows = fit_rows(problem, table, explainer.encoder is not None)
+    given = weighted_orders(problem.order)
+    together = [*(order for order, _ in given), *candidates.orders]
+    coalitions, matrix = weigh_each(together, settings.ideal_limit)
+    columns = of_players(SideBySide(coalitions, matrix, np.ones(len(together)), sampled=False), problem.groups)
+    mixture = GraphMixture(tuple(together))
+    apart = mixture.count_ideals_apart(settings.ideal_limit)
+    own = _execution_over(execution, mixture)
+    plan = _plan_together(own, settings, len(find_equal_rows(rows).distinct), len(rows))
+    found = own.contract(rows, replace(settings, silent=silent), plan, columns, silent)
+    chosen, names, single = select_outputs(
+        [found.phi, found.error], problem.predictor.output_names, outputs, lambda: problem.predictor.predict(rows)
+    )
+
+    def by_graph(array: np.ndarray) -> np.ndarray:
+        each = array.reshape(len(rows), len(together), problem.n_players, -1).transpose(1, 0, 2, 3)
+        return each[..., 0] if single else each
+
+    each, errors = (None if array is None else by_graph(array) for array in chosen)
+    assert each is not None
+    shares = np.array([share for _, share in given])
+    return Sensitivity(
+        each[len(given) :],
+        display_names(problem, table) if problem.players is None else problem.names,
+        reference=np.tensordot(shares, each[: len(given)], axes=1) if given else None,
+        output_names=None if single else names,
+        ideals=(len(coalitions), apart),
+        error_std=None if errors is None else errors[len(given) :],
+        notes=(*candidates.equal_orders(), *shared.notes),
+        **candidates.facts(),
+    )
+
+
+def _one_by_one(explainer: "Questions", X: Any, candidates: Candidates, outputs: Any, silent: bool) -> Sensitivity:
+    """Each graph by an explainer that differs in it alone."""
+    own = explainer(X, outputs=outputs, silent=silent)
+    each = []
+    for candidate in tqdm(candidates.graphs, desc="Graphs", unit="graph", delay=DELAY, disable=silent):
+        changes = {"masker": explainer._given, "causal_graph": candidate.graph, "orders": None, "weights": None}
+        try:
+            each.append(explainer._derived(silent=True, **changes)(X, outputs=outputs, silent=True))
+        except ShapAsvError as error:
+            raise MethodNotApplicableError(f"{candidate.label} cannot be explained: {error}") from None
+    errors = [np.zeros_like(e.values) if e.error_std is None else e.error_std for e in each]
+    notes = candidates.equal_orders()
+    if explainer.values == "causal":
+        notes = ["each graph says what do() does under it"]
+    return Sensitivity(
+        np.stack([e.values for e in each]),
+        own.feature_names,
+        reference=None if explainer.causal_order is None else own.values,
+        output_names=own.output_names,
+        error_std=None if all(e.error_std is None for e in each) else np.stack(errors),
+        notes=tuple(notes),
+        **candidates.facts(),
+    )
 
 
 def _execution_over(execution: Execution, mixture: GraphMixture) -> Execution:
     """The same work for the coalitions of all graphs."""
     problem = replace(execution.problem.for_any_coalition(), order=mixture, given_orders=None, given_weights=None)
-    if all(method.obstacle(problem.background, problem.predictor) is not None for method in VALUE_METHODS):
-        raise MethodNotApplicableError(
-            "values of single coalitions, which graphs share, cannot be computed under "
-            f"{problem.background.describe()}; pass background rows, or explain with one explainer for each graph"
-        )
     return execution.over_coalitions(problem, samples=False)
 
 

@@ -65,6 +65,29 @@ def weighted_graphs(causal_graph: Any) -> list[tuple[Any, Any]] | None:
     return read_weighted(causal_graph) if any(map(_holds_graph, causal_graph)) else None
 
 
+def levels_of(causal_graph: Any) -> Levels | None:
+    """The levels that an order was made from, alone or in a list of graphs that all say the same; None without any.
+
+    Raises
+    ------
+    CausalGraphError
+        Graphs say different things of levels, so that each has interventions of its own.
+    """
+    if isinstance(causal_graph, CausalOrder):
+        return causal_graph.levels
+    if isinstance(causal_graph, GraphMixture):
+        said = causal_graph.levels
+    else:
+        several = weighted_graphs(causal_graph) or []
+        said = tuple(dict.fromkeys(levels_of(graph) for graph, _ in several))
+    if len(said) > 1:
+        raise CausalGraphError(
+            f"the graphs do not say the same of levels, so that do() is not the same under all {len(said)}; make an "
+            "explainer of one of them, and pass the others to explainer.sensitivity(X, graphs)"
+        )
+    return said[0] if said else None
+
+
 def _holds_graph(item: Any) -> bool:
     """Whether an entry of a list is a graph, or a pair that begins with one."""
     if isinstance(item, tuple) and (len(item) == 0 or (len(item) == 2 and is_one_graph(item[0]))):

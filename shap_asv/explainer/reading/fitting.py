@@ -24,10 +24,13 @@ import numpy as np
 
 from shap_asv.backends.contract import Problem
 from shap_asv.backgrounds.choice.choosing import CANDIDATES, Fit, choose_background, graph_candidates, level_candidates
+from shap_asv.backgrounds.choice.mixture import MixtureModel
 from shap_asv.backgrounds.contract import DRAWS, DrawsGivenEvidence
+from shap_asv.backgrounds.donors.conditional_table import ConditionalTable
+from shap_asv.backgrounds.gaussian.copula import CopulaModel
 from shap_asv.backgrounds.matrix import MatrixDistribution, numbered_features
 from shap_asv.backgrounds.naming import Distribution
-from shap_asv.backgrounds.ready_models import StructuralModel
+from shap_asv.backgrounds.ready_models import GaussianModel, StructuralBackground, StructuralModel
 from shap_asv.backgrounds.tables.codec import NamedArray
 from shap_asv.errors import (
     MethodNotApplicableError,
@@ -54,12 +57,14 @@ from shap_asv.orders import CausalOrder
 from shap_asv.orders.uncertain import GraphMixture, PartialGraph
 from shap_asv.strata import sobol_uniforms
 
+#: What is fitted to a table that is conditioned on.
+FITTED = (StructuralModel, GaussianModel, CopulaModel, ConditionalTable, MixtureModel, StructuralBackground)
 _PERTURBATIONS = ("auto", "interventional", "tree_path_dependent")
 #: Sampled orders whose prefixes are the coalitions that a background is chosen for.
 N_ORDERS = 256
 #: Share of the features that a DAG may leave out and still be tried as one.
 MOST_LEFT_OUT = 0.25
-#: Rows drawn from a background that SHAP cannot use, to fit one that it can.
+#: Rows drawn from a background that cannot condition on every set, to fit one that can.
 N_DRAWN = 2048
 
 
@@ -198,24 +203,36 @@ def choose_for(table: Any, features: Sequence[str], graph: Any, purpose: Purpose
         return choose_background(table, predict, coalitions, weights, purpose.seed, counting).background
 
 
-def any_set_background(problem: Problem, model: Any, model_output: str, seed: int, silent: bool) -> Any | None:
-    """A background that conditions on any set, for SHAP beside ASV; None where the problem's own one does.
+@dataclass(frozen=True, eq=False)
+class StandIn:
+    """A background for one that cannot condition on every set, and what it was fitted to, in words."""
 
-    It is fitted to rows drawn from the problem's background and chosen as for a table. SHAP's side therefore has the
-    error of that fit, which ASV's does not.
+    background: Any
+    fitted_to: str
+
+
+def any_set_background(problem: Problem, table: Any, purpose: Purpose) -> StandIn | None:
+    """A background that conditions on any set; None where the problem's own one does.
+
+    It is fitted to the ``table`` that the problem's was fitted to, else to rows drawn from the problem's, and chosen
+    as for a table. What is computed under it therefore has the error of a fit of its own.
     """
     background = problem.background
     if background.conditions_on == "any":
         return None
-    if not isinstance(background, DrawsGivenEvidence):
-        raise MethodNotApplicableError(f"SHAP beside ASV {DRAWS.obstacle(background)}")
-    nothing = np.full((1, len(background.features)), background.free)
-    uniforms = sobol_uniforms(np.random.default_rng([seed, 7]), background.n_uniforms, N_DRAWN, 1).T
-    table = background.inputs(background.draws(nothing, uniforms)[0])
-    if isinstance(table, np.ndarray) and list(background.features) != numbered_features(table.shape[1]):
-        table = NamedArray(table, background.features)
-    purpose = Purpose(model, model_output=model_output, seed=seed, silent=silent)
-    return choose_for(table, background.features, None, purpose)
+    words = "the same table"
+    if table is None:
+        if not isinstance(background, DrawsGivenEvidence):
+            raise MethodNotApplicableError(f"a background that conditions on every set {DRAWS.obstacle(background)}")
+        nothing = np.full((1, len(background.features)), background.free)
+        uniforms = sobol_uniforms(np.random.default_rng([purpose.seed, 7]), background.n_uniforms, N_DRAWN, 1).T
+        table = background.inputs(background.draws(nothing, uniforms)[0])
+        if isinstance(table, np.ndarray) and list(background.features) != numbered_features(table.shape[1]):
+            table = NamedArray(table, background.features)
+        words = f"{N_DRAWN:,} draws from it"
+    else:
+        table, _, _ = _named(table, replace(purpose, feature_names=background.features, causal_graph=None))
+    return StandIn(choose_for(table, background.features, None, purpose), words)
 
 
 def asked_coalitions(

@@ -27,7 +27,7 @@ from shap_asv.backgrounds.contract import (
 )
 from shap_asv.backgrounds.level_by_level import by_levels
 from shap_asv.errors import CausalGraphError, MethodNotApplicableError, UnknownMethodError
-from shap_asv.orders import CausalOrder
+from shap_asv.explainer.reading.causality import levels_of
 from shap_asv.orders.levels import Levels
 
 VALUES = ("auto", "conditional", "causal", "marginal")
@@ -49,6 +49,11 @@ def check_values(values: Any) -> None:
     raise UnknownMethodError(f"unknown values={values!r:.80}; use {known}, or leave it out")
 
 
+def graph_defines_do(background: Background) -> bool:
+    """Whether the causal graph has to say what interventions do, because the background knows nothing of causes."""
+    return not isinstance(background, KnowsInterventions) or background.intervened() is None
+
+
 def with_meaning(problem: Problem, values: str, causal_graph: Any) -> Problem:
     """The problem under the distribution that ``values`` asks for; as it is, it is conditional (or shap's marginal).
 
@@ -67,7 +72,7 @@ def with_meaning(problem: Problem, values: str, causal_graph: Any) -> Problem:
 
 def _causal(problem: Problem, causal_graph: Any) -> Problem:
     background, levels = problem.background, levels_of(causal_graph)
-    own = background.intervened() if isinstance(background, KnowsInterventions) else None
+    own = None if graph_defines_do(background) else background.intervened()  # type: ignore[attr-defined]
     if own is not None:
         if levels is not None and levels.confounded:
             raise CausalGraphError(
@@ -92,11 +97,6 @@ def _causal(problem: Problem, causal_graph: Any) -> Problem:
         )
     positions, confounded = _of_features(levels, problem).among(background.features)
     return replace(problem, values="causal", background=by_levels(background, positions, confounded))
-
-
-def levels_of(causal_graph: Any) -> Levels | None:
-    """The levels that an order was made from; None where there are none."""
-    return causal_graph.levels if isinstance(causal_graph, CausalOrder) else None
 
 
 def _of_features(levels: Levels, problem: Problem) -> Levels:

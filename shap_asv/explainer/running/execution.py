@@ -142,7 +142,7 @@ class Execution:
     def main_effects(self, rows: np.ndarray, settings: Settings) -> np.ndarray:
         """``nu({i}) - nu({})`` (r, n, k) by the value method of the plan."""
         if self.problem.apart is not None:  # a feature alone is without its causes
-            return self._intervening().main_effects(rows, settings)
+            return self._over_any_coalition(settings).main_effects(rows, settings)
         alike = find_equal_rows(rows)
         plan = self.plan(settings, len(alike.distinct), len(rows))
         attributor: Attributor
@@ -167,6 +167,13 @@ class Execution:
     def _intervening(self) -> "Execution":
         """The same without the shortcut of computing causal values as conditional ones."""
         return Execution(self.problem.for_any_coalition(), self.algorithm, self.budget, self.n_jobs, self.own_graph)
+
+    def _over_any_coalition(self, settings: Settings) -> "Execution":
+        """For sets that the order does not ask for; a named backend that has no values of these leaves the choice."""
+        problem, named = self.problem.for_any_coalition(), planning.named_backend(self.algorithm)
+        able = named is None or named.obstacle(problem, settings) is None
+        family = self.algorithm if named is None or able else "exact" if named.exact else "auto"
+        return Execution(problem, family, self.budget, self.n_jobs, self.own_graph)
 
     def over_coalitions(self, problem: Problem, samples: bool) -> "Execution":
         """The same for ``problem``, whose coalitions have other weights; orders may be sampled, or not.

@@ -13,7 +13,7 @@ while the mean never lets b come first.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from shap_asv.errors import ApproximationWarning, CausalGraphError, OrdersError,
 from shap_asv.orders import reading
 from shap_asv.orders.bitsets import bits_of
 from shap_asv.orders.causal_order import CausalOrder
+from shap_asv.orders.levels import Levels
 from shap_asv.orders.limits import check_limit, check_sample
 from shap_asv.orders.uncertain.union import too_many_together, union_of_ideals
 from shap_asv.strata import spread_uniforms
@@ -43,6 +44,11 @@ class GraphMixture:
     orders : sequence of CausalOrder
     weights : sequence of float, optional
         Positive; scaled to sum to one. By default all graphs count alike.
+
+    Attributes
+    ----------
+    levels : tuple of Levels or None
+        The distinct things that the graphs were told of levels, for interventions; equal orders may differ in that.
 
     Raises
     ------
@@ -67,6 +73,7 @@ class GraphMixture:
 
     orders: tuple[CausalOrder, ...]
     weights: tuple[float, ...] = ()
+    levels: tuple[Levels | None, ...] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.orders, str) or not isinstance(self.orders, Iterable):
@@ -84,8 +91,10 @@ class GraphMixture:
         for k, (order, share) in enumerate(zip(orders, shares, strict=True)):
             order = _in_sequence(order, orders[0].features, k)
             merged[order] = merged.get(order, 0.0) + share
+        said = tuple(dict.fromkeys(order.levels for order in orders))
         object.__setattr__(self, "orders", tuple(merged))
         object.__setattr__(self, "weights", tuple(merged.values()))
+        object.__setattr__(self, "levels", said)
 
     # --- facts ----------------------------------------------------------------------------------------------------
 
@@ -180,7 +189,7 @@ class GraphMixture:
         return f"GraphMixture({k} graph{'s' if k > 1 else ''} on {n} feature{'s' if n > 1 else ''})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.orders, self.weights)
+        return _restored, (self.orders, self.weights, self.levels)
 
     # --- what backends ask of an order --------------------------------------------------------------------------------
 
@@ -280,9 +289,13 @@ def _in_sequence(order: CausalOrder, features: tuple[Hashable, ...], k: int) -> 
     return order.restricted_to([order.index(feature) for feature in features])
 
 
-def _restored(orders: tuple[CausalOrder, ...], weights: tuple[float, ...]) -> GraphMixture:
+def _restored(
+    orders: tuple[CausalOrder, ...], weights: tuple[float, ...], levels: tuple[Levels | None, ...] | None = None
+) -> GraphMixture:
     """A mixture as it was: scaling weights a second time would change their last bits."""
     mixture = object.__new__(GraphMixture)
+    known = tuple(dict.fromkeys(order.levels for order in orders)) if levels is None else levels
+    object.__setattr__(mixture, "levels", known)
     object.__setattr__(mixture, "orders", orders)
     object.__setattr__(mixture, "weights", weights)
     return mixture

@@ -1,7 +1,7 @@
 """The graphs next to a graph: one edge turned, dropped or added. What if just this arrow is wrong?"""
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any
 
@@ -24,11 +24,15 @@ class Neighbour:
     edge : (cause, effect)
         As it stands in the given graph; as it was added for ``"add"``.
     order : CausalOrder
+        That of the features.
+    graph : networkx.DiGraph
+        The changed graph itself, with nodes that are not features.
     """
 
     change: str
     edge: tuple[Hashable, Hashable]
     order: CausalOrder
+    graph: nx.DiGraph = field(compare=False, repr=False)
 
     @property
     def label(self) -> str:
@@ -40,6 +44,7 @@ def neighbours(
     graph: Any,
     features: Iterable[Hashable] | None = None,
     changes: Iterable[str] = ("flip", "drop", "add"),
+    same_order: bool = False,
 ) -> list[Neighbour]:
     """All acyclic graphs that one change of one edge makes, and that put the features into another order.
 
@@ -53,6 +58,8 @@ def neighbours(
     features : iterable of names, optional
         The players; edges are added among them only. By default all nodes, hidden common causes excepted.
     changes : iterable of {"flip", "drop", "add"}
+    same_order : bool
+        Keep the changes that leave the order of the features as it is: they change what interventions do.
 
     Returns
     -------
@@ -78,19 +85,19 @@ def neighbours(
     found = []
     for change in wanted:
         for edge in new if change == "add" else own:
-            order = _changed_order(dag, change, edge, names)
-            if order is not None and order != base:
-                found.append(Neighbour(change, edge, order))
+            changed = _changed(dag, change, edge)
+            if not nx.is_directed_acyclic_graph(changed):
+                continue
+            order = CausalOrder.from_graph(changed, features=names)
+            if same_order or order != base:
+                found.append(Neighbour(change, edge, order, changed))
     return found
 
 
-def _changed_order(
-    dag: nx.DiGraph, change: str, edge: tuple[Hashable, Hashable], names: list[Hashable]
-) -> CausalOrder | None:
-    """The order of the graph with the change; None if it has a cycle."""
+def _changed(dag: nx.DiGraph, change: str, edge: tuple[Hashable, Hashable]) -> nx.DiGraph:
     changed = dag.copy()
     if change != "add":
         changed.remove_edge(*edge)
     if change != "drop":
         changed.add_edge(*(edge if change == "add" else edge[::-1]))
-    return CausalOrder.from_graph(changed, features=names) if nx.is_directed_acyclic_graph(changed) else None
+    return changed

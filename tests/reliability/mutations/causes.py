@@ -68,8 +68,8 @@ MUTANTS = (
     Mutant(
         "sensitivity: standard errors of the graph before",
         "explainer/questions/sensitivities.py",
-        "        None if errors is None else errors[len(given) :],",
-        "        None if errors is None else errors[: len(errors) - len(given)],",
+        "error_std=None if errors is None else errors[len(given) :],",
+        "error_std=None if errors is None else errors[: len(errors) - len(given)],",
         (OF_SENSITIVITY,),
     ),
     Mutant(

@@ -398,8 +398,8 @@ MUTANTS = (
     Mutant(
         "symmetric: the causal graph kept",
         "explainer/questions/asking.py",
-        'arguments["causal_graph"] = edgeless_order(problem.names, levels_of(self.causal_graph))',
-        'arguments["causal_graph"] = self.causal_graph',
+        "found = self._derived(causal_graph=order, orders=None, weights=None)",
+        "found = self._derived()",
         (f"{EXACT}::test_symmetric_is_ordinary_shapley",),
     ),
 )

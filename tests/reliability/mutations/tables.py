@@ -286,8 +286,8 @@ MUTANTS = (
     Mutant(
         "bootstrap: nothing is fitted again",
         "explainer/questions/bootstrapping.py",
-        '{**arguments, "masker": again, "seed": seed, "values": "conditional", "silent": True}',
-        '{**arguments, "seed": seed, "silent": True}',
+        "explainer._derived(masker=again, causal_graph=graph, seed=seed, silent=True)",
+        "explainer._derived(causal_graph=graph, seed=seed, silent=True)",
         BOOTSTRAP,
     ),
 )
