@@ -171,7 +171,7 @@ class MatrixBackground:
     def read(self, table: Any) -> np.ndarray:
         """Columns in the order of the features; those of a matrix without names in the order they come in."""
         table = columns_in_order(table, self.features, "the background")
-        array = table.to_numpy() if hasattr(table, "columns") else table
+        array = with_gaps(table).to_numpy() if hasattr(table, "columns") else table
         self._check_categories(array)
         return array.astype(float) if array.dtype == bool else array
 
@@ -228,6 +228,24 @@ class RowsBackground(MatrixBackground):
     def ground(self) -> np.ndarray:
         assert self.data is not None
         return np.asarray(self.data)
+
+
+def with_gaps(table: Any) -> Any:
+    """A DataFrame where gaps in categories that are integers stay gaps when its columns become one array.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> with_gaps(pd.DataFrame({"n": [1, 2], "c": pd.Categorical([7, None])})).to_numpy().tolist()
+    [[1.0, 7.0], [2.0, nan]]
+    """
+    import pandas as pd
+
+    for k, dtype in enumerate(table.dtypes):
+        whole = isinstance(dtype, pd.CategoricalDtype) and dtype.categories.dtype.kind in "iu"
+        if whole and table.iloc[:, k].isna().any():
+            table = table.astype({table.columns[k]: float})
+    return table
 
 
 def columns_in_order(table: Any, features: Sequence[str], owner: str) -> Any:

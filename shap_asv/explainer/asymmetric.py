@@ -13,6 +13,7 @@ import numpy as np
 import shap
 
 from shap_asv.backends.contract import Problem, Settings
+from shap_asv.backgrounds.matrix import with_gaps
 from shap_asv.backgrounds.naming import Distribution
 from shap_asv.backgrounds.registry import kind_of
 from shap_asv.errors import RowsError
@@ -27,6 +28,7 @@ from shap_asv.explainer.reading.rows import Table, any_row, fit_rows, read_table
 from shap_asv.explainer.running.execution import Execution, describe
 from shap_asv.explainer.running.selection import select_outputs
 from shap_asv.explanation import build_explanation
+from shap_asv.frames import as_pandas
 from shap_asv.planning import Budget, check_room
 
 
@@ -146,7 +148,7 @@ class AsymmetricExplainer(Questions, shap.Explainer):
         feature_perturbation: str = "auto",
         groups: Any = None,
     ) -> None:
-        masker, values = fitting.read_masker(masker, values, data, feature_perturbation)
+        masker, values = fitting.read_masker(as_pandas(masker), values, as_pandas(data), feature_perturbation)
         self.data, self.feature_perturbation = None, "auto"  # the masker says it now
         check_options(
             masker, causal_graph, link, orders, weights, algorithm, impossible, order_method, seed, n_jobs, tolerance
@@ -161,7 +163,8 @@ class AsymmetricExplainer(Questions, shap.Explainer):
         )
         settled = fitting.settle_table(masker, values, purpose)
         names_of = {"output_names": output_names, "feature_names": settled.feature_names}
-        super().__init__(model, settled.masker, link=link, linearize_link=linearize_link, **names_of)
+        known = with_gaps(settled.masker) if fitting.is_frame(settled.masker) else settled.masker
+        super().__init__(model, known, link=link, linearize_link=linearize_link, **names_of)
         self._distribution: Distribution = kind_of(settled.masker).read(settled.masker, self.masker)
         self.values, self.silent = fitting.settled_values(values, self._distribution), silent
         self._given = masker

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Optional, Protocol
 
 import numpy as np
 
+from shap_asv.models.calls.outputs import ModelCall
 from shap_asv.models.calls.speed import MOST
 from shap_asv.models.products import SumOfProducts
 
@@ -42,6 +43,10 @@ class Predictor(Protocol):
         The model as an ensemble of trees over rows of numbers, verified against the model.
     margin : TreeForm or None
         The trees below the probabilities that the model was asked for, which are not a sum themselves.
+    call : ModelCall
+        The function of the model that is explained.
+    absent : float
+        What an entry is to the model that a sparse matrix of rows does not hold.
     reason : str
         Why none of these is known, a sentence for the plan; empty otherwise.
     """
@@ -60,6 +65,10 @@ class Predictor(Protocol):
     def trees(self) -> Optional["TreeForm"]: ...
     @property
     def margin(self) -> Optional["TreeForm"]: ...
+    @property
+    def call(self) -> ModelCall: ...
+    @property
+    def absent(self) -> float: ...
     @property
     def reason(self) -> str: ...
     @property

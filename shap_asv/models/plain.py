@@ -4,6 +4,7 @@ This is the shap way of using a model: the background is an ndarray or a DataFra
 normalised as everywhere in this room: float64 (q, k), finite.
 """
 
+import warnings
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shap_asv.errors import ModelError
+from shap_asv.frames import frame_columns, part
 from shap_asv.models.affine import read_affine
 from shap_asv.models.calls.inputs import CELLS
 from shap_asv.models.calls.outputs import ModelCall, check_finite, choose_call, name_outputs
@@ -21,9 +23,11 @@ from shap_asv.models.calls.speed import MOST, Stopwatch, Timed, clock
 from shap_asv.models.contract import Affine
 from shap_asv.models.pipelines import known_columns
 from shap_asv.models.products import NotSumOfProducts
-from shap_asv.models.trees.form import TreeForm, ends_in_trees, made_of_trees, read_trees
+from shap_asv.models.trees.form import TreeForm, TreePredictor, absent_entry, ends_in_trees, made_of_trees, read_trees
 from shap_asv.models.trees.reading import explained_call, read_ensemble
 
+# A model's answers to a row as it was handed over and as it was read differ by rounding, relative to what adds up.
+_MOVED = 1e-5
 # A first call that takes longer than this is made twice before its time is believed.
 _WARM = 0.1
 
@@ -101,7 +105,7 @@ class PlainPredictor:
 
     def predict(self, rows: Any) -> np.ndarray:
         """M at rows, or at a DataFrame (q, n) -> float64 (q, k), in calls of at most ``batch_size`` rows."""
-        frame = self._dress(rows if self.inputs is None or hasattr(rows, "columns") else self.inputs(rows))
+        frame = self.dress(rows if self.inputs is None or hasattr(rows, "columns") else self.inputs(rows))
         if len(frame) == 0:
             return np.empty((0, self.n_outputs or 1))
         size = self.batch_size or max(1, CELLS // max(1, frame.shape[1]))
@@ -116,8 +120,19 @@ class PlainPredictor:
             raise ModelError(f"{self.call.name} returned {sorted(widths)} outputs in different calls")
         return np.concatenate(blocks)
 
-    def _dress(self, rows: Any) -> Any:
+    @property
+    def absent(self) -> float:
+        """What an entry is to the model that a sparse matrix does not hold."""
+        return absent_entry(self.call)
+
+    def dress(self, rows: Any) -> Any:
         """Hand rows over under the names that the model knows, when it knows names."""
+        if hasattr(rows, "tocsr"):
+            return rows
+        if hasattr(rows, "columns") and not hasattr(rows, "iloc"):
+            if self.columns is None or set(self.columns) != set(given := frame_columns(rows)):
+                return rows
+            return part(rows, len(rows), [given.index(name) for name in self.columns])
         if hasattr(rows, "columns"):
             if self.columns is None:
                 return rows
@@ -142,6 +157,45 @@ class PlainPredictor:
                 f"have {rows.shape[1]} columns {list(names)[:6]}"
             )
         return pd.DataFrame(rows, columns=list(names))[list(self.columns)]
+
+
+def check_answers(predictor: "PlainPredictor | TreePredictor", rows: np.ndarray, handed: Any) -> None:
+    """ModelError where the model answers ``handed``, the first rows of a call as they came in, otherwise than ``rows``,
+    what was read of them: by its trees or weights, or for a black box that is not called with rows of that kind.
+
+    Where it does not take rows of that kind there is nothing to compare. One call of a few rows.
+    """
+    trees, affine, call = predictor.trees, predictor.affine, predictor.call
+    plain = isinstance(handed, np.ndarray) or hasattr(handed, "iloc")
+    if handed is None or (plain and trees is None and affine is None):
+        return
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            expected = call(predictor.dress(handed))
+    except ModelError:
+        return
+    if trees is not None:
+        values, offset = trees.ensemble.values, trees.ensemble.offset
+        found, scale = trees.ensemble.add_up(trees.numbers(rows), (values, offset), (np.abs(values), np.abs(offset)))
+    elif affine is not None:
+        numbers = np.asarray(rows, dtype=np.float64)
+        found, scale = affine(numbers), np.abs(numbers) @ np.abs(affine.weights) + np.abs(affine.offset)
+    else:
+        found = predictor.predict(rows)
+        scale = np.abs(found)
+    if (
+        expected.shape == found.shape
+        and (np.abs(expected - found) <= _MOVED * np.maximum(scale, np.abs(expected))).all()
+    ):
+        return
+    row = int(np.argmax(np.abs(expected - found).max(axis=1))) if expected.shape == found.shape else 0
+    raise ModelError(
+        f"{call.name} answers row {row}, as it was handed over (in a {type(handed).__name__}), with "
+        f"{np.round(expected[row], 6).tolist()}, and the same row as it is read here with "
+        f"{np.round(found[row], 6).tolist()}; pass the rows as a matrix or a DataFrame of the model's own columns "
+        "and types"
+    )
 
 
 def _number(start: int, row: int) -> str:

@@ -19,7 +19,7 @@ from shap_asv.errors import EncodingError, ModelError
 from shap_asv.models.calls.column_tables import discover_columns
 from shap_asv.models.calls.forms import Path, find_path, show_row
 from shap_asv.models.calls.inputs import CELLS, States
-from shap_asv.models.calls.outputs import check_finite, choose_call, describe, name_outputs, shorten
+from shap_asv.models.calls.outputs import ModelCall, check_finite, choose_call, describe, name_outputs, shorten
 from shap_asv.models.calls.probes import ask_varied, cover_rows, probe_rows
 from shap_asv.models.calls.speed import FASTEST, MOST, Stopwatch, Timed, clock
 from shap_asv.models.pipelines import Stages, apply_transformers, known_columns, known_width, split_stages
@@ -61,9 +61,14 @@ class CodedPredictor:
     first_call: Timed = field(default=Timed(1, 0.0), repr=False)
     whole: Path | None = field(default=None, repr=False)
 
+    absent: ClassVar[float] = 0.0
     affine: ClassVar[None] = None
     trees: ClassVar[None] = None
     margin: ClassVar[None] = None
+
+    @property
+    def call(self) -> ModelCall:
+        return self.path.call
 
     @property
     def cardinalities(self) -> tuple[int, ...]:

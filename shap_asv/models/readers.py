@@ -75,6 +75,7 @@ def _trees(
 READERS: tuple[Reader, ...] = (
     _trees("sklearn forests", sklearn_trees.is_forest, sklearn_trees.parse_forest, 1e-10, probabilities=True),
     _trees("sklearn boosting", sklearn_trees.is_boosted, sklearn_trees.parse_boosted, 1e-10),
+    _trees("sklearn isolation forest", sklearn_trees.is_isolation, sklearn_trees.parse_isolation, 1e-10),
     _trees("sklearn histogram boosting", hist_trees.is_histogram, hist_trees.parse_histogram, 1e-10),
     _trees("XGBoost", xgboost_trees.is_xgboost, xgboost_trees.parse_xgboost, 3e-6),
     Reader("XGBoost gblinear", "linear", xgboost_trees.is_linear_booster, linear.read_linear, 3e-6),

@@ -77,6 +77,10 @@ EXAMPLES = {
         "two classes": boosted(lambda: ensemble.GradientBoostingClassifier(n_estimators=6), TWO, "raw"),
         "four classes": boosted(lambda: ensemble.GradientBoostingClassifier(n_estimators=6), FOUR, "raw"),
     },
+    "sklearn isolation forest": {
+        "all columns": forest("IsolationForest", Y, n_estimators=6),
+        "some columns": forest("IsolationForest", Y, n_estimators=6, max_features=0.5, max_samples=50),
+    },
     "sklearn histogram boosting": {
         "regression": boosted(lambda: ensemble.HistGradientBoostingRegressor(max_iter=6), Y),
         "poisson": boosted(lambda: ensemble.HistGradientBoostingRegressor("poisson", max_iter=6), np.abs(Y), "raw"),

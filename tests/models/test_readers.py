@@ -4,7 +4,8 @@ import dataclasses
 
 import numpy as np
 import pytest
-from sklearn.ensemble import RandomForestRegressor
+from sklearn.ensemble import IsolationForest, RandomForestRegressor
+from sklearn.ensemble._iforest import _average_path_length
 from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsRegressor
 
@@ -34,6 +35,9 @@ def own_output(model, example, codes):
     else:
         rows = frame(codes, NUMBERS).astype(float)
     package = type(model).__module__.split(".")[0]
+    if isinstance(model, IsolationForest):
+        steps = _average_path_length(np.array([model.max_samples_]))
+        return -np.log2(-model.score_samples(rows))[:, None] * steps
     if example.model_output == "raw":
         if hasattr(model, "decision_function"):
             return model.decision_function(rows).reshape(len(rows), -1)

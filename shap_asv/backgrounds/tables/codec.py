@@ -22,6 +22,7 @@ import numpy as np
 
 from shap_asv.backgrounds.tables.columns import Column, ColumnKind, NumberColumn, learn_column, places_by_name
 from shap_asv.errors import RowsError, TableError, UnknownFeatureError, did_you_mean, listed
+from shap_asv.frames import as_pandas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,6 +86,7 @@ class TableCodec:
         """From a DataFrame, or from an array of numbers, with names ("Feature 0", ... where nobody named them)."""
         import pandas as pd
 
+        data = as_pandas(data)
         if isinstance(data, pd.DataFrame):
             keys = tuple(data.columns)
             heads = [str(key) for key in keys]
@@ -119,6 +121,7 @@ class TableCodec:
         """Rows float64 (r, n): DataFrame columns by name in any order, array columns by position. O(r n)."""
         import pandas as pd
 
+        data = as_pandas(data)
         if isinstance(data, pd.Series):
             data = data.to_frame().T
         if isinstance(data, pd.DataFrame):

@@ -22,7 +22,7 @@ from shap_asv.backgrounds.contract import (
 )
 from shap_asv.backgrounds.naming import Distribution
 from shap_asv.backgrounds.tables.evidence import some_rows
-from shap_asv.errors import NetworkError, UnknownMethodError
+from shap_asv.errors import NetworkError, ShapAsvWarning, UnknownMethodError, warn_user
 from shap_asv.explainer.reading.callables import CheckedLink, check_repeatable, is_identity, with_own_labels
 from shap_asv.explainer.reading.causality import (
     name_positions,
@@ -150,6 +150,8 @@ def assemble(arguments: Arguments, features: Sequence[str], table: Table | None 
         predictor = _read_predictor(arguments, background, probe)
         if predictor.products is None and predictor.trees is None:
             check_repeatable(predictor.predict, np.array(probe), np.array(probe[::-1]))
+    if predictor.call.note:
+        warn_user(predictor.call.note, ShapAsvWarning)
     if arguments.graph_of_positions:
         arguments = replace(arguments, causal_graph=name_positions(arguments.causal_graph, features))
     players = read_groups(arguments.groups, background.features)

@@ -109,9 +109,14 @@ def read_masker(masker: Any, values: Any, data: Any, feature_perturbation: Any) 
     return masker, "marginal" if marginal and values == "auto" else values
 
 
+def is_frame(thing: Any) -> bool:
+    """A DataFrame of pandas."""
+    return hasattr(thing, "iloc") and hasattr(thing, "columns")
+
+
 def is_table(thing: Any) -> bool:
     """A DataFrame or a matrix, as the user handed it in (not one of shap's maskers, which keep 100 rows of it)."""
-    return (hasattr(thing, "iloc") and hasattr(thing, "columns")) or (isinstance(thing, np.ndarray) and thing.ndim == 2)
+    return is_frame(thing) or (isinstance(thing, np.ndarray) and thing.ndim == 2)
 
 
 @dataclass(frozen=True, eq=False)

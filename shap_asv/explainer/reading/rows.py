@@ -4,8 +4,8 @@ X may be a DataFrame, a Series, a dict, a 2-D or 1-D array, a list of rows or on
 in is remembered, because ``shap_values`` answers a single row with a single row.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,16 +15,26 @@ from shap_asv.backends.contract import Problem
 from shap_asv.backgrounds.contract import OrderedStates, ShownAsNumbers, StandsForValues
 from shap_asv.backgrounds.tables.evidence import some_rows
 from shap_asv.errors import RowsError, ShapAsvWarning, UnknownStateError, warn_user
+from shap_asv.frames import as_pandas, part
+from shap_asv.models.plain import PlainPredictor, check_answers
 from shap_asv.models.predictor import CodedPredictor
+from shap_asv.models.trees.form import TreePredictor
+
+#: Rows of a call on which the model is asked again, as they were handed over.
+N_CHECKED = 8
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """``frame`` where columns have names, else ``array`` (2-D); ``single`` when one bare row came in."""
+    """``frame`` where columns have names, else ``array`` (2-D); ``single`` when one bare row came in.
+
+    ``given`` is what came in, where a model could be called with it as it is.
+    """
 
     frame: pd.DataFrame | None
     array: np.ndarray | None
     single: bool
+    given: Any = None
 
     def __len__(self) -> int:
         return len(self.content)
@@ -42,6 +52,27 @@ class Table:
     def n_columns(self) -> int:
         return int(self.content.shape[1])
 
+    def content_for(self, absent: float) -> Any:
+        """The content, where ``absent`` stands for the entries that a sparse matrix does not hold."""
+        if np.isnan(absent) and hasattr(self.given, "tocsr"):
+            stored = self.given.tocsr().copy()
+            stored.sum_duplicates()
+            filled = np.full(stored.shape, absent)
+            filled[np.repeat(np.arange(len(filled)), np.diff(stored.indptr)), stored.indices] = stored.data
+            return filled
+        return self.content
+
+    def first(self, n_rows: int, features: Sequence[str]) -> Any:
+        """The first rows as they came in, their columns in the order of the features; None where they are no table."""
+        if self.given is None or self.single:
+            return None
+        if hasattr(self.given, "tocsr"):
+            return self.given.tocsr()[:n_rows]
+        if self.columns is None:
+            return self.given[:n_rows]
+        named = set(self.columns) >= set(features)
+        return part(self.given, n_rows, [self.columns.index(name) for name in features] if named else slice(None))
+
 
 def read_table(rows: Any) -> Table:
     """Tabular input of any of the accepted kinds.
@@ -51,7 +82,7 @@ def read_table(rows: Any) -> Table:
     >>> read_table({"smoker": "yes", "age": 40}).single
     True
     """
-    single = False
+    single, given, rows = False, rows, as_pandas(rows)
     if isinstance(rows, pd.Series):
         # column by column: the one type of a Series is not that of its values
         rows, single = pd.DataFrame([rows.to_numpy(dtype=object)], columns=rows.index).infer_objects(), True
@@ -62,8 +93,9 @@ def read_table(rows: Any) -> Table:
         rows = _framed(list(rows))
     if isinstance(rows, pd.DataFrame):
         _check_frame(rows)
-        return Table(rows, None, single)
-    return _read_array(rows)
+        return Table(rows, None, single, given if len(np.shape(given)) == 2 else None)
+    table = _read_array(rows)
+    return replace(table, given=given) if len(np.shape(given)) == 2 and not isinstance(given, list | tuple) else table
 
 
 def _framed(rows: Any) -> pd.DataFrame:
@@ -127,13 +159,15 @@ def _leaves(rows: Any) -> list[Any]:
 def fit_rows(problem: Problem, table: Table, encoded: bool) -> np.ndarray:
     """The table as rows of the problem's background; ``encoded`` when there is an encoder."""
     try:
-        rows = problem.background.read(table.content)
+        rows = problem.background.read(table.content_for(problem.predictor.absent))
     except UnknownStateError as error:
         if not encoded:
             raise
         raise UnknownStateError(f"{error}; X holds states, encoder= is applied behind the explainer") from None
     problem.for_any_coalition().background.check(rows)
     _report_moved(problem, rows, table.content)
+    if isinstance(problem.predictor, PlainPredictor | TreePredictor):
+        check_answers(problem.predictor, rows[:N_CHECKED], table.first(N_CHECKED, problem.background.features))
     return rows
 
 

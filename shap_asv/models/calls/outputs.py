@@ -33,7 +33,7 @@ AVERAGING = {
 
 @dataclass(frozen=True)
 class ModelCall:
-    """``outputs = log?(target.method(X, **arguments))``; picklable when the target is.
+    """``outputs = then(target.method(X, **arguments))``; picklable when the target is.
 
     Attributes
     ----------
@@ -41,17 +41,20 @@ class ModelCall:
     method : str or None
     arguments : tuple of (name, value)
         Keyword arguments of the call.
-    log : bool
-        The logarithm of the answer is the output (raw output of models with a log link).
+    then : callable or None
+        What turns the answer into the output (the logarithm, for the raw output of models with a log link).
     quantity : str
         ``"probability"``, ``"raw"`` or ``"prediction"``.
+    note : str
+        What a user should know about the output; empty where it is what everyone expects.
     """
 
     target: Any
     method: str | None
     arguments: tuple[tuple[str, Any], ...] = ()
-    log: bool = False
+    then: Callable[[np.ndarray], np.ndarray] | None = None
     quantity: str = "prediction"
+    note: str = ""
 
     @property
     def name(self) -> str:
@@ -70,10 +73,10 @@ class ModelCall:
             answer = function(inputs, **dict(self.arguments))
         except Exception as error:
             raise ModelError(f"{self.name} raised {type(error).__name__}: {shorten(error)}") from error
-        outputs = as_matrix(answer, len(inputs), self.name)
-        if self.log:
+        outputs = as_matrix(answer, inputs.shape[0] if hasattr(inputs, "shape") else len(inputs), self.name)
+        if self.then is not None:
             with np.errstate(divide="ignore", invalid="ignore"):
-                outputs = np.log(outputs)
+                outputs = self.then(outputs)
         return outputs
 
 
@@ -166,7 +169,12 @@ def choose_call(model: Any, model_output: str = "auto") -> ModelCall:
         return call_of_callable(model)
     while hasattr(model, "best_estimator_"):  # a parameter search answers with its winner
         model = model.best_estimator_
+    if is_a(model, "pyod", "IForest"):
+        model = model.detector_
     check_fitted(model)
+    if model_output != "probability" and is_a(last_step(model), "sklearn", "IsolationForest"):
+        length = PathLength(float(average_path_length(np.array([last_step(model).max_samples_]))[0]))
+        return ModelCall(model, "score_samples", then=length, quantity="raw")
     if model_output == "raw":
         return raw_call(model)
     if hasattr(model, "predict_proba"):
@@ -205,7 +213,12 @@ def raw_call(model: Any) -> ModelCall:
     if is_a(final, "xgboost", "XGBModel"):
         return ModelCall(model, "predict", (("output_margin", True),), quantity="raw")
     if is_a(final, "lightgbm", "LGBMModel") or is_a(final, "lightgbm", "Booster"):
-        return ModelCall(model, "predict", (("raw_score", True),), quantity="raw")
+        forest = "\naverage_output\n" in getattr(final, "booster_", final).model_to_string(num_iteration=1)
+        note = (
+            f"the raw score of {describe(final)}, a random forest, is the sum of its trees, and that is explained, as "
+            "in shap; its predictions are their mean: pass the method predict as the model to explain these"
+        )
+        return ModelCall(model, "predict", (("raw_score", True),), quantity="raw", note=note if forest else "")
     if is_a(final, "catboost", "CatBoost"):
         return ModelCall(model, "predict", (("prediction_type", "RawFormulaVal"),), quantity="raw")
     if any(is_a(final, "sklearn", name) for name in AVERAGING):
@@ -216,15 +229,55 @@ def raw_call(model: Any) -> ModelCall:
         raise ModelError(f"{describe(final)} has no raw output (no decision_function); use model_output='probability'")
     boosted_log = is_a(final, "sklearn", "HistGradientBoostingRegressor") and final.loss in ("poisson", "gamma")
     log = boosted_log or is_a(final, "sklearn", "PoissonRegressor") or is_a(final, "sklearn", "GammaRegressor")
-    return booster_call(model, raw=True) or ModelCall(model, "predict", log=log, quantity="raw")
+    return booster_call(model, raw=True) or ModelCall(model, "predict", then=np.log if log else None, quantity="raw")
 
 
 def booster_call(model: Any, raw: bool = False) -> ModelCall | None:
-    """``xgboost.Booster`` eats no arrays but its own matrices: the one model whose call needs a wrapper."""
+    """``xgboost.Booster`` eats no arrays but its own matrices: the one model whose call needs a wrapper.
+
+    One that stopped early ends with its best round, as its estimator does.
+    """
     if not is_a(model, "xgboost", "Booster"):
         return None
-    quantity = "raw" if raw else "prediction"
-    return ModelCall(model, "inplace_predict", (("predict_type", "margin" if raw else "value"),), quantity=quantity)
+    arguments: tuple[tuple[str, Any], ...] = (("predict_type", "margin" if raw else "value"),)
+    rounds, note = best_rounds(model), ""
+    if rounds is not None:
+        arguments += (("iteration_range", (0, rounds)),)
+        note = (
+            f"this Booster stopped early: its best {rounds} of {model.num_boosted_rounds()} rounds are explained, as "
+            "in shap and as XGBModel.predict answers, while Booster.predict takes all; explain booster[:] for these"
+        )
+    return ModelCall(model, "inplace_predict", arguments, quantity="raw" if raw else "prediction", note=note)
+
+
+def best_rounds(booster: Any) -> int | None:
+    """The rounds of an ``xgboost.Booster`` up to its best one; None where it did not stop early."""
+    try:
+        best = int(booster.best_iteration) + 1
+    except AttributeError:
+        return None
+    return best if best < booster.num_boosted_rounds() else None
+
+
+@dataclass(frozen=True)
+class PathLength:
+    """The mean path length of an isolation forest, from its score ``-2 ** (-length / scale)``."""
+
+    scale: float
+
+    def __call__(self, scores: np.ndarray) -> np.ndarray:
+        return -self.scale * np.log2(-scores)
+
+
+def average_path_length(n_rows: np.ndarray) -> np.ndarray:
+    """``c(n)``: steps of an unsuccessful search in a binary tree of n rows (Liu, Ting and Zhou 2008, equation 1).
+
+    >>> average_path_length(np.array([1, 2, 256])).round(3).tolist()
+    [0.0, 1.0, 10.245]
+    """
+    n = np.maximum(np.asarray(n_rows, dtype=np.float64), 3.0)
+    length = 2.0 * (np.log(n - 1.0) + np.euler_gamma) - 2.0 * (n - 1.0) / n
+    return np.where(n_rows <= 1, 0.0, np.where(n_rows == 2, 1.0, length))
 
 
 def last_step(model: Any) -> Any:

@@ -11,6 +11,7 @@ right, ``member_left``), and a missing value goes where ``nan_left`` says. Libra
 ``>``) are translated by their parsers. Numbers are rounded to ``dtype`` first where the library does so.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -57,6 +58,8 @@ class FloatEnsemble:
         Numbers up to this size are taken for zero.
     takes_missing : bool
         Does the model answer to rows with missing values at all?
+    missing : float
+        A number that stands for a missing value, besides NaN (``XGBModel.missing``).
     """
 
     left: np.ndarray
@@ -77,6 +80,7 @@ class FloatEnsemble:
     labels: tuple[tuple[Any, ...] | None, ...] = ()
     tiny: float = 0.0
     takes_missing: bool = True
+    missing: float = math.nan
 
     def __post_init__(self) -> None:
         if not len(self.category_set):
@@ -101,7 +105,7 @@ class FloatEnsemble:
         return int((self.left < 0).sum())
 
     def rounded(self, rows: np.ndarray) -> np.ndarray:
-        """Numbers as the nodes compare them: rounded to ``dtype``, NaN where zero means missing. Float64, a copy."""
+        """Numbers as the nodes compare them: rounded to ``dtype``, NaN where they mean missing. Float64, a copy."""
         numbers = np.empty(np.shape(rows))
         for j in range(self.n_columns):
             numbers[:, j] = self.rounded_column(rows[:, j], j)
@@ -113,7 +117,7 @@ class FloatEnsemble:
 
     def rounding(self, column: int) -> "Rounding":
         """How the nodes see one column, without the trees."""
-        return Rounding(self.dtype, self.tiny, bool(self.zero_missing[column]))
+        return Rounding(self.dtype, self.tiny, bool(self.zero_missing[column]), self.missing)
 
     def rows(self, table: Any) -> np.ndarray:
         """A DataFrame or matrix as the model takes it -> float64 (r, n_columns) as the nodes take it.
@@ -178,13 +182,16 @@ class Rounding:
     dtype: Any
     tiny: float
     zero_missing: bool
+    missing: float = math.nan
 
     def __call__(self, numbers: np.ndarray) -> np.ndarray:
-        """Numbers of any shape -> float64, a copy; NaN where zero means missing."""
+        """Numbers of any shape -> float64, a copy; NaN where they mean missing."""
         with np.errstate(over="ignore"):
             rounded = np.asarray(numbers, dtype=np.float64).astype(self.dtype).astype(np.float64)
         if self.tiny or self.zero_missing:
             rounded[np.abs(rounded) <= self.tiny] = np.nan if self.zero_missing else 0.0
+        if not math.isnan(self.missing):
+            rounded[rounded == float(self.dtype(self.missing))] = np.nan
         return rounded
 
 

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shap_asv.errors import ModelError, RowsError
+from shap_asv.frames import part
 from shap_asv.models.calls.outputs import ModelCall, describe, last_step, name_outputs
 from shap_asv.models.calls.speed import FASTEST, MOST
 from shap_asv.models.pipelines import known_columns, split_stages
@@ -202,6 +203,25 @@ class TreePredictor:
     def n_outputs(self) -> int:
         return self.trees.own.n_outputs
 
+    @property
+    def call(self) -> ModelCall:
+        return self.trees.call
+
+    @property
+    def absent(self) -> float:
+        """What an entry is to the model that a sparse matrix does not hold."""
+        return absent_entry(self.call)
+
+    def dress(self, rows: Any) -> Any:
+        """Rows in feature order, of any kind, with the columns of the model."""
+        if hasattr(rows, "iloc"):
+            rows = rows.iloc[:, self.trees.place]
+            names = known_columns(self.call.target)
+            return rows if names is None else rows.set_axis(list(names), axis=1)
+        if hasattr(rows, "columns"):
+            return part(rows, len(rows), self.trees.place.tolist())
+        return rows[:, self.trees.place]
+
     def predict(self, rows: np.ndarray) -> np.ndarray:
         """M at rows of numbers (q, n) -> float64 (q, k)."""
         return self.trees.ensemble.predict(self.trees.numbers(rows))
@@ -212,6 +232,11 @@ class TreePredictor:
     def memory(self, n_rows: int) -> int:
         """Rows as numbers, and the places that they have reached."""
         return 8 * n_rows * (self.trees.own.n_columns + 2)
+
+
+def absent_entry(call: ModelCall) -> float:
+    """What an entry is to the model that a sparse matrix does not hold: missing for XGBoost, zero for all others."""
+    return np.nan if type(call.target).__module__.split(".")[0] == "xgboost" else 0.0
 
 
 def tree_predictor(trees: TreeForm, output_names: Sequence[str] | None = None) -> TreePredictor:

@@ -3,7 +3,7 @@
 A node is ``x <= threshold`` (float64) or ``x in {categories}``; both go left when true. NaN is read as 0 unless the
 node was trained with missing values (``missing_type``), then it goes where ``default_left`` says; NaN is never in a
 set of categories. Trees of several classes take turns. A random forest (``boosting_type="rf"``) predicts the mean of
-its trees, while its raw score is their sum.
+its trees, while its raw score is their sum, for an estimator and for its ``booster_``.
 """
 
 import re

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from shap_asv.errors import ModelError
-from shap_asv.models.calls.outputs import ModelCall, choose_call, describe, is_a, last_step, shorten
+from shap_asv.models.calls.outputs import ModelCall, choose_call, describe, shorten
 from shap_asv.models.calls.probes import SEED
 from shap_asv.models.pipelines import known_columns, split_stages
 from shap_asv.models.products import NotSumOfProducts
@@ -73,9 +73,6 @@ def explained_call(model: Any, model_output: str) -> ModelCall:
     estimator = hasattr(model, "predict") or hasattr(model, "predict_proba")
     if model_output != "auto" or not estimator:
         return choose_call(model, model_output)
-    final = last_step(model)
-    if is_a(final, "lightgbm", "LGBMRegressor") and final.boosting_type == "rf":
-        return choose_call(model, "auto")  # the mean of the trees, which predict returns; the raw score is their sum
     return choose_call(model, "raw")
 
 
@@ -145,7 +142,7 @@ def candidates(ensemble: FloatEnsemble, column: int) -> np.ndarray:
         above = np.nextafter(thresholds.astype(ensemble.dtype), ensemble.dtype(np.inf)).astype(np.float64)
     middle = (thresholds[1:] + thresholds[:-1]) / 2
     pool = np.concatenate([thresholds, above, middle, [thresholds[0] - 1, thresholds[-1] + 1]])
-    return pool[np.isfinite(pool)]
+    return np.append(pool, ensemble.missing)[np.isfinite(np.append(pool, ensemble.missing))]
 
 
 def as_model_takes(ensemble: FloatEnsemble, model: Any, rows: np.ndarray) -> Any:

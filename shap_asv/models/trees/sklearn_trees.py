@@ -7,11 +7,12 @@ the raw output.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from shap_asv.models.calls.outputs import ModelCall, is_a
+from shap_asv.models.calls.outputs import ModelCall, average_path_length, is_a
 from shap_asv.models.products import NotSumOfProducts
 from shap_asv.models.trees.ensembles import FloatEnsemble, children, joined
 
@@ -30,7 +31,11 @@ def is_boosted(estimator: Any) -> bool:
 
 def rounds_input(estimator: Any) -> bool:
     """Does it turn its input into float32 before it looks at it?"""
-    return is_forest(estimator) or is_boosted(estimator)
+    return is_forest(estimator) or is_boosted(estimator) or is_isolation(estimator)
+
+
+def is_isolation(estimator: Any) -> bool:
+    return is_a(estimator, "sklearn", "IsolationForest")
 
 
 def parse_forest(estimator: Any, call: ModelCall) -> FloatEnsemble:
@@ -63,6 +68,25 @@ def parse_boosted(estimator: Any, call: ModelCall) -> FloatEnsemble:
             values.append(value)
     # the initial prediction is a constant that the verification reads off the model itself
     return parse_trees(trees, values, estimator.n_features_in_)
+
+
+def parse_isolation(estimator: Any, call: ModelCall) -> FloatEnsemble:
+    """The mean path length: a leaf at depth d that holds n training rows stands for ``d + c(n)`` steps."""
+    if call.then is None:
+        raise NotSumOfProducts(f"{call.name} is not the mean path length that the trees add up to")
+    members = [member.tree_ for member in estimator.estimators_]
+    values = []
+    for tree in members:
+        depth = np.zeros(tree.node_count)
+        for node in np.flatnonzero(tree.children_left >= 0):  # parents come before their children
+            depth[[tree.children_left[node], tree.children_right[node]]] = depth[node] + 1
+        values.append((depth + average_path_length(tree.n_node_samples))[:, None] / len(members))
+    own = parse_trees(members, values, estimator.n_features_in_)
+    columns = [
+        np.where(tree.feature >= 0, np.asarray(chosen)[np.maximum(tree.feature, 0)], -1)
+        for tree, chosen in zip(members, estimator.estimators_features_, strict=True)
+    ]
+    return replace(own, column=joined(columns, np.int64))
 
 
 def parse_trees(trees: Sequence[Any], values: Sequence[np.ndarray], n_columns: int) -> FloatEnsemble:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.models.calls.outputs import ModelCall, describe, is_a
+from shap_asv.models.calls.outputs import ModelCall, best_rounds, describe, is_a
 from shap_asv.models.products import NotSumOfProducts
 from shap_asv.models.trees.ensembles import FloatEnsemble, children, joined
 
@@ -40,7 +40,7 @@ def parse_xgboost(estimator: Any, call: ModelCall) -> FloatEnsemble:
     model = gradient["gbtree"]["model"] if "gbtree" in gradient else gradient.get("model", {})
     if "trees" not in model:
         raise NotSumOfProducts(f"{describe(estimator)} holds no trees (booster {gradient['name']!r})")
-    n_trees = trees_in_use(estimator, booster, model)
+    n_trees = trees_in_use(booster, model)
     trees = model["trees"][:n_trees]
     # dropped trees count less; the list moved from the booster to the model in XGBoost 3.4
     weights = gradient.get("weight_drop") or model.get("weight_drop") or np.ones(n_trees)
@@ -91,17 +91,14 @@ def parse_xgboost(estimator: Any, call: ModelCall) -> FloatEnsemble:
         np.zeros(len(left), dtype=bool),  # the listed categories go right
         tuple(sets),
         labels=category_labels(model.get("cats", {}), n_columns),
+        missing=np.nan if estimator is booster or estimator.missing is None else float(estimator.missing),
     )
 
 
-def trees_in_use(estimator: Any, booster: Any, model: dict[str, Any]) -> int:
-    """The number of trees that ``predict`` uses: estimators that stopped early stop at their best iteration."""
-    n_trees = len(model["trees"])
-    try:
-        best = booster.best_iteration if hasattr(estimator, "get_booster") else None
-    except AttributeError:
-        best = None
-    return n_trees if best is None else int(model["iteration_indptr"][best + 1])
+def trees_in_use(booster: Any, model: dict[str, Any]) -> int:
+    """The number of trees that count: models that stopped early stop at their best iteration."""
+    rounds = best_rounds(booster)
+    return len(model["trees"]) if rounds is None else int(model["iteration_indptr"][rounds])
 
 
 def base_margin(learner: dict[str, Any], k: int) -> np.ndarray:
