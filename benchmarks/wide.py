@@ -68,7 +68,7 @@ def measure(case: tuple) -> tuple:
         before = shortest(lambda: slow(rows[:before_rows], silent=True), 1) * len(rows) / before_rows
     explainer = AsymmetricExplainer(model, network, algorithm="exact")
     plan = explainer.plan(rows)
-    planned = plan.chosen.estimate.seconds
+    planned = plan.seconds
     ours = gap = None
     if planned <= PATIENCE:
         first, explanation = timed(lambda: explainer(rows, silent=True))

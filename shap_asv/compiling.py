@@ -1,15 +1,16 @@
 """Who is told while kernels are compiled. Importing this module does not import numba.
 
-The first use of a kernel on a machine compiles it, which takes seconds; afterwards it is read from disk. Nobody should
-wait for that without a word. ``kernels`` tells :data:`start` and :data:`end` of each compilation to whoever listens
-here: a progress bar, or a line on the screen.
+The first use of a kernel on a machine compiles it, which takes seconds; afterwards it is read from disk. ``kernels``
+tells the start and the end of each compilation to every listener: a progress bar, or a line on the screen.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-#: Told the seconds that a compilation is about to take, or None when it is over. Compilations are nested.
-Listener = Callable[[float | None], None]
+#: For the screen.
+COMPILING = "compiling, once on this machine; later processes read it from disk"
+#: Told True when a compilation begins and False when it is over. Compilations are nested.
+Listener = Callable[[bool], None]
 
 _LISTENERS: list[Listener] = []
 
@@ -24,11 +25,11 @@ def listening(listener: Listener) -> Iterator[None]:
     --------
     >>> heard = []
     >>> with listening(heard.append):
-    ...     tell(2.0)
-    ...     tell(None)
-    >>> tell(3.0)
+    ...     tell(True)
+    ...     tell(False)
+    >>> tell(True)
     >>> heard
-    [2.0, None]
+    [True, False]
     """
     _LISTENERS.append(listener)
     try:
@@ -37,35 +38,7 @@ def listening(listener: Listener) -> Iterator[None]:
         _LISTENERS.remove(listener)
 
 
-def tell(seconds: float | None) -> None:
-    """A compilation of about so many seconds begins; None: it is over."""
+def tell(begins: bool) -> None:
+    """A compilation begins; False: it is over."""
     for listener in tuple(_LISTENERS):
-        listener(seconds)
-
-
-def seconds_to_compile(names: tuple[str, ...]) -> float:
-    """About how long compiling those of the kernels will take that are not on disk yet; 0 for none. Imports numba.
-
-    ``names`` are ``"module:function"``.
-
-    Examples
-    --------
-    >>> seconds_to_compile(())
-    0.0
-    """
-    if not names:
-        return 0.0
-    from shap_asv.kernels import compile_time
-
-    return compile_time(names)
-
-
-def compiling_text(seconds: float) -> str:
-    """For the screen and for the plan.
-
-    Examples
-    --------
-    >>> compiling_text(6.2)
-    'compiling, once on this machine, about 6 s'
-    """
-    return f"compiling, once on this machine, about {max(1, round(seconds))} s"
+        listener(begins)

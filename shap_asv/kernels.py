@@ -5,17 +5,15 @@ contains what the function calls as well, and that may stand in other files: aft
 on being used, by whoever tests the change and by whoever upgrades the package. So the stamp of a kernel covers the
 source of its own module and of all modules of the package that this one imports, directly or not.
 
-Compiling takes seconds. Who listens (:mod:`shap_asv.compiling`) is told when it begins, and how long it will take is
-known beforehand from what is on disk: :func:`compile_time`.
+Compiling takes seconds: listeners (:mod:`shap_asv.compiling`) are told when it begins and ends.
 """
 
 import gc
 import hashlib
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache, partial
-from importlib import import_module
 from linecache import getlines
 from typing import Any
 
@@ -30,8 +28,6 @@ from shap_asv.compiling import tell
 _IMPORT = re.compile(r"^(?:from|import) (shap_asv[\w.]*)(?: import (\([^)]*\)|.*))?", re.MULTILINE)
 
 _WRONG_TYPES = "a kernel is called apart with arguments of types that it was not compiled for"
-# Compiling, per line that is not blank or docstring; measured over all kernels of the package, CPU seconds.
-_SECONDS_PER_LINE = 0.016
 
 
 @extending.intrinsic
@@ -174,65 +170,6 @@ def digest_sources(module: str) -> str:
     return hashlib.sha256(repr(sorted(sources.items())).encode()).hexdigest()
 
 
-# --- what compiling takes, and who is told ---------------------------------------------------------------------------
-
-
-def compile_time(names: Iterable[str]) -> float:
-    """About how many seconds the compiler needs for those of the kernels ``"module:function"`` that are not on disk.
-
-    What a kernel calls counts as well, once. An estimate from the length of the source. O(source).
-    """
-    missing: dict[str, int] = {}
-    for name in names:
-        module, _, function = name.partition(":")
-        _collect_missing(getattr(import_module(module), function), missing)
-    return _SECONDS_PER_LINE * sum(missing.values())
-
-
-def _collect_missing(compiled: Any, missing: dict[str, int]) -> None:
-    """Lines of a kernel, and of those that it calls, that would have to be compiled; by qualified name."""
-    function = getattr(compiled, "py_func", None)
-    if function is None:  # NUMBA_DISABLE_JIT
-        return
-    name = f"{function.__module__}:{function.__qualname__}"
-    if name in missing or is_compiled(compiled):
-        return
-    missing[name] = len(set(_lines_of(function.__code__)))
-    for inner in _called(function):
-        _collect_missing(inner, missing)
-
-
-def _called(function: Any) -> list[Any]:
-    """The kernels that a function calls by a name of its module."""
-    found = [function.__globals__.get(name) for name in function.__code__.co_names]
-    return [inner for inner in found if isinstance(inner, numba.core.dispatcher.Dispatcher)]
-
-
-def _lines_of(code: Any) -> list[int]:
-    """The numbers of the lines that hold code."""
-    return [line for _, _, line in code.co_lines() if line]
-
-
-def is_compiled(compiled: Any) -> bool:
-    """Whether a kernel is loaded already, or lies on disk for this machine, under the present source.
-
-    Examples
-    --------
-    >>> @kernel(cache=False)
-    ... def add(a, b):
-    ...     return a + b
-    >>> is_compiled(add), add(1, 2), is_compiled(add)
-    (False, 3, True)
-    """
-    if compiled.overloads:
-        return True
-    file = getattr(compiled._cache, "_cache_file", None)
-    if file is None:  # not kept on disk
-        return False
-    machine = compiled.targetctx.codegen().magic_tuple()
-    return any(key[1] == machine for key in file._load_index())
-
-
 def _is_ours(function: Any) -> bool:
     """Functions made by ``exec`` may have no module."""
     return (function.__module__ or "").partition(".")[0] == __package__
@@ -253,16 +190,13 @@ class _Teller(event.Listener):
         if _is_ours(function):
             self.collects.append(gc.isenabled())
             gc.disable()
-            missing = {"": len(set(_lines_of(function.__code__)))}  # for a new type of argument, maybe
-            for inner in _called(function):
-                _collect_missing(inner, missing)
-            tell(_SECONDS_PER_LINE * sum(missing.values()))
+            tell(True)
 
     def on_end(self, event: Any) -> None:
         if _is_ours(event.data["dispatcher"].py_func):
             if self.collects.pop():
                 gc.enable()
-            tell(None)
+            tell(False)
 
 
 event.register("numba:compile", _Teller())

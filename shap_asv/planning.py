@@ -1,44 +1,121 @@
-"""Which backend runs, why, and what it costs: a table, not an if-chain.
+"""Which backend runs, why, and what it takes: a table, not an if-chain.
 
-A plan holds every row of the table of backends, each with its estimate or with the reason why it cannot run, and the
-choice. ``print(plan)`` shows all of it. The estimates are rough; they are there to rank candidates and to stop work
-that would not end. To choose, only those are estimated that could be chosen; the others when somebody looks at them.
+Every backend counts its operations, and :mod:`shap_asv.costs` knows what one takes. The cheapest exact backend within
+the budget runs, else one that samples. The figures are rough: they rank the backends, and keep work from starting that
+would not end. ``print(plan)`` says what is computed, how long it takes and what to change; ``plan.table()`` has all
+backends, with what keeps the others from running.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from operator import attrgetter
-from pathlib import Path
 
-from shap_asv.backends.candidates import Budget, Candidate, CandidateTable, bytes_text, result_bytes
 from shap_asv.backends.contract import Backend, Problem, Settings, TooLarge
 from shap_asv.backends.registry import BACKENDS
-from shap_asv.compiling import compiling_text, seconds_to_compile
+from shap_asv.costs import Cost
 from shap_asv.errors import BudgetExceededError, MethodNotApplicableError, UnknownMethodError
-from shap_asv.machine import WORTH_KNOWING, slowness
-from shap_asv.orders.topological.sampling import kernels_to_draw
 
 _SECONDS = attrgetter("seconds")
 #: Words for ``algorithm`` that leave the choice of a backend to the planner.
 FAMILIES = ("auto", "exact", "sampling")
+#: Seconds below which an exact backend is taken without a look at the others.
+AT_ONCE = 0.02
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How far ``auto`` may go for an exact result (seconds), and how far anything may go (bytes of memory).
+
+    ``jobs`` processes work side by side, each with memory of its own.
+    """
+
+    seconds: float = 600.0
+    memory: int = 4 * 2**30
+    jobs: int = 1
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A backend with what it takes, or with the obstacle that keeps it from running."""
+
+    backend: Backend
+    obstacle: str | None
+    cost: Cost | None = None
+    seconds: float = float("inf")
+    memory: int = 0
+
+    @property
+    def name(self) -> str:
+        return self.backend.name
+
+    @property
+    def runnable(self) -> bool:
+        return self.obstacle is None
+
+
+@dataclass(eq=False)
+class Candidates:
+    """All backends for a problem, each assessed when it is first asked for.
+
+    ``rows``: how many are distinct, and how many there are.
+    """
+
+    problem: Problem
+    settings: Settings
+    rows: tuple[int, int]
+    budget: Budget
+    _assessed: dict[str, Candidate] = field(default_factory=dict, init=False, repr=False)
+
+    def of(self, backends: Iterable[Backend] = BACKENDS) -> list[Candidate]:
+        return [self.one(backend) for backend in backends]
+
+    def one(self, backend: Backend) -> Candidate:
+        if backend.name not in self._assessed:
+            self._assessed[backend.name] = self._assess(backend)
+        return self._assessed[backend.name]
+
+    def exact(self) -> list[Candidate]:
+        """Those that can run, up to the first that is done at once."""
+        found: list[Candidate] = []
+        for backend in BACKENDS:
+            if backend.exact and self.one(backend).runnable:
+                found.append(self.one(backend))
+                if found[-1].seconds < AT_ONCE:
+                    break
+        return found
+
+    def _assess(self, backend: Backend) -> Candidate:
+        problem, budget = self.problem, self.budget
+        obstacle = backend.obstacle(problem, self.settings)
+        if obstacle is not None:
+            return Candidate(backend, obstacle)
+        n_rows, n_results = self.rows
+        cost = backend.cost(problem, self.settings, n_rows)
+        seconds = cost.seconds + (problem.predictor.seconds(cost.asked, cost.calls) if cost.asked else 0.0)
+        memory = budget.jobs * cost.memory
+        memory += result_bytes(n_results, problem.n_features, problem.n_outputs, backend.exact)
+        if memory <= budget.memory:
+            return Candidate(backend, None, cost, seconds, memory)
+        needs = f"needs {bytes_text(memory)}, the limit is {bytes_text(budget.memory)}: raise memory_limit="
+        return Candidate(backend, TooLarge(f"{needs} or explain fewer rows at a time"))
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The choice of a backend, with everything that was considered.
+    """The choice of a backend.
 
     Attributes
     ----------
     chosen : Candidate
     why : str
-    candidates : tuple of Candidate
-        All of them; those that could not be chosen are estimated when they are asked for.
     n_rows, n_features, n_outputs : int
+    n_orders : int
+        Orders to draw, where the chosen backend draws orders.
     semantics : tuple of (str, str)
         What the numbers will mean: orders, values, distribution, graph.
-    kernels : tuple of str
-        Compiled functions that the chosen backend will use, as ``"module:function"``.
+    candidates : tuple of Candidate
+        All backends, with what they take or why they cannot run.
     """
 
     chosen: Candidate
@@ -46,18 +123,13 @@ class Plan:
     n_rows: int
     n_features: int
     n_outputs: int
+    n_orders: int
     semantics: tuple[tuple[str, str], ...]
-    kernels: tuple[str, ...]
-    assess: Callable[[], tuple[Candidate, ...]] = field(repr=False, compare=False)
+    assess: Callable[[], list[Candidate]] = field(repr=False, compare=False)
 
     @cached_property
     def candidates(self) -> tuple[Candidate, ...]:
-        return tuple(self.chosen if c.backend is self.chosen.backend else c for c in self.assess())
-
-    @property
-    def compile_seconds(self) -> float:
-        """About how long compiling will take before the first row; 0 where all is on disk, or nothing is compiled."""
-        return seconds_to_compile(self.kernels)
+        return tuple(self.assess())
 
     @property
     def backend(self) -> Backend:
@@ -72,30 +144,62 @@ class Plan:
         """What the chosen backend is expected to take."""
         return self.chosen.seconds
 
+    @property
+    def memory(self) -> int:
+        """Bytes that the chosen backend is expected to hold."""
+        return self.chosen.memory
+
     def __str__(self) -> str:
-        lines = [
-            f"Plan for {self.n_rows:,} rows, {self.n_features} features, {self.n_outputs} output"
-            f"{'s' if self.n_outputs != 1 else ''}: {self.chosen.name}",
-            f"  because {self.why}",
-            *(f"  {key + ':':<14}{value}" for key, value in self.semantics),
-            *([f"  {'first':<14}{compiling_text(self.compile_seconds)}"] if self.compile_seconds else []),
-            "",
-            f"  {'backend':<22}{'result':<9}{'coalitions':>12}{'orders':>8}{'model calls':>13}"
-            f"{'queries':>11}{'seconds':>11}{'memory':>10}",
-        ]
-        runnable = sorted((c for c in self.candidates if c.runnable), key=_SECONDS)
-        for candidate in runnable:
-            e = candidate.estimate
-            assert e is not None
-            mark = ">" if candidate is self.chosen else " "
+        outputs = f"{self.n_outputs} output{'s' if self.n_outputs != 1 else ''}"
+        facts = (
+            *self.semantics,
+            ("result", self._result()),
+            ("time", f"about {duration(self.seconds)}" if self.seconds >= 0.1 else "less than 0.1 seconds"),
+            ("memory", bytes_text(self.memory) if self.memory < 2**20 else f"about {bytes_text(self.memory)}"),
+            *((("to change", change),) if (change := self._change()) else ()),
+        )
+        return "\n".join(
+            [
+                f"Plan for {self.n_rows:,} rows, {self.n_features} features, {outputs}: {self.chosen.name}",
+                f"  because {self.why}",
+                *(f"  {key + ':':<14}{value}" for key, value in facts),
+                "  plan.table() has the other ways",
+            ]
+        )
+
+    def _result(self) -> str:
+        """Exact, or what is sampled."""
+        if self.exact:
+            return "exact"
+        cost = self.chosen.cost
+        samples = [f"{self.n_orders:,} orders"] if self.backend.samples_orders else []
+        if self.backend.samples_values and cost is not None:
+            samples.append(f"{cost.draws:,} draws for each value")
+        return f"sampled: {' and '.join(samples)}; error_std says how good it is"
+
+    def _change(self) -> str:
+        """What a user can do about a sample, or about a plan that takes long."""
+        if not self.exact:
+            grow = " or ".join(f"{name}=" for name in self.backend.grows_with)
+            return f"raise {grow}, or set tolerance=, for smaller errors"
+        if self.seconds > 60:
+            return "explain fewer rows, set n_jobs=, or algorithm='sampling'"
+        return ""
+
+    def table(self) -> str:
+        """All backends: what they take, and why the others cannot run."""
+        lines = [f"  {'backend':<22}{'result':<9}{'coalitions':>12}{'model rows':>13}{'time':>12}{'memory':>10}"]
+        for candidate in sorted((c for c in self.candidates if c.runnable), key=_SECONDS):
+            cost = candidate.cost
+            assert cost is not None
+            mark = ">" if candidate.name == self.chosen.name else " "
             lines.append(
                 f"{mark} {candidate.name:<22}{'exact' if candidate.backend.exact else 'sampled':<9}"
-                f"{_number(e.coalitions):>12}{_number(e.orders):>8}{_number(e.model_calls):>13}{_number(e.queries):>11}"
-                f"{_seconds_text(e.seconds):>11}{bytes_text(e.memory):>10}"
+                f"{_number(cost.coalitions):>12}{_number(cost.asked):>13}"
+                f"{_seconds_text(candidate.seconds):>12}{bytes_text(candidate.memory):>10}"
             )
-        if len(runnable) < len(self.candidates):
-            lines += ["", "  These cannot run:", _obstacles(self.candidates)]
-        return "\n".join(lines)
+        obstacles = _obstacles(self.candidates)
+        return "\n".join([*lines, *(["", "  These cannot run:", obstacles] if obstacles else [])])
 
 
 def make_plan(
@@ -107,40 +211,16 @@ def make_plan(
     semantics: tuple[tuple[str, str], ...] = (),
     n_results: int | None = None,
 ) -> Plan:
-    """Rank the backends for a problem: ``n_rows`` distinct rows, which stand for ``n_results`` rows in all.
+    """Choose a backend for ``n_rows`` distinct rows, which stand for ``n_results`` rows in all.
 
-    ``auto`` takes the cheapest exact backend within the budget, else the best approximate one; ``exact`` and
-    ``sampling`` look at their own kind only; the name of a backend takes that one or raises.
+    ``auto`` takes the cheapest exact backend within the budget, else one that samples; ``exact`` and ``sampling`` look
+    at their own kind only; the name of a backend takes that one or raises.
     """
-    budget = budget or Budget()
     check_algorithm(algorithm)
-    free = available_memory()
-    rows = n_rows, n_rows if n_results is None else n_results
-    table = CandidateTable(problem, settings, rows, budget, free)
-    choose = _CHOICES.get(algorithm, _choose_named(algorithm))
-    slow = slowness(worth_measuring=False)
-    chosen, why = choose(_contenders(table, algorithm, slow), budget)
-    if chosen.seconds > WORTH_KNOWING:
-        slow = slowness(worth_measuring=True)
-        chosen, why = choose(_contenders(table, algorithm, slow), budget)
-    kernels = () if chosen.estimate is None else chosen.backend.kernels(problem, settings, chosen.estimate)
-    if chosen.backend.samples_orders and problem.order is not None:
-        kernels += kernels_to_draw(problem.order, settings.order_method)
-    n_features, n_outputs = problem.n_features, problem.n_outputs
-    return Plan(chosen, why, n_rows, n_features, n_outputs, semantics, kernels, partial(table.candidates, slow))
-
-
-def _contenders(table: CandidateTable, algorithm: str, slowness: float) -> tuple[Candidate, ...]:
-    """Candidates from which the choice is the same as from all."""
+    found = Candidates(problem, settings, (n_rows, n_rows if n_results is None else n_results), budget or Budget())
     named = named_backend(algorithm)
-    if named is not None:
-        return table.candidates(slowness, [named])
-    most = {"auto": table.budget.seconds, "exact": float("inf")}.get(algorithm)
-    if most is not None:
-        exact = table.cheapest_exact(slowness)
-        if any(c.runnable and c.seconds <= most for c in exact):
-            return exact
-    return table.candidates(slowness)
+    chosen, why = _take_named(found, named) if named is not None else _CHOICES[algorithm](found)
+    return Plan(chosen, why, n_rows, problem.n_features, problem.n_outputs, settings.n_orders, semantics, found.of)
 
 
 def check_algorithm(algorithm: str) -> None:
@@ -158,101 +238,80 @@ def named_backend(algorithm: str) -> Backend | None:
 
 
 def check_room(n_rows: int, n_features: int, n_outputs: int, limit: int) -> None:
-    """Raise where even reading so many rows and holding their result would pass the limit, or what is free.
+    """Raise where even reading so many rows and holding their result would pass the limit.
 
     Rows are read, compared and numbered before a plan can be made for those that differ.
     """
     least = max(result_bytes(n_rows, n_features, n_outputs, exact=True), n_rows * (40 * n_features + 64))
-    if least < _WORTH_CHECKING:
-        return
-    free = available_memory()
-    room = limit if free is None else min(limit, free)
-    if least > room:
-        what = "raise memory_limit=" if room == limit else "that is what is free"
+    if least > limit:
         raise BudgetExceededError(
             f"{n_rows:,} rows of {n_features} features and {n_outputs} outputs take at least {bytes_text(least)}, and "
-            f"the limit is {bytes_text(room)} ({what}); explain fewer rows at a time"
+            f"the limit is {bytes_text(limit)} (raise memory_limit=); explain fewer rows at a time"
         )
 
 
-# Bytes below which only the plan looks at memory.
-_WORTH_CHECKING = 2**26
-
-
-def available_memory() -> int | None:
-    """Bytes that this process may still take, where the system tells: free memory, or what a limit leaves.
-
-    Read from ``/proc``, the control group of a container and the limit of the process (``ulimit -v``), on Linux; None
-    elsewhere.
-    """
-    found: list[int] = []
-    try:
-        with open("/proc/meminfo") as lines:
-            found += [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
-    except (OSError, ValueError, IndexError):
-        pass
-    for folder, limit, used in _GROUPS:
-        try:
-            left = int((folder / limit).read_text()) - int((folder / used).read_text())
-            # files that are only cached count as used, but give way
-            counts = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
-            found.append(max(0, left + int(counts.get("inactive_file", 0))))
-        except (OSError, ValueError):  # no such group, or "max": no limit
-            continue
-    address_space = _address_space_left()
-    return min(found if address_space is None else [*found, address_space], default=None)
-
-
-def _address_space_left() -> int | None:
-    """Bytes up to the limit of this process (``ulimit -v``); None without one, or where the system does not tell."""
-    try:
-        import resource
-
-        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-        if limit == resource.RLIM_INFINITY:
-            return None
-        with open("/proc/self/statm") as sizes:
-            return max(0, limit - int(sizes.read().split()[0]) * resource.getpagesize())
-    except (ImportError, OSError, ValueError, IndexError):
-        return None
-
-
-# Where a control group tells its limit and its use, version 2 and version 1.
-_GROUPS = (
-    (Path("/sys/fs/cgroup"), "memory.max", "memory.current"),
-    (Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes", "memory.usage_in_bytes"),
-)
-
-
-def _choose_auto(candidates: tuple[Candidate, ...], budget: Budget) -> tuple[Candidate, str]:
-    exact = [c for c in candidates if c.runnable and c.backend.exact]
+def _take_auto(found: Candidates) -> tuple[Candidate, str]:
+    exact, budget = found.exact(), found.budget
     affordable = [c for c in exact if c.seconds <= budget.seconds]
     if affordable:
         return min(affordable, key=_SECONDS), "it is the cheapest exact backend within the budget"
+    lead = "no exact backend can run"
     if exact:
         cheapest = min(exact, key=_SECONDS)
-        lead = f"the cheapest exact backend ({cheapest.name}) would take about {_seconds_text(cheapest.seconds)}"
-    else:
-        lead = "no exact backend can run"
-    approximate = [c for c in candidates if c.runnable and not c.backend.exact]
-    if not approximate:
+        lead = f"the cheapest exact backend ({cheapest.name}) would take about {duration(cheapest.seconds)}"
+    sampling = [c for c in found.of() if c.runnable and not c.backend.exact]
+    if not sampling:
         if exact:
-            return min(exact, key=_SECONDS), "it is the only kind that can run"
-        raise MethodNotApplicableError("no backend can treat this problem:\n" + _obstacles(candidates))
-    choice, reason = _best_approximate(approximate, budget)
+            return cheapest, "it is the only kind that can run"
+        raise MethodNotApplicableError("no backend can treat this problem:\n" + _obstacles(found.of()))
+    choice, reason = _best_sample(sampling, budget)
     if exact and choice.seconds > cheapest.seconds / 2:
         return cheapest, f"{lead}, more than the budget, but sampling would not take much less"
     return choice, f"{lead}; {reason}"
 
 
-def _best_approximate(candidates: list[Candidate], budget: Budget) -> tuple[Candidate, str]:
+def _take_exact(found: Candidates) -> tuple[Candidate, str]:
+    runnable = found.exact()
+    if runnable:
+        return min(runnable, key=_SECONDS), "it is the cheapest exact backend"
+    exact = found.of(backend for backend in BACKENDS if backend.exact)
+    error = BudgetExceededError if any(isinstance(c.obstacle, TooLarge) for c in exact) else MethodNotApplicableError
+    raise error(
+        "algorithm='exact' cannot run; use algorithm='sampling' or 'auto', or mend one of these:\n" + _obstacles(exact)
+    )
+
+
+def _take_sampling(found: Candidates) -> tuple[Candidate, str]:
+    sampling = found.of(backend for backend in BACKENDS if backend.samples_orders)
+    runnable = [c for c in sampling if c.runnable]
+    if runnable:
+        choice, reason = _best_sample(runnable, found.budget)
+        return choice, f"sampling was asked for; {reason}"
+    raise MethodNotApplicableError("algorithm='sampling' cannot run:\n" + _obstacles(sampling))
+
+
+def _take_named(found: Candidates, backend: Backend) -> tuple[Candidate, str]:
+    candidate = found.one(backend)
+    if candidate.obstacle is not None:
+        raise MethodNotApplicableError(f"algorithm={backend.name!r} cannot run: {candidate.obstacle}")
+    return candidate, "it was asked for by name"
+
+
+_CHOICES: dict[str, Callable[[Candidates], tuple[Candidate, str]]] = {
+    "auto": _take_auto,
+    "exact": _take_exact,
+    "sampling": _take_sampling,
+}
+
+
+def _best_sample(candidates: list[Candidate], budget: Budget) -> tuple[Candidate, str]:
     """One source of error is better than two: prefer exact values, then exact orders, then both sampled.
 
     Within the budget, that is; where nothing is, the cheapest has to do.
     """
     affordable = [c for c in candidates if c.seconds <= budget.seconds]
     choice = min(affordable, key=_sources_of_error, default=None) or min(candidates, key=_SECONDS)
-    return choice, _APPROXIMATIONS[_sources_of_error(choice)[0]]
+    return choice, _SAMPLES[_sources_of_error(choice)[0]]
 
 
 def _sources_of_error(candidate: Candidate) -> tuple[int, float]:
@@ -262,50 +321,14 @@ def _sources_of_error(candidate: Candidate) -> tuple[int, float]:
     return kind, candidate.seconds
 
 
-_APPROXIMATIONS = (
+_SAMPLES = (
     "orders are sampled, values are exact",
     "orders are exact, values are Monte Carlo means",
     "orders and values are sampled",
 )
 
 
-def _choose_exact(candidates: tuple[Candidate, ...], budget: Budget) -> tuple[Candidate, str]:
-    runnable = [c for c in candidates if c.runnable and c.backend.exact]
-    if runnable:
-        return min(runnable, key=_SECONDS), "it is the cheapest exact backend"
-    text = _obstacles(tuple(c for c in candidates if c.backend.exact))
-    too_large = any(isinstance(c.obstacle, TooLarge) for c in candidates)
-    error = BudgetExceededError if too_large else MethodNotApplicableError
-    raise error(f"algorithm='exact' cannot run; use algorithm='sampling' or 'auto', or mend one of these:\n{text}")
-
-
-def _choose_sampling(candidates: tuple[Candidate, ...], budget: Budget) -> tuple[Candidate, str]:
-    runnable = [c for c in candidates if c.runnable and c.backend.samples_orders]
-    if runnable:
-        choice, reason = _best_approximate(runnable, budget)
-        return choice, f"sampling was asked for; {reason}"
-    text = _obstacles(tuple(c for c in candidates if c.backend.samples_orders))
-    raise MethodNotApplicableError(f"algorithm='sampling' cannot run:\n{text}")
-
-
-def _choose_named(name: str) -> Callable[[tuple[Candidate, ...], Budget], tuple[Candidate, str]]:
-    def choose(candidates: tuple[Candidate, ...], budget: Budget) -> tuple[Candidate, str]:
-        candidate = next(c for c in candidates if c.name == name)
-        if candidate.obstacle is not None:
-            raise MethodNotApplicableError(f"algorithm={name!r} cannot run: {candidate.obstacle}")
-        return candidate, "it was asked for by name"
-
-    return choose
-
-
-_CHOICES: dict[str, Callable[[tuple[Candidate, ...], Budget], tuple[Candidate, str]]] = {
-    "auto": _choose_auto,
-    "exact": _choose_exact,
-    "sampling": _choose_sampling,
-}
-
-
-def _obstacles(candidates: tuple[Candidate, ...]) -> str:
+def _obstacles(candidates: Iterable[Candidate]) -> str:
     """A line for each reason, behind the backends that it stops."""
     stopped: dict[str, list[str]] = {}
     for candidate in candidates:
@@ -314,17 +337,39 @@ def _obstacles(candidates: tuple[Candidate, ...]) -> str:
     return "\n".join(f"  {', '.join(names)}: {obstacle}" for obstacle, names in stopped.items())
 
 
+def result_bytes(n_rows: int, n_features: int, n_outputs: int, exact: bool) -> int:
+    """What grows with the rows: attributions (and their errors), codes, the data and labels shown beside them."""
+    # the last selection of outputs and the order of equal rows take a copy each
+    return n_rows * (n_features * (8 * n_outputs * (1 if exact else 2) + 8 + 8 + 8 + 4) + 24)
+
+
+def bytes_text(size: int) -> str:
+    """For sentences and tables.
+
+    >>> bytes_text(3 * 2**20), bytes_text(3 * 2**29)
+    ('3 MiB', '1.5 GiB')
+    """
+    if size < 2**20:
+        return "less than 1 MiB"
+    return f"{size / 2**20:.0f} MiB" if size < 2**30 else f"{size / 2**30:.1f} GiB"
+
+
+def duration(seconds: float) -> str:
+    """In words.
+
+    >>> duration(1.24), duration(75.2), duration(1000.0), duration(50_000.0)
+    ('1.2 seconds', '75 seconds', '17 minutes', '14 hours')
+    """
+    if seconds < 10:
+        return f"{seconds:.1f} seconds"
+    if seconds < 300:
+        return f"{seconds:.0f} seconds"
+    return f"{seconds / 60:,.0f} minutes" if seconds < 36_000 else f"{seconds / 3600:,.0f} hours"
+
+
 def _number(value: int) -> str:
     return "-" if value == 0 else f"{value:,}" if value < 10**7 else f"{value:.1e}"
 
 
 def _seconds_text(seconds: float) -> str:
-    return (
-        "< 0.1 s"
-        if seconds < 0.1
-        else f"{seconds:.1f} s"
-        if seconds < 100
-        else f"{seconds:,.0f} s"
-        if seconds < 1e6
-        else f"{seconds:.0e} s"
-    )
+    return "< 0.1 s" if seconds < 0.1 else f"{seconds:,.1f} s" if seconds < 1e6 else f"{seconds:.0e} s"

@@ -2,9 +2,7 @@
 
 import ast
 import gc
-import inspect
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -14,7 +12,7 @@ import numba
 import numpy as np
 import pytest
 
-from shap_asv import AsymmetricExplainer, compiling, kernels
+from shap_asv import compiling, kernels
 
 MODULES = {
     "__init__.py": "",
@@ -160,10 +158,7 @@ from shap_asv import AsymmetricExplainer
 
 tree = DecisionTreeRegressor().fit([[0, 0], [0, 1], [1, 0], [1, 1]], [0.0, 0.0, 0.0, 4.0])
 explainer = AsymmetricExplainer(tree, causal_graph=[(0, 1)])
-print(explainer.plan(1).compile_seconds)
-print("compiling, once on this machine" in str(explainer.plan(1)))
 print(explainer([[1, 1]], silent="silent" in sys.argv).values.tolist())
-print(explainer.plan(1).compile_seconds)
 """
 
 
@@ -174,17 +169,12 @@ def first_call(cache, *arguments):
     )
 
 
-def test_a_first_call_says_that_it_compiles_and_the_plan_knows(tmp_path):
-    cold = first_call(tmp_path)
-    before, in_plan, values, after = cold.stdout.splitlines()
-    assert 1 < float(before) < 20
-    assert in_plan == "True"
-    assert float(after) == 0
-    assert re.search(r"shap_asv: compiling, once on this machine, about \d+ s", cold.stderr)
+def test_a_first_call_says_once_that_it_compiles(tmp_path):
+    cold, warm = first_call(tmp_path), first_call(tmp_path)
+    assert cold.stderr.count("shap_asv: compiling, once on this machine") == 1
     assert "AsymmetricExplainer, compiling" in cold.stderr  # the bar
-    warm = first_call(tmp_path)
-    assert warm.stdout.splitlines() == ["0.0", "False", values, "0.0"]
     assert "compiling" not in warm.stderr
+    assert warm.stdout == cold.stdout
 
 
 LOADED = """
@@ -209,19 +199,6 @@ def test_silent_is_silent(tmp_path):
     assert first_call(tmp_path, "silent").stderr == ""
 
 
-def test_what_a_kernel_calls_is_counted_once():
-    from shap_asv.backends.trees.kernels import rows as row_kernel
-
-    missing = {}
-    inner = row_kernel.find_patterns
-    if not kernels.is_compiled(inner):
-        kernels._collect_missing(row_kernel.add_tables, missing)
-        assert set(missing) == {f"{row_kernel.__name__}:{name}" for name in ("add_tables", "find_patterns")}
-    lines = len(inspect.getsource(inner.py_func).splitlines())
-    assert lines / 2 < len(set(kernels._lines_of(inner.py_func.__code__))) <= lines
-    assert kernels.compile_time([]) == 0.0
-
-
 def test_listeners_hear_of_nested_compilations():
     heard = []
 
@@ -241,86 +218,7 @@ def test_listeners_hear_of_nested_compilations():
         function.py_func.__module__ = "shap_asv.somewhere"
     with compiling.listening(heard.append):
         around(1.5)
-    assert [told is None for told in heard] == [False, False, True, True]
-    assert heard[0] > 0
-
-
-DECLARED = """
-import sys
-import numpy as np
-from sklearn.ensemble import RandomForestRegressor
-from numba.core.dispatcher import Dispatcher
-from shap_asv import AsymmetricExplainer, kernels
-
-rng = np.random.default_rng(0)
-X = rng.normal(size=(400, 16))
-shallow, deep = (RandomForestRegressor(2, max_depth=d, max_features=2, random_state=0).fit(X, X.sum(axis=1))
-                 for d in (4, 20))
-GRAPHS = {"levels": None, "forest": [(0, 1), (0, 2)], "lattice": [(a, b) for a in (0, 1) for b in range(2, 14)] +
-          [(2, 15), (3, 15), (2, 14)] + [(v, v + 1) for v in range(4, 13)]}
-
-
-def loaded():
-    found = {}
-    for name, module in list(sys.modules.items()):
-        if name.startswith(("shap_asv.backends.trees.", "shap_asv.orders.restricted")):
-            found.update({f"{k.py_func.__module__}:{k.__name__}": k for k in vars(module).values()
-                          if isinstance(k, Dispatcher) and k.overloads})
-    return found
-
-
-def called(names):
-    found = set()
-    for name in names:
-        module, function = name.split(":")
-        code = getattr(sys.modules[module], function).py_func
-        inner = [code.__globals__.get(n) for n in code.__code__.co_names]
-        inner = [f"{k.py_func.__module__}:{k.__name__}" for k in inner if isinstance(k, Dispatcher)]
-        found |= {name, *called(inner)}
-    return found
-
-
-declared = set()
-for model in (shallow, deep):
-    for background in (None, X[:20]):
-        for kind, graph in GRAPHS.items():
-            explainer = AsymmetricExplainer(model, background, graph, values="auto" if background is None else
-                                            "marginal", algorithm="paths", ideal_limit=10**6)
-            explainer(X[:2], silent=True)
-            declared |= set(explainer.plan(2).kernels)
-            used = set(loaded())
-            assert declared <= used, (kind, "declared in vain", declared - used)
-            assert used <= called(declared), (kind, "not declared", used - called(declared))
-print(len(declared))
-"""
-
-
-def test_trees_declare_the_kernels_that_they_use():
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", DECLARED], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert int(done.stdout) >= 14
-
-
-# --- a plan names everything that will be compiled --------------------------------------------------------------------
-
-
-def test_samplers_and_draws_are_in_the_plan():
-    from sklearn.tree import DecisionTreeRegressor
-
-    from shap_asv import load_network
-
-    rows = np.random.default_rng(0).normal(size=(50, 6))
-    tree = DecisionTreeRegressor(max_depth=3).fit(rows, rows.sum(axis=1))
-    zigzag = [(0, 3), (1, 3), (1, 4), (2, 4), (0, 4), (3, 5)]
-    for method, kernel in (("perfect", "redraw_times"), ("mcmc", "swap_steps")):
-        asv = AsymmetricExplainer(tree, None, zigzag, algorithm="sampling", order_method=method, n_orders=5, seed=0)
-        assert f"shap_asv.orders.topological.chains_kernel:{kernel}" in asv.plan(1).kernels
-
-    names = sorted(load_network("child").nodes())
-    black_box = AsymmetricExplainer(
-        lambda X: np.zeros(len(X)), load_network("child"), feature_names=names, algorithm="ideals x monte_carlo", seed=0
-    )
-    assert black_box.plan(1000).kernels == ("shap_asv.backgrounds.discrete.draw_kernel:draw_forward",)
+    assert heard == [True, True, False, False]
 
 
 @kernels.kernel(cache=False)
@@ -359,7 +257,7 @@ def test_an_address_is_for_its_types_alone():
 @pytest.mark.parametrize("collects", [True, False])
 def test_garbage_is_collected_again_after_compiling(collects, monkeypatch):
     seen = []
-    monkeypatch.setattr(kernels, "tell", lambda seconds: seen.append((seconds is None, gc.isenabled())))
+    monkeypatch.setattr(kernels, "tell", lambda begins: seen.append((begins, gc.isenabled())))
 
     @kernels.kernel(cache=False)
     def inner(a):
@@ -378,7 +276,7 @@ def test_garbage_is_collected_again_after_compiling(collects, monkeypatch):
         assert gc.isenabled() == collects
     finally:
         (gc.enable if before else gc.disable)()
-    assert seen == [(False, False), (False, False), (True, False), (True, collects)]
+    assert seen == [(True, False), (True, False), (False, False), (False, collects)]
 
 
 def test_functions_without_a_module_are_none_of_ours():

@@ -7,11 +7,12 @@ from typing import cast
 import numpy as np
 
 from shap_asv.backends.conditioning import conditioning_obstacle, is_ancestral
-from shap_asv.backends.contract import Attribution, Attributor, Backend, Estimate, Problem, Settings
+from shap_asv.backends.contract import Attribution, Attributor, Backend, Problem, Settings
 from shap_asv.backends.pace import Report, keep_silent
 from shap_asv.backends.weight_columns import N_GROUPS, Columns, contract
-from shap_asv.backends.workload import WORTH_KERNELS, Sweep, background_kernels, sampler
+from shap_asv.backends.workload import Sweep
 from shap_asv.backgrounds.tables.evidence import rowwise_product
+from shap_asv.costs import Cost
 from shap_asv.errors import ModelError
 from shap_asv.values.contract import Sloping, ValueMethod, Values, Workload, blocks
 from shap_asv.values.monte_carlo import N_SAMPLED
@@ -136,11 +137,6 @@ class CoalitionwiseAttributor:
         return np.where(np.isfinite(slope), slope, 0.0)
 
 
-def _nothing(n_coalitions: int) -> int:
-    """What most backgrounds remember of coalitions."""
-    return 0
-
-
 def coalitionwise_backend(method: ValueMethod, sweep: Sweep) -> Backend:
     """All ideals, or the prefixes of sampled orders, with any value method."""
 
@@ -151,37 +147,26 @@ def coalitionwise_backend(method: ValueMethod, sweep: Sweep) -> Backend:
             or sweep.obstacle(problem, settings)
         )
 
-    def estimate(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
-        coalitions, n = sweep.count(problem, settings), problem.n_features
-        orders, seconds, drawn = sweep.drawing(problem, settings)
+    def cost(problem: Problem, settings: Settings, n_rows: int) -> Cost:
+        coalitions, n_outputs = sweep.count(problem, settings), problem.n_outputs
         linked = problem.link is not None and not method.applies_link
-        columns = problem.n_players * (min(orders, N_GROUPS) if sweep.sampled else 1)
-        draws, ancestral = settings.n_draws, is_ancestral(problem)
-        sample = sampler(problem, sweep.sampled)
-        work = Workload(n_rows, coalitions, n, draws, ancestral, settings.batch_size, linked, columns, sample)
-        cost = method.cost(problem.background, problem.predictor, work)
-        # nu is never held for more pairs of row and coalition than this
-        pairs = min(min(n_rows, ROW_BLOCK) * coalitions, DENSE_LIMIT // problem.n_outputs)
-        held = method.cost(problem.background, problem.predictor, replace(work, n_rows=1, n_coalitions=pairs)).memory
-        return Estimate(
+        columns = problem.n_players * (min(settings.n_orders, N_GROUPS) if sweep.sampled else 1)
+        work = Workload(
+            n_rows,
             coalitions,
-            orders,
-            cost.model_calls,
-            cost.queries,
-            cost.seconds + seconds + coalitions * n * 1e-8,
-            held
-            + getattr(problem.background, "bytes_of", _nothing)(coalitions)
-            + drawn
-            + coalitions * (n + 24 * min(n, 12))
-            + 24 * min(n_rows, ROW_BLOCK) * columns * problem.n_outputs,
-            cost.asking,
+            problem.n_features,
+            settings.n_draws,
+            is_ancestral(problem),
+            settings.batch_size,
+            linked,
+            columns,
         )
-
-    def kernels(problem: Problem, settings: Settings, estimate: Estimate) -> tuple[str, ...]:
-        if method.exact:
-            return background_kernels(problem, settings, estimate)
-        found: dict[bool, tuple[str, ...]] = getattr(problem.background, "draw_kernels", {})
-        return found.get(is_ancestral(problem), ()) if estimate.seconds > WORTH_KERNELS else ()
+        found = method.cost(problem.background, problem.predictor, work)
+        # nu is never held for more pairs of row and coalition than this
+        pairs = min(min(n_rows, ROW_BLOCK) * coalitions, DENSE_LIMIT // n_outputs)
+        held = method.cost(problem.background, problem.predictor, replace(work, n_rows=1, n_coalitions=pairs)).memory
+        summed = 24 * min(n_rows, ROW_BLOCK) * columns * n_outputs
+        return replace(found, memory=held + summed) + sweep.cost(problem, settings)
 
     def prepare(problem: Problem, settings: Settings) -> Attributor:
         values = method.build(problem.background, problem.predictor, settings.value_options(problem))
@@ -193,11 +178,8 @@ def coalitionwise_backend(method: ValueMethod, sweep: Sweep) -> Backend:
         sweep.sampled,
         method,
         obstacle,
-        estimate,
+        cost,
         prepare,
         ROW_BLOCK,
-        method.needs,
-        method.reads,
-        kernels=kernels,
         by_coalitions=True,
     )

@@ -17,8 +17,9 @@ import numpy as np
 
 from shap_asv.backends.pace import Report, keep_silent
 from shap_asv.backends.weight_columns import Columns
-from shap_asv.backgrounds.contract import TERMS, Background, Capability
-from shap_asv.models.contract import PRODUCTS, Form, Predictor
+from shap_asv.backgrounds.contract import Background
+from shap_asv.costs import Cost
+from shap_asv.models.contract import Predictor
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.players import Players
 from shap_asv.orders.uncertain import GraphMixture
@@ -123,75 +124,47 @@ class Attributor(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """What a backend would cost, before any of it is done.
-
-    A backend gives the ``seconds`` of its work on the machine where costs were measured, and of ``asking`` the model on
-    this one; a plan makes one figure of the two (:meth:`on`).
-    """
-
-    coalitions: int
-    orders: int = 0
-    model_calls: int = 0
-    queries: int = 0
-    seconds: float = 0.0
-    memory: int = 0
-    asking: float = 0.0
-
-    def on(self, slowness: float) -> "Estimate":
-        """All ``seconds`` on a machine that is so much slower, those of the model among them.
-
-        >>> Estimate(0, seconds=2.0, asking=1.0).on(1.5).seconds
-        4.0
-        """
-        return replace(self, seconds=slowness * self.seconds + self.asking, asking=0.0)
-
-
 class TooLarge(str):
     """An obstacle that is a matter of size: a larger limit, or a smaller problem, would lift it."""
-
-
-def nothing_at_least(problem: Problem, settings: Settings) -> float:
-    """No bound."""
-    return 0.0
-
-
-def no_kernels(problem: Problem, settings: Settings, estimate: Estimate) -> tuple[str, ...]:
-    """Nothing is compiled."""
-    return ()
 
 
 @dataclass(frozen=True)
 class Backend:
     """A row of the table of backends.
 
-    ``obstacle`` is None where the backend can run, else a sentence that says why not. ``samples_orders`` says that the
-    orders are a sample. ``method`` computes the values; None where they are never written down. ``row_block`` is how
-    many distinct rows are explained at a time: it bounds the memory, and is fixed so that results do not depend on how
-    many processes share the work. ``needs`` and ``reads`` say what the backend asks of a background and of a model.
-    ``alone`` gives, where the values are never written down, the attributor of ``nu({i}) - nu({})`` in place of a value
-    method's. ``kernels`` names the compiled functions, ``"module:function"``, that are called from Python: the plan
-    looks whether they are on disk. ``over`` gives the attributor for other weights than those of the problem's order,
-    where the backend is quicker at that than its value method. ``by_coalitions`` says that it walks through coalitions
-    one by one, so that whoever has other weights for them may ask for it by name. ``at_least`` gives seconds that an
-    estimate is never below, however few the rows, where that is known much sooner than the estimate.
+    Attributes
+    ----------
+    name : str
+    samples_orders : bool
+        The orders are a sample.
+    method : ValueMethod or None
+        Computes the values; None where they are never written down.
+    obstacle : callable (problem, settings) -> str or None
+        Why the backend cannot run, as a sentence; None where it can.
+    cost : callable (problem, settings, n_rows) -> Cost
+        The operations for so many distinct rows, counted in closed form (:mod:`shap_asv.costs`).
+    prepare : callable (problem, settings) -> Attributor
+    row_block : int
+        Distinct rows explained at a time. It bounds the memory, and is fixed so that results do not depend on how many
+        processes share the work.
+    alone : callable (problem, settings) -> Attributor, optional
+        ``nu({i}) - nu({})``, where no value method can tell it.
+    over : callable (problem, settings, columns) -> Attributor, optional
+        Other weights than those of the problem's order, where the backend is quicker at that than its value method.
+    by_coalitions : bool
+        The backend visits coalitions one by one, so that it may be asked for by name where they have other weights.
     """
 
     name: str
     samples_orders: bool
     method: ValueMethod | None
     obstacle: Callable[[Problem, Settings], str | None] = field(repr=False)
-    estimate: Callable[[Problem, Settings, int], Estimate] = field(repr=False)
+    cost: Callable[[Problem, Settings, int], Cost] = field(repr=False)
     prepare: Callable[[Problem, Settings], Attributor] = field(repr=False)
     row_block: int
-    needs: Capability = TERMS
-    reads: Form = PRODUCTS
     alone: Callable[[Problem, Settings], Attributor] | None = field(default=None, repr=False)
-    kernels: Callable[[Problem, Settings, Estimate], tuple[str, ...]] = field(default=no_kernels, repr=False)
     over: Callable[[Problem, Settings, Columns], Attributor] | None = field(default=None, repr=False)
     by_coalitions: bool = False
-    at_least: Callable[[Problem, Settings], float] = field(default=nothing_at_least, repr=False)
 
     @property
     def exact(self) -> bool:

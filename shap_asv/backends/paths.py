@@ -6,19 +6,20 @@ lattice, explicit orders by counting. "orders x paths" samples orders where that
 the model, and background rows are looked at once, when the tables of the leaves are made.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from shap_asv.backends.contract import Attribution, Attributor, Backend, Estimate, Problem, Settings, TooLarge
+from shap_asv.backends.contract import Attribution, Attributor, Backend, Problem, Settings, TooLarge
 from shap_asv.backends.pace import Report, keep_silent, part_of
 from shap_asv.backends.trees.attributor import PATH_BITS, TreeAttributor, prepare_trees
-from shap_asv.backends.trees.cost import estimate_trees, largest_walk, parts_work, path_lengths, tree_kernels
+from shap_asv.backends.trees.cost import largest_walk, parts_work, path_lengths, tree_cost
 from shap_asv.backends.weight_columns import N_GROUPS
 from shap_asv.backends.workload import SAMPLED_ORDERS, Sweep, draw_orders, ideals_obstacle
 from shap_asv.backgrounds.contract import GROUND, TreeGround
+from shap_asv.costs import Cost
 from shap_asv.errors import BudgetExceededError
 from shap_asv.models.contract import ENSEMBLE
 from shap_asv.models.trees.form import TreeForm
@@ -35,6 +36,7 @@ from shap_asv.orders.restricted import (
     kind_of,
     prime_orders,
 )
+from shap_asv.orders.topological.sampling import drawing_cost
 from shap_asv.orders.uncertain import GraphMixture
 
 #: Rows that are explained together.
@@ -169,15 +171,15 @@ def _parts_obstacle(problem: Problem, settings: Settings) -> str | None:
 
 def _cost_of_sum(problem: Problem, trees: TreeForm) -> str:
     """Probabilities of boosted trees, and links, are not a sum; the margin is, and this is what it would take."""
-    seconds = _estimate(problem, trees, 1000, LEVELS).seconds
+    seconds = _cost(problem, trees, 1000, LEVELS).seconds
     return f"would take {'less than 0.1' if seconds < 0.1 else f'about {seconds:.1f}'} s for 1,000 rows"
 
 
-def _estimate(problem: Problem, trees: TreeForm, n_rows: int, kind: str, **counts: int) -> Estimate:
+def _cost(problem: Problem, trees: TreeForm, n_rows: int, kind: str, **counts: int) -> Cost:
     background = problem.background
     assert isinstance(background, TreeGround)
     rows = background.ground()
-    return estimate_trees(trees.ensemble, kind, n_rows, 0 if rows is None else len(rows), **counts)
+    return tree_cost(trees.ensemble, kind, n_rows, 0 if rows is None else len(rows), **counts)
 
 
 def _kind(problem: Problem, sampled: bool) -> str:
@@ -208,34 +210,28 @@ def paths_backend(sweep: Sweep) -> Backend:
             return None
         return ideals_obstacle(problem, settings)
 
-    def estimate(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
+    def cost(problem: Problem, settings: Settings, n_rows: int) -> Cost:
         trees, kind = problem.predictor.trees, _kind(problem, sampled)
         assert trees is not None
         if sampled:
-            orders, seconds, drawn = sweep.drawing(problem, settings)
-            found = _estimate(problem, trees, n_rows, kind, n_orders=orders, n_groups=min(N_GROUPS, orders))
-            return replace(found, seconds=found.seconds + seconds, memory=found.memory + drawn)
+            assert problem.order is not None
+            orders = settings.n_orders
+            found = _cost(problem, trees, n_rows, kind, n_orders=orders, n_groups=min(N_GROUPS, orders))
+            return found + drawing_cost(problem.order, orders, settings.order_method)
         if kind == ORDERS:
             assert problem.given_orders is not None
-            return _estimate(problem, trees, n_rows, kind, n_orders=len(problem.given_orders))
+            return _cost(problem, trees, n_rows, kind, n_orders=len(problem.given_orders))
         if kind == PARTS:
             assert isinstance(problem.order, CausalOrder)
             counts = [part.count_ideals(limit=settings.ideal_limit) for part in prime_orders(problem.order)]
-            found = _estimate(problem, trees, n_rows, kind, n_ideals=sum(counts))
-            seconds, kept = parts_work(trees.ensemble, problem.order)
-            return replace(found, seconds=found.seconds + seconds, memory=found.memory + int(16 * kept))
+            work, kept = parts_work(trees.ensemble, problem.order)
+            return _cost(problem, trees, n_rows, kind, n_ideals=sum(counts)) + Cost({"shuffle": work}, int(16 * kept))
         if kind != LATTICE:
-            return _estimate(problem, trees, n_rows, kind)
+            return _cost(problem, trees, n_rows, kind)
         assert problem.order is not None
         ideals = problem.order.count_ideals(limit=settings.ideal_limit)
-        found = _estimate(problem, trees, n_rows, kind, n_ideals=ideals)
-        return replace(found, coalitions=ideals, memory=found.memory + ideals * (problem.n_features * 13 + 100))
-
-    def kernels(problem: Problem, settings: Settings, estimate: Estimate) -> tuple[str, ...]:
-        trees, background = problem.predictor.trees, problem.background
-        assert trees is not None
-        assert isinstance(background, TreeGround)
-        return tree_kernels(trees.ensemble, _kind(problem, sampled), background.ground() is not None)
+        listed = Cost({}, ideals * (problem.n_features * 13 + 100))
+        return _cost(problem, trees, n_rows, kind, n_ideals=ideals) + listed
 
     def prepare(problem: Problem, settings: Settings) -> Attributor:
         trees, ground = _trees_and_ground(problem)
@@ -259,4 +255,4 @@ def paths_backend(sweep: Sweep) -> Backend:
         return AloneAttributor(problem)
 
     name = "orders x paths" if sampled else "paths"
-    return Backend(name, sampled, None, obstacle, estimate, prepare, ROW_BLOCK, GROUND, ENSEMBLE, alone, kernels)
+    return Backend(name, sampled, None, obstacle, cost, prepare, ROW_BLOCK, alone)

@@ -11,26 +11,22 @@ from typing import Protocol
 import numpy as np
 
 from shap_asv.backends.coalitionwise import CoalitionwiseAttributor
-from shap_asv.backends.contract import Attribution, Attributor, Backend, Estimate, Problem, Settings
+from shap_asv.backends.contract import Attribution, Attributor, Backend, Problem, Settings
 from shap_asv.backends.forest.layout import forest_applicable
 from shap_asv.backends.forest.prepared import prepare_forest
 from shap_asv.backends.pace import Report, keep_silent, part_of
 from shap_asv.backends.polytree.layout import polytree_applicable
 from shap_asv.backends.polytree.prepared import prepare_polytree
 from shap_asv.backends.relaxed import relaxing
-from shap_asv.backends.termwise import TERM_ROW_BLOCK, terms_obstacle
+from shap_asv.backends.termwise import TERM_ROW_BLOCK, measure_groups, terms_obstacle
 from shap_asv.backends.workload import expected_output, groups_obstacle, ideal_columns, network_and_terms, patterns
 from shap_asv.backgrounds.contract import Terms
+from shap_asv.costs import Cost
 from shap_asv.models.products import SumOfProducts
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.uncertain.mixture import weighted_orders
-from shap_asv.values.expected_terms import ExactProducts, seconds_to_plan
+from shap_asv.values.expected_terms import ExactProducts
 
-# Measured on random forests of 24 to 1,000 features: an operation of the forest algorithm, and making a term ready.
-_SECONDS_PER_OPERATION = 3e-9
-_SECONDS_PER_TERM = 1.5e-5
-# What a call takes beside its work, with the kernels loaded.
-_LOADING = 0.1
 # Terms x features x features of a term above which the forest algorithm is compiled.
 _LARGE = 10_000
 
@@ -48,34 +44,28 @@ def _is_large(background: Terms, products: SumOfProducts) -> bool:
     return products.n_terms * _depth(products) * len(background.features) > _LARGE
 
 
-def forest_estimate(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
+def forest_cost(problem: Problem, settings: Settings, n_rows: int) -> Cost:
+    """A pass over the closure of a term for each pattern of rows that it tells apart, at each point of the clock."""
     background, products = network_and_terms(problem)
-    n = problem.n_features
-    depth = _depth(products)
-    pairs = int(products.n_terms * patterns(n_rows) * depth)
-    # No compiler for small problems. On large ones a term costs a pass over its closure for each pattern of rows.
-    seconds = 0.01
-    if _is_large(background, products):
-        parents = weighted_orders(problem.order)[0][0].parents
-        some = products.only(np.linspace(0, products.n_terms - 1, min(64, products.n_terms)).astype(int))
-        ready = prepare_forest(background.network, _nodes(background), some, order_parents=parents)
-        # rows that look alike to a small closure do not to a large one
-        closure = float(ready.groups.closure.sum(axis=1).mean())
-        told_apart = patterns(n_rows) if closure < 12 else n_rows
-        operations = told_apart * ready.work / some.n_terms
-        seconds = _LOADING + products.n_terms * (_SECONDS_PER_TERM + operations * _SECONDS_PER_OPERATION)
-        seconds += seconds_to_plan(background.network)
+    n, depth = problem.n_features, _depth(products)
     memory = 2**26 + products.n_terms * (4 * n + 200) + 32 * min(n_rows, TERM_ROW_BLOCK) * n * products.n_outputs
-    return Estimate(0, 0, 0, pairs, seconds, memory)
+    if not _is_large(background, products):
+        return Cost({"small forest": 1}, memory)
+    closure = measure_groups(background, products)[1] * n
+    told_apart = patterns(n_rows) if closure < 12 else n_rows
+    operations = {
+        "loading of compiled code": 1,
+        "forest term": products.n_terms,
+        "forest operation": products.n_terms * told_apart * closure * min(closure, depth + 1),
+    }
+    return Cost(operations, memory)
 
 
-def polytree_estimate(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
+def polytree_cost(problem: Problem, settings: Settings, n_rows: int) -> Cost:
     _, products = network_and_terms(problem)
     n = problem.n_features
-    pairs = int(products.n_terms * patterns(n_rows))
-    seconds = 0.02 + pairs * 4e-6 * n**1.5  # measured on polytrees of 9 and 24 features
     memory = 2**28 + products.n_terms * (4 * n + 200) + 32 * min(n_rows, TERM_ROW_BLOCK) * n * products.n_outputs
-    return Estimate(0, 0, 0, pairs, seconds, memory)
+    return Cost({"polytree operation": 5_000 + products.n_terms * patterns(n_rows) * n**1.5}, memory)
 
 
 class Prepared(Protocol):
@@ -119,9 +109,8 @@ class PolynomialAttributor:
 def polynomial_backend(
     name: str,
     applicable: Callable[..., str | None],
-    estimate: Callable[[Problem, Settings, int], Estimate],
+    cost: Callable[[Problem, Settings, int], Cost],
     prepare: Callable[..., Prepared],
-    kernels: tuple[str, ...] = (),
 ) -> Backend:
     """An algorithm that needs no lattice, as a row of the table."""
 
@@ -139,9 +128,9 @@ def polynomial_backend(
                 return found if isinstance(problem.order, CausalOrder) else f"graph {k}: {found}"
         return None
 
-    def estimate_all(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
-        one, count = estimate(problem, settings, n_rows), len(weighted_orders(problem.order))
-        return replace(one, queries=count * one.queries, seconds=count * one.seconds, memory=count * one.memory)
+    def cost_of_all(problem: Problem, settings: Settings, n_rows: int) -> Cost:
+        one, count = cost(problem, settings, n_rows), len(weighted_orders(problem.order))
+        return replace(one.times(count), memory=count * one.memory)
 
     def make_ready(problem: Problem, settings: Settings) -> Attributor:
         background, products = network_and_terms(problem)
@@ -152,16 +141,7 @@ def polynomial_backend(
         fast = PolynomialAttributor(prepared, expected_output(background, products))
         return relaxing(background, fast, CoalitionByCoalition(problem, settings))
 
-    return Backend(
-        name,
-        False,
-        None,
-        obstacle,
-        estimate_all,
-        make_ready,
-        TERM_ROW_BLOCK,
-        kernels=lambda problem, settings, estimate: kernels if _is_large(*network_and_terms(problem)) else (),
-    )
+    return Backend(name, False, None, obstacle, cost_of_all, make_ready, TERM_ROW_BLOCK)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,16 +156,5 @@ class CoalitionByCoalition:
         return CoalitionwiseAttributor(values, ideal_columns(self.problem, self.settings)).attribute(rows, report)
 
 
-_FOREST_KERNELS = tuple(
-    f"shap_asv.backends.forest.{name}"
-    for name in (
-        "kernels:read_closure",
-        "patterns:find_patterns",
-        "passes:chain_occupancy",
-        "passes:pass_up",
-        "passes:pass_down",
-        "kernels:explain_groups",
-    )
-)
-FOREST = polynomial_backend("forest", forest_applicable, forest_estimate, prepare_forest, _FOREST_KERNELS)
-POLYTREE = polynomial_backend("polytree", polytree_applicable, polytree_estimate, prepare_polytree)
+FOREST = polynomial_backend("forest", forest_applicable, forest_cost, prepare_forest)
+POLYTREE = polynomial_backend("polytree", polytree_applicable, polytree_cost, prepare_polytree)

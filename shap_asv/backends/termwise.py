@@ -15,49 +15,30 @@ ancestral set with all terms inside of it that have no smaller set of their own,
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from shap_asv.backends.ancestral.completed import LARGEST_NETWORK, gather_few, masks_of, with_causes
-from shap_asv.backends.ancestral.pieces.mixed_values import only_indicators
 from shap_asv.backends.coalitionwise import ROW_BLOCK, CoalitionwiseAttributor
-from shap_asv.backends.contract import Attribution, Attributor, Backend, Estimate, Problem, Settings
+from shap_asv.backends.conditioning import is_ancestral
+from shap_asv.backends.contract import Attribution, Attributor, Backend, Problem, Settings
 from shap_asv.backends.pace import Report, keep_silent
 from shap_asv.backends.relaxed import relaxing
 from shap_asv.backends.weight_columns import Columns, added_up, contract
-from shap_asv.backends.workload import Sweep, background_kernels, network_and_terms, sample_coalitions
+from shap_asv.backends.workload import Sweep, network_and_terms
 from shap_asv.backgrounds.contract import TERMS, Terms
-from shap_asv.backgrounds.discrete.inference.pricing import BYTES_PER_ENTRY, all_of
 from shap_asv.backgrounds.grouping import number_rows
+from shap_asv.costs import Cost
 from shap_asv.models.contract import PRODUCTS
 from shap_asv.models.products import SumOfProducts
-from shap_asv.orders.topological.counting import ideals_up_to
-from shap_asv.orders.uncertain.mixture import weighted_orders
 from shap_asv.values.contract import blocks
-from shap_asv.values.expected_terms import (
-    FEW_STATES,
-    SECONDS_PER_SMALL,
-    ExactProducts,
-    ask_about,
-    holds_causes,
-    seconds_to_plan,
-)
+from shap_asv.values.expected_terms import ExactProducts, query_cost
 
 # Doubles held at one time: 2**22 are 32 MiB.
 _DENSE_LIMIT = 2**22
-# Measured on child and alarm: bringing one coalition into a class of a group of terms; one query of a class, beside
-# what the background takes for it; a term of the group at one query.
-_SECONDS_PER_CLASSIFIED = 4e-7
-_SECONDS_PER_QUERY = 5e-7
-_SECONDS_PER_PAIR = 1.5e-9
-# Asking a term of some patterns of rows which classes leave it alive, beside each pattern and class.
-_SECONDS_PER_LOOK, _SECONDS_PER_CELL = 3e-5, 7e-10
-# Groups that stand for all of them in a plan, terms of each, and ideals of one that are counted.
-_SAMPLED_GROUPS, _SAMPLED_TERMS, _COUNTED = 6, 128, 20_000
 #: Terms of an ancestral set that are not worth classes of their own: working evidence through costs as much as they do.
 FEW_TERMS = 60
 #: Distinct rows explained at a time. Terms see few features, so that more rows mean more rows alike.
@@ -185,60 +166,6 @@ def measure_groups(background: Terms, products: SumOfProducts) -> tuple[int, flo
     return n_groups, min(1.0, (mean + 1) / n_features), np.minimum(1.0, (sizes + 1) / n_features)
 
 
-class _AskedGroup(NamedTuple):
-    """A group of terms in a plan: classes of coalitions, at most, and the questions about them."""
-
-    n_classes: float
-    n_terms: int
-    questions: Any
-
-
-@lru_cache(maxsize=4)
-def measure_questions(problem: Problem, sampled: bool) -> tuple[tuple[_AskedGroup, ...], float]:
-    """What is asked about some of the groups of terms, and how many groups each stands for.
-
-    Requisite evidence tells the maximal members of an ideal within the ancestral set of a group, so that coalitions
-    which hold all causes fall into as many classes as that set has ideals. A class is asked for where it leaves a term
-    alive.
-    """
-    background, products = network_and_terms(problem)
-    member = gather_terms(background, products)
-    n_groups = int(member.max(initial=-1)) + 1
-    sample = sample_coalitions(problem, sampled)
-    evidence = background.requisite(sample)
-    passes = [np.log(np.maximum((vectors != 0).mean(axis=1), 1e-9)) for vectors in products.vectors]
-    causal = holds_causes(background, sample)
-    found = []
-    by_size = np.argsort(measure_groups(background, products)[2], kind="stable")
-    n_chosen = min(_SAMPLED_GROUPS, n_groups)
-    for index in by_size[((np.arange(n_chosen) + 0.5) * n_groups / max(1, n_chosen)).astype(int)].tolist():
-        terms = np.flatnonzero(member == index)
-        needed = evidence.of((products.terms[terms] != 0).any(axis=0))
-        some = terms[np.linspace(0, len(terms) - 1, min(_SAMPLED_TERMS, len(terms))).astype(int)]
-        logs = np.stack([passes[v][products.terms[some, v]] for v in range(needed.shape[1])])
-        alive = np.minimum(1.0, np.exp(needed @ logs).sum(axis=1) * len(terms) / len(some))
-        n_classes = _count_classes(problem, sample, needed)
-        found.append(_AskedGroup(n_classes, len(terms), ask_about(background, products, terms, needed, causal, alive)))
-    return tuple(found), n_groups / max(1, len(found))
-
-
-def _count_classes(problem: Problem, sample: np.ndarray, needed: np.ndarray) -> float:
-    """Classes that the ``needed`` evidence (s, n) of coalitions falls into: at most the ideals of what is ever needed.
-
-    Where fewer classes than ideals were met, there are fewer; infinitely many where orders are given, not an order.
-    """
-    if problem.order is None or problem.groups is not None:
-        return math.inf
-    ever = np.flatnonzero(needed.any(axis=0))
-    graph = weighted_orders(problem.order)[0][0]
-    counted = ideals_up_to(graph.restricted_to(ever.tolist()), _COUNTED) if len(ever) else 1
-    if counted is None:
-        return math.inf if len(ever) == problem.n_features else max(_COUNTED, 2.0 ** (len(ever) / 2 + 2))
-    marks = np.random.default_rng(0).random(len(ever))
-    met, inside = (len(np.unique((sets[:, ever] @ marks).round(9))) for sets in (needed, sample))
-    return counted * met / inside
-
-
 def group_terms(background: Terms, products: SumOfProducts, columns: Columns) -> tuple[TermGroup, ...]:
     """Group the terms by what they see, and find each group's classes of coalitions."""
     member = gather_terms(background, products)
@@ -263,55 +190,32 @@ def terms_obstacle(problem: Problem) -> str | None:
     return obstacle
 
 
-def seconds_to_classify(problem: Problem, coalitions: int) -> float:
-    """Finding the classes of one group of terms; the more features, the more bits a coalition has to compare."""
-    words = max(1.0, problem.n_features / 36)
-    return 4e-3 + 2e-4 * problem.n_features + coalitions * _SECONDS_PER_CLASSIFIED * words
+def term_cost(problem: Problem, coalitions: int, n_rows: int) -> Cost:
+    """All terms over so many coalitions, group by group.
 
-
-def _kernels(problem: Problem, settings: Settings, estimate: Estimate) -> tuple[str, ...]:
+    An ideal falls into as many classes as the ancestral set of a group has ideals: with a share of the features goes
+    about the same share of the logarithm of the ideals, and of the states that tell rows apart.
+    """
     background, products = network_and_terms(problem)
-    found = background_kernels(problem, settings, estimate)
-    return getattr(background, "live_kernels", found) if found and only_indicators(products) else found
-
-
-def _seconds_for_groups(problem: Problem, coalitions: int) -> float:
-    """What groups of terms take before anything is asked."""
-    background, products = network_and_terms(problem)
-    n_groups = measure_groups(background, products)[0]
-    return n_groups * (seconds_to_classify(problem, coalitions) + seconds_to_plan(background.network))
-
-
-class _WorkOnTerms(NamedTuple):
-    """Seconds, queries, classes of coalitions that are held, and entries of the largest circuit of one query."""
-
-    seconds: float
-    queries: float
-    held: float
-    largest: float
-
-
-def work_on_terms(problem: Problem, sampled: bool, coalitions: int, n_rows: int) -> _WorkOnTerms:
-    """What all terms of a problem take, over so many ideals or prefixes of orders."""
-    background, products = network_and_terms(problem)
-    n_groups = measure_groups(background, products)[0]
-    seconds = _seconds_for_groups(problem, coalitions)
-    if background.size <= FEW_STATES:
-        queries = float(n_groups * coalitions * n_rows)
-        per_query = SECONDS_PER_SMALL[0] + SECONDS_PER_SMALL[1] * products.n_terms / max(1, n_groups)
-        return _WorkOnTerms(seconds + queries * per_query, queries, float(n_groups * coalitions), 0.0)
-    found, share = measure_questions(problem, sampled)
-    classes = [min(float(coalitions), group.n_classes) for group in found]
-    works = [group.questions.work(count, n_rows) for group, count in zip(found, classes, strict=True)]
-    queries = share * sum(work.evidence for work in works)
-    pairs = share * sum(work.evidence * group.n_terms for work, group in zip(works, found, strict=True))
-    cells = [count * n_rows * group.n_terms for group, count in zip(found, classes, strict=True)]
-    looks = [math.ceil(size / _DENSE_LIMIT) * group.n_terms for group, size in zip(found, cells, strict=True)]
-    seconds += queries * _SECONDS_PER_QUERY + pairs * _SECONDS_PER_PAIR
-    seconds += share * (sum(looks) * _SECONDS_PER_LOOK + sum(cells) * _SECONDS_PER_CELL)
-    seconds += background.inference.seconds(all_of(works).times(share), products.n_terms)
-    largest = max((group.questions.largest for group in found), default=0.0)
-    return _WorkOnTerms(seconds, queries, share * sum(classes), largest)
+    n_groups, _, shares = measure_groups(background, products)
+    if not n_groups:
+        return Cost({})
+    share = float(shares.mean())
+    classes = float((float(coalitions) ** shares).mean())
+    told_apart = float(min(n_rows, float(min(background.size, 1 << 60)) ** (0.7 * share)))
+    n_terms = products.n_terms / n_groups
+    queries = query_cost(background, products, classes, told_apart, n_terms, is_ancestral(problem))
+    pairs = classes * told_apart
+    group = Cost(
+        {
+            "term group": 1,
+            "coalition x term group": coalitions * max(1.0, problem.n_features / 36),
+            "class x row": pairs,
+            "class x row x term": pairs * n_terms,
+        }
+    )
+    memory = int(n_groups * classes * (7 * problem.n_features + 40)) + 2**27
+    return (group + replace(queries, memory=0).times(share)).times(n_groups) + Cost({}, memory + queries.memory)
 
 
 def termwise_backend(sweep: Sweep) -> Backend:
@@ -320,13 +224,8 @@ def termwise_backend(sweep: Sweep) -> Backend:
     def obstacle(problem: Problem, settings: Settings) -> str | None:
         return terms_obstacle(problem) or sweep.obstacle(problem, settings)
 
-    def estimate(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
-        coalitions = sweep.count(problem, settings)
-        orders, drawing, drawn = sweep.drawing(problem, settings)
-        work = work_on_terms(problem, sweep.sampled, coalitions, n_rows)
-        memory = coalitions * (problem.n_features * 3 + 300) + int(work.held * (7 * problem.n_features + 40)) + 2**27
-        memory += int(BYTES_PER_ENTRY * work.largest) + drawn
-        return Estimate(coalitions, orders, 0, int(work.queries), drawing + work.seconds, memory)
+    def cost(problem: Problem, settings: Settings, n_rows: int) -> Cost:
+        return sweep.cost(problem, settings) + term_cost(problem, sweep.count(problem, settings), n_rows)
 
     def prepare(problem: Problem, settings: Settings) -> Attributor:
         columns = sweep.columns(problem, settings)
@@ -339,10 +238,8 @@ def termwise_backend(sweep: Sweep) -> Backend:
         sweep.sampled,
         None,
         obstacle,
-        estimate,
+        cost,
         prepare,
         ROW_BLOCK if sweep.sampled else TERM_ROW_BLOCK,
-        kernels=_kernels,
         by_coalitions=True,
-        at_least=lambda problem, settings: _seconds_for_groups(problem, sweep.count(problem, settings)),
     )

@@ -8,12 +8,14 @@ says which ones it needs, and the sentence that says why it cannot run is made f
 Evidence is an array (E, n): the row's entry where a coalition holds the feature, :attr:`Background.free` elsewhere.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import networkx as nx
 import numpy as np
+
+from shap_asv.costs import Cost
 
 Conditions = Literal["any", "ancestral"]
 
@@ -88,6 +90,17 @@ class DrawsGivenEvidence(Protocol):
 
     def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """Evidence (E, n) and uniforms (D, n_uniforms) in [0, 1), the same for all evidence -> rows (E, D, n)."""
+        ...
+
+
+@runtime_checkable
+class CountsDraws(Protocol):
+    """What draws take, where they take much more than a few numbers: operations of :mod:`shap_asv.costs`."""
+
+    def drawing_cost(self, n_coalitions: int, n_rows: int, n_draws: int, ancestral: bool) -> Cost:
+        """``n_draws`` draws (or donors) for each of ``n_rows`` rows given each coalition; ``ancestral``: these hold
+        the causes of their members.
+        """
         ...
 
 
@@ -337,24 +350,9 @@ class Hints(Protocol):
     ----------
     determined : frozenset of str
         Latent variables that are functions of their causes, and known where these are; by default none is.
-    kernels, live_kernels : tuple of str
-        What large work compiles, and what it compiles for the terms of trees.
-    draw_kernels : dict of bool to tuple of str
-        What draws compile, by whether every coalition is ancestral.
-    seconds_per_draw, seconds_per_coalition : float
-        What a draw takes, and a coalition when it is first asked for.
     """
 
     determined: frozenset[str]
-    kernels: tuple[str, ...]
-    live_kernels: tuple[str, ...]
-    draw_kernels: Mapping[bool, tuple[str, ...]]
-    seconds_per_draw: float
-    seconds_per_coalition: float
-
-    def bytes_of(self, n_coalitions: int) -> int:
-        """What is kept of so many coalitions."""
-        ...
 
     def paired_draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """A draw for each row of evidence (Q, n) by its own uniforms (Q, n_uniforms), as ``draws`` gives it: (Q, n)."""

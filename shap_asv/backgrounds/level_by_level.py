@@ -19,6 +19,7 @@ import numpy as np
 from shap_asv.backgrounds.contract import DrawsGivenEvidence, LeveledInterventions
 from shap_asv.backgrounds.intervening import ShowingNumbers, with_shown, without
 from shap_asv.backgrounds.tables.evidence import checked_evidence, checked_uniforms
+from shap_asv.costs import Cost
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,13 +48,14 @@ class LevelByLevel(ShowingNumbers):
     levels: tuple[tuple[int, ...], ...]
     confounded: tuple[int, ...] = ()
 
-    #: A question to the natural distribution for every draw, where others ask once for all draws.
-    seconds_per_draw = 1e-4
-
     @property
     def n_uniforms(self) -> int:
         """Numbers of its own for each level."""
         return len(self.levels) * int(self.natural.n_uniforms)
+
+    def drawing_cost(self, n_coalitions: int, n_rows: int, n_draws: int, ancestral: bool) -> Cost:
+        """A question to the natural distribution for every draw, where others ask once for all draws."""
+        return Cost({"draw by levels": n_coalitions * n_rows * n_draws})
 
     def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """Evidence (E, n), nan where free, and uniforms (D, n_uniforms) -> rows (E, D, n)."""

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Optional, Protocol
 import numpy as np
 
 from shap_asv.models.calls.outputs import ModelCall
-from shap_asv.models.calls.speed import MOST
 from shap_asv.models.products import SumOfProducts
 
 if TYPE_CHECKING:
@@ -78,12 +77,8 @@ class Predictor(Protocol):
         """M at rows (q, n) -> float64 (q, k), finite."""
         ...
 
-    def seconds(self, n_rows: int, n_calls: int, most: int = MOST) -> float:
+    def seconds(self, n_rows: int, n_calls: int) -> float:
         """What asking the model about so many rows in so many calls will take."""
-        ...
-
-    def memory(self, n_rows: int) -> int:
-        """Bytes that the model takes inside a call of so many rows, as far as is known."""
         ...
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from time import perf_counter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,7 +20,7 @@ from shap_asv.models.affine import read_affine
 from shap_asv.models.calls.inputs import CELLS
 from shap_asv.models.calls.outputs import ModelCall, check_finite, choose_call, name_outputs
 from shap_asv.models.calls.probes import ask_varied
-from shap_asv.models.calls.speed import MOST, Stopwatch, Timed, clock
+from shap_asv.models.calls.speed import Stopwatch, Timed
 from shap_asv.models.contract import Affine
 from shap_asv.models.pipelines import known_columns
 from shap_asv.models.products import NotSumOfProducts
@@ -80,13 +81,9 @@ class PlainPredictor:
     def kind(self) -> str:
         return "tree" if self.trees is not None else "black box" if self.affine is None else "linear"
 
-    def seconds(self, n_rows: int, n_calls: int, most: int = MOST) -> float:
+    def seconds(self, n_rows: int, n_calls: int) -> float:
         """What asking the model will take (:class:`Stopwatch`)."""
-        return self._stopwatch.seconds(n_rows, n_calls, most)
-
-    def memory(self, n_rows: int) -> int:
-        """Bytes that the model takes inside a call of so many rows (:class:`Stopwatch`)."""
-        return self._stopwatch.memory(min(n_rows, self.batch_size or n_rows))
+        return self._stopwatch.seconds(n_rows, n_calls)
 
     @cached_property
     def _stopwatch(self) -> Stopwatch:
@@ -233,13 +230,13 @@ def read_plain_model(
     predictor = PlainPredictor(call, columns, names, 0, None, inputs=inputs)
     if probe is None:
         return predictor
-    tried, start = copy(probe), clock()  # a copy: the model may write into what it is given
+    tried, start = copy(probe), perf_counter()  # a copy: the model may write into what it is given
     k = predictor.predict(probe).shape[1]
-    first = Timed(len(probe), clock() - start)
+    first = Timed(len(probe), perf_counter() - start)
     if first.seconds > _WARM:  # was that the model, or what it loads and compiles once?
-        again, start = copy(tried), clock()
+        again, start = copy(tried), perf_counter()
         predictor.predict(again)
-        first = Timed(len(probe), min(first.seconds, clock() - start))
+        first = Timed(len(probe), min(first.seconds, perf_counter() - start))
     predictor = replace(
         predictor, n_outputs=k, output_names=name_outputs(call, k, output_names), tried=tried, first_call=first
     )

@@ -11,6 +11,7 @@ whether the steps before the final estimator are functions of one feature each
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from time import perf_counter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,7 +22,7 @@ from shap_asv.models.calls.forms import Path, find_path, show_row
 from shap_asv.models.calls.inputs import CELLS, States
 from shap_asv.models.calls.outputs import ModelCall, check_finite, choose_call, describe, name_outputs, shorten
 from shap_asv.models.calls.probes import ask_varied, cover_rows, probe_rows
-from shap_asv.models.calls.speed import FASTEST, MOST, Stopwatch, Timed, clock
+from shap_asv.models.calls.speed import FASTEST, Stopwatch, Timed
 from shap_asv.models.pipelines import Stages, apply_transformers, known_columns, known_width, split_stages
 from shap_asv.models.products import NotSumOfProducts, SumOfProducts
 from shap_asv.models.readers import read_products
@@ -74,15 +75,11 @@ class CodedPredictor:
     def cardinalities(self) -> tuple[int, ...]:
         return tuple(len(labels) for labels in self.states)
 
-    def seconds(self, n_rows: int, n_calls: int, most: int = MOST) -> float:
+    def seconds(self, n_rows: int, n_calls: int) -> float:
         """What asking a black box will take (:class:`Stopwatch`); other models need not be asked, and are not timed."""
         if self.products is not None:
             return n_rows * (FASTEST + self.products.n_terms * _SECONDS_PER_TERM)
-        return self._stopwatch.seconds(n_rows, n_calls, most)
-
-    def memory(self, n_rows: int) -> int:
-        """Bytes that a black box takes inside a call of so many rows (:class:`Stopwatch`)."""
-        return 0 if self.products is not None else self._stopwatch.memory(min(n_rows, self.batch_size))
+        return self._stopwatch.seconds(n_rows, n_calls)
 
     @cached_property
     def _stopwatch(self) -> Stopwatch:
@@ -187,9 +184,9 @@ def read_model(
         kind, products = read_products(final, path.inputs, cards, path.call, path)
     except NotSumOfProducts as why:
         reason = str(why)
-    cover, start = cover_rows(cards), clock()
+    cover, start = cover_rows(cards), perf_counter()
     n_outputs = path(cover).shape[1]
-    first = Timed(len(cover), clock() - start)
+    first = Timed(len(cover), perf_counter() - start)
     return CodedPredictor(
         names,
         labels,

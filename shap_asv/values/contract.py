@@ -7,12 +7,13 @@ which weight they count, is not its business.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from shap_asv.backgrounds.contract import Background, Capability
+from shap_asv.backgrounds.contract import Background, Capability, CountsDraws
+from shap_asv.costs import Cost
 from shap_asv.models.contract import Form, Predictor
 
 
@@ -45,7 +46,6 @@ class Workload:
 
     ``ancestral``: all coalitions hold the causes of their members, which makes conditioning cheap. ``linked``: a link
     is applied to the values, so that they are needed one by one. ``n_columns``: columns of W that they meet.
-    ``sample``: some of the coalitions, bool (s, n), for whoever wants to see what they look like.
     """
 
     n_rows: int
@@ -56,32 +56,21 @@ class Workload:
     batch_size: int = 65_536
     linked: bool = False
     n_columns: int = 0
-    sample: Callable[[], np.ndarray] | None = field(default=None, compare=False)
 
     def rows_per_call(self, predictor: Predictor) -> int:
         """Rows that the model gets in one call, at most."""
         return min(self.batch_size, predictor.batch_size or self.batch_size)
 
-    def seconds_to_ask(self, predictor: Predictor, n_rows: int) -> float:
-        """What the model takes for so many rows, a batch at a time."""
-        return predictor.seconds(n_rows, -(-n_rows // self.rows_per_call(predictor)))
-
-    def memory_to_ask(self, predictor: Predictor, n_rows: int) -> int:
-        """Bytes that the model itself takes for so many rows, a batch at a time."""
-        return predictor.memory(min(n_rows, self.rows_per_call(predictor)))
+    def calls(self, predictor: Predictor, n_rows: int) -> int:
+        """Calls of the model for so many rows, a batch at a time."""
+        return -(-n_rows // self.rows_per_call(predictor))
 
 
-@dataclass(frozen=True)
-class Cost:
-    """What it would take. ``seconds`` of our own work are those of the machine on which they were measured; what the
-    model takes, ``asking``, was timed on this one.
-    """
-
-    model_calls: int
-    queries: int
-    seconds: float
-    memory: int
-    asking: float = 0.0
+def drawing_cost(background: Any, work: Workload, n_draws: int) -> Cost:
+    """Conditioning and ``n_draws`` draws (or donors) for each row and coalition."""
+    if isinstance(background, CountsDraws):
+        return background.drawing_cost(work.n_coalitions, work.n_rows, n_draws, work.ancestral)
+    return Cost({"draw": work.n_coalitions * work.n_rows * n_draws})
 
 
 @dataclass(frozen=True)

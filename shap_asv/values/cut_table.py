@@ -9,11 +9,10 @@ its own, the product of the CPTs that are not cut. It is written down once per c
 import numpy as np
 
 from shap_asv.backgrounds.contract import CUT_JOINT, IntervenedJoint
+from shap_asv.costs import Cost
 from shap_asv.models.contract import BLACK_BOX, Predictor
-from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload
-from shap_asv.values.table import SECONDS_PER_CELL, tabulate, tabulation_cost, tabulation_limit
-
-_SECONDS_PER_COALITION = 2e-4
+from shap_asv.values.contract import ValueMethod, ValueOptions, Workload
+from shap_asv.values.table import tabulate, tabulation_cost, tabulation_limit
 
 
 class CutTable:
@@ -38,8 +37,7 @@ class CutTable:
 def _cost(background: IntervenedJoint, predictor: Predictor, work: Workload) -> Cost:
     size, k = background.size, predictor.n_outputs
     cells = work.n_coalitions * (size * (work.n_features + 2 * k) + work.n_rows * k)
-    seconds = cells * SECONDS_PER_CELL + work.n_coalitions * _SECONDS_PER_COALITION
-    return tabulation_cost(background, predictor, work, seconds)
+    return tabulation_cost(background, predictor, work, cells) + Cost({"intervened table": work.n_coalitions})
 
 
 CUT_TABLE = ValueMethod("cut table", True, CUT_JOINT, BLACK_BOX, _cost, CutTable, tabulation_limit, asks_first=True)

@@ -10,9 +10,10 @@ link(M)`` instead, with weights chosen such that the empty coalition still gives
 import numpy as np
 
 from shap_asv.backgrounds.contract import MASKED, MaskedInputs
+from shap_asv.costs import Cost
 from shap_asv.errors import ModelError
 from shap_asv.models.contract import BLACK_BOX, Predictor
-from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, blocks
+from shap_asv.values.contract import ValueMethod, ValueOptions, Workload, blocks
 
 
 class MarginalValues:
@@ -76,10 +77,8 @@ def _cost(background: MaskedInputs, predictor: Predictor, work: Workload) -> Cos
     # a call of the model holds at least one coalition's rows, as masked and as the model takes them
     held = min(calls, max(work.batch_size, background.n_samples)) * (3 * work.n_features + predictor.n_outputs)
     memory = 8 * (held + work.n_rows * work.n_coalitions * predictor.n_outputs)
-    memory += work.memory_to_ask(predictor, work.n_coalitions * background.n_samples)
-    per_row = -(-work.n_coalitions * background.n_samples // work.rows_per_call(predictor))
-    asking = predictor.seconds(calls, work.n_rows * per_row)
-    return Cost(model_calls=calls, queries=0, seconds=0.0, memory=memory, asking=asking)
+    per_row = work.calls(predictor, work.n_coalitions * background.n_samples)
+    return Cost({"masked row": calls}, memory, calls, work.n_rows * per_row)
 
 
 MARGINAL = ValueMethod("marginal", True, MASKED, BLACK_BOX, _cost, MarginalValues, applies_link=True)

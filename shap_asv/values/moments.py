@@ -9,10 +9,10 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from shap_asv.backgrounds.contract import MOMENTS, Background, Moments
+from shap_asv.costs import Cost
 from shap_asv.models.contract import AFFINE, Predictor
-from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, evidence_of
+from shap_asv.values.contract import ValueMethod, ValueOptions, Workload, evidence_of
 
-_SECONDS_PER_EVIDENCE = 1e-6
 #: Slopes that are held at a time, at most; and entries of what they are computed from.
 _SLOPES_HELD = 2**18
 
@@ -61,15 +61,22 @@ def _cost(background: Background, predictor: Predictor, work: Workload) -> Cost:
     if isinstance(background, MeansBySlopes) and not work.linked:
         return _cost_of_slopes(predictor.n_outputs, work)
     evidence = work.n_rows * work.n_coalitions
-    seconds = evidence * _SECONDS_PER_EVIDENCE + work.n_coalitions * (1e-5 + 1e-9 * work.n_features**3)
-    return Cost(0, evidence, seconds, 8 * evidence * (3 * work.n_features + predictor.n_outputs))
+    operations = {
+        "mean": evidence + 10 * work.n_coalitions,
+        "mean x feature^3": work.n_coalitions * work.n_features**3,
+    }
+    return Cost(operations, 8 * evidence * (3 * work.n_features + predictor.n_outputs))
 
 
 def _cost_of_slopes(n_outputs: int, work: Workload) -> Cost:
     n, m = work.n_features, work.n_coalitions
-    seconds = m * n * (1e-7 + 2e-9 * n**2) + work.n_rows * n**2 * n_outputs * 2e-9
+    operations = {
+        "slope": m * n,
+        "slope x feature^2": m * n**3,
+        "row x slope": work.n_rows * n**2 * n_outputs,
+    }
     held = 4 * min(m * n * n_outputs, _SLOPES_HELD) + 4 * min(m * n**2, max(n**2, _SLOPES_HELD))
-    return Cost(0, m, seconds, 8 * (held + 3 * n * work.n_columns * n_outputs))
+    return Cost(operations, 8 * (held + 3 * n * work.n_columns * n_outputs))
 
 
 LINEAR_IN_MEANS = ValueMethod("moments", True, MOMENTS, AFFINE, _cost, LinearInMeans)

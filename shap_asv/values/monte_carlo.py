@@ -29,17 +29,23 @@ import numpy as np
 from shap_asv.backgrounds.contract import (
     DRAWS,
     Background,
-    ConditionedTerms,
     DrawsGivenEvidence,
     FiniteStates,
     WeightedRows,
     is_free,
 )
-from shap_asv.models.calls.speed import MOST
+from shap_asv.costs import Cost
 from shap_asv.models.contract import BLACK_BOX, Predictor
 from shap_asv.strata import sobol_uniforms
-from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, blocks, distinct_rows, evidence_of
-from shap_asv.values.expected_terms import seconds_to_condition
+from shap_asv.values.contract import (
+    ValueMethod,
+    ValueOptions,
+    Workload,
+    blocks,
+    distinct_rows,
+    drawing_cost,
+    evidence_of,
+)
 
 #: Independent groups of draws, about (sizes are powers of two), up to a thousand draws; more of more draws.
 N_GROUPS = 10
@@ -49,7 +55,6 @@ N_OFF = 2
 #: Draws of each group, the first ones, that tell the deviation of single draws.
 N_SAMPLED = 8
 _STREAM = 1
-_SECONDS_PER_DRAW = 3e-7
 
 
 class MonteCarlo:
@@ -147,23 +152,16 @@ def _student(degrees: int) -> float:
 
 
 def _cost(background: DrawsGivenEvidence, predictor: Predictor, work: Workload) -> Cost:
-    calls = work.n_rows * work.n_coalitions * work.n_draws
+    n_groups, size = _groups(max(2, work.n_draws), _has_atoms(background))
+    n_draws = n_groups * size
+    asked = work.n_rows * work.n_coalitions * n_draws
     # the group means; outputs of the draws of one pair at least; a batch of draws, as drawn and as the model takes it;
     # and the random numbers behind them, which are spread, sorted and turned round
-    n_groups = _groups(max(2, work.n_draws), _has_atoms(background))[0]
     held = n_groups * work.n_rows * work.n_coalitions * predictor.n_outputs
-    held += max(min(calls, work.batch_size), work.n_draws) * 2 * predictor.n_outputs
-    held += min(calls, work.batch_size) * 3 * work.n_features + 3 * work.n_draws * background.n_uniforms
-    memory = 8 * held + work.memory_to_ask(predictor, calls)
-    # a call of the model has all draws of some pairs of row and coalition, or some draws of one
-    most = min(MOST, background.size) if isinstance(background, FiniteStates) else MOST
-    size = min(work.rows_per_call(predictor), max(1, calls))
-    seconds = calls * getattr(background, "seconds_per_draw", _SECONDS_PER_DRAW)
-    seconds += work.n_coalitions * getattr(background, "seconds_per_coalition", 0.0)
-    if isinstance(background, ConditionedTerms):
-        seconds += seconds_to_condition(background, work)
-    asking = predictor.seconds(calls, -(-calls // size), most=most)
-    return Cost(model_calls=calls, queries=0, seconds=seconds, memory=memory, asking=asking)
+    held += max(min(asked, work.batch_size), n_draws) * 2 * predictor.n_outputs
+    held += min(asked, work.batch_size) * 3 * work.n_features + 3 * n_draws * background.n_uniforms
+    cost = Cost({}, 8 * held, asked, work.calls(predictor, asked), draws=n_draws)
+    return cost + drawing_cost(background, work, n_draws)
 
 
 MONTE_CARLO = ValueMethod("monte_carlo", False, DRAWS, BLACK_BOX, _cost, MonteCarlo, grows_with="n_draws")

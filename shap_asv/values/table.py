@@ -20,9 +20,10 @@ import numpy as np
 
 from shap_asv.backgrounds.contract import JOINT, FiniteStates, IntervenedJoint, JointTable
 from shap_asv.backgrounds.discrete.joint import rough
+from shap_asv.costs import Cost
 from shap_asv.errors import BudgetExceededError
 from shap_asv.models.contract import BLACK_BOX, Predictor
-from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, blocks
+from shap_asv.values.contract import ValueMethod, ValueOptions, Workload, blocks
 
 #: Joint states of the features that may be tabulated.
 STATE_LIMIT = 2_000_000
@@ -30,7 +31,6 @@ STATE_LIMIT = 2_000_000
 RARE = 1e-280
 #: Quotients that are kept between calls, over all coalitions.
 KEPT = 2**20
-SECONDS_PER_CELL = 2e-9
 
 
 class TabulatedModel:
@@ -204,19 +204,18 @@ def tabulation_limit(background: JointTable | IntervenedJoint, predictor: Predic
 
 
 def tabulation_cost(
-    background: JointTable | IntervenedJoint, predictor: Predictor, work: Workload, seconds: float
+    background: JointTable | IntervenedJoint, predictor: Predictor, work: Workload, cells: float
 ) -> Cost:
-    """Asking the model about every state, and ``seconds`` for the sums."""
+    """Asking the model about every state, and sums over so many cells."""
     size, k = background.size, predictor.n_outputs
     memory = 8 * (size * (3 * k + 2) + work.n_rows * work.n_coalitions * k) + 16 * background.joint_obstacle()[0]
-    memory += work.memory_to_ask(predictor, size)
-    return Cost(size, work.n_coalitions, seconds, memory, work.seconds_to_ask(predictor, size))
+    return Cost({"table cell": cells}, memory, size, work.calls(predictor, size))
 
 
 def _cost(background: JointTable, predictor: Predictor, work: Workload) -> Cost:
     # half the features are summed out of a typical coalition's superset
     cells = work.n_coalitions * (background.size**0.5 * 4 + work.n_rows) * (predictor.n_outputs + 1)
-    return tabulation_cost(background, predictor, work, cells * SECONDS_PER_CELL + work.n_coalitions * 2e-5)
+    return tabulation_cost(background, predictor, work, cells) + Cost({"table": work.n_coalitions})
 
 
 TABLE = ValueMethod("table", True, JOINT, BLACK_BOX, _cost, TabulatedModel, tabulation_limit, asks_first=True)

@@ -8,10 +8,17 @@ by their weights, all of them are asked once.
 import numpy as np
 
 from shap_asv.backgrounds.contract import WEIGHTED, WeightedRows, is_free
+from shap_asv.costs import Cost
 from shap_asv.models.contract import BLACK_BOX, Predictor
-from shap_asv.values.contract import Cost, ValueMethod, ValueOptions, Workload, blocks, distinct_rows, evidence_of
-
-_SECONDS_PER_ROW = 5e-7
+from shap_asv.values.contract import (
+    ValueMethod,
+    ValueOptions,
+    Workload,
+    blocks,
+    distinct_rows,
+    drawing_cost,
+    evidence_of,
+)
 
 
 class WeightedValues:
@@ -54,15 +61,11 @@ class WeightedValues:
 def _cost(background: WeightedRows, predictor: Predictor, work: Workload) -> Cost:
     count = background.n_weighted
     calls = work.n_rows * work.n_coalitions * count
-    size = min(work.rows_per_call(predictor), max(1, calls))
-    asking = predictor.seconds(calls, -(-calls // size))
-    seconds = calls * _SECONDS_PER_ROW + work.n_coalitions * getattr(background, "seconds_per_coalition", 0.0)
     # rows as lent, those with weight, and as the model takes them; weights and outputs beside them
     at_once = max(min(calls, work.batch_size), count)
     held = at_once * (4 * work.n_features + 2 + 3 * predictor.n_outputs)
     held += work.n_rows * work.n_coalitions * (work.n_features + predictor.n_outputs)
-    memory = 8 * held + work.memory_to_ask(predictor, calls)
-    return Cost(model_calls=calls, queries=0, seconds=seconds, memory=memory, asking=asking)
+    return Cost({}, 8 * held, calls, work.calls(predictor, calls)) + drawing_cost(background, work, count)
 
 
 WEIGHTED_SUM = ValueMethod("weighted", True, WEIGHTED, BLACK_BOX, _cost, WeightedValues)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shap_asv import AsymmetricExplainer, CausalOrder, ConditionalTable, GaussianModel, machine
+from shap_asv import AsymmetricExplainer, CausalOrder, ConditionalTable, GaussianModel
 from shap_asv.backends.contract import Settings
 from shap_asv.backgrounds.choice.mixture import MixtureModel
 from shap_asv.errors import ApproximationWarning, LongCallWarning
@@ -37,14 +37,14 @@ def test_a_plan_is_made_once_for_the_same_question():
 
 def test_a_sample_shrinks_to_the_budget_and_tells():
     asv, rows = explainer(n_orders=4000)
-    seconds = {c.name: c.estimate.seconds for c in asv.plan(20).candidates if c.estimate is not None}
+    seconds = {c.name: c.seconds for c in asv.plan(20).candidates}
     exact = min(s for name, s in seconds.items() if name.startswith("ideals x marginal"))
     sampled = seconds["orders x marginal"]
     small, _ = explainer(n_orders=4000, budget=min(exact, sampled) / 5)
     plan = small.plan(20)
     assert plan.backend.samples_orders
-    assert plan.chosen.estimate.orders < 4000
-    assert f"{plan.chosen.estimate.orders} orders are what budget=" in plan.why
+    assert plan.n_orders < 4000
+    assert f"{plan.n_orders} orders are what budget=" in plan.why
     with pytest.warns(ApproximationWarning, match="instead of 4000; error_std"):
         explanation = small(rows, silent=True)
     truth = asv(rows, silent=True).values
@@ -55,19 +55,19 @@ def test_a_sample_shrinks_to_the_budget_and_tells():
 def test_the_fewest_orders_are_not_said_to_fit():
     small, _ = explainer(n_orders=4000, budget=1e-9)
     plan = small.plan(20)
-    assert plan.chosen.estimate.orders == executing.FEWEST_ORDERS
+    assert plan.n_orders == executing.FEWEST_ORDERS
     assert re.search(r"^\S+ x marginal would take about .*; 20 orders are the fewest, and take about \d+ sec", plan.why)
 
 
 def test_an_algorithm_that_was_asked_for_keeps_its_orders():
     asked, _ = explainer(n_orders=500, budget=1e-3, algorithm="sampling")
-    assert asked.plan(20).chosen.estimate.orders == 500
+    assert asked.plan(20).n_orders == 500
 
 
 def test_a_long_call_is_told_before_it_starts(monkeypatch):
     asv, rows = explainer()
     monkeypatch.setattr(executing, "LONG_CALL", 0.0)
-    with pytest.warns(LongCallWarning, match="about 0 seconds by ideals x marginal: explain fewer rows"):
+    with pytest.warns(LongCallWarning, match="about 0.0 seconds by ideals x marginal: explain fewer rows"):
         asv(rows[:2])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -107,9 +107,8 @@ def test_orders_that_visit_the_same_coalitions_again_pay_once():
     assert counts[200] == counts[2000]
 
 
-def test_a_mixture_takes_as_long_as_its_donors(monkeypatch):
+def test_a_mixture_takes_as_long_as_its_donors():
     """Donors are fitted once for every coalition; alone or in a mixture, the plan says so."""
-    monkeypatch.setattr(machine, "_known", 1.0)  # seconds as they were measured
     table = pd.DataFrame(np.random.default_rng(0).normal(size=(400, 6)), columns=list("abcdef"))
     donors, gaussian = ConditionalTable(table), GaussianModel.fit(table)
     mixture = MixtureModel([gaussian, donors], [0.7, 0.3])
@@ -118,8 +117,8 @@ def test_a_mixture_takes_as_long_as_its_donors(monkeypatch):
             lambda X: np.asarray(X).sum(axis=1), background, [], algorithm="ideals x monte_carlo", n_draws=64, seed=0
         )
         .plan(table[:2])
-        .chosen.estimate.seconds
+        .seconds
         for background in (gaussian, donors, mixture)
     ]
-    assert seconds[2] >= 64 * donors.seconds_per_coalition > 10 * seconds[0]
+    assert seconds[2] > 10 * seconds[0]
     assert seconds[2] < 2 * seconds[1]

@@ -127,8 +127,7 @@ def test_positions_in_a_set_of_edges():
 def test_one_row_needs_the_memory_of_one_process():
     network, names = coins(4)
     plans = [
-        AsymmetricExplainer(total, network, feature_names=names, n_jobs=n_jobs).plan(1).chosen.estimate.memory
-        for n_jobs in (1, 32)
+        AsymmetricExplainer(total, network, feature_names=names, n_jobs=n_jobs).plan(1).memory for n_jobs in (1, 32)
     ]
     assert plans[0] == plans[1]
 
@@ -242,7 +241,7 @@ def test_planned_memory_of_draws(kind, n_draws, call):
     AsymmetricExplainer(total, given, **{**options, "n_draws": 2})(rows, silent=True)  # what is loaded once
     problem = explainer._known_execution().problem
     settings = explainer._settings(problem, batch_size=call.get("batch_size", "auto"))
-    planned = explainer._known_execution().plan(settings, 1).chosen.estimate.memory
+    planned = explainer._known_execution().plan(settings, 1).memory
     taken = peak_of(lambda: explainer(rows, silent=True, **call))
     assert taken / 2 <= planned, f"planned {planned / 2**20:.1f} MiB, taken {taken / 2**20:.1f}"
     assert planned <= 8 * taken + 2**23, f"planned {planned / 2**20:.1f} MiB, taken {taken / 2**20:.1f}"
@@ -257,7 +256,7 @@ def test_planned_memory_of_background_rows(n_rows, batch_size):
     problem = explainer._known_execution().problem
     planned = explainer._known_execution().plan(explainer._settings(problem, batch_size=batch_size), 1)
     taken = peak_of(lambda: explainer(matrix[:1], batch_size=batch_size, silent=True))
-    memory = planned.chosen.estimate.memory
+    memory = planned.memory
     assert taken / 2 <= memory <= 8 * taken + 2**23, f"planned {memory / 2**20:.1f} MiB, taken {taken / 2**20:.1f}"
 
 

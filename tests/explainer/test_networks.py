@@ -28,7 +28,7 @@ def check_backends(network, target, backends, n_rows, ideals):
         explainer = AsymmetricExplainer(model, network, algorithm=name)
         plan = explainer.plan(rows)
         assert plan.backend.name == name
-        assert plan.chosen.estimate.coalitions == ideals
+        assert plan.chosen.cost.coalitions == ideals
         explanations.append(explainer(rows))
     for explanation in explanations:
         total = explanation.base_values + explanation.values.sum(axis=1)
@@ -65,7 +65,7 @@ def test_full_alarm_with_a_decision_tree():
     rows = X[:3]
     explainer = AsymmetricExplainer(model, network, algorithm="exact")
     exact = explainer(rows)
-    assert explainer.plan(rows).chosen.estimate.coalitions > 200_000
+    assert explainer.plan(rows).chosen.cost.coalitions > 200_000
     total = exact.base_values + exact.values.sum(axis=1)
     np.testing.assert_allclose(total, model.predict_proba(rows), rtol=0, atol=1e-9)
     sampled = AsymmetricExplainer(model, network, algorithm="sampling", n_orders=300, seed=0)(rows)

@@ -102,7 +102,7 @@ def test_tolerance_past_the_budget_is_an_error(asia_score):
 def test_max_evals_sets_the_number_of_orders(asia_score):
     network, score, X = asia_score
     explainer = AsymmetricExplainer(score, network, feature_names=list(X.columns), algorithm="sampling", seed=0)
-    assert explainer.plan(1, max_evals=602).chosen.estimate.orders == 100
+    assert explainer.plan(1, max_evals=602).n_orders == 100
     with pytest.raises(BudgetExceededError, match="two orders need 14"):
         explainer(X[:1], max_evals=13)
 

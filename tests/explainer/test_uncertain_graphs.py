@@ -219,7 +219,7 @@ def test_polynomial_backends_run_once_for_each_graph(shape, impossible):
     if impossible == "raise":
         mixed = several.plan(100).candidates
         single = AsymmetricExplainer(model, network, graphs[0], algorithm=shape, **options).plan(100).candidates
-        cost = [next(c.estimate.seconds for c in found if c.name == shape) for found in (mixed, single)]
+        cost = [next(c.seconds for c in found if c.name == shape) for found in (mixed, single)]
         assert cost[0] == pytest.approx(3 * cost[1])
 
 
@@ -462,7 +462,7 @@ def test_the_plan_says_how_many_ideals_graphs_share(network, X):
     plan = explainer.plan(X, graphs="edges")
     assert f"ideals:       {together:,} for all graphs together, {apart:,} one by one" in str(plan)
     assert "graphs, each by itself, beside the given one" in str(plan)
-    assert plan.chosen.estimate.coalitions == together
+    assert plan.chosen.cost.coalitions == together
     assert explainer.sensitivity(X, silent=True).ideals == (together, apart)
 
     several = [ideals_of(edges) for edges in (FORTH, BACK, CHAIN)]

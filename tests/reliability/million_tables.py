@@ -123,7 +123,7 @@ def measure(name: str, n_rows: int) -> dict[str, Any]:
     assert gap < 1e-9, f"attributions miss the model by {gap}"
     return {
         "backend": plan.name,
-        "planned": plan.estimate.memory,
+        "planned": plan.memory,
         "used": peak.used,
         "seconds": seconds,
         "distinct": REPEATED if repeat else n_rows,

@@ -17,6 +17,7 @@ import sys
 import time
 import traceback
 import warnings
+from pathlib import Path
 from typing import Any
 
 from tests.reliability.fitted_problems import FITTED
@@ -25,6 +26,7 @@ from tests.reliability.peaks import Peak
 from tests.reliability.records import Figure, Record, keep
 from tests.reliability.seen_problems import SEEN
 
+ROOT = Path(__file__).parents[2]
 #: The parts of the grid, by the name that ``--only`` takes.
 PARTS = {"held_out": HELD_OUT, "seen": SEEN, "fitted": FITTED}
 #: A plan says "< 0.1 s" below this, and nobody waits: such times are all alike. So is memory below the second figure.
@@ -33,8 +35,6 @@ AT_ONCE, LITTLE = 0.1, 64 * 2**20
 CLOSE, FAR, NEARLY_ALL = 3.0, 10.0, 0.9
 #: Libraries read this once, when they are loaded: threads that wait for a busy core would be timed, too.
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-#: The first call of a process loads what is compiled; where a call is as short as this, it is made again.
-SHORT = 6.0
 
 
 def measure(name: str) -> dict[str, Any]:
@@ -45,21 +45,16 @@ def measure(name: str) -> dict[str, Any]:
     for _ in range(2):
         explainer = case.make(**{"seed": 0, **case.options})
         plan = explainer.plan(rows)
-        compiled = plan.compile_seconds == 0
         gc.collect()
         start = time.process_time()
         with Peak() as peak:
             explainer(rows, silent=True)
         seconds = time.process_time() - start
-        if compiled and seconds > SHORT:
-            break
-    estimate = plan.chosen.estimate
-    assert estimate is not None
     return {
         "backend": plan.chosen.name,
-        "planned": estimate.seconds,
+        "planned": plan.seconds,
         "taken": seconds,
-        "planned_memory": estimate.memory,
+        "planned_memory": plan.memory,
         "taken_memory": peak.used,
     }
 

@@ -5,7 +5,6 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from shap_asv.backends.ancestral.closures import random_prefixes
 from shap_asv.backends.ancestral.completed import (
     LARGEST_NETWORK,
     STATE_LIMIT,
@@ -13,11 +12,9 @@ from shap_asv.backends.ancestral.completed import (
     count_states,
     find_closed_sets,
     flatten_tables,
-    masks_of,
-    with_causes,
 )
 from shap_asv.backends.ancestral.completed_values import CompletedValues
-from shap_asv.backends.ancestral.pieces.demanded import TERMS_AT_ONCE, DemandedSums, field_widths, lay_out_pieces
+from shap_asv.backends.ancestral.pieces.demanded import TERMS_AT_ONCE, DemandedSums, lay_out_pieces
 from shap_asv.backends.ancestral.pieces.mixed_values import (
     FEW_TERMS,
     MIXTURE_LIMIT,
@@ -28,61 +25,21 @@ from shap_asv.backends.ancestral.pieces.mixed_values import (
 )
 from shap_asv.backends.ancestral.pieces.tables import PieceBuilder, PieceSums
 from shap_asv.backends.coalitionwise import ROW_BLOCK, CoalitionwiseAttributor
-from shap_asv.backends.contract import Attribution, Attributor, Backend, Estimate, Problem, Settings
+from shap_asv.backends.conditioning import is_ancestral
+from shap_asv.backends.contract import Attribution, Attributor, Backend, Problem, Settings
 from shap_asv.backends.pace import Report, keep_silent, part_of
 from shap_asv.backends.relaxed import relaxing
 from shap_asv.backends.termwise import measure_groups, terms_obstacle
 from shap_asv.backends.weight_columns import Columns
 from shap_asv.backends.workload import Sweep, expected_output, groups_obstacle, network_and_terms, patterns
 from shap_asv.backgrounds.contract import CONDITIONED_TERMS, Terms
+from shap_asv.costs import Cost
 from shap_asv.models.products import SumOfProducts
-from shap_asv.orders import CausalOrder
-from shap_asv.orders.uncertain import GraphMixture
 from shap_asv.values.contract import blocks
 from shap_asv.values.expected_terms import ExactProducts
 
-KERNELS = (
-    "shap_asv.backends.ancestral.completion_kernel:find_groups",
-    "shap_asv.backends.ancestral.completion_kernel:classify",
-    "shap_asv.backends.ancestral.value_kernel:add_classes",
-)
-# ... these where causes are missing
-_POSTERIORS = (
-    "shap_asv.backends.ancestral.completion_kernel:weigh_groups",
-    "shap_asv.backends.ancestral.completion_kernel:fill_margins",
-)
-# ... and one of these: sums over pieces with all their tables, and on demand; values without pieces
-_PIECES = "shap_asv.backends.ancestral.pieces"
-_OF_TABLES = (f"{_PIECES}.table_kernel:add_pieces",)
-_ON_DEMAND = (
-    *(f"{_PIECES}.part_kernel:{name}" for name in ("take_apart", "reach")),
-    *(f"{_PIECES}.demand_kernel:{name}" for name in ("find_alike", "ask_at_ideals", "ask_for_parts")),
-    *(f"{_PIECES}.sum_kernel:{name}" for name in ("fill_wanted", "add_pieces", "spread")),
-)
-_OF_VALUES = tuple(f"shap_asv.backends.ancestral.value_kernel:{name}" for name in ("lay_out_states", "add_values"))
 #: Numbers of nu that are held at one time.
 NU_LIMIT = 2**24
-# Measured on child with 100 graphs: a term, a row and a class of coalitions; laying out one closure.
-_SECONDS_PER_CLASS = 6e-10
-_SECONDS_PER_STATE = 6e-10
-_SECONDS_PER_CLOSURE = 3e-3
-# Filling the tables of a term, and reading them from where they have been put.
-_SECONDS_PER_ENTRY = 4e-9
-# Measured on child without Disease: laying out a term over pieces, passing a dead one, adding one in one state.
-_SECONDS_TO_SHARE = 1e-4
-_SECONDS_PER_DEAD = 2e-9
-_SECONDS_PER_COPY = 0.9e-9
-# Measured on insurance and alarm, where tables are filled on demand: laying out an ideal of a closure; a row of tables,
-# and a term in it; a term at an ideal of a row. Rows per ideal, as its entries let expect them, and the most of them.
-_SECONDS_PER_IDEAL = 1.5e-6
-_SECONDS_PER_ROW = 1e-7
-_SECONDS_PER_TERM_IN_ROW = 2e-9
-_SECONDS_PER_TERM_AT_IDEAL = 2e-9
-_ROWS_PER_ENTRY, _MOST_ROWS = 1 / 250, 10.0
-# What no call is below.
-_LEAST = 0.1
-# Entries per ideal up to which tables of pieces are expected to be small.
-_SMALL_TABLES = 500.0
 # Most that tables on demand take, in bytes.
 _DEMANDED = 2**29
 
@@ -213,89 +170,19 @@ def _all_but(n_terms: int, left: np.ndarray) -> np.ndarray:
     return known
 
 
-@dataclass(frozen=True)
-class _Measured:
-    """Closures; members of one; states of what a coalition lacks; share of coalitions that lack nothing; entries of the
-    tables of a term, per ideal of its closure (means over the terms); states of all that any coalition lacks; whether
-    a state of all nodes that terms depend on can be told by one integer.
-    """
-
-    n_sets: int
-    size: float
-    states: float
-    complete: float
-    entries: float
-    latent_states: float
-    packs: bool
-
-    @property
-    def mixes(self) -> bool:
-        """Whether values are expected to be mixtures over the states of latent nodes."""
-        return self.latent_states <= MIXTURE_LIMIT and (self.packs or self.has_tables)
-
-    @property
-    def has_tables(self) -> bool:
-        """Whether tables of pieces are expected to be small enough to be filled once."""
-        return self.latent_states > 1.0 and self.entries <= _SMALL_TABLES
-
-
-@lru_cache(maxsize=2)
-def _measure(background: Terms, order: CausalOrder | GraphMixture | None, products: SumOfProducts) -> _Measured:
-    """From the prefixes of a few random orders; orders that nobody knows are taken to be any."""
-    network = background.network
-    looks = np.zeros((products.n_terms, network.n_nodes), dtype=bool)
-    looks[:, background.nodes] = products.terms != 0
-    closed = with_causes(network, looks)
-    if order is None:
-        order = CausalOrder.from_edges([], features=background.features)
-    prefixes = random_prefixes(order, np.random.default_rng(0))
-    states = count_states(network, prefixes, background.nodes)
-    held = np.zeros((len(prefixes), network.n_nodes), dtype=bool)
-    held[:, background.nodes] = prefixes
-    known = with_causes(network, held)
-    children = np.zeros((network.n_nodes, network.n_nodes), dtype=np.float32)
-    for v, parents in enumerate(network.parents):
-        children[list(parents), v] = 1.0
-    sizes = np.log(np.array(network.cardinalities, dtype=float))
-    entries = [1.0]
-    for term in np.linspace(0, products.n_terms - 1, min(24, products.n_terms)).astype(int):
-        inside = closed[term]
-        active = known & inside & ((~known & inside).astype(np.float32) @ children.T > 0)
-        entries.append(float(np.exp(active @ sizes).mean()))
-    return _Measured(
-        len(np.unique(masks_of(closed))),
-        float(closed.sum(axis=1).mean()) if len(closed) else 0.0,
-        float(np.minimum(states, STATE_LIMIT).mean()),
-        float((states < 1.5).mean()),
-        float(np.mean(entries)),
-        _count_latent_states(np.asarray((known & ~held).any(axis=0)), background),
-        field_widths(network, np.asarray(closed.any(axis=0))) is not None,
-    )
-
-
-def _price_demand(
-    background: Terms, products: SumOfProducts, met: _Measured, coalitions: int, n_patterns: float
-) -> tuple[float, int]:
-    """Seconds and bytes of values by pieces on demand."""
-    n_groups, _, shares = measure_groups(background, products)
-    ideals = float((float(coalitions) ** shares).sum())
-    size = products.n_terms / max(1, n_groups)
-    width, blocks_per_group = min(size, TERMS_AT_ONCE), 1.0 + size / (2 * TERMS_AT_ONCE)
-    # patterns share most of the rows in which they ask for pieces
-    rows = min(_MOST_ROWS, met.entries * _ROWS_PER_ENTRY) * ideals * blocks_per_group * n_patterns**0.4
-    seconds = _LEAST + ideals * _SECONDS_PER_IDEAL + rows * (_SECONDS_PER_ROW + width * _SECONDS_PER_TERM_IN_ROW)
-    seconds += ideals * n_patterns * size * _SECONDS_PER_TERM_AT_IDEAL
-    return seconds, int(80 * ideals) + min(_DEMANDED, int(rows * (8 * width + 120)))
-
-
-def _kernels(problem: Problem, settings: Settings, estimate: Estimate) -> tuple[str, ...]:
-    background, products = network_and_terms(problem)
-    met = _measure(background, problem.order, products)
-    if not (met.mixes and only_indicators(products)):
-        return (*KERNELS, *_POSTERIORS, *_OF_VALUES)
-    if met.has_tables:
-        return (*KERNELS, *_POSTERIORS, _OF_VALUES[0], *_OF_TABLES)
-    return (*KERNELS, *(_POSTERIORS if met.latent_states > 1.0 else ()), *_ON_DEMAND)
+@lru_cache(maxsize=4)
+def _missing_states(problem: Problem) -> float:
+    """States of all nodes that some coalition may lack while it holds one of their effects."""
+    if is_ancestral(problem):
+        return 1.0
+    background, _ = network_and_terms(problem)
+    network, nodes = background.network, background.nodes
+    above = background.inference.ancestors[:, nodes]  # of each feature
+    lacking = above.any(axis=1)
+    if problem.order is not None and problem.players is None:
+        first = problem.order.ancestor_matrix
+        lacking[nodes] = (above[nodes] & ~first).any(axis=1)
+    return float(np.prod(np.array(network.cardinalities, dtype=float)[lacking]))
 
 
 def completed_backend(sweep: Sweep) -> Backend:
@@ -311,34 +198,29 @@ def completed_backend(sweep: Sweep) -> Backend:
             return f"the network has {n_nodes} nodes, and sets of them are kept as {LARGEST_NETWORK} bits"
         return None
 
-    def estimate(problem: Problem, settings: Settings, n_rows: int) -> Estimate:
+    def cost(problem: Problem, settings: Settings, n_rows: int) -> Cost:
         background, products = network_and_terms(problem)
         coalitions = sweep.count(problem, settings)
-        orders, drawing, drawn = sweep.drawing(problem, settings)
-        met = _measure(background, problem.order, products)
-        n_sets, states = met.n_sets, met.states
-        ideals = min(float(coalitions), 2.0 ** (met.size / 2 + 2))
-        classes = min(float(coalitions), ideals / max(met.complete, 1e-3))
-        work = products.n_terms * n_rows * classes
-        seconds = 0.5 + n_sets * _SECONDS_PER_CLOSURE
-        seconds += products.n_terms * (5e-5 + ideals * met.entries * _SECONDS_PER_ENTRY)
-        copies, demanded = 1, 0
-        mixes = met.mixes and only_indicators(products)
-        if mixes:
-            copies, work = round(met.latent_states), products.n_terms * n_rows * ideals
-            if met.has_tables:
-                seconds = 1.0 + products.n_terms * _SECONDS_TO_SHARE
-                seconds += work * (_SECONDS_PER_DEAD + copies * _SECONDS_PER_COPY)
-            else:
-                seconds, demanded = _price_demand(background, products, met, coalitions, patterns(n_rows) * copies)
-        else:
-            seconds += work * (_SECONDS_PER_CLASS + states * _SECONDS_PER_STATE)
-        seconds += coalitions * n_rows * copies * 2e-7
-        at_once = min(n_rows, max(1, NU_LIMIT // (max(1, coalitions) * problem.n_outputs * copies)))
-        memory = coalitions * (problem.n_features * 3 + 400) + 2**27
-        memory += demanded if mixes and not met.has_tables else int(n_sets * classes * 150)
-        memory += 3 * 8 * coalitions * at_once * problem.n_outputs * copies + drawn
-        return Estimate(coalitions, orders, 0, int(work), seconds + drawing, memory)
+        n_groups, _, shares = measure_groups(background, products)
+        copies = min(_missing_states(problem), float(STATE_LIMIT)) ** 0.5
+        told_apart = patterns(n_rows) * copies
+        ideals = float((float(coalitions) ** shares).sum())
+        size = products.n_terms / max(1, n_groups)
+        width, blocks_per_group = min(size, TERMS_AT_ONCE), 1.0 + size / (2 * TERMS_AT_ONCE)
+        rows = ideals * blocks_per_group * told_apart**0.4  # patterns share most of the rows of tables
+        operations = {
+            "loading of compiled code": 1,
+            "closure": n_groups,
+            "closure ideal": ideals,
+            "closure row": rows,
+            "closure row x term": rows * width,
+            "closure ideal x row x term": ideals * told_apart * size,
+            "coalition x row": coalitions * n_rows * copies,
+        }
+        at_once = min(n_rows, max(1.0, NU_LIMIT / (max(1, coalitions) * problem.n_outputs * copies)))
+        held = 2**27 + 80 * ideals + min(_DEMANDED, rows * (8 * width + 120))
+        held += 3 * 8 * coalitions * at_once * problem.n_outputs * copies
+        return Cost(operations, int(held)) + sweep.cost(problem, settings)
 
     def prepare(problem: Problem, settings: Settings) -> Attributor:
         return attribute_columns(problem, sweep.columns(problem, settings))
@@ -348,12 +230,9 @@ def completed_backend(sweep: Sweep) -> Backend:
         sweep.sampled,
         None,
         obstacle,
-        estimate,
+        cost,
         prepare,
         ROW_BLOCK,
-        CONDITIONED_TERMS,
-        kernels=_kernels,
         over=lambda problem, settings, columns: attribute_columns(problem, columns),
         by_coalitions=True,
-        at_least=lambda problem, settings: _LEAST,
     )

@@ -1,7 +1,7 @@
 """What attributions of trees will cost, before anything is prepared or compiled.
 
 The work is known from the number of distinct features on each path (a pass over the nodes), the kind of order and the
-numbers of rows. The seconds per operation were measured on one thread, with random forests of depth 4 to 20.
+numbers of rows.
 """
 
 from dataclasses import dataclass
@@ -9,23 +9,22 @@ from functools import lru_cache
 
 import numpy as np
 
-from shap_asv.backends.contract import Estimate
 from shap_asv.backends.trees.attributor import KEPT_BYTES, ROW_BLOCK, table_bits
+from shap_asv.costs import Cost
 from shap_asv.models.trees.ensembles import FloatEnsemble
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.restricted import FOREST, LATTICE, LEVELS, ORDERS, PARTS, shuffling_work
 
-# Seconds: of a call at all; a path entry at preparation; a cell of a table, in the caches of the processor or past
-# them; a path entry of a row, per output; a point of a product on a long path; a word of background rows; a background
-# row on a long path, met by a row or by a step of an order.
-_CALL, _ENTRY, _CELL, _FAR_CELL, _ROW_ENTRY, _POINT, _WORD = 0.004, 1.2e-7, 1.1e-9, 1e-8, 0.75e-9, 2.5e-9, 1.0e-9
-_MEETING, _STEP_MEETING = 1e-8, 3e-10
 # Features of a path from which its table does not stay in the caches.
 _FAR = 11
-# Seconds to list a step: of levels; of a forest, with its walk; of a lattice, per ideal or edge; of an order;
-# of an order in parts, where shuffling them is added, by multiplications.
-_STEP = {LEVELS: 2e-9, FOREST: 6e-8, LATTICE: 0.8e-9, ORDERS: 1.5e-9, PARTS: 4e-9}
-_SHUFFLE = 1.2e-9
+# What listing a step is, by the kind of order.
+_STEP = {
+    LEVELS: "step of levels",
+    FOREST: "step of a forest",
+    LATTICE: "step of a lattice",
+    ORDERS: "step of an order",
+    PARTS: "step of parts",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,9 +73,9 @@ def _sets(ensemble: FloatEnsemble) -> np.ndarray:
 
 @lru_cache(maxsize=8)
 def parts_work(ensemble: FloatEnsemble, order: CausalOrder) -> tuple[float, float]:
-    """What an order in parts asks for: seconds to shuffle them for all sets, and numbers kept for the largest."""
+    """What an order in parts asks for: multiplications to shuffle them for all sets, numbers kept for the largest."""
     work, kept = shuffling_work(order, _sets(ensemble))
-    return _SHUFFLE * float(work.sum()), float(kept.max(initial=0.0))
+    return float(work.sum()), float(kept.max(initial=0.0))
 
 
 @lru_cache(maxsize=8)
@@ -99,7 +98,7 @@ def largest_walk(ensemble: FloatEnsemble, order: CausalOrder) -> tuple[float, in
     return float(ideals.max(initial=1.0)), int(member.sum(axis=1).max(initial=0))
 
 
-def estimate_trees(
+def tree_cost(
     ensemble: FloatEnsemble,
     kind: str,
     n_rows: int,
@@ -108,8 +107,8 @@ def estimate_trees(
     n_ideals: int = 0,
     n_orders: int = 0,
     n_groups: int = 1,
-) -> Estimate:
-    """Seconds and bytes of ``prepare_trees(...).attribute(rows)``.
+) -> Cost:
+    """Operations and bytes of ``prepare_trees(...).attribute(rows)``.
 
     Parameters
     ----------
@@ -127,9 +126,9 @@ def estimate_trees(
     >>> from sklearn.tree import DecisionTreeRegressor
     >>> from shap_asv.models.trees.reading import read_ensemble
     >>> tree = DecisionTreeRegressor().fit([[0, 0], [0, 1], [1, 0], [1, 1]], [0.0, 0.0, 0.0, 4.0])
-    >>> cost = estimate_trees(read_ensemble(tree), LEVELS, n_rows=1000)
-    >>> cost.coalitions, cost.seconds < 1
-    (10, True)
+    >>> cost = tree_cost(read_ensemble(tree), LEVELS, n_rows=1000)
+    >>> cost.operations["path entry"], cost.seconds < 1
+    (5.0, True)
     """
     paths = path_lengths(ensemble)
     d = np.arange(len(paths.leaves))
@@ -148,65 +147,31 @@ def estimate_trees(
         PARTS: n_ideals * d / 4 + d * cells,
     }[kind]
     words = -(-n_background // 64)
+    leaves, long = paths.leaves, ~tabled
     # patterns that occur on a long path, and what one of them takes
     patterns = np.minimum(n_rows, cells) if closed else np.full(len(d), float(n_rows))
-    once = np.zeros(len(d))
+    # equal steps are added up: a path has few ideals, unless orders are listed
+    most = {ORDERS: np.full(len(d), n_orders / groups), PARTS: cells}.get(kind, 40.0 * d)
+    distinct = np.minimum(cells, most)
+    operations = {
+        "tree call": 1.0,
+        "path entry": leaves @ d,
+        "path cell": (leaves * groups * d * cells * np.maximum(1, d - 1) / 2)[tabled].sum(),
+        "distant path cell": (leaves * groups * d * cells * (d >= _FAR))[tabled].sum(),
+        "background word": (leaves * words * cells)[tabled].sum(),
+        "path entry x row": groups * n_rows * outputs * (leaves * d * np.where(tabled, 1, 3)).sum(),
+        _STEP[kind]: (paths.sets * steps * (tabled | (not closed))).sum(),
+    }
     if closed:
-        each = _POINT * d * ((d + 1) // 2)
+        operations["long path point"] = (leaves * groups * patterns * d * ((d + 1) // 2))[long].sum()
     elif kind == LEVELS:
-        each = np.full(len(d), _MEETING * n_background)
+        operations["background row met"] = (leaves * groups * patterns)[long].sum() * n_background
     else:
-        # equal steps are added up: a path has few ideals, unless orders are listed
-        most = {ORDERS: np.full(len(d), n_orders / groups), PARTS: cells}.get(kind, 40.0 * d)
-        distinct = np.minimum(cells, most)
-        each = _CELL * d * distinct
-        once = 2 * _STEP_MEETING * n_background * d * distinct
-    per_leaf = np.where(
-        tabled,
-        groups * d * cells * (_CELL * np.maximum(1, d - 1) / 2 + _FAR_CELL * (d >= _FAR)) + _WORD * words * cells,
-        groups * (patterns * each + once),
-    )
-    seconds = _CALL + float(
-        (
-            paths.leaves * (per_leaf + _ENTRY * d + groups * n_rows * d * outputs * _ROW_ENTRY * np.where(tabled, 1, 3))
-        ).sum()
-        + (paths.sets * steps * (tabled | (not closed)) * _STEP[kind]).sum()
-    )
+        operations["path cell"] += (leaves * groups * patterns * d * distinct)[long].sum()
+        operations["background row met"] = 0.06 * n_background * (leaves * groups * d * distinct)[long].sum()
     table_bytes = float((8 * paths.leaves * d * cells)[tabled].sum())
     memory = 2**27 + min(table_bytes, 2 * KEPT_BYTES) + 60 * float((paths.leaves * d).sum())
     memory += n_background * n * 4 + words * 8 * len(ensemble.threshold)
     memory += n_ideals * n + 20 * n_edges + 8 * n_orders * n
     memory += min(n_rows, ROW_BLOCK) * n * (8 * k * (4 if groups > 1 else 1) + 4) + 8 * n_rows * n * k
-    return Estimate(int((paths.leaves * cells).sum()), n_orders, 0, 0, seconds, int(memory))
-
-
-_ROOM = "shap_asv.backends.trees.kernels"
-
-
-def tree_kernels(ensemble: FloatEnsemble, kind: str, background: bool) -> tuple[str, ...]:
-    """The compiled functions that an attribution calls, as ``"module:function"``; see :mod:`shap_asv.kernels`.
-
-    Examples
-    --------
-    >>> from sklearn.tree import DecisionTreeRegressor
-    >>> from shap_asv.models.trees.reading import read_ensemble
-    >>> stump = DecisionTreeRegressor(max_depth=1).fit([[0], [1]], [0.0, 4.0])
-    >>> [name.split(":")[1] for name in tree_kernels(read_ensemble(stump), LEVELS, background=False)][:2]
-    ['walk_paths', 'list_levels_steps']
-    """
-    leaves = path_lengths(ensemble).leaves
-    bits = table_bits(leaves, kind == LEVELS and not background)
-    long_paths, closed = len(leaves) > bits + 1, kind == LEVELS
-    found = [f"{_ROOM}.leaves:walk_paths"]
-    if leaves[1 : bits + 1].any() or (long_paths and not closed):
-        found.append(f"shap_asv.orders.restricted_kernels:list_{'parts' if kind == LATTICE else kind}_steps")
-    if background:
-        found += [f"{_ROOM}.ground:{name}" for name in ("fill_ground", "count_reached")]
-    if leaves[1 : bits + 1].any():
-        found += [f"{_ROOM}.{name}" for name in ("tables:number_patterns", "tables:fill_tables", "rows:add_tables")]
-        found.append(f"{_ROOM}.{'ground:count_ground' if background else 'tables:multiply_ratios'}")
-    if long_paths and closed:
-        found.append(f"{_ROOM}.deep:{'add_rows' if background else 'add_ratios'}")
-    elif long_paths:
-        found += [f"{_ROOM}.{name}" for name in ("rows:find_patterns", "deep:weigh_outside", "deep:add_steps")]
-    return tuple(found)
+    return Cost({name: float(count) for name, count in operations.items()}, int(memory), coalitions=n_ideals)

@@ -11,10 +11,11 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from shap_asv.backgrounds.contract import Conditions
+from shap_asv.backgrounds.contract import Conditions, CountsDraws
 from shap_asv.backgrounds.level_by_level import by_levels
 from shap_asv.backgrounds.tables.border import TableBorder
 from shap_asv.backgrounds.tables.evidence import checked_evidence, checked_uniforms
+from shap_asv.costs import Cost
 from shap_asv.errors import ArgumentError
 
 
@@ -82,10 +83,13 @@ class MixtureModel(TableBorder):
         """One that picks the component, and as many as the most demanding component takes."""
         return 1 + max(component.n_uniforms for component in self.components)
 
-    @property
-    def seconds_per_coalition(self) -> float:
-        """For a plan: what the components take to fit a coalition when it is first asked for."""
-        return sum(getattr(component, "seconds_per_coalition", 0.0) for component in self.components)
+    def drawing_cost(self, n_coalitions: int, n_rows: int, n_draws: int, ancestral: bool) -> Cost:
+        """Each component draws its share, and conditions on every coalition."""
+        cost = Cost({"draw": n_coalitions * n_rows * n_draws})
+        for component, share in zip(self.components, self.shares, strict=True):
+            if isinstance(component, CountsDraws):
+                cost += component.drawing_cost(n_coalitions, n_rows, int(np.ceil(share * n_draws)), ancestral)
+        return cost
 
     def describe(self) -> str:
         parts = (f"{share:.0%} {one.describe()}" for share, one in zip(self.shares, self.components, strict=True))

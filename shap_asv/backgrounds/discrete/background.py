@@ -16,7 +16,8 @@ import numpy as np
 
 from shap_asv.backgrounds.contract import Conditions, StateValues
 from shap_asv.backgrounds.discrete import questions
-from shap_asv.backgrounds.discrete.inference.engine import DRAW_KERNELS, KERNELS, LIVE_KERNELS, Inference
+from shap_asv.backgrounds.discrete.inference.counting import count_queries
+from shap_asv.backgrounds.discrete.inference.engine import Inference
 from shap_asv.backgrounds.discrete.inference.requisite import RequisiteEvidence
 from shap_asv.backgrounds.discrete.joint import feature_joint, largest_product, rough
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
@@ -30,6 +31,7 @@ from shap_asv.backgrounds.discrete.states.impossible import (
 from shap_asv.backgrounds.discrete.states.ranking import ranks
 from shap_asv.backgrounds.discrete.states.validation import checked_network
 from shap_asv.backgrounds.tables.evidence import checked_uniforms
+from shap_asv.costs import Cost
 from shap_asv.errors import ImpossibleEvidenceError, UnknownFeatureError, UnknownMethodError
 
 if TYPE_CHECKING:
@@ -140,14 +142,15 @@ class DiscreteBackground:
 
     conditions_on: ClassVar[Conditions] = "any"
     dependent: ClassVar[bool] = True
-    kernels: ClassVar[tuple[str, ...]] = KERNELS
-    live_kernels: ClassVar[tuple[str, ...]] = LIVE_KERNELS
-    draw_kernels: ClassVar[dict[bool, tuple[str, ...]]] = DRAW_KERNELS
 
-    @property
-    def seconds_per_draw(self) -> float:
-        """Measured on child, insurance and alarm: a draw walks through the nodes."""
-        return 1e-7 + 1e-8 * self.network.n_nodes
+    def drawing_cost(self, n_coalitions: int, n_rows: int, n_draws: int, ancestral: bool) -> Cost:
+        """A draw walks through the nodes; a coalition that lacks causes is first brought into two circuits."""
+        draws = n_coalitions * n_rows * n_draws
+        walks = Cost({"network draw": draws, "network draw x node": draws * self.n_nodes})
+        if ancestral:
+            return walks
+        nothing = np.zeros(self.n_nodes, dtype=int)
+        return walks + count_queries(self.inference, n_coalitions, n_rows, nothing, 1, False).times(2)
 
     @property
     def n_uniforms(self) -> int:

@@ -58,8 +58,6 @@ class DiscreteInterventions(Intervening):
     natural: DiscreteBackground
 
     impossible: ClassVar[str] = "raise"
-    kernels: ClassVar[tuple[str, ...]] = DiscreteBackground.kernels
-    live_kernels: ClassVar[tuple[str, ...]] = DiscreteBackground.live_kernels
 
     # --- what there is ----------------------------------------------------------------------------------------
 

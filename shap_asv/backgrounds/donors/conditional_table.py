@@ -28,6 +28,7 @@ from shap_asv.backgrounds.donors.smoothers import Smoother
 from shap_asv.backgrounds.tables.border import TableBorder
 from shap_asv.backgrounds.tables.codec import TableCodec
 from shap_asv.backgrounds.tables.evidence import checked_evidence, checked_uniforms, patterns
+from shap_asv.costs import Cost
 from shap_asv.errors import ArgumentError, TableError
 
 FEW_VALUES = 5
@@ -110,10 +111,6 @@ class ConditionalTable(TableBorder):
         self.rows, self._lendings = self.rows[:, kept], OrderedDict()
         self._filling, self._movable, self._tells = self._filling[kept], self._movable[kept], self._tells[kept]
 
-    def bytes_of(self, n_coalitions: int) -> int:
-        """For a plan: about what is remembered of so many coalitions."""
-        return 1000 * len(self.rows) * min(n_coalitions, KEPT_COALITIONS)
-
     def describe(self) -> str:
         what = "adjusted donors" if self.adjust else "donors"
         return f"{what}, {self.n_features} features, {len(self.rows)} rows"
@@ -124,10 +121,10 @@ class ConditionalTable(TableBorder):
     def n_weighted(self) -> int:
         return len(self.rows)
 
-    @property
-    def seconds_per_coalition(self) -> float:
-        """For a plan: about what it takes to fit a coalition when it is first asked for."""
-        return 2e-4 * len(self.rows)
+    def drawing_cost(self, n_coalitions: int, n_rows: int, n_draws: int, ancestral: bool) -> Cost:
+        """A coalition is fitted when it is first asked for, and kept."""
+        operations = {"donor fit": n_coalitions * len(self.rows), "draw": n_coalitions * n_rows * n_draws}
+        return Cost(operations, memory=1000 * len(self.rows) * min(n_coalitions, KEPT_COALITIONS))
 
     def weighted(self, evidence: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Every donor at every evidence row: rows (E, K, n) and weights (E, K) that sum to one. O(E K (n + trees))."""

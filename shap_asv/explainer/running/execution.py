@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv import planning
 from shap_asv.backends.coalitionwise import CoalitionwiseAttributor
 from shap_asv.backends.contract import Attribution, Attributor, Problem, Settings
 from shap_asv.backends.weight_columns import Columns, empty_columns, of_players, singleton_columns
@@ -26,13 +25,12 @@ from shap_asv.errors import (
 from shap_asv.explainer.running.blocks import SMALLEST_BLOCK, count_jobs, count_local_jobs, cut_rows, run_blocks
 from shap_asv.explainer.running.progress import ProgressBar, saying_that_it_compiles
 from shap_asv.orders.uncertain import GraphMixture
-from shap_asv.planning import Budget, Plan, make_plan
+from shap_asv.planning import Budget, Plan, duration, make_plan, named_backend
 from shap_asv.values.contract import ValueMethod
 from shap_asv.values.registry import VALUE_METHODS
 
-#: Plans that an explainer remembers; bytes below which a plan does not depend on how much memory is free, as long as
-#: some is, and below which nobody looks whether some is.
-PLANS_KEPT, SMALL_MEMORY, TINY_MEMORY = 32, 2**28, 2**24
+#: Plans that an explainer remembers.
+PLANS_KEPT = 32
 #: Orders that a budget never pushes a sample below; seconds of a call that is told of before it starts.
 FEWEST_ORDERS, LONG_CALL = 20, 60.0
 
@@ -62,18 +60,13 @@ class Execution:
         most = max(1, -(-n_rows // SMALLEST_BLOCK))
         jobs = min(most, count_local_jobs(self.n_jobs))
         asked = (settings, n_rows, n_results, jobs)
-        known = self._plans.get(asked)
-        if known is not None and (_takes(known) < TINY_MEMORY or _enough(planning.available_memory())):
-            return known
-        semantics = (*describe(self.problem, self.own_graph), *_shared_ideals(self.problem, settings))
-        budget = replace(self.budget, jobs=jobs)
-        plan = make_plan(self.problem, settings, n_rows, self.algorithm, budget, semantics, n_results)
-        # what takes little memory is planned the same again; what takes much depends on what is free then
-        if _takes(plan) < SMALL_MEMORY:
+        if asked not in self._plans:
             if len(self._plans) >= PLANS_KEPT:
                 self._plans = {}
-            self._plans[asked] = plan
-        return plan
+            semantics = (*describe(self.problem, self.own_graph), *_shared_ideals(self.problem, settings))
+            budget = replace(self.budget, jobs=jobs)
+            self._plans[asked] = make_plan(self.problem, settings, n_rows, self.algorithm, budget, semantics, n_results)
+        return self._plans[asked]
 
     def settle(self, settings: Settings, n_rows: int, n_results: int | None = None) -> tuple[Plan, Settings]:
         """The plan, with as many sampled orders as fit where ``auto`` finds nothing within the budget.
@@ -99,8 +92,8 @@ class Execution:
         budget = f"budget={self.budget.seconds:g} seconds"
         fit = f"are what {budget} allow for"
         if smaller.seconds > self.budget.seconds:
-            fit = f"are the fewest, and take about {_duration(smaller.seconds)} where {budget}"
-        why = f"{plan.chosen.name} would take about {_duration(seconds)}; {n_orders} orders {fit}"
+            fit = f"are the fewest, and take about {duration(smaller.seconds)} where {budget}"
+        why = f"{plan.chosen.name} would take about {duration(seconds)}; {n_orders} orders {fit}"
         return replace(smaller, why=why), fewer
 
     def explain(self, rows: np.ndarray, settings: Settings, tolerance: float | None, silent: bool) -> Attribution:
@@ -117,9 +110,7 @@ class Execution:
         settings = asked
         while True:
             self.last_plan = plan
-            with saying_that_it_compiles(silent, lambda plan=plan: plan.compile_seconds) as say:  # type: ignore[misc]
-                if count_jobs(self.n_jobs) > 1:  # the others will, and are not heard here
-                    say()
+            with saying_that_it_compiles(silent):
                 attributor = self._attributor(plan, settings)
                 attribution = self.run(attributor, alike, plan.backend.row_block, silent)
             if tolerance is None or attribution.error is None:
@@ -134,7 +125,7 @@ class Execution:
     def base(self, settings: Settings, row: np.ndarray, silent: bool) -> np.ndarray:
         """The value of the empty coalition (k,); ``row`` (1, n) is any row, of which nothing is looked at."""
         plan = self.plan(settings, 1)
-        with saying_that_it_compiles(silent, lambda: plan.compile_seconds):
+        with saying_that_it_compiles(silent):
             if plan.backend.alone is not None:
                 return self._attributor(plan, settings).attribute(row).base
             return self._by_coalitions(plan, settings, empty_columns(self.problem.n_features)).attribute(row).base
@@ -180,7 +171,7 @@ class Execution:
 
         A backend that was asked for by name and is not for that (one for forests, say) leaves the choice to the plan.
         """
-        named = planning.named_backend(self.algorithm)
+        named = named_backend(self.algorithm)
         fits = named is None or named.by_coalitions
         if not samples:
             fits = fits and not (self.algorithm == "sampling" if named is None else named.samples_orders)
@@ -248,9 +239,7 @@ class Execution:
     def _larger_sample(self, plan: Plan, settings: Settings, worst: float, tolerance: float) -> Settings:
         """Errors fall with the square root of the sample: aim a little past the tolerance."""
         factor = max(1.5, 1.1 * (worst / tolerance) ** 2)
-        estimate = plan.chosen.estimate
-        assert estimate is not None
-        if estimate.seconds * factor > self.budget.seconds:
+        if plan.seconds * factor > self.budget.seconds:
             raise BudgetExceededError(
                 f"a standard error of {worst:.3g} was reached; tolerance={tolerance:g} would take about {factor:.0f} "
                 f"times the work, more than budget={self.budget.seconds:g} seconds; raise tolerance= or budget="
@@ -264,16 +253,6 @@ class Execution:
         return replace(settings, **larger)  # type: ignore[arg-type]
 
 
-def _takes(plan: Plan) -> float:
-    """Bytes that a plan takes; infinitely many where nothing can run."""
-    return float("inf") if plan.chosen.estimate is None else plan.chosen.estimate.memory
-
-
-def _enough(free: int | None) -> bool:
-    """Whether more memory is free than any plan takes that is remembered."""
-    return free is None or free > 2 * SMALL_MEMORY
-
-
 def announce(plan: Plan, settings: Settings, wanted: Settings, budget: float, silent: bool) -> None:
     """Say before the work starts that there are fewer orders than wanted, or that it will take more than a minute."""
     if settings.n_orders < wanted.n_orders:
@@ -284,20 +263,11 @@ def announce(plan: Plan, settings: Settings, wanted: Settings, budget: float, si
         )
     if plan.seconds > LONG_CALL and not silent:
         warn_user(
-            f"this will take about {_duration(plan.seconds)} by {plan.backend.name}: explain fewer rows, lower "
+            f"this will take about {duration(plan.seconds)} by {plan.backend.name}: explain fewer rows, lower "
             f"budget= (now {budget:g} seconds) or n_orders=, raise n_jobs=, or print(explainer.plan(X)) for what else "
             "there is; silent=True says nothing",
             LongCallWarning,
         )
-
-
-def _duration(seconds: float) -> str:
-    """In words.
-
-    >>> _duration(75.2), _duration(1000.0)
-    ('75 seconds', '17 minutes')
-    """
-    return f"{seconds:.0f} seconds" if seconds < 300 else f"{seconds / 60:,.0f} minutes"
 
 
 def describe(problem: Problem, own_graph: bool) -> tuple[tuple[str, str], ...]:
@@ -313,7 +283,10 @@ def describe(problem: Problem, own_graph: bool) -> tuple[tuple[str, str], ...]:
         graph = (
             f"{'the network' if own_graph else 'given'}, {len(problem.order.edges)} edges after transitive reduction"
         )
-    model = f"{problem.predictor.kind}, {problem.predictor.n_outputs} output(s)"
+    predictor = problem.predictor
+    model = {"tree": "trees", "linear": "linear"}.get(predictor.kind, "called as a function")
+    if model == "called as a function" and predictor.reason:
+        model += f", because {predictor.reason}"
     meaning = _MEANINGS.get(problem.values)
     if problem.apart is not None:
         meaning = f"{meaning}; computed as conditional: the same, as each coalition holds the causes of its members"

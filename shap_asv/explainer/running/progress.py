@@ -6,12 +6,12 @@ takes. ``silent=True`` keeps both away.
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from shap_asv.backends.pace import Report
-from shap_asv.compiling import compiling_text, listening
+from shap_asv.compiling import COMPILING, listening
 
 #: Seconds before a bar appears: short calls show none.
 DELAY = 3.0
@@ -64,35 +64,27 @@ class ProgressBar:
         if self._bar is not None and done > self._bar.n:
             self._bar.update(done - self._bar.n)
 
-    def _compile(self, seconds: float | None) -> None:
+    def _compile(self, begins: bool) -> None:
         """The bar says what the rows are waiting for; kernels that are called by others are compiled within them."""
         before = self._compiling
-        self._compiling += 1 if seconds is not None else -1
+        self._compiling += 1 if begins else -1
         if bool(before) != bool(self._compiling):
             self._bar.set_description(f"{TITLE}, compiling" if self._compiling else TITLE)
 
 
 @contextmanager
-def saying_that_it_compiles(silent: bool, expected: Callable[[], float]) -> Iterator[Callable[[], None]]:
-    """One line when the first kernel is compiled; ``expected`` tells about how many seconds all of them will take.
-
-    Yields a function that says it now, for kernels that other processes will compile.
-    """
+def saying_that_it_compiles(silent: bool) -> Iterator[None]:
+    """One line when the first kernel is compiled."""
     said = False
 
-    def say(seconds: float) -> None:
+    def hear(begins: bool) -> None:
         nonlocal said
-        if said or silent or seconds <= 0:
-            return
-        said = True
-        from tqdm import tqdm
+        if begins and not said and not silent:
+            said = True
+            from tqdm import tqdm
 
-        tqdm.write(f"shap_asv: {compiling_text(max(seconds, expected()))}", file=sys.stderr)
-        sys.stderr.flush()
-
-    def hear(seconds: float | None) -> None:
-        if seconds is not None:
-            say(seconds)
+            tqdm.write(f"shap_asv: {COMPILING}", file=sys.stderr)
+            sys.stderr.flush()
 
     with listening(hear):
-        yield lambda: say(expected())
+        yield

@@ -15,7 +15,7 @@ import numpy as np
 from shap_asv.errors import ModelError, RowsError
 from shap_asv.frames import part
 from shap_asv.models.calls.outputs import ModelCall, describe, last_step, name_outputs
-from shap_asv.models.calls.speed import FASTEST, MOST
+from shap_asv.models.calls.speed import FASTEST
 from shap_asv.models.pipelines import known_columns, split_stages
 from shap_asv.models.readers import READERS
 from shap_asv.models.trees.ensembles import FloatEnsemble
@@ -226,12 +226,8 @@ class TreePredictor:
         """M at rows of numbers (q, n) -> float64 (q, k)."""
         return self.trees.ensemble.predict(self.trees.numbers(rows))
 
-    def seconds(self, n_rows: int, n_calls: int, most: int = MOST) -> float:
+    def seconds(self, n_rows: int, n_calls: int) -> float:
         return n_rows * (FASTEST + len(self.trees.ensemble.roots) * _SECONDS_PER_TREE)
-
-    def memory(self, n_rows: int) -> int:
-        """Rows as numbers, and the places that they have reached."""
-        return 8 * n_rows * (self.trees.own.n_columns + 2)
 
 
 def absent_entry(call: ModelCall) -> float:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shap_asv.arguments import Seed, check_count, generator_of
+from shap_asv.costs import Cost
 from shap_asv.errors import ArgumentError, MethodNotApplicableError, ShapAsvError, UnknownMethodError
 from shap_asv.orders.limits import check_limit, check_sample, too_many_ideals
 from shap_asv.orders.topological.chains import draw_mcmc, mixing_steps
@@ -30,6 +31,9 @@ from shap_asv.strata import spread_uniforms
 if TYPE_CHECKING:
     from shap_asv.orders.causal_order import CausalOrder
     from shap_asv.orders.uncertain.mixture import GraphMixture
+
+# Bytes of an order, per feature, while it is drawn and its prefixes are numbered; of an ideal that is listed for it.
+_BYTES_PER_ORDER, _BYTES_PER_LISTED = 120, 200
 
 
 @dataclass(frozen=True)
@@ -56,10 +60,8 @@ class SamplingMethod:
         Called with connected orders only, unless ``whole``.
     whole : bool
         Whether ``draw`` takes unconnected orders as they are, so that they need not be taken apart.
-    seconds : callable (order, options) -> float
-        About how long a draw takes, once kernels are compiled and tables built; for plans.
-    kernels : tuple of str
-        Compiled functions that it calls, ``"module:function"``.
+    operations : callable (order, options) -> dict
+        What a draw takes, in operations of :mod:`shap_asv.costs`.
     lists : bool
         All ideals are listed before the first draw.
     """
@@ -69,8 +71,9 @@ class SamplingMethod:
     draw: Callable[["CausalOrder", int, np.random.Generator, Options], np.ndarray]
     refusal: Callable[["CausalOrder", Options], ShapAsvError | None] = lambda order, options: None
     whole: bool = False
-    seconds: Callable[["CausalOrder", Options], float] = lambda order, options: 1e-6 * order.n_features
-    kernels: tuple[str, ...] = ()
+    operations: Callable[["CausalOrder", Options], dict[str, float]] = lambda order, options: {
+        "order x feature": order.n_features
+    }
     lists: bool = False
 
 
@@ -131,15 +134,13 @@ METHODS: dict[str, SamplingMethod] = {
             "perfect",
             exact=True,
             draw=lambda order, n, rng, options: draw_perfect(order, n, rng),
-            seconds=lambda order, options: 1e-5 + 4e-9 * steps_from_the_past(order),
-            kernels=("shap_asv.orders.topological.chains_kernel:redraw_times",),
+            operations=lambda order, options: {"order": 10, "update from the past": steps_from_the_past(order)},
         ),
         SamplingMethod(
             "mcmc",
             exact=False,
             draw=lambda order, n, rng, options: draw_mcmc(order, n, rng, options.epsilon),
-            seconds=lambda order, options: 1.2e-8 * mixing_steps(order.n_features, options.epsilon),
-            kernels=("shap_asv.orders.topological.chains_kernel:swap_steps",),
+            operations=lambda order, options: {"swap of a chain": mixing_steps(order.n_features, options.epsilon)},
         ),
     )
 }
@@ -173,41 +174,34 @@ def sample_topological_orders(
     return _draw_blocks(order, n, rng, options, lambda part, options: forced)
 
 
-def seconds_to_draw(order: "CausalOrder | GraphMixture", method: str = "auto", epsilon: float = 0.01) -> float:
-    """About how long it takes to draw one order; of a mixture, one of its slowest graph.
+def drawing_cost(order: "CausalOrder | GraphMixture", n: int, method: str = "auto") -> Cost:
+    """What drawing ``n`` orders takes; of a mixture, as from its first graph, and lists for all of them.
 
     Examples
     --------
     >>> from shap_asv.orders import CausalOrder
-    >>> round(1e6 * seconds_to_draw(CausalOrder.from_edges([("a", "c"), ("b", "c"), ("c", "d")])))
-    4
+    >>> order = CausalOrder.from_edges([("a", "c"), ("b", "c"), ("c", "d")])
+    >>> drawing_cost(order, 1000).operations
+    {'order x feature': 4000}
+    >>> crown = CausalOrder.from_edges([("a", "d"), ("b", "d"), ("b", "e"), ("c", "e"), ("c", "f"), ("a", "f")])
+    >>> drawing_cost(crown, 1000).operations
+    {'order x feature': 6000, 'ideal listed': 18}
     """
-    from shap_asv.orders.uncertain.mixture import GraphMixture  # builds on this module
-
-    if isinstance(order, GraphMixture):
-        return max(seconds_to_draw(graph, method, epsilon) for graph in order.orders)
-    return _seconds_to_draw(order, method, epsilon)
+    graphs: Any = getattr(order, "orders", (order,))
+    cost = _cost_of_draw(graphs[0], method).times(n)
+    listed = [_ideals_to_list(graph, method) for graph in graphs]
+    if any(listed):
+        cost += Cost({"ideal listed": sum(listed)}, _BYTES_PER_LISTED * max(listed))
+    return cost + Cost({}, _BYTES_PER_ORDER * n * order.n_features)
 
 
 @lru_cache(maxsize=64)
-def _seconds_to_draw(order: "CausalOrder", method: str, epsilon: float) -> float:
-    options = Options(epsilon, check_limit(None))
-    return sum(how.seconds(part, options) for part, how in parts_with_methods(order, method, options))
-
-
-def ideals_to_list(order: "CausalOrder | GraphMixture", method: str = "auto") -> tuple[int, int]:
-    """Ideals that are listed before the first order is drawn: of all parts and graphs, and of the largest graph.
-
-    Examples
-    --------
-    >>> from shap_asv.orders import CausalOrder
-    >>> crown = CausalOrder.from_edges([("a", "d"), ("b", "d"), ("b", "e"), ("c", "e"), ("c", "f"), ("a", "f")])
-    >>> ideals_to_list(crown), ideals_to_list(crown, "perfect")
-    ((18, 18), (0, 0))
-    """
-    graphs: Any = getattr(order, "orders", (order,))
-    counts = [_ideals_to_list(graph, method) for graph in graphs]
-    return sum(counts), max(counts)
+def _cost_of_draw(order: "CausalOrder", method: str) -> Cost:
+    options = Options(0.01, check_limit(None))
+    cost = Cost({})
+    for part, how in parts_with_methods(order, method, options):
+        cost += Cost(how.operations(part, options))
+    return cost
 
 
 @lru_cache(maxsize=64)
@@ -215,21 +209,6 @@ def _ideals_to_list(order: "CausalOrder", method: str) -> int:
     options = Options(0.01, check_limit(None))
     parts = [part for part, how in parts_with_methods(order, method, options) if how.lists]
     return sum(ideals_up_to(part, options.limit) or 0 for part in parts)
-
-
-def kernels_to_draw(order: "CausalOrder | GraphMixture", method: str = "auto") -> tuple[str, ...]:
-    """The compiled functions that drawing orders calls, ``"module:function"``.
-
-    Examples
-    --------
-    >>> from shap_asv.orders import CausalOrder
-    >>> kernels_to_draw(CausalOrder.from_edges([("a", "b")]))
-    ()
-    """
-    options = Options(0.01, check_limit(None))
-    graphs: Any = getattr(order, "orders", (order,))
-    found = {name for graph in graphs for _, how in parts_with_methods(graph, method, options) for name in how.kernels}
-    return tuple(sorted(found))
 
 
 def parts_with_methods(

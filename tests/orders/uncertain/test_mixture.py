@@ -9,7 +9,7 @@ import pytest
 
 from shap_asv.errors import BudgetExceededError, CausalGraphError, OrdersError
 from shap_asv.orders import CausalOrder
-from shap_asv.orders.topological.sampling import seconds_to_draw
+from shap_asv.orders.topological.sampling import drawing_cost
 from shap_asv.orders.uncertain import GraphMixture, PartialGraph, read_causal_graphs, union
 from shap_asv.orders.weights import weigh_ideals
 from tests.oracles.brute_force import topological_orders
@@ -253,11 +253,11 @@ def test_shapes():
             assert not (ideals[:, j] & ~ideals[:, i]).any()
 
 
-def test_a_draw_takes_as_long_as_one_of_the_slowest_graph():
-    forest = CausalOrder.from_edges([("a", "b")], features=["a", "b", "c"])
-    polytree = CausalOrder.from_edges([("a", "c"), ("b", "c")], features=["a", "b", "c"])
-    slowest = max(seconds_to_draw(forest), seconds_to_draw(polytree))
-    assert seconds_to_draw(GraphMixture([forest, polytree])) == slowest
+def test_the_ideals_of_all_graphs_are_listed_to_draw_from_them():
+    crown = [("a", "d"), ("b", "d"), ("b", "e"), ("c", "e"), ("c", "f"), ("a", "f")]
+    order, other = CausalOrder.from_edges(crown), CausalOrder.from_edges([*crown, ("a", "e")])
+    listed = [drawing_cost(each, 10).operations["ideal listed"] for each in (order, GraphMixture([order, other]))]
+    assert order.count_ideals() == listed[0] < listed[1] == order.count_ideals() + other.count_ideals()
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,6 @@ from shap_asv.backgrounds.discrete.drawing import (
 )
 from shap_asv.backgrounds.discrete.inference.circuit import Circuit, compile_evidence
 from shap_asv.backgrounds.discrete.inference.elimination import EliminationPlan, plan_elimination
-from shap_asv.backgrounds.discrete.inference.pricing import Questions, Work, shape_of
 from shap_asv.backgrounds.discrete.inference.terms import (
     TermColumns,
     count_products,
@@ -41,30 +40,9 @@ PLAN_ENTRIES_KEPT = 1 << 22
 """Table entries of all plans that are kept."""
 _ROOM = "shap_asv.backgrounds.discrete"
 _EVIDENCE_KERNELS = f"{_ROOM}.inference.evidence_kernel"
-_OF_EVIDENCE = tuple(f"{_EVIDENCE_KERNELS}:{name}" for name in ("number_evidence", "lay_out", "demand_rows"))
-KERNELS = (*_OF_EVIDENCE, *(f"{_ROOM}.inference.term_kernel:{name}" for name in ("evaluate_rows", "sum_rows")))
-"""What is compiled for large work, ``"module:function"``."""
-LIVE_KERNELS = (
-    *_OF_EVIDENCE,
-    *(
-        f"{_ROOM}.inference.live_kernel:{name}"
-        for name in ("find_alive", "demand_alive", "count_wanted", "evaluate_alive", "multiply_alive")
-    ),
-)
-"""The same for terms one by one, where their functions are indicators."""
-DRAW_KERNELS = {
-    True: (f"{_ROOM}.draw_kernel:draw_forward",),
-    False: (*_OF_EVIDENCE, f"{_ROOM}.draw_kernel:draw_backward"),
-}
-"""The same for many draws, under ancestral evidence and under any."""
 _SAMPLED_EVIDENCE = 64
 _NANOSECONDS_PER_CODE = 30.0
 _NANOSECONDS_PER_PRODUCT = 2.0
-# Measured on child, insurance, alarm and water, in numpy and compiled: an evidence row, an entry of a circuit, a
-# product, and a term at a root that is added up for one output.
-_SECONDS = {False: (2e-7, 5e-8, 2.6e-9, 6e-9), True: (1.2e-7, 2.8e-8, 4.4e-10, 4e-10)}
-# The same where terms look at several parts of the network that are not connected: numpy adds them up.
-_SECONDS_PER_PAIR = 1.2e-8
 
 
 class Inference:
@@ -81,8 +59,8 @@ class Inference:
 
     def __init__(self, network: DiscreteNetwork, features: np.ndarray, intervenes: bool = False) -> None:
         self.network = network
-        self._intervenes = intervenes
-        self._is_latent = ~np.isin(np.arange(network.n_nodes), features)
+        self.intervenes = intervenes
+        self.is_latent = ~np.isin(np.arange(network.n_nodes), features)
         above = np.zeros((network.n_nodes, network.n_nodes), dtype=bool)
         for v, parents in enumerate(network.parents):
             for p in parents:
@@ -116,7 +94,7 @@ class Inference:
         key = relevant.tobytes(), causal
         plan = self._plans.get(key)
         if plan is None:
-            plan = plan_elimination(self.network, self._workload(causal), relevant, self._intervenes)
+            plan = plan_elimination(self.network, self._workload(causal), relevant, self.intervenes)
             if sum(kept.n_entries for kept in list(self._plans.values())) > PLAN_ENTRIES_KEPT:
                 self._plans = {}
             self._plans[key] = plan
@@ -124,35 +102,15 @@ class Inference:
 
     def _workload(self, causal: bool) -> np.ndarray:
         if causal not in self._workloads:
-            latent = frozenset(np.flatnonzero(self._is_latent).tolist())
+            latent = frozenset(np.flatnonzero(self.is_latent).tolist())
             self._workloads[causal] = sample_workload(self.network, causal, latent)
         return self._workloads[causal]
 
-    def questions(
-        self, observed: np.ndarray, terms: tuple[np.ndarray, int], causal: bool, weights: np.ndarray | None = None
-    ) -> Questions:
-        """What it takes to ask about terms (t, nodes), a sample of so many, given coalitions (s, nodes) like these."""
+    def order(self, causal: bool) -> list[int]:
+        """An order of elimination of all nodes, for coalitions that hold the causes of their members, or for any."""
         if causal not in self._orders:
             self._orders[causal] = elimination_order(self.network, self._workload(causal))
-        some, n_terms = terms
-        asked = np.asarray((some > 0).any(axis=0))
-        relevant = self.with_ancestors(asked if self._intervenes else asked | observed.any(axis=0))
-        likely = np.ones(len(observed)) if weights is None else weights
-        shape = shape_of(self.network, self._orders[causal], relevant)
-        return Questions(shape, self.network.cardinalities, observed & relevant, some, n_terms, likely)
-
-    def seconds(self, work: Work, n_terms: int, n_outputs: int = 0) -> float:
-        """What work takes, the first part of it in numpy; with ``n_outputs`` terms are added up, else kept apart."""
-        known = work.evidence * _NANOSECONDS_PER_CODE * self.network.n_nodes + work.products * _NANOSECONDS_PER_PRODUCT
-        left = 0.0 if _EVIDENCE_KERNELS in sys.modules else max(0.0, PATIENCE - self._spent)
-        share = min(1.0, left / max(known, 1.0))
-        seconds = 0.0
-        for compiled, part in ((False, share), (True, 1.0 - share)):
-            per_row, per_entry, per_product, per_sum = _SECONDS[compiled]
-            seconds += part * (work.evidence * per_row + work.entries * per_entry + work.products * per_product)
-            if work.n_roots == 1:
-                seconds += part * work.at_roots * n_outputs * per_sum
-        return seconds + (work.evidence * n_terms * n_outputs * _SECONDS_PER_PAIR if work.n_roots > 1 else 0.0)
+        return self._orders[causal]
 
     def is_causal(self, evidence: np.ndarray) -> bool:
         """Whether most evidence (of a sample) holds, with a feature, all features above it."""
@@ -163,14 +121,14 @@ class Inference:
         """Whether each column of evidence (nodes, E) holds, with a feature, all features above it: bool (E,)."""
         known = evidence >= 0
         needed = self.ancestors.astype(np.float32) @ known.astype(np.float32) > 0
-        return np.asarray((known | self._is_latent[:, None] | ~needed).all(axis=0))
+        return np.asarray((known | self.is_latent[:, None] | ~needed).all(axis=0))
 
     def circuits(
         self, evidence: np.ndarray, asked: np.ndarray, causal: bool | None = None
     ) -> Iterator[tuple[slice, Circuit]]:
         """Circuits of consecutive blocks of evidence within :data:`ENTRY_LIMIT`, fit for terms on ``asked`` nodes."""
         causal = self.is_causal(evidence) if causal is None else causal
-        if self._intervenes:
+        if self.intervenes:
             # what is set tells nothing of its causes: nothing but the ancestors of what is asked matters
             evidence = self._without_idle_nodes(evidence, asked)
             plan = self.plan(asked, causal)
@@ -180,7 +138,7 @@ class Inference:
         while first < evidence.shape[1]:
             where = slice(first, min(first + step, evidence.shape[1]))
             compiled = self.uses_kernels((where.stop - first) * len(plan.buckets) * _NANOSECONDS_PER_CODE)
-            cut = evidence[:, where] >= 0 if self._intervenes else None
+            cut = evidence[:, where] >= 0 if self.intervenes else None
             circuit = compile_evidence(plan, evidence[:, where], ENTRY_LIMIT, compiled, cut)
             if circuit is None:
                 step = max(1, (where.stop - first) // 2)
