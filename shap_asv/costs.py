@@ -74,7 +74,6 @@ SECONDS: Mapping[str, float] = {
     "table cell": 2e-9,
     "masked row": 2e-8,
     "intervened table": 2e-4,
-    "state x row": 6e-9,
     "draw": 3e-7,
     "network draw": 1e-7,
     "network draw x node": 1e-8,

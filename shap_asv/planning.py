@@ -243,11 +243,15 @@ def check_room(n_rows: int, n_features: int, n_outputs: int, limit: int) -> None
     Rows are read, compared and numbered before a plan can be made for those that differ.
     """
     least = max(result_bytes(n_rows, n_features, n_outputs, exact=True), n_rows * (40 * n_features + 64))
-    if least > limit:
+    if least > max(limit, _WORTH_CHECKING):
         raise BudgetExceededError(
             f"{n_rows:,} rows of {n_features} features and {n_outputs} outputs take at least {bytes_text(least)}, and "
             f"the limit is {bytes_text(limit)} (raise memory_limit=); explain fewer rows at a time"
         )
+
+
+# Bytes below which only the plan looks at memory.
+_WORTH_CHECKING = 2**26
 
 
 def _take_auto(found: Candidates) -> tuple[Candidate, str]:

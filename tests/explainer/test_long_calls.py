@@ -56,7 +56,9 @@ def test_the_fewest_orders_are_not_said_to_fit():
     small, _ = explainer(n_orders=4000, budget=1e-9)
     plan = small.plan(20)
     assert plan.n_orders == executing.FEWEST_ORDERS
-    assert re.search(r"^\S+ x marginal would take about .*; 20 orders are the fewest, and take about \d+ sec", plan.why)
+    assert re.search(
+        r"^\S+ x marginal would take about .*; 20 orders are the fewest, and take about [\d.]+ sec", plan.why
+    )
 
 
 def test_an_algorithm_that_was_asked_for_keeps_its_orders():
@@ -67,7 +69,7 @@ def test_an_algorithm_that_was_asked_for_keeps_its_orders():
 def test_a_long_call_is_told_before_it_starts(monkeypatch):
     asv, rows = explainer()
     monkeypatch.setattr(executing, "LONG_CALL", 0.0)
-    with pytest.warns(LongCallWarning, match="about 0.0 seconds by ideals x marginal: explain fewer rows"):
+    with pytest.warns(LongCallWarning, match=r"about 0\.\d seconds by ideals x marginal: explain fewer rows"):
         asv(rows[:2])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -120,5 +122,5 @@ def test_a_mixture_takes_as_long_as_its_donors():
         .seconds
         for background in (gaussian, donors, mixture)
     ]
-    assert seconds[2] > 10 * seconds[0]
+    assert seconds[2] > 5 * seconds[0]
     assert seconds[2] < 2 * seconds[1]

@@ -36,8 +36,6 @@ EQUIVALENT: dict[str, str] = {
     "backends/ancestral/completed.py: _Builder._lay_out_tables: 1 -> 2 (5)": (
         "tables with room that nobody reads: larger and slower, with the same values (tested against the definition)"
     ),
-    "backends/ancestral/completed_backend.py: _Measured.has_tables: self.latent_states > 1.0 -> "
-    "(self.latent_states >= 1.0)": "planned seconds and announced kernels; what runs is found out by itself",
     "backends/ancestral/pieces/sum_kernel.py: fill_wanted: 0 -> 1 (2)": (
         "nodes that a term looks at have rows from 1 on, since row 0 is that of all others"
     ),
