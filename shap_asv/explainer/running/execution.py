@@ -161,7 +161,7 @@ class Execution:
 
     def _over_any_coalition(self, settings: Settings) -> "Execution":
         """For sets that the order does not ask for; a named backend that has no values of these leaves the choice."""
-        problem, named = self.problem.for_any_coalition(), planning.named_backend(self.algorithm)
+        problem, named = self.problem.for_any_coalition(), named_backend(self.algorithm)
         able = named is None or named.obstacle(problem, settings) is None
         family = self.algorithm if named is None or able else "exact" if named.exact else "auto"
         return Execution(problem, family, self.budget, self.n_jobs, self.own_graph)
