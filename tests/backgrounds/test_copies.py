@@ -1,7 +1,5 @@
 """Copies of a row are held out together: fits that are compared on held-out rows must not have seen them."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,10 +7,7 @@ import pytest
 from shap_asv import AsymmetricExplainer, StructuralModel
 from shap_asv.backgrounds.choice.choosing import CANDIDATES, choose_background
 from shap_asv.backgrounds.structural import model as structural_model
-from shap_asv.backgrounds.structural.mechanisms.design import Design
-from shap_asv.backgrounds.structural.mechanisms.splines import SmoothFit
-from shap_asv.backgrounds.tables.columns import ColumnKind
-from shap_asv.backgrounds.tables.copies import error_of_mean, kept_together, originals, repeats
+from shap_asv.backgrounds.tables.copies import error_of_mean, kept_together, originals
 
 
 def noise_table(n=80, seed=0):
@@ -58,23 +53,6 @@ def test_copies_are_not_further_rows():
     values = np.random.default_rng(0).normal(size=50)
     copies = np.repeat(np.arange(50), 3)
     assert error_of_mean(np.repeat(values, 3), copies) == pytest.approx(error_of_mean(values, None), rel=1e-12)
-    assert repeats(copies) == 3.0
-    assert repeats(None) == 1.0
-
-
-def test_smoothness_is_that_of_the_rows_without_their_copies():
-    """Three times the rows with a third of the weight each: the same equations, so the same penalty is best."""
-    rng = np.random.default_rng(1)
-    x = rng.normal(size=(60, 1))
-    fit = SmoothFit.prepare(Design.learn(x, [ColumnKind(False)]), x)
-    others = 0
-    for _ in range(20):
-        y, third = np.sin(x[:, 0]) + rng.normal(size=60), 3**-0.5
-        matrix, target = third * np.repeat(fit.matrix, 3, axis=0), third * np.repeat(y, 3)
-        thrice, rows = (replace(fit, matrix=matrix, repeats=count, _known={}) for count in (3.0, 1.0))
-        assert thrice.best_penalty(target) == fit.best_penalty(y)
-        others += rows.best_penalty(target) != fit.best_penalty(y)
-    assert others > 5
 
 
 def test_noise_stays_noise_when_its_rows_are_repeated():

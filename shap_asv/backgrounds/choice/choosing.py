@@ -96,9 +96,8 @@ def _structural_fit(dag: nx.DiGraph, n_jobs: int | None) -> Fit:
         graph.add_edges_from(dag.edges)
         mechanisms: Any = "auto"
         if earlier is not None:
-            columns = dict(zip(earlier.codec.names, earlier.codec.columns, strict=True))
             known = zip(earlier.dag.names, earlier.mechanisms, strict=True)
-            mechanisms = {node: way_of(mechanism, columns[node]) for node, mechanism in known}
+            mechanisms = {node: way_of(mechanism) for node, mechanism in known}
         return StructuralModel.fit(data, graph, mechanisms, seed, n_jobs, silent=True).background(names)
 
     return fit

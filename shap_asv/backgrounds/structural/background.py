@@ -8,7 +8,7 @@ import numpy as np
 
 from shap_asv.backgrounds.contract import Conditions
 from shap_asv.backgrounds.structural.graph import Dag
-from shap_asv.backgrounds.structural.mechanisms.contract import Mechanism
+from shap_asv.backgrounds.structural.mechanisms import Mechanism
 from shap_asv.backgrounds.structural.simulation import simulate
 from shap_asv.backgrounds.tables.border import TableBorder
 from shap_asv.backgrounds.tables.codec import TableCodec

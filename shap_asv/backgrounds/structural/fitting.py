@@ -1,42 +1,43 @@
 """One mechanism per node from a table: what kind of node it is decides what is tried; scores decide what is taken.
 
 - no causes, or causes that never change: the empirical distribution;
-- a category: :mod:`~shap_asv.backgrounds.structural.mechanisms.categories`, by log score;
-- a number: :mod:`~shap_asv.backgrounds.structural.mechanisms.numbers`, by CRPS; one with at most 12 distinct
-  values is also tried as a category over these values;
+- a category: :mod:`~shap_asv.backgrounds.structural.categories`, by log score;
+- a number: :mod:`~shap_asv.backgrounds.structural.numbers`, by CRPS; one with at most 12 distinct values is also
+  tried as a category over these values;
 - a number with gaps: first whether it is missing, as a category, then its value from the rows that have one.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from shap_asv.backgrounds.structural.mechanisms.categories import CANDIDATES, CategoryTask, OneOf, discrete_codes
-from shap_asv.backgrounds.structural.mechanisms.contract import Empirical, Mechanism, Support, WithGaps
-from shap_asv.backgrounds.structural.mechanisms.design import Design
-from shap_asv.backgrounds.structural.mechanisms.forests import Trees, distribution_targets
-from shap_asv.backgrounds.structural.mechanisms.given import (
-    EstimatedClasses,
+from shap_asv.backgrounds.structural.categories import CANDIDATES, CategoryTask, OneOf, classes_of, fit_category
+from shap_asv.backgrounds.structural.mechanisms import (
+    Empirical,
     Given,
+    Mechanism,
     RawInputs,
+    Support,
+    WithGaps,
     estimator_name,
     fit_checked,
-    fit_user_estimator,
 )
-from shap_asv.backgrounds.structural.mechanisms.numbers import (
-    CHOSEN,
+from shap_asv.backgrounds.structural.numbers import (
     NAMED,
-    NOISES,
     NumberTask,
-    draw_folds,
+    ScoredNumber,
     draws_at,
+    fit_estimator,
+    fit_number,
+    marginal_loss,
     scoring_uniforms,
 )
-from shap_asv.backgrounds.structural.mechanisms.scores import crps, log_score, pit_of_draws, pit_of_probabilities
+from shap_asv.backgrounds.structural.regression import Design, Trees, distribution_targets
+from shap_asv.backgrounds.structural.scores import crps, log_score, pit_of_draws, pit_of_probabilities
 from shap_asv.backgrounds.tables.columns import Column
-from shap_asv.backgrounds.tables.copies import kept_together
 from shap_asv.errors import MechanismError
 
 FEW_VALUES = 12
@@ -113,39 +114,54 @@ def fit_node(task: NodeTask) -> FittedNode:
     if n_rows > MOST_ROWS and len(task.causes):
         task = task.only(np.sort(np.random.default_rng([task.seed, 1]).choice(n_rows, MOST_ROWS, replace=False)))
     design = task.design()
-    if not design.variables or (column.kind.category and len(np.unique(task.values)) < 2):
+    if not design.variables or how == OWN or (column.kind.category and len(np.unique(task.values)) < 2):
         return whole.as_root()
     if column.kind.category:
         return _fit_category(task, design)
     known = np.isfinite(task.values)
     if known.all():
         return _fit_number(task, design)
-    gaps = task.as_category(design, (~known).astype(np.intp), 2).choose()[0]
+    gaps = fit_category(task.as_category(design, (~known).astype(np.intp), 2))[0]
     if not known.any():
         return task.as_root()
     inner = _fit_number(task.only(known), design)
     return replace(inner, mechanism=WithGaps(gaps, inner.mechanism))
 
 
-def way_of(mechanism: Mechanism, column: Column) -> str:
+#: The word for a node that is drawn from its own distribution, whatever its causes are.
+OWN = "own distribution"
+
+
+def way_of(mechanism: Mechanism) -> str:
     """What to ask for to get such a mechanism from other rows; "auto" where no word says it."""
-    name = mechanism.inner.describe() if isinstance(mechanism, WithGaps) else mechanism.describe()
-    return name if name in (CANDIDATES if column.kind.category else NAMED | CHOSEN) else "auto"
+    if isinstance(mechanism, WithGaps):
+        return way_of(mechanism.inner)
+    if isinstance(mechanism, OneOf):
+        return f"{mechanism.inner.describe()} over its values"
+    if isinstance(mechanism, Empirical):
+        return OWN
+    name = mechanism.describe()
+    return name if name in NAMED or name in CANDIDATES else "auto"
+
+
+def _names(column: Column) -> tuple[str, ...]:
+    if column.kind.category:
+        return ("auto", OWN, *CANDIDATES)
+    return ("auto", OWN, *NAMED, *(f"{name} over its values" for name in CANDIDATES))
 
 
 def _check_way(how: Any, column: Column) -> None:
+    kind = "category" if column.kind.category else "number"
     if hasattr(how, "fit"):
         needed = "predict_proba" if column.kind.category else "predict"
         if not hasattr(how, needed):
-            kind = "category" if column.kind.category else "number"
             raise MechanismError(f"{column.name!r} is a {kind}; its estimator {estimator_name(how)} has no {needed}")
         return
-    names = ("auto", *(CANDIDATES if column.kind.category else NAMED))
-    if not isinstance(how, str) or (how not in names and not (how in CHOSEN and not column.kind.category)):
-        kind = "category" if column.kind.category else "number"
+    if not isinstance(how, str) or how not in _names(column):
+        simple = [name for name in _names(column) if " + " not in name and " over " not in name]
         raise MechanismError(
             f"the mechanism {how!r} for {column.name!r}, a {kind}, is unknown; give one of "
-            f"{', '.join(map(repr, names))}, an estimator with fit and predict, or a function of (parents, noise)"
+            f"{', '.join(map(repr, simple))}, an estimator with fit and predict, or a function of (parents, noise)"
         )
 
 
@@ -167,73 +183,48 @@ def _marginal_crps(values: np.ndarray) -> float:
     return float(crps(draws_at(root, np.empty((len(values), 0))), values).mean())
 
 
-def _held_out_marginal_crps(task: NodeTask) -> float:
-    """The same of rows by the distribution of others: what a mechanism's score on held-out rows has to be below."""
-    folds, values = draw_folds(len(task.values), np.random.default_rng(task.seed), task.copies), task.values
-    scores = np.empty(len(values))
-    for fold in np.unique(folds):
-        out = folds == fold
-        root = Empirical.learn(values[~out])
-        scores[out] = crps(draws_at(root, np.empty((int(out.sum()), 0))), values[out])
-    return float(scores.mean())
-
-
 def _fit_number(task: NodeTask, design: Design) -> FittedNode:
     values, how = task.values, task.how
     if values.min() == values.max():
         return task.as_root()
     support = Support.learn(values, task.column.kind.whole)
-    choose = NumberTask(design, task.parents, values, support, task.seed, task.copies).choose
+    number = NumberTask(design, task.parents, values, support, task.seed, task.copies)
     if hasattr(how, "fit"):
-        mechanism, draws, held = choose(fit_user_estimator(how, task.causes, task.column.name), tuple(NOISES))
-    elif how == "auto":
-        mechanism, draws, held = choose()
-    else:
-        mechanism, draws, held = choose(*(NAMED | CHOSEN)[how])
-    measured = crps(draws, held)
-    if how == "auto" and support.values is not None and len(support.values) <= FEW_VALUES:
-        codes = discrete_codes(values, support)
-        inner, shares, kept = task.as_category(design, codes, len(support.values)).choose()
-        bounds = np.cumsum(shares, axis=1)[:, None, :-1]
-        places = (scoring_uniforms(1)[None, :, :1] >= bounds).sum(axis=2)
-        few, truth = support.values[places], support.values[kept]
-        if crps(few, truth).mean() < measured.mean():
-            mechanism, draws, held, measured = OneOf(inner, support.values), few, truth, crps(few, truth)
-    pit = pit_of_draws(draws, held, np.random.default_rng(task.seed))
-    marginal = _held_out_marginal_crps(task)
-    if how == "auto" and measured.mean() > marginal:  # few rows: the causes tell less than they cost
+        name, inputs = estimator_name(how), RawInputs(tuple(task.causes))
+        how = partial(fit_estimator, name, inputs, partial(fit_checked, how, name=task.column.name))
+    over_values = isinstance(how, str) and how.endswith(" over its values")
+    found = None if over_values else fit_number(number, how)
+    few = support.values is not None and len(support.values) <= FEW_VALUES
+    if over_values or (how == "auto" and few):
+        as_category = _fit_few_values(task, design, support, how.removesuffix(" over its values"))
+        if found is None or as_category.losses.mean() < found.losses.mean():
+            found = as_category
+    assert found is not None
+    score, marginal = float(found.losses.mean()), marginal_loss(number)
+    if how == "auto" and score > marginal:  # few rows: the causes tell less than they cost
         return task.as_root()
-    return FittedNode(mechanism, "CRPS", float(measured.mean()), marginal, pit)
+    pit = pit_of_draws(found.draws, found.held, np.random.default_rng(task.seed))
+    return FittedNode(found.mechanism, "CRPS", score, marginal, pit)
+
+
+def _fit_few_values(task: NodeTask, design: Design, support: Support, how: str) -> ScoredNumber:
+    """A number as a category over the values that it takes."""
+    values = np.unique(task.values) if support.values is None else support.values
+    codes = np.searchsorted(values, task.values)
+    inner, shares, kept = fit_category(task.as_category(design, codes, len(values)), how)
+    bounds = np.cumsum(shares, axis=1)[:, None, :-1]
+    places = (scoring_uniforms(1)[None, :, :1] >= bounds).sum(axis=2)
+    return ScoredNumber(OneOf(inner, values), values[places], values[kept])
 
 
 def _fit_category(task: NodeTask, design: Design) -> FittedNode:
-    codes = task.values.astype(np.intp)
-    if hasattr(task.how, "fit"):
-        mechanism, shares = _fit_classifier(task, codes)
-        kept = codes
-    else:
-        names = None if task.how == "auto" else (task.how,)
-        mechanism, shares, kept = task.as_category(design, codes, task.column.kind.n_codes).choose(names)
+    codes, how = task.values.astype(np.intp), task.how
+    if hasattr(how, "fit"):
+        how = classes_of(how, task.causes, task.column.name)
+    mechanism, shares, kept = fit_category(task.as_category(design, codes, task.column.kind.n_codes), how)
     pit = pit_of_probabilities(shares, kept, np.random.default_rng(task.seed))
     score = float(log_score(shares, kept).mean())
     return FittedNode(mechanism, "log score", score, task.as_root().score, pit)
-
-
-def _fit_classifier(task: NodeTask, codes: np.ndarray) -> tuple[EstimatedClasses, np.ndarray]:
-    estimator, parents, n_codes = task.how, task.parents, task.column.kind.n_codes
-    inputs = RawInputs(tuple(task.causes))
-
-    def fitted(rows: np.ndarray) -> EstimatedClasses:
-        model = fit_checked(estimator, inputs(parents[rows]), codes[rows], task.column.name)
-        return EstimatedClasses(
-            inputs, model, np.asarray(model.classes_, dtype=np.intp), n_codes, estimator_name(estimator)
-        )
-
-    folds = kept_together(task.copies, len(codes), 4, np.random.default_rng(task.seed))
-    shares = np.empty((len(codes), n_codes))
-    for fold in np.unique(folds):
-        shares[folds == fold] = fitted(folds != fold).probabilities(parents[folds == fold])
-    return fitted(np.ones(len(codes), dtype=bool)), shares
 
 
 def scored(mechanism: Mechanism, task: NodeTask) -> FittedNode:

@@ -15,7 +15,7 @@ from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.gaussian.networks import is_linear_gaussian, read_linear_gaussian
 from shap_asv.backgrounds.pgmpy_networks import read_network
 from shap_asv.backgrounds.structural.graph import Dag
-from shap_asv.backgrounds.structural.mechanisms.contract import Named
+from shap_asv.backgrounds.structural.mechanisms import Named
 from shap_asv.backgrounds.structural.model import StructuralModel
 from shap_asv.backgrounds.tables.codec import TableCodec
 from shap_asv.backgrounds.tables.evidence import rowwise_product

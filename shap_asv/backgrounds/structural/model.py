@@ -10,9 +10,8 @@ from shap_asv.arguments import check_count, check_list, check_seed, generator_of
 from shap_asv.backgrounds.structural.background import StructuralBackground, described
 from shap_asv.backgrounds.structural.fitting import FittedNode, NodeTask, fit_node
 from shap_asv.backgrounds.structural.graph import Dag, check_nodes
-from shap_asv.backgrounds.structural.mechanisms.contract import Mechanism
-from shap_asv.backgrounds.structural.mechanisms.given import Given, call_mechanism
-from shap_asv.backgrounds.structural.report import MechanismReport, NodeReport
+from shap_asv.backgrounds.structural.mechanisms import Given, Mechanism, call_mechanism
+from shap_asv.backgrounds.structural.scores import MechanismReport, NodeReport
 from shap_asv.backgrounds.tables.codec import TableCodec
 from shap_asv.backgrounds.tables.columns import Column
 from shap_asv.backgrounds.tables.copies import originals
@@ -135,12 +134,12 @@ class StructuralModel:
         graph : networkx.DiGraph or list of (cause, effect)
             Every node needs a column.
         mechanisms : "auto", a name, or dict of str to (name, estimator or callable)
-            "auto" tries linear, smooth, bent (a curve along a direction) and boosted locations with even, scaled and
-            local residuals and a distributional forest on numbers, and logistic, smooth logistic and forest on
-            categories, and takes the best by cross-validated CRPS or log score; a richer one has to be clearly better.
+            "auto" tries linear, smooth and boosted locations, about the best of them even, scaled and shaped residuals,
+            and a distributional forest on numbers; logistic, smooth logistic and forest on categories. It takes the
+            best by CRPS or log score on rows that were not fitted; a richer one has to be clearly better.
             Where noise is uneven, a location is fitted with weights ("weighted smooth"). Names for numbers: "linear",
-            "smooth", "bent", "smooth with steps", "boosting", "forest"; for categories: "frequencies", "logistic",
-            "smooth logistic", "rough logistic", "forest". An estimator (``fit``, and ``predict`` for numbers or
+            "smooth", "smooth with steps", "boosting", "forest"; for categories: "frequencies", "logistic",
+            "smooth logistic", "forest"; for both "own distribution". An estimator (``fit``, and ``predict`` for numbers or
             ``predict_proba`` for categories) sees the causes as a DataFrame with their own dtypes. A callable is a
             function as in :class:`StructuralModel`.
         seed : int, optional

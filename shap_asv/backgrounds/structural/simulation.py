@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shap_asv.backgrounds.structural.graph import Dag
-from shap_asv.backgrounds.structural.mechanisms.contract import Mechanism
+from shap_asv.backgrounds.structural.mechanisms import Mechanism
 
 
 @dataclass(frozen=True, eq=False)

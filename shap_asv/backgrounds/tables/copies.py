@@ -59,10 +59,10 @@ def error_of_mean(values: np.ndarray, copies: np.ndarray | None, ddof: int = 0) 
     return float(np.sqrt(np.sum(np.bincount(copies, values - values.mean()) ** 2)) / len(values))
 
 
-def repeats(copies: np.ndarray | None) -> float:
-    """How many copies a row has on average, itself included.
+def repeats(copies: np.ndarray | None, n: int) -> np.ndarray:
+    """How many copies each row has, itself included, (n,).
 
-    >>> repeats(np.array([0, 0, 1]))
-    1.6666666666666667
+    >>> repeats(np.array([0, 0, 1]), 3).tolist()
+    [2.0, 2.0, 1.0]
     """
-    return 1.0 if copies is None else float(np.mean(np.bincount(copies)[copies]))
+    return np.ones(n) if copies is None else np.bincount(copies)[copies].astype(float)

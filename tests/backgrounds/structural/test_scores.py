@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from shap_asv.backgrounds.structural.mechanisms.scores import (
+from shap_asv.backgrounds.structural.scores import (
     crps,
     log_score,
     miscalibration,

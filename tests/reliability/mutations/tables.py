@@ -41,7 +41,7 @@ MUTANTS = (
     # --- structural models ---
     Mutant(
         "mechanisms: parents in another order",
-        "backgrounds/structural/mechanisms/given.py",
+        "backgrounds/structural/mechanisms.py",
         "cause.restore(points[:, j]) for j, cause in enumerate(self.causes)}\n        noise",
         "cause.restore(points[:, -1 - j]) for j, cause in enumerate(self.causes)}\n        noise",
         STRUCTURAL,
@@ -76,23 +76,23 @@ MUTANTS = (
     ),
     Mutant(
         "fits: residuals of the training fit instead of held-out ones",
-        "backgrounds/structural/mechanisms/numbers.py",
-        "        residuals = self.target - fitted.held_out\n",
-        "        residuals = self.target - fitted.function(self.parents)\n",
+        "backgrounds/structural/numbers.py",
+        "learn_noise(task, kind, task.target - fitted.held_out)",
+        "learn_noise(task, kind, task.target - fitted.function(task.parents))",
         MECHANISMS,
     ),
     Mutant(
         "fits: scaled noise forgets the scale",
-        "backgrounds/structural/mechanisms/noises.py",
-        "return self.scale(parents)[:, None] * self.inner.draw(parents, uniforms)",
-        "return self.inner.draw(parents, uniforms)",
+        "backgrounds/structural/numbers.py",
+        "return residuals if scales is None else scales[:, None] * residuals",
+        "return residuals",
         MECHANISMS,
     ),
     Mutant(
         "fits: a number is drawn without its location",
-        "backgrounds/structural/mechanisms/numbers.py",
-        "self.location(parents)[:, None] + self.noise.draw(parents, uniforms)",
-        "self.location(parents).mean() + self.noise.draw(parents, uniforms)",
+        "backgrounds/structural/numbers.py",
+        "self.location(parents)[:, None] + self.noise.draw(parents, uniforms[:, :, 0])",
+        "self.location(parents).mean() + self.noise.draw(parents, uniforms[:, :, 0])",
         MECHANISMS,
     ),
     # --- Gaussians and copulas ---

@@ -1,54 +1,45 @@
-"""The mechanism of a category: probabilities of its codes given the causes, chosen by cross-validated log score.
+"""The mechanism of a category: probabilities of its codes given the causes, chosen by log score on held-out rows.
 
 Candidates: frequencies (whatever the causes), logistic on the straight columns, logistic on the smooth basis with the
-penalties of the splines, and a forest whose leaves hold frequencies. A draw inverts the distribution function over the
+penalties of its splines, and a forest whose leaves hold frequencies. A draw inverts the distribution function over the
 codes with one uniform number; the forest takes a second one to choose a tree.
 
 Every candidate is mixed with a little of the frequencies (one row's worth), so that nothing met in training is
-impossible. Who is clearly behind after a fold is not tried on the next.
+impossible.
 """
 
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 
-from shap_asv.backgrounds.structural.mechanisms.contract import Mechanism, Named, Support
-from shap_asv.backgrounds.structural.mechanisms.design import Design
-from shap_asv.backgrounds.structural.mechanisms.forests import Trees
-from shap_asv.backgrounds.structural.mechanisms.scores import log_score, race
-from shap_asv.backgrounds.structural.mechanisms.splines import SmoothBasis, SmoothFunction
+from shap_asv.backgrounds.structural.mechanisms import Mechanism, Named, RawInputs, estimator_name, fit_checked
+from shap_asv.backgrounds.structural.regression import Design, SmoothBasis, SmoothFunction, Trees
+from shap_asv.backgrounds.structural.scores import clearly_better, log_score
+from shap_asv.backgrounds.tables.columns import Column
 from shap_asv.backgrounds.tables.copies import kept_together
 from shap_asv.backgrounds.tables.evidence import rowwise_product
 
 FEWEST_FOR_SHAPES = 60
 N_TREES, N_SCORED_TREES = 60, 16
 LEAF = 15
-SMOOTHNESS = ((1.0, 10.0), (30.0, 3000.0))
-MOST_COMPARED = 2000
+SMOOTHNESS = (30.0, 3000.0)
+N_FOLDS = 4
+#: Rows that candidates are compared on; of these so many are held out, a fold at a time. The best is fitted to all.
+MOST_COMPARED, MOST_SCORED = 2000, 500
+
+
+class Classes(Mechanism, Protocol):
+    """A mechanism that knows its probabilities."""
+
+    def probabilities(self, parents: np.ndarray) -> np.ndarray: ...
 
 
 def codes_of(bounds: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
     """Number of bounds at or below each uniform number: bounds (m, d or 1, k - 1), uniforms (m, d) -> (m, d)."""
     return (uniforms[:, :, None] >= bounds).sum(axis=2).astype(float)
-
-
-@dataclass(frozen=True, eq=False)
-class Frequencies(Named):
-    """The same probabilities everywhere."""
-
-    shares: np.ndarray
-    name = "frequencies"
-    n_uniforms = 1
-
-    def probabilities(self, parents: np.ndarray) -> np.ndarray:
-        return np.broadcast_to(self.shares, (len(parents), len(self.shares)))
-
-    def draw(self, parents: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-        bounds = np.cumsum(self.shares)[:-1]
-        return np.searchsorted(bounds, uniforms[:, :, 0], side="right").astype(float)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,14 +78,6 @@ class StraightScores:
 
 
 @dataclass(frozen=True, eq=False)
-class SmoothScores:
-    functions: tuple[SmoothFunction, ...]
-
-    def __call__(self, parents: np.ndarray) -> np.ndarray:
-        return np.stack([function(parents) for function in self.functions], axis=1)
-
-
-@dataclass(frozen=True, eq=False)
 class LeafShares(Named):
     """A forest of frequencies: ``leaf_shares[v]`` are those in node v."""
 
@@ -109,6 +92,28 @@ class LeafShares(Named):
     def draw(self, parents: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         bounds = np.cumsum(self.leaf_shares, axis=1)[:, :-1]
         return codes_of(bounds[self.trees.drawn_leaves(parents, uniforms[:, :, 1])], uniforms[:, :, 0])
+
+
+@dataclass(frozen=True, eq=False)
+class EstimatedClasses(Named):
+    """The probabilities of a user's classifier, for codes 0 .. n_codes - 1."""
+
+    inputs: RawInputs
+    estimator: Any
+    columns: np.ndarray
+    n_codes: int
+    name: str
+    n_uniforms = 1
+
+    def probabilities(self, parents: np.ndarray) -> np.ndarray:
+        result = np.zeros((len(parents), self.n_codes))
+        result[:, self.columns] = self.estimator.predict_proba(self.inputs(parents))
+        return result
+
+    def draw(self, parents: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+        bounds = np.cumsum(self.probabilities(parents), axis=1)[:, None, :-1]
+        # rounding may leave the last possible code's bound a hair below one
+        return np.minimum(codes_of(bounds, uniforms[:, :, 0]), self.columns.max())
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,35 +151,52 @@ class CategoryTask:
 
     def only(self, rows: np.ndarray) -> "CategoryTask":
         copies = None if self.copies is None else self.copies[rows]
-        return CategoryTask(self.design, self.parents[rows], self.codes[rows], self.n_codes, self.seed, copies)
+        return replace(self, parents=self.parents[rows], codes=self.codes[rows], copies=copies)
 
-    def fit(self, name: str, n_trees: int = N_TREES) -> Any:
-        """The candidate of that name, fitted to all rows of the task; of one code alone there is nothing to learn."""
-        return CANDIDATES[name if len(np.unique(self.codes)) > 1 else "frequencies"](self, n_trees)
 
-    def choose(self, names: tuple[str, ...] | None = None) -> tuple[Any, np.ndarray, np.ndarray]:
-        """The best candidate, held-out probabilities (r', n_codes) and codes (r',)."""
-        rng = np.random.default_rng(self.seed)
-        n = len(self.codes)
-        if names and len(names) == 1 and n > MOST_COMPARED:  # nothing to compare: scored on one of four folds
-            mixed = rng.permutation(n)
-            inside, rest = self.only(mixed[n // 4 :][:MOST_COMPARED]), self.only(mixed[: n // 4][:MOST_COMPARED])
-            return self.fit(names[0]), inside.fit(names[0], N_SCORED_TREES).probabilities(rest.parents), rest.codes
-        part = self if n <= MOST_COMPARED else self.only(np.sort(rng.choice(n, MOST_COMPARED, replace=False)))
-        small = len(part.codes) < FEWEST_FOR_SHAPES
-        tried = names or (("frequencies", "logistic") if small else tuple(CANDIDATES))
-        if not self.design.variables or len(np.unique(part.codes)) < 2:
+Way = Callable[[CategoryTask, int], Classes]
+
+
+def fit_category(task: CategoryTask, how: str | Way = "auto") -> tuple[Classes, np.ndarray, np.ndarray]:
+    """The best candidate, or the one asked for; probabilities (r', n_codes) and codes (r',) of held-out rows.
+
+    A richer candidate takes the place of a simpler one if it is clearly better.
+    """
+    rng = np.random.default_rng(task.seed)
+    n = len(task.codes)
+    part = task if n <= MOST_COMPARED else task.only(np.sort(rng.choice(n, MOST_COMPARED, replace=False)))
+    tried: Sequence[str | Way] = (how,)
+    if how == "auto":
+        tried = ("frequencies", "logistic") if len(part.codes) < FEWEST_FOR_SHAPES else tuple(CANDIDATES)
+        if not task.design.variables or len(np.unique(part.codes)) < 2:
             tried = ("frequencies",)
-        folds = kept_together(part.copies, len(part.codes), 4, rng)
-        held_out = {name: np.empty((len(folds), self.n_codes)) for name in tried}
+    folds = kept_together(part.copies, len(part.codes), N_FOLDS, rng)
+    n_folds = 1 + int(np.argmax(np.cumsum(np.bincount(folds)) >= min(MOST_SCORED, len(folds))))
+    out = folds < n_folds
+    held_out = {one: np.empty((len(folds), task.n_codes)) for one in tried}
+    for fold in range(n_folds):
+        inside, rows = part.only(folds != fold), folds == fold
+        for one in tried:
+            held_out[one][rows] = _fitted(inside, one, N_SCORED_TREES).probabilities(part.parents[rows])
+    scores = {one: log_score(held_out[one][out], part.codes[out]) for one in tried}
+    best, copies = tried[0], None if part.copies is None else part.copies[out]
+    for one in tried[1:]:
+        if clearly_better(scores[one], scores[best], copies=copies):
+            best = one
+    return _fitted(task, best, N_TREES), held_out[best][out], part.codes[out]
 
-        def score(name: str, out: np.ndarray) -> np.ndarray:
-            fitted = part.only(~out).fit(name, N_SCORED_TREES)
-            held_out[name][out] = fitted.probabilities(part.parents[out])
-            return log_score(held_out[name][out], part.codes[out])
 
-        chosen = race(tried, folds, score, part.copies)
-        return self.fit(chosen), held_out[chosen], part.codes
+def _fitted(task: CategoryTask, how: str | Way, n_trees: int) -> Classes:
+    """Of one code alone there is nothing to learn."""
+    if callable(how):
+        return how(task, n_trees)
+    return CANDIDATES[how if len(np.unique(task.codes)) > 1 else "frequencies"](task, n_trees)
+
+
+def _fit_frequencies(task: CategoryTask, n_trees: int) -> Logistic:
+    met = np.flatnonzero(task.shares)
+    scores = StraightScores(task.design, np.zeros((task.design.n_linear, len(met))), np.log(task.shares[met]))
+    return Logistic(scores, met, task.shares, 0.0, "frequencies")
 
 
 def _logistic_weights(
@@ -192,18 +214,18 @@ def _logistic_weights(
     return slopes, constants, fitted.classes_
 
 
-def _fit_logistic(task: CategoryTask, n_trees: int) -> Any:
+def _fit_logistic(task: CategoryTask, n_trees: int) -> Logistic:
     slopes, constants, met = _logistic_weights(task.design.linear(task.parents), task.codes, 10.0)
     scores = StraightScores(task.design, slopes, constants)
     return Logistic(scores, met, task.shares, 1 / (len(task.codes) + 1), "logistic")
 
 
-def _fit_smooth(task: CategoryTask, penalty: tuple[float, float], name: str) -> Any:
+def _fit_smooth(task: CategoryTask, n_trees: int) -> Logistic:
     from scipy.linalg import solve_triangular
 
     basis = SmoothBasis.learn(task.design, task.parents)
     main, pair = basis.penalties()
-    system = penalty[0] * main + penalty[1] * pair
+    system = SMOOTHNESS[0] * main + SMOOTHNESS[1] * pair
     system[np.diag_indices_from(system)] += 1e-2
     root = np.linalg.cholesky(system)
     # in these coordinates the penalty is a plain ridge
@@ -211,11 +233,11 @@ def _fit_smooth(task: CategoryTask, penalty: tuple[float, float], name: str) -> 
     slopes, constants, met = _logistic_weights(matrix, task.codes, 1.0)
     weights = solve_triangular(root, slopes, lower=True, trans="T")
     weights[0] += constants
-    functions = tuple(basis.tabulated(column) for column in weights.T)
-    return Logistic(SmoothScores(functions), met, task.shares, 1 / (len(task.codes) + 1), name)
+    scores: SmoothFunction = basis.tabulated(weights)
+    return Logistic(scores, met, task.shares, 1 / (len(task.codes) + 1), "smooth logistic")
 
 
-def _fit_forest(task: CategoryTask, n_trees: int) -> Any:
+def _fit_forest(task: CategoryTask, n_trees: int) -> LeafShares:
     indicators = np.equal.outer(task.codes, np.flatnonzero(task.shares)[1:]).astype(float)
     trees = Trees.grow(task.design, task.parents, indicators, LEAF, n_trees, task.seed)
     cells = trees.leaves(task.parents) * task.n_codes + task.codes
@@ -225,16 +247,21 @@ def _fit_forest(task: CategoryTask, n_trees: int) -> Any:
 
 
 #: In the order of preference among equals.
-CANDIDATES: dict[str, Callable[[CategoryTask, int], Any]] = {
-    "frequencies": lambda task, n_trees: Frequencies(task.shares),
+CANDIDATES: dict[str, Way] = {
+    "frequencies": _fit_frequencies,
     "logistic": _fit_logistic,
-    "smooth logistic": lambda task, n_trees: _fit_smooth(task, SMOOTHNESS[1], "smooth logistic"),
-    "rough logistic": lambda task, n_trees: _fit_smooth(task, SMOOTHNESS[0], "rough logistic"),
+    "smooth logistic": _fit_smooth,
     "forest": _fit_forest,
 }
 
 
-def discrete_codes(target: np.ndarray, support: Support) -> np.ndarray:
-    """Positions of values among the few that a number takes."""
-    assert support.values is not None
-    return np.searchsorted(support.values, target)
+def classes_of(estimator: Any, causes: Sequence[Column], name: str) -> Way:
+    """A way to fit a category by a user's classifier."""
+
+    def fit(task: CategoryTask, n_trees: int) -> Classes:
+        inputs = RawInputs(tuple(causes))
+        model = fit_checked(estimator, inputs(task.parents), task.codes, name)
+        met = np.asarray(model.classes_, dtype=np.intp)
+        return EstimatedClasses(inputs, model, met, task.n_codes, estimator_name(estimator))
+
+    return fit
