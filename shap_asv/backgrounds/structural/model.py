@@ -139,9 +139,9 @@ class StructuralModel:
             best by CRPS or log score on rows that were not fitted; a richer one has to be clearly better.
             Where noise is uneven, a location is fitted with weights ("weighted smooth"). Names for numbers: "linear",
             "smooth", "smooth with steps", "boosting", "forest"; for categories: "frequencies", "logistic",
-            "smooth logistic", "forest"; for both "own distribution". An estimator (``fit``, and ``predict`` for numbers or
-            ``predict_proba`` for categories) sees the causes as a DataFrame with their own dtypes. A callable is a
-            function as in :class:`StructuralModel`.
+            "smooth logistic", "forest"; for both "own distribution". An estimator (``fit``, and ``predict`` for
+            numbers or ``predict_proba`` for categories) sees the causes as a DataFrame with their own dtypes. A
+            callable is a function as in :class:`StructuralModel`.
         seed : int, optional
             Of folds and forests. The result depends on it, and not on ``n_jobs``.
         n_jobs : int, optional
