@@ -16,7 +16,7 @@ from sklearn import ensemble, tree
 from shap_asv import AsymmetricExplainer
 from shap_asv.backends.trees import attributor
 from shap_asv.backends.trees.attributor import prepare_trees
-from shap_asv.backends.trees.cost import estimate_trees, largest_walk, path_lengths
+from shap_asv.backends.trees.cost import largest_walk, path_lengths, tree_cost
 from shap_asv.errors import BudgetExceededError, MethodNotApplicableError, ModelError, OrdersError, RowsError
 from shap_asv.models.trees.reading import read_ensemble
 from shap_asv.orders import CausalOrder
@@ -226,14 +226,13 @@ def test_trees_without_covers_need_background_rows(parsed):
 
 def test_costs_are_of_the_right_size(parsed):
     """Seconds cannot be asserted on a busy machine; that they grow with the work can."""
-    few = estimate_trees(parsed, LEVELS, 100)
-    assert estimate_trees(parsed, LEVELS, 10_000).seconds > few.seconds
-    assert estimate_trees(parsed, FOREST_KIND, 100).seconds > few.seconds
-    assert estimate_trees(parsed, LATTICE, 100, n_ideals=10**6).seconds > 2 * few.seconds
-    sampled = estimate_trees(parsed, ORDERS, 10**6, n_orders=1000, n_groups=25)
-    assert sampled.seconds > 5 * estimate_trees(parsed, ORDERS, 10**6, n_orders=1000).seconds
-    assert sampled.orders == 1000
-    assert estimate_trees(parsed, LEVELS, 100, 10**6).memory > few.memory + 10**7
+    few = tree_cost(parsed, LEVELS, 100)
+    assert tree_cost(parsed, LEVELS, 10_000).seconds > few.seconds
+    assert tree_cost(parsed, FOREST_KIND, 100).seconds > few.seconds
+    assert tree_cost(parsed, LATTICE, 100, n_ideals=10**6).seconds > 2 * few.seconds
+    sampled = tree_cost(parsed, ORDERS, 10**6, n_orders=1000, n_groups=25)
+    assert sampled.seconds > 5 * tree_cost(parsed, ORDERS, 10**6, n_orders=1000).seconds
+    assert tree_cost(parsed, LEVELS, 100, 10**6).memory > few.memory + 10**7
     lengths = path_lengths(parsed)
     leaves = prepare_trees(parsed, background=GROUND[:, :5]).leaves
     assert lengths.leaves.tolist() == np.bincount(np.diff(leaves.start)).tolist()
