@@ -132,9 +132,21 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     compiled = numba.njit(**options)(function)
     if options["cache"] and not numba.config.DISABLE_JIT:
         index = compiled._cache._cache_file
+        index._load_index = partial(_known_index, index._load_index)
         index._source_stamp = (index._source_stamp, digest_sources(function.__module__))
         compiled._cache.load_overload = partial(_load_without_compiler, compiled._cache)
     return compiled
+
+
+def _known_index(load: Callable[[], dict[Any, Any]]) -> dict[Any, Any]:
+    """What is on disk for a kernel; nothing where it was written by a version whose modules have gone.
+
+    An upgrade leaves the files of numba where they are, and numba would fail at the types of arguments in them.
+    """
+    try:
+        return load()
+    except (ImportError, AttributeError):
+        return {}
 
 
 def _load_without_compiler(kept: Any, signature: Any, context: Any) -> Any:

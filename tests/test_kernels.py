@@ -83,6 +83,20 @@ def test_a_change_in_an_inner_file_is_noticed_under_warm_caches(package, tmp_pat
     assert run(package, cache) == (38, 0)
 
 
+def test_what_a_version_with_other_modules_left_on_disk_is_compiled_again(package, tmp_path):
+    """An upgrade leaves numba's files; types of arguments in them may be of modules that are gone."""
+    types = "from typing import NamedTuple\nclass Pair(NamedTuple):\n    a: int\n    b: int\n"
+    (package / "old.py").write_text(types)
+    source = "from shap_asv.kernels import kernel\n@kernel\ndef run(p):\n    return p[0] * p[1]\n"
+    (package / "outer.py").write_text(source)
+    script = "from shap_asv.outer import run; from shap_asv.{0} import Pair; "
+    script += "print(run(Pair(6, 3)), sum(run.stats.cache_hits.values()))"
+    assert run(package, tmp_path / "cache", script.format("old")) == (18, 0)
+    (package / "old.py").rename(package / "new.py")
+    assert run(package, tmp_path / "cache", script.format("new")) == (18, 0)
+    assert run(package, tmp_path / "cache", script.format("new")) == (18, 1)
+
+
 # A leaf that asks for a code of at most 1, and the one step of its one feature: twice phi of a row that has code 1.
 REAL = """
 import numpy as np

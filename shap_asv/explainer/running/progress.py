@@ -6,8 +6,9 @@ takes. ``silent=True`` keeps both away.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from time import perf_counter
 from typing import Any
 
 from shap_asv.backends.pace import Report
@@ -15,14 +16,20 @@ from shap_asv.compiling import COMPILING, listening
 
 #: Seconds before a bar appears: short calls show none.
 DELAY = 3.0
+#: Seconds of work after which the pace is believed.
+SURE = 5.0
 TITLE = "AsymmetricExplainer"
 
 
 class ProgressBar:
-    """A tqdm bar over ``total`` rows; equal rows are explained once, and count as often as they occur."""
+    """A tqdm bar over ``total`` rows; equal rows are explained once, and count as often as they occur.
 
-    def __init__(self, total: int, silent: bool) -> None:
+    ``watch`` is told how many seconds all rows will take, as those that are done let expect.
+    """
+
+    def __init__(self, total: int, silent: bool, watch: Callable[[float], None] | None = None) -> None:
         self.total = total
+        self._watch, self._start = watch, perf_counter()
         self.done = 0
         self._silent = silent
         self._bar: Any = None
@@ -61,6 +68,9 @@ class ProgressBar:
         self._show(self.done + int(n_rows))
 
     def _show(self, done: int) -> None:
+        elapsed = perf_counter() - self._start
+        if self._watch is not None and 0 < done < self.total and elapsed > SURE:
+            self._watch(elapsed * self.total / done)
         if self._bar is not None and done > self._bar.n:
             self._bar.update(done - self._bar.n)
 
