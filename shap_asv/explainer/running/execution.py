@@ -219,7 +219,7 @@ class Execution:
     def _watch(self, plan: Plan) -> Callable[[float], None]:
         """Warns once where the rows that are done show that the plan was far too short, and the budget is passed."""
         most = max(LONG_CALL, 2 * plan.seconds, 2 * self.budget.seconds)
-        said = []
+        said: list[float] = []
 
         def watch(seconds: float) -> None:
             if seconds > most and not said:
