@@ -154,7 +154,7 @@ CASES: dict[str, tuple[Callable[[], tuple[Any, Any]], bool, bool]] = {
     "trees, perfect sampler": (_trees(8, DAG, algorithm="sampling", n_orders=50, order_method="perfect"), True, False),
     "network, causal tree of 30 nodes": (_tree_network, False, False),
     "network, polytree of 10 nodes": (_polytree, False, False),
-    "network, child, ancestral sets": (_latent("child", "XrayReport", "ancestral"), False, False),
+    "network, child, ancestral sets": (_latent("child", "XrayReport", "ideals x closures"), False, False),
     "network, child, target in the middle": (_latent("child", "Disease"), False, False),
     "network, child, target in the middle, closures": (_latent("child", "Disease", "ideals x closures"), False, False),
     "network, insurance, sampled orders, closures": (
@@ -165,7 +165,7 @@ CASES: dict[str, tuple[Callable[[], tuple[Any, Any]], bool, bool]] = {
     "network, alarm, trees": (_latent("alarm", "BP", "orders x trees", 1), False, False),
     "table, Gaussian draws": (_drawn(structural=False), False, True),
     "table, structural draws": (_drawn(structural=True), False, True),
-    "network, asia, ancestral sets": (_network("asia", "ancestral"), False, False),
+    "network, asia, ancestral sets": (_network("asia", "ideals x closures"), False, False),
     "network, cancer, small": (_network("cancer", "auto"), False, True),
 }
 

@@ -2,8 +2,8 @@
 
 The network is Child, the model a random forest of 100 trees that predicts XrayReport from the other 19 nodes. The
 graphs differ from Child's by one to three edges, flipped, dropped or added. One graph, which is Child's own, is
-explained by the backend that the plan takes for it, and by `ancestral`, which is slower there, beside that. Times are
-CPU seconds of one thread, from the graph to the attributions, the explainer built anew; what is compared takes turns.
+explained by the backend that the plan takes for it. Times are CPU seconds of one thread, from the graph to the
+attributions, the explainer built anew; what is compared takes turns.
 """
 
 from typing import Any
@@ -67,14 +67,13 @@ def run(size: Size, progress: Progress) -> Result:
     rng = np.random.default_rng(0)
     graphs = [nearby(own, int(rng.integers(1, 4)), rng) for _ in range(n_graphs)]
 
-    def explainer(graph: Any, algorithm: str = "auto") -> AsymmetricExplainer:
-        return AsymmetricExplainer(forest, network, graph, feature_names=features, encoder=encoder, algorithm=algorithm)
+    def explainer(graph: Any) -> AsymmetricExplainer:
+        return AsymmetricExplainer(forest, network, graph, feature_names=features, encoder=encoder)
 
     works = {
         "one graph": lambda: explainer(own)(rows, silent=True).values,
         "mean over the graphs": lambda: explainer(graphs)(rows, silent=True).values,
         "each graph (sensitivity)": lambda: explainer(own).sensitivity(rows, graphs, silent=True),
-        "one graph, ancestral": lambda: explainer(own, "ancestral")(rows, silent=True).values,
     }
     for graph in (own, graphs):  # the first call compiles
         explainer(graph)(rows[:2], silent=True)
@@ -88,14 +87,12 @@ def run(size: Size, progress: Progress) -> Result:
     mixture = explainer(graphs).causal_order
     plans = {"one graph": explainer(own).plan(rows), "mean over the graphs": explainer(graphs).plan(rows)}
     plans["each graph (sensitivity)"] = plans["mean over the graphs"]
-    plans["one graph, ancestral"] = explainer(own, "ancestral").plan(rows)
     of_one, of_all = explainer(own).causal_order.count_ideals(), mixture.count_ideals()
-    single = ("one graph", "one graph, ancestral")
     table = Table(
         "times",
         ("what", "graphs", "ideals", "backend", "CPU s", "times one graph"),
         tuple(
-            (name, 1 if name in single else n_graphs, of_one if name in single else of_all, plans[name].backend.name,
+            (name, *((1, of_one) if name == "one graph" else (n_graphs, of_all)), plans[name].backend.name,
              float(np.mean(taken)), float(np.mean(taken)) / one)
             for name, taken in seconds.items()
         ),
@@ -110,7 +107,7 @@ def run(size: Size, progress: Progress) -> Result:
             row[5] <= GOAL if full else None,
         )
         for name, row in zip(seconds, table.rows, strict=True)
-        if name not in single
+        if name != "one graph"
     ]
     claims.append(Claim("the mean of the values of each graph is that of the mixture", "to 1e-12", f"{apart:.1e}",
                         apart <= 1e-12))  # fmt: skip

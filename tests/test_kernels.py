@@ -128,7 +128,7 @@ def test_a_mutant_of_a_real_inner_kernel_is_noticed_under_warm_caches(tmp_path):
 
 
 def test_the_digest_covers_what_is_imported_and_nothing_else():
-    from shap_asv.backends.ancestral import kernel as alone
+    from shap_asv.backends.closures import kernels as alone
     from shap_asv.backends.forest import kernels as outer
     from shap_asv.backends.forest import passes
 

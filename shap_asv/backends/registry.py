@@ -4,8 +4,7 @@ Orders and values combine freely, so most rows are made from the table of value 
 sampled orders x each method. A new exact algorithm is one new file and one row here.
 """
 
-from shap_asv.backends.ancestral.backend import ANCESTRAL
-from shap_asv.backends.ancestral.completed_backend import completed_backend
+from shap_asv.backends.closures.backend import closures_backend
 from shap_asv.backends.coalitionwise import coalitionwise_backend
 from shap_asv.backends.contract import Backend
 from shap_asv.backends.paths import paths_backend
@@ -17,12 +16,11 @@ from shap_asv.values.registry import VALUE_METHODS
 BACKENDS: tuple[Backend, ...] = (
     FOREST,
     POLYTREE,
-    ANCESTRAL,
-    completed_backend(IDEALS),
+    closures_backend(IDEALS),
     paths_backend(IDEALS),
     termwise_backend(IDEALS),
     *(coalitionwise_backend(method, IDEALS) for method in VALUE_METHODS),
-    completed_backend(SAMPLED_ORDERS),
+    closures_backend(SAMPLED_ORDERS),
     paths_backend(SAMPLED_ORDERS),
     termwise_backend(SAMPLED_ORDERS),
     *(coalitionwise_backend(method, SAMPLED_ORDERS) for method in VALUE_METHODS),

@@ -21,7 +21,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 import scipy.sparse as sp
 
-from shap_asv.backends.ancestral.completed import LARGEST_NETWORK, gather_few, masks_of, with_causes
+from shap_asv.backends.closures.ancestral_sets import LARGEST_SET, gather_few, masks_of, with_causes
 from shap_asv.backends.coalitionwise import ROW_BLOCK, CoalitionwiseAttributor
 from shap_asv.backends.conditioning import is_ancestral
 from shap_asv.backends.contract import Attribution, Attributor, Backend, Problem, Settings
@@ -69,6 +69,11 @@ class TermwiseAttributor:
     groups: tuple[TermGroup, ...]
 
     def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
+        phi, error = self.columns.combine(self.contracted(rows, report))
+        return Attribution(phi, self._base, error)
+
+    def contracted(self, rows: np.ndarray, report: Report = keep_silent) -> np.ndarray:
+        """``nu @ W`` (r, c, k) for the c columns of W, but for the offset and terms that look at nothing."""
         products = self.products
         contracted = np.zeros((len(rows), self.columns.matrix.shape[1], products.n_outputs))
         for number, group in enumerate(self.groups):
@@ -77,8 +82,7 @@ class TermwiseAttributor:
             full[:, group.seen] = patterns
             contracted += self._group_values(group, full)[back.reshape(-1)]
             report((number + 1) / len(self.groups))
-        phi, error = self.columns.combine(contracted)
-        return Attribution(phi, self._base, error)
+        return contracted
 
     @cached_property
     def _base(self) -> np.ndarray:
@@ -136,7 +140,7 @@ def gather_terms(background: Terms, products: SumOfProducts) -> np.ndarray:
     """Which group each term is in, numbered from 0, int (t,); -1 for a constant, which moves no feature."""
     looked_at = products.terms != 0
     network = background.network
-    if network.n_nodes <= LARGEST_NETWORK:
+    if network.n_nodes <= LARGEST_SET:
         looks = np.zeros((products.n_terms, network.n_nodes), dtype=bool)
         looks[:, background.nodes] = looked_at
         member = gather_few(masks_of(with_causes(network, looks)), FEW_TERMS)[1]
@@ -180,6 +184,11 @@ def group_terms(background: Terms, products: SumOfProducts, columns: Columns) ->
         weights = added_up(columns.matrix, of_coalition, len(classes))
         groups.append(TermGroup(terms, classes, weights, classes.any(axis=0)))
     return tuple(groups)
+
+
+def termwise_attributor(background: Terms, products: SumOfProducts, columns: Columns) -> TermwiseAttributor:
+    """An attributor for any weights over any coalitions."""
+    return TermwiseAttributor(background, products, columns, group_terms(background, products, columns))
 
 
 def terms_obstacle(problem: Problem) -> str | None:
@@ -227,10 +236,9 @@ def termwise_backend(sweep: Sweep) -> Backend:
     def cost(problem: Problem, settings: Settings, n_rows: int) -> Cost:
         return sweep.cost(problem, settings) + term_cost(problem, sweep.count(problem, settings), n_rows)
 
-    def prepare(problem: Problem, settings: Settings) -> Attributor:
-        columns = sweep.columns(problem, settings)
+    def over(problem: Problem, settings: Settings, columns: Columns) -> Attributor:
         background, products = network_and_terms(problem)
-        fast = TermwiseAttributor(background, products, columns, group_terms(background, products, columns))
+        fast = termwise_attributor(background, products, columns)
         return relaxing(background, fast, CoalitionwiseAttributor(ExactProducts(background, products), columns))
 
     return Backend(
@@ -239,7 +247,8 @@ def termwise_backend(sweep: Sweep) -> Backend:
         None,
         obstacle,
         cost,
-        prepare,
+        lambda problem, settings: over(problem, settings, sweep.columns(problem, settings)),
         ROW_BLOCK if sweep.sampled else TERM_ROW_BLOCK,
+        over=over,
         by_coalitions=True,
     )

@@ -9,7 +9,7 @@ import pytest
 from shap_asv.backends import termwise
 from shap_asv.backends.contract import Settings
 from shap_asv.backends.workload import IDEALS, network_and_terms
-from tests.backends.test_completed import over
+from tests.backends.test_closures import over
 from tests.explainer.test_exact import make_model, oracle, predict_codes
 from tests.problems import make_problem
 

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
 from shap_asv import AsymmetricExplainer
-from shap_asv.backends.ancestral.pieces import demand_kernel, demanded, part_kernel, sum_kernel
+from shap_asv.backends.closures import kernels, on_demand
 from tests.problems import make_problem
 
 
@@ -26,17 +26,19 @@ class Spoilt:
 
 
 def in_plain_python(module, monkeypatch):
-    """Replace the kernels of a module by what they were compiled from."""
+    """What the kernels of a module were compiled from, also in their place."""
+    plain = {}
     names = {**vars(module), "np": Spoilt(), "count_bits": np.bitwise_count}
     for name, found in vars(module).items():
         if isinstance(found, Dispatcher) and found.py_func.__module__ == module.__name__:
-            names[name] = FunctionType(found.py_func.__code__, names, name)
+            names[name] = plain[name] = FunctionType(found.py_func.__code__, names, name)
             monkeypatch.setattr(module, name, names[name])
+    return plain
 
 
 # one block of terms that fills both words and not all lanes; several blocks; fewer terms than one word has bits
 @pytest.mark.parametrize(("n_trees", "least", "most"), [(9, 124, 248), (60, 249, 1000), (2, 1, 62)])
-def test_pieces_on_demand(n_trees, least, most, monkeypatch):
+def test_values_on_demand(n_trees, least, most, monkeypatch):
     problem = make_problem(11, n=5, zeros=0.1)
     rng = np.random.default_rng(0)
     codes = problem.rows(rng, 200)
@@ -49,13 +51,12 @@ def test_pieces_on_demand(n_trees, least, most, monkeypatch):
     )
     rows = problem.labels(codes[:2])
     expected = explainer(rows, silent=True)
-    sums = explainer._execution._ready[1].values.sums
-    assert isinstance(sums, demanded.DemandedSums)
-    assert least <= sums.products.n_terms <= most
-    for module in (part_kernel, demand_kernel, sum_kernel):
-        in_plain_python(module, monkeypatch)
-    monkeypatch.setattr(demanded, "np", Spoilt())
-    monkeypatch.setattr(demanded, "_ROOM", 256)
+    assert least <= explainer._execution.problem.predictor.products.n_terms <= most
+    for name, function in in_plain_python(kernels, monkeypatch).items():
+        if name in vars(on_demand):
+            monkeypatch.setattr(on_demand, name, function)
+    monkeypatch.setattr(on_demand, "np", Spoilt())
+    monkeypatch.setattr(on_demand, "_ROOM", 256)
     again = AsymmetricExplainer(model, problem.network(), algorithm="ideals x closures", feature_names=problem.features)
     with np.errstate(over="ignore"):  # hashes
         found = again(rows, silent=True)

@@ -226,7 +226,7 @@ def test_constant_models_give_zeros():
     encoder = {f"s{i}": i for i in range(4)}
     tree = DecisionTreeRegressor().fit(np.zeros((4, 3)), [2.5] * 4)
     options = {"feature_names": problem.features, "encoder": encoder}
-    for name in ["auto", "ancestral", "ideals x terms", "ideals x trees"]:
+    for name in ["auto", "ideals x closures", "ideals x terms", "ideals x trees"]:
         explanation = AsymmetricExplainer(tree, problem.network(), algorithm=name, **options)(labels)
         np.testing.assert_allclose(explanation.values, 0, atol=1e-14)
         np.testing.assert_allclose(explanation.base_values, 2.5)

@@ -116,7 +116,7 @@ def test_every_backend_that_can_agrees(asia):
         slack = 1e-9 + 6 * np.asarray(explanation.error_std[0])
         assert (np.abs(explanation.values[0] - wanted) < slack).all(), backend.name
     assert {"ideals x terms", "orders x terms", "ideals x table", "ideals x monte_carlo"} <= set(names)
-    assert not {"forest", "polytree", "ancestral"} & set(names)
+    assert not {"forest", "polytree", "ideals x closures"} & set(names)
 
 
 def test_groups_of_one_are_no_groups(asia):

@@ -40,7 +40,7 @@ def check_backends(network, target, backends, n_rows, ideals):
 @pytest.mark.parametrize(
     ("target", "backends", "ideals"),
     [
-        ("XrayReport", ["ancestral", "ideals x terms", "ideals x trees"], 2549),
+        ("XrayReport", ["ideals x closures", "ideals x terms", "ideals x trees"], 2549),
         ("Disease", ["ideals x terms", "ideals x trees"], 3367),
     ],
     ids=["leaf", "middle"],
@@ -51,7 +51,7 @@ def test_full_child(target, backends, ideals):
 
 @pytest.mark.parametrize(
     ("target", "backends"),
-    [("PropCost", ["ancestral", "ideals x trees"]), ("Accident", ["ideals x terms", "ideals x trees"])],
+    [("PropCost", ["ideals x closures", "ideals x trees"]), ("Accident", ["ideals x terms", "ideals x trees"])],
     ids=["leaf", "middle"],
 )
 def test_full_insurance(target, backends):

@@ -208,7 +208,7 @@ def test_classes_are_compared_by_value(classes):
 # --- the rest -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("algorithm", ["ideals x closures", "ideals x terms", "ideals x trees", "ancestral"])
+@pytest.mark.parametrize("algorithm", ["ideals x closures", "ideals x terms", "ideals x trees"])
 def test_main_effects_of_causal_values_by_a_named_backend(algorithm):
     network, names = load_network("cancer"), ["Pollution", "Smoker", "Cancer", "Xray"]
     rows = pd.DataFrame([["low", "True", "True", "positive"], ["high", "False", "False", "negative"]], columns=names)

@@ -328,7 +328,7 @@ def main(names: list[str], root: Path = ROOT) -> int:
     notes = [
         f"{N_ROWS:,} rows (600 where orders are sampled) of child, a decision tree with 5 outputs; every engine on one "
         "machine, loopback only. Seconds contain the start of the engine.",
-        "Spark cuts rows into batches as it likes. A row of the exact forest and ancestral backends has the same bits "
+        "Spark cuts rows into batches as it likes. A row of the exact forest and closures backends has the same bits "
         "whatever rows come with it; other backends may differ in the last digit then. Samples go by block and are "
         "others then: these newer jobs are left out for Spark.",
         f"Newer backgrounds: {JOB_ROWS} rows in blocks of {JOB_BLOCK}; where workers are killed, one job of each "

@@ -23,9 +23,6 @@ EQUIVALENT: dict[str, str] = {
     "(gain.mean(axis=0) >= gain.std(axis=0) / np.sqrt(len(matrix)))": (
         "equal only for an output that is constant, which straight lines and curves predict alike"
     ),
-    "backends/ancestral/value_kernel.py: _find_alike: size < 2 * n_rows -> (size <= 2 * n_rows)": (
-        "room in a table of hashes: who is found does not depend on it"
-    ),
     "backends/forest/recursion.py: _mixing: a * b <= _KEPT -> (a * b < _KEPT)": (
         "whether an array is remembered or computed again, the same"
     ),
@@ -33,12 +30,7 @@ EQUIVALENT: dict[str, str] = {
         "a price by which orders of elimination are compared, each of which gives the same values"
     ),
     "backends/trees/leaves.py: find_leaves: 0 -> 1 (3)": "node 0 is the root of the first tree, never a left child",
-    "backends/ancestral/completed.py: _Builder._lay_out_tables: 1 -> 2 (5)": (
-        "tables with room that nobody reads: larger and slower, with the same values (tested against the definition)"
-    ),
-    "backends/ancestral/pieces/sum_kernel.py: fill_wanted: 0 -> 1 (2)": (
+    "backends/closures/kernels.py: fill_demand: 0 -> 1 (2)": (
         "nodes that a term looks at have rows from 1 on, since row 0 is that of all others"
     ),
-    "backends/ancestral/pieces/demand_kernel.py: ask_for_parts: needs[_ROWS] > len(wanted.rows) -> "
-    "(needs[_ROWS] >= len(wanted.rows))": "more room is made one row sooner, and the same is asked again",
 }

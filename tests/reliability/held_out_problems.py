@@ -84,8 +84,8 @@ HELD_OUT: dict[str, Case] = {
     "child, latent Disease, lightgbm, ideals x terms, 5 rows": among(
         "child", "Disease", lightgbm, 5, algorithm="ideals x terms"
     ),
-    "child, GruntingReport, xgboost, ancestral, 500 rows": among(
-        "child", "GruntingReport", xgboost, 500, algorithm="ancestral"
+    "child, GruntingReport, xgboost, ideals x closures, 500 rows": among(
+        "child", "GruntingReport", xgboost, 500, algorithm="ideals x closures"
     ),
     "insurance, Airbag, extra trees, orders x closures, 10 rows": among(
         "insurance", "Airbag", extra_trees, 10, algorithm="orders x closures", n_orders=100

@@ -119,8 +119,7 @@ HAND_MADE: dict[BackgroundKind, dict[str, Job]] = {
     NETWORKS: {
         "forest": _trees("forest", "forest", 24),
         "polytree": _trees("polytree", "polytree", 9, trees=2),
-        "ancestral": _trees("ancestral", "dag", 16, trees=10),
-        "ideals x closures": _trees("ideals x closures", "dag", 10, trees=2),
+        "ideals x closures": _trees("ideals x closures", "dag", 16, trees=10),
         "ideals x terms": _trees("ideals x terms", "dag", 10, trees=2),
         "ideals x trees": _trees("ideals x trees", "dag", 10, trees=2),
         "ideals x linear": _linear("ideals x linear"),

@@ -73,8 +73,8 @@ SEEN: dict[str, Case] = {
     "child, RUQO2, linear model of codes, ideals x linear, 50 rows": on(
         "child", "RUQO2", codes_of_states, 50, algorithm="ideals x linear"
     ),
-    "child, LVHreport, decision tree, ancestral, 2,000 rows": on(
-        "child", "LVHreport", tree, 2000, algorithm="ancestral"
+    "child, LVHreport, decision tree, ideals x closures, 2,000 rows": on(
+        "child", "LVHreport", tree, 2000, algorithm="ideals x closures"
     ),
     "child, RUQO2, 20 trees, ideals x trees, 5 rows": on("child", "RUQO2", few_trees, 5, algorithm="ideals x trees"),
     "child, LowerBodyO2, a third edge reversed, 20 trees, 5 rows": on(

@@ -32,7 +32,7 @@ def interrupted(n_jobs, jobs):
 
 
 # The compiled kernels, the loops over coalitions and over draws; all backends in ``make limits``.
-STOPPED = ("forest", "polytree", "ancestral", "ideals x terms", "ideals x table", "orders x monte_carlo")
+STOPPED = ("forest", "polytree", "ideals x closures", "ideals x terms", "ideals x table", "orders x monte_carlo")
 
 
 @pytest.mark.parametrize(("n_jobs", "jobs"), [(1, STOPPED), (2, STOPPED[:1])])
@@ -61,7 +61,7 @@ def test_memory_past_the_limit_is_an_error_that_says_so():
 
 def test_rows_and_processes_count_in_the_plan():
     def memory(n_rows, n_jobs=1):
-        explainer = JOBS["ancestral"](n_jobs=n_jobs, memory_limit=2**50)
+        explainer = JOBS["ideals x closures"](n_jobs=n_jobs, memory_limit=2**50)
         return explainer.plan(n_rows).memory
 
     grown = memory(2_000_000) - memory(1_000_000)
@@ -71,7 +71,7 @@ def test_rows_and_processes_count_in_the_plan():
 
 def test_rows_are_not_even_read_where_there_is_no_room(monkeypatch):
     """Reading them would take the memory: the error has to come before, whatever the backend."""
-    explainer = JOBS["ancestral"](memory_limit=2**27)
+    explainer = JOBS["ideals x closures"](memory_limit=2**27)
     rows = rows_for(explainer, 10)
     many = rows.iloc[np.zeros(500_000, dtype=int)]
     monkeypatch.setattr(asymmetric, "fit_rows", None)
@@ -80,7 +80,7 @@ def test_rows_are_not_even_read_where_there_is_no_room(monkeypatch):
 
 
 def test_memory_in_use_does_not_grow_with_the_rows_but_for_the_result():
-    explainer = JOBS["ancestral"]()
+    explainer = JOBS["ideals x closures"]()
     rows = rows_for(explainer, 4000)
     explainer(rows[:100], silent=True)
 
@@ -142,20 +142,20 @@ def test_the_bar_counts_rows_moves_within_blocks_and_ends_at_its_total(monkeypat
         shown.append((self._bar.n, self._bar.total))
 
     monkeypatch.setattr(progress.ProgressBar, "_show", recorded)
-    explainer = JOBS["ancestral"]()
+    explainer = JOBS["ideals x closures"]()
     rows = rows_for(explainer, 2500)
     explainer(rows)
     counts = [n for n, _ in shown]
     assert {total for _, total in shown} == {2500}
     assert counts == sorted(counts)
     assert counts[-1] == 2500
-    assert len(set(counts)) > 10  # two blocks of rows
+    assert len(set(counts)) > 8  # blocks of rows
     assert "2.50k/2.50k" in capsys.readouterr().err
 
 
 def test_silent_means_silent(monkeypatch, capsys):
     monkeypatch.setattr(progress, "DELAY", 0.0)
-    explainer = JOBS["ancestral"]()
+    explainer = JOBS["ideals x closures"]()
     explainer(rows_for(explainer, 100), silent=True)
     assert capsys.readouterr().err == ""
 

@@ -27,7 +27,7 @@ from tests.reliability.reproducible import (
 )
 
 N_ROWS = 32
-COMPILED = ("forest", "ancestral", "ideals x closures", "orders x closures", "paths, no background")
+COMPILED = ("forest", "ideals x closures", "orders x closures", "paths, no background")
 SAMPLED = ("orders x terms", "ideals x monte_carlo", "orders x monte_carlo")
 
 
@@ -57,7 +57,7 @@ def test_the_number_of_processes_does_not_show(name, monkeypatch):
             assert_same_bits(JOBS[name](n_jobs=n_jobs)(rows, silent=True), expected)
 
 
-@pytest.mark.parametrize("name", ["forest", "ancestral"])
+@pytest.mark.parametrize("name", ["forest", "ideals x closures"])
 def test_rows_do_not_see_one_another(name, monkeypatch):
     """What is said of backends that are ``rowwise``, by which their rows may be cut anywhere."""
     explainer = JOBS[name]()

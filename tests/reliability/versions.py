@@ -24,7 +24,14 @@ shap, or both. make compatibility leaves some of them:
 or make one:
     python3.12 -m venv build/other && build/other/bin/python -m pip install ."""
 # Functions that cannot be imported are stored as code of one Python: all jobs have models that can.
-NAMES = ("forest", "ancestral", "orders x terms", "ideals x linear", "ideals x marginal", "orders x monte_carlo")
+NAMES = (
+    "forest",
+    "ideals x closures",
+    "orders x terms",
+    "ideals x linear",
+    "ideals x marginal",
+    "orders x monte_carlo",
+)
 
 
 def describe(python: str) -> str:

@@ -215,10 +215,10 @@ MUTANTS = (
         ("tests/backends/test_polytree.py::test_equals_the_definition",),
     ),
     Mutant(
-        "ancestral kernel: the table of the wrong ideal",
-        "backends/ancestral/kernel.py",
-        "            next_ideal[t] = _find(masks, by_mask, mask | (np.int64(1) << v))",
-        "            next_ideal[t] = _find(masks, by_mask, everything)",
+        "closures: values handed on to the wrong ideal",
+        "backends/closures/kernels.py",
+        "            place = ideal_of[i]",
+        "            place = ideal_of[i - 1]",
         (f"{EXACT}::test_every_exact_backend_by_name",),
     ),
     Mutant(
