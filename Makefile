@@ -19,7 +19,7 @@ help:
 	@echo "make docs   set up, then build the documentation into docs/_build/html"
 	@echo "make benchmark  set up, run all experiments (more than an hour), rewrite docs/benchmarks.md"
 	@echo "make reliability  set up, then bad input, extremes, statistical tests, coverage of intervals, threads and seeds, damaged files, checks of graphs (half an hour)"
-	@echo "make fuzz   set up, then 20,000 random cases against the definition (goes on where it stopped; WORKERS=4 for four processes)"
+	@echo "make fuzz   set up, then every question of an explainer and 20,000 random cases against the definition (goes on where it stopped; WORKERS=4 for four processes)"
 	@echo "make compatibility  wheel, sdist, and the tests with the oldest and the newest versions (three quarters of an hour)"
 	@echo "make bits   set up, then explain 10,000 random cases by two commits and compare bits (BEFORE=, AFTER=; goes on where it stopped)"
 	@echo "make mutants  set up, then break the code in known ways and see that the tests notice"
@@ -82,6 +82,7 @@ bits: $(READY)
 	$(BIN)/python -m tests.reliability.bits $(BEFORE) $(AFTER)
 
 fuzz: $(READY)
+	$(BIN)/python -m tests.reliability.fuzz --matrix
 	$(BIN)/python -m tests.reliability.fuzz --workers $(WORKERS)
 
 mutants: $(READY)

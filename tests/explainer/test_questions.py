@@ -1,5 +1,7 @@
 """A question is asked of *this* explainer: its values, link, groups, outputs, order, levels and background."""
 
+from types import SimpleNamespace
+
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -9,6 +11,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from shap_asv import AsymmetricExplainer, CausalOrder, GaussianModel, GraphMixture, StructuralModel, load_network
 from shap_asv.errors import CausalGraphError, MethodNotApplicableError
+from tests.reliability.kinds import questions as matrix
 
 CONFOUNDED = CausalOrder.from_levels([["a", "b"], ["c"]], confounded=[0])
 
@@ -253,3 +256,30 @@ def test_levels_in_a_list():
     for several in ([CONFOUNDED, plain], GraphMixture([CONFOUNDED, plain])):
         with pytest.raises(CausalGraphError, match="not the same"):
             explain(several)
+
+
+# --- the matrix of all questions ------------------------------------------------------------------------------------
+
+
+def test_every_question_has_a_definition():
+    """A method that is new on the explainer is a question until it is said what it answers."""
+    assert set(matrix.CHOICES["ask"]) == set(matrix.QUESTIONS)
+
+
+def test_the_matrix_tells_meanings_and_orders_apart():
+    words = {"seed": 0, "background": "discrete network", "groups": False, "ask": "__call__", "values": "causal"}
+    cell = matrix.Cell(SimpleNamespace(**words, order="two graphs"))
+    explainer = cell.explainer()
+    found = explainer(cell.table, silent=True)
+    game, orders = cell.game(explainer), cell.orders(explainer)
+    cell.agree(found.values, game, orders, found.error_std)
+    for other in ((cell.game(explainer, "conditional"), orders), (game, cell.every_order())):
+        with pytest.raises(AssertionError, match="off by"):
+            cell.agree(found.values, *other, found.error_std)
+
+
+def test_cells_are_answered():
+    """Refusals have their reasons, and are not the rule where there is a definition."""
+    words = {"seed": 0, "groups": False, "values": "conditional", "order": "own", "ask": "__call__"}
+    answers = {name: matrix.outcome(SimpleNamespace(**words, background=name)) for name in matrix.BY_NAME}
+    assert [name for name, answer in answers.items() if answer != "holds"] == ["no background"]

@@ -6,6 +6,7 @@ Case ``k`` depends on the number ``k`` alone, so a failure is repeated by its nu
 
 How far each thousand has come is kept in ``.fuzz.json`` beside this file (not under version control): a run that was
 stopped goes on where it was, unless the sources have changed since: a thousand of other sources is run again.
+``--matrix`` runs every cell of the questions of an explainer once (``kinds/questions.py``) and leaves the cases alone.
 ``--fresh`` starts over, ``--workers`` takes several processes. No record is kept of fewer than 20,000 cases.
 """
 
@@ -28,6 +29,7 @@ from pathlib import Path
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
+from tests.reliability.kinds import questions
 from tests.reliability.kinds.table import KINDS, case_of, check, kind_of
 from tests.reliability.records import Figure, Record, keep, show
 
@@ -211,12 +213,26 @@ def record_of(spans: list[Span]) -> Record:
     return Record("fuzz", "Property tests against the definition", "make fuzz", figures, notes)
 
 
+def run_matrix(silent: bool = False) -> int:
+    """Every question x background x meaning x order x groups or not: how many cells fail, each told with its number."""
+    failed, answers = 0, Counter[str]()
+    for case in tqdm(list(questions.cells()), unit="cell", disable=silent):
+        try:
+            answers["refused" if questions.outcome(case) != "holds" else "holds"] += 1
+        except Exception as error:
+            failed += 1
+            tqdm.write(f"{case} fails: {type(error).__name__}: {str(error)[:300]}")
+    print(f"{answers['holds']:,} cells hold, {answers['refused']:,} are refused with a reason, {failed} fail")
+    return failed
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--cases", type=int, default=ASKED, help="run cases 0 .. CASES - 1")
     parser.add_argument("--workers", type=int, default=1, help="processes that share the cases")
     parser.add_argument("--case", type=int, help="run this one case, with its traceback")
     parser.add_argument("--fresh", action="store_true", help="forget what an earlier run has done")
+    parser.add_argument("--matrix", action="store_true", help="run every cell of the questions once")
     parser.add_argument("--silent", action="store_true", help="no progress bar")
     options = parser.parse_args(arguments)
     with threadpool_limits(1):  # models of a few rows: threads only get in each other's way
@@ -230,6 +246,8 @@ def main(arguments: list[str] | None = None) -> int:
                 return 1
             print("holds")
             return 0
+        if options.matrix:
+            return 1 if run_matrix(options.silent) else 0
         if options.fresh:
             STATE.unlink(missing_ok=True)
         spans = run(options.cases, STATE, options.silent, options.workers)

@@ -5,6 +5,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
@@ -82,13 +83,12 @@ class Questions(ABC):
         """
         problem = self._known_execution().problem
         order = edgeless_order(problem.names, levels_of(self.causal_graph))
-        found = self._derived(causal_graph=order, orders=None, weights=None)
-        obstacle = conditioning_obstacle(found._known_execution().problem)
-        if obstacle is not None:
+        obstacle = conditioning_obstacle(replace(problem, order=order, given_orders=None, given_weights=None))
+        if self.values != "causal" and obstacle is not None:
             raise MethodNotApplicableError(
                 f"symmetric values ask for all coalitions: {obstacle}. compare(X) fits such a background for SHAP"
             )
-        return found
+        return self._derived(causal_graph=order, orders=None, weights=None)
 
     def _derived(self, **changes: Any) -> Any:
         """The explainer that differs from this one in ``changes`` alone: in all else a question inherits it.

@@ -75,10 +75,10 @@ class Bootstrap:
 
 def bootstrap_values(explainer: "Questions", X: Any, n: int, data: Any, call: Mapping[str, Any]) -> Bootstrap:
     """X by explainers that differ from this one in their table alone: n resamples of it. Costs n fits."""
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 2:
-        raise ArgumentError(f"n={n!r:.80} resampled tables; at least 2 are needed for a standard error")
     explanation = explainer(X, **call)
     table, graph = _resampled_table(explainer, data)
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 2:
+        raise ArgumentError(f"n={n!r:.80} resampled tables; at least 2 are needed for a standard error")
     replicas = []
     seeds = np.random.SeedSequence([explainer._entropy, _STREAM]).generate_state(n)
     for seed in tqdm(seeds.tolist(), desc="Bootstrap", unit="fit", delay=DELAY, disable=bool(call.get("silent"))):

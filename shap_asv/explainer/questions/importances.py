@@ -104,10 +104,10 @@ def _plan(execution: Execution, settings: Settings, n_rows: int, n_results: int)
         execution = replace(execution, algorithm="exact" if named.exact else "auto")
     try:
         return execution.plan(settings, n_rows, n_results)
-    except MethodNotApplicableError as why:
+    except MethodNotApplicableError:
         raise MethodNotApplicableError(
             f"a loss needs nu(S) of every coalition, and this background ({problem.background.describe()}) gives none; "
-            f"pass background rows, a fitted distribution or a network as masker= ({why})"
+            "pass background rows, a fitted distribution or a network as masker="
         ) from None
 
 

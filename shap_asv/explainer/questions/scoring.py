@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.backends.conditioning import conditioning_obstacle
 from shap_asv.backends.contract import Problem
 from shap_asv.backgrounds.choice.scoring import ScoreTable, misses_in_units, scored_coalitions
 from shap_asv.backgrounds.contract import DRAWS
@@ -116,8 +115,11 @@ def _problem(
     )
     table = read_table(data)
     features = known_features(arguments) or arguments.distribution.features_in(table.columns, table.n_columns)
-    problem = assemble(replace(arguments, feature_names=features), features, table)
-    obstacle = DRAWS.obstacle(problem.background) or conditioning_obstacle(problem)
+    try:
+        problem = assemble(replace(arguments, feature_names=features), features, table)
+    except MethodNotApplicableError as why:
+        raise MethodNotApplicableError(f"background {name!r} cannot be scored: {why}") from None
+    obstacle = DRAWS.obstacle(problem.background)
     if obstacle is not None:
         raise MethodNotApplicableError(f"background {name!r} cannot be scored: {obstacle}")
     return problem

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.backends.conditioning import sees_what_it_sets
+from shap_asv.backends.conditioning import conditioning_obstacle, sees_what_it_sets
 from shap_asv.backends.contract import Problem
 from shap_asv.backgrounds.contract import (
     Background,
@@ -67,6 +67,9 @@ def with_meaning(problem: Problem, values: str, causal_graph: Any) -> Problem:
         return _causal(problem, causal_graph)
     if values == "marginal" and not isinstance(problem.background, MaskedInputs):
         return replace(problem, background=_cut_loose(problem.background), values=values)
+    obstacle = conditioning_obstacle(problem)
+    if obstacle is not None:
+        raise MethodNotApplicableError(obstacle)
     return replace(problem, values=values)
 
 

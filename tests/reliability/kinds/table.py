@@ -19,6 +19,7 @@ from tests.reliability.kinds.groups import GROUPS
 from tests.reliability.kinds.levels import LEVELS
 from tests.reliability.kinds.mechanisms import MECHANISMS
 from tests.reliability.kinds.networks import NETWORKS
+from tests.reliability.kinds.questions import MATRIX
 from tests.reliability.kinds.simulated import SIMULATED
 from tests.reliability.kinds.structural import STRUCTURAL
 from tests.reliability.kinds.trees import TREES
@@ -36,6 +37,7 @@ KINDS: tuple[Kind, ...] = (
     FITTED,
     TREES,
     GRAPHS,
+    MATRIX,
 )
 
 

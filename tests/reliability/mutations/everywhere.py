@@ -398,8 +398,8 @@ MUTANTS = (
     Mutant(
         "symmetric: the causal graph kept",
         "explainer/questions/asking.py",
-        "found = self._derived(causal_graph=order, orders=None, weights=None)",
-        "found = self._derived()",
+        "return self._derived(causal_graph=order, orders=None, weights=None)",
+        "return self._derived()",
         (f"{EXACT}::test_symmetric_is_ordinary_shapley",),
     ),
 )
