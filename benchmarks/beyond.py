@@ -98,10 +98,16 @@ def tree_shap(model: Any, rows: np.ndarray, background: np.ndarray) -> list[Call
 
 def whole_network(name: str, target: str, n_rows: int) -> tuple:
     """One row of the table of networks."""
-    from benchmarks.explainer import fitted
-    from shap_asv import AsymmetricExplainer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OrdinalEncoder
+    from sklearn.tree import DecisionTreeClassifier
 
-    network, model, X = fitted(name, target, "tree", 4000)
+    from shap_asv import AsymmetricExplainer, load_network, sample_rows
+
+    network = load_network(name)
+    drawn = sample_rows(network, 4000, seed=0)
+    X = drawn.drop(columns=target)
+    model = make_pipeline(OrdinalEncoder(), DecisionTreeClassifier(max_depth=8, random_state=0)).fit(X, drawn[target])
     rows = X.drop_duplicates()[: n_rows or 2]
     explainer = AsymmetricExplainer(model, network, algorithm="exact")
     first, _ = timed(lambda: explainer(rows[:1], silent=True))

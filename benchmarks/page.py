@@ -22,9 +22,8 @@ in `benchmarks/results/`.
 Times depend on the machine, and the paper's come from another one; ratios of two times of one run carry the
 conclusions. Unless an experiment says otherwise, times are CPU seconds of one thread.
 
-Three further measurements print what they find and store nothing: `python -m benchmarks.ensembles` (tree ensembles
-against TreeSHAP, large forests), `python -m benchmarks.inference` (10,000 queries against pgmpy) and
-`python -m benchmarks.explainer` (rows per second, overhead, cold start).
+A further measurement prints what it finds and stores nothing: `python -m benchmarks.ensembles` (tree ensembles against
+TreeSHAP, large forests).
 """
 VERDICTS = {None: "-", True: "yes", False: "**no**"}
 

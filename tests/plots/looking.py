@@ -4,6 +4,7 @@ import io
 
 import matplotlib.image
 import numpy as np
+import pytest
 import shap
 from matplotlib.text import Text
 
@@ -79,6 +80,13 @@ LONG = [
     "Some name with many many words in it that never ends",
     "$price$ per m^2 in $",
 ]
+MANY = [f"feature number {i}" for i in range(25)]
+#: Long names, one feature and many, huge, tiny and no values: a plot is neat with all of them.
+at_any_size = pytest.mark.parametrize(
+    ("features", "scale"),
+    [(LONG, 0.1), (LONG, 3e7), (["a"], 0.0), (MANY, 1e-9)],
+    ids=["long", "long, huge", "one, zero", "many, tiny"],
+)
 
 
 def nodes(edges):

@@ -7,7 +7,7 @@ import shap
 
 from shap_asv import plots
 from shap_asv.errors import ExplanationError
-from tests.plots.looking import CANCER, LONG, NETWORKS, assert_neat, nodes, two_explanations
+from tests.plots.looking import CANCER, LONG, NETWORKS, assert_neat, at_any_size, nodes, two_explanations
 
 
 def labels(ax):
@@ -71,10 +71,7 @@ def test_sign_has_a_second_cue_and_methods_differ_without_colour():
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["SHAP", "ASV"]
 
 
-@pytest.mark.parametrize("scale", [0.1, 3e7, 1e-9, 0.0])
-@pytest.mark.parametrize(
-    "features", [LONG, ["a"], [f"feature number {i}" for i in range(25)]], ids=["long", "one", "many"]
-)
+@at_any_size
 def test_neat_at_any_size(features, scale):
     ax = plots.comparison(
         two_explanations(features, scale=scale), order=[("x", LONG[0])] if features is LONG else None, show=False
@@ -97,26 +94,10 @@ def test_one_explanation_alone():
     np.testing.assert_allclose(widths(ax), e.values)
 
 
-def test_draws_where_it_is_told():
-    figure, (left, right) = plt.subplots(1, 2)
-    assert plots.comparison(two_explanations(nodes(CANCER)), ax=right, show=False) is right
-    assert not left.containers
-    assert plt.get_fignums() == [figure.number]
-
-
 def test_takes_a_blank_figure_but_no_other():
     blank = plt.figure()
     assert plots.comparison(two_explanations(["a"]), show=False).figure is blank
     assert plots.comparison(two_explanations(["a"]), show=False).figure is not blank
-
-
-def test_shows_only_when_asked(monkeypatch):
-    calls = []
-    monkeypatch.setattr(plt, "show", lambda *_, **__: calls.append(1))
-    plots.comparison(two_explanations(["a"]), show=False)
-    assert calls == []
-    plots.comparison(two_explanations(["a"]))
-    assert calls == [1]
 
 
 def test_many_outputs_are_refused():

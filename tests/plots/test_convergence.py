@@ -60,14 +60,13 @@ def test_the_largest_are_drawn():
         (nodes(NETWORKS["child"]), (100, 200, 400, 800, 1600, 3200, 6400)),
         (LONG, (1000,)),
         (["a"], (10, 20)),
-        (nodes(NETWORKS["cancer"]), tuple(range(100, 3000, 100))),
         (nodes(NETWORKS["cancer"]), (10, 1000, 1001)),
     ],
-    ids=["child", "long", "one", "many steps", "uneven steps"],
+    ids=["child", "long", "one", "uneven steps"],
 )
-@pytest.mark.parametrize(("exact", "scale"), [(False, 1.0), (True, 0.0)])
-def test_neat_at_any_size(names, counts, exact, scale):
-    ax = plots.convergence(run(names, counts, exact=exact, scale=scale), max_display=None, show=False)
+def test_neat_at_any_size(names, counts):
+    several = len(names) > 1
+    ax = plots.convergence(run(names, counts, exact=several, scale=1.0 * several), max_display=None, show=False)
     assert_neat(ax.figure)
     assert ax.xaxis.get_ticklabels()[-1].get_text() == f"{counts[-1]:,}"
 

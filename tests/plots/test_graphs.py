@@ -43,8 +43,7 @@ def reached(ax, name):
     return found
 
 
-@pytest.mark.parametrize("row", [0, None], ids=["row", "mean"])
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize(("name", "row"), [("cancer", 0), ("asia", None), ("child", None), ("alarm", 0)])
 def test_networks_are_neat(name, row):
     edges = NETWORKS[name]
     pair = two_explanations(nodes(edges), rows=1 if row == 0 else 500)
@@ -147,33 +146,28 @@ def test_hidden_nodes_are_empty_and_unknown_features_are_kept():
 
 
 @pytest.mark.parametrize(
-    ("features", "edges"),
+    ("features", "edges", "scale"),
     [
-        (LONG, [("x", LONG[4]), (LONG[0], "x")]),
-        (["a"], []),
-        (["a", "b"], [("a", "b")]),
-        ([f"feature {i}" for i in range(14)], []),
-        ([f"leaf {i}" for i in range(39)], [("root", f"leaf {i}") for i in range(39)]),
-        ([f"f{i}" for i in range(9)], [(f"f{i}", f"f{j}") for i in range(9) for j in range(i + 1, 9)]),
+        (LONG, [("x", LONG[4]), (LONG[0], "x")], 3e7),
+        (["a"], [], 0.0),
+        (["a", "b"], [("a", "b")], 3e7),
+        ([f"feature {i}" for i in range(14)], [], 3e7),
+        ([f"leaf {i}" for i in range(39)], [("root", f"leaf {i}") for i in range(39)], 0.0),
+        ([f"f{i}" for i in range(9)], [(f"f{i}", f"f{j}") for i in range(9) for j in range(i + 1, 9)], 0.0),
     ],
     ids=["long", "one", "two", "edgeless", "star", "complete"],
 )
-@pytest.mark.parametrize("scale", [3e7, 0.0])
 def test_neat_at_any_size(features, edges, scale):
     axes = plots.causal_graph(two_explanations(features, scale=scale), edges, row=0, show=False)
     assert_neat(axes[0].figure)
 
 
-def test_random_graphs_of_forty_nodes_are_neat():
+def test_a_random_graph_of_forty_nodes_is_neat():
     rng = np.random.default_rng(4)
-    for kind in ("dag", "polytree"):
-        edges = random_edges(rng, 40, kind)
-        if kind == "dag":
-            edges = [edge for edge in edges if rng.random() < 0.2]
-        names = [f"node_{i}" for i in range(40)]
-        pair = two_explanations(names)
-        axes = plots.causal_graph(pair, [(names[u], names[v]) for u, v in edges], row=0, show=False)
-        assert_neat(axes[0].figure)
+    names = [f"node_{i}" for i in range(40)]
+    edges = [(names[u], names[v]) for u, v in random_edges(rng, 40, "dag") if rng.random() < 0.2]
+    axes = plots.causal_graph(two_explanations(names)["ASV"], edges, row=0, show=False)
+    assert_neat(axes[0].figure)
 
 
 def test_one_or_three_explanations():

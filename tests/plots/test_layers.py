@@ -4,9 +4,8 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
-from scipy.optimize import isotonic_regression
 
-from shap_asv.plots.layout import Boxes, assign_layers, lay_out, spread
+from shap_asv.plots.layout import Boxes, assign_layers, lay_out
 from tests.oracles.random_problems import random_edges
 from tests.plots.looking import NETWORKS, nodes
 
@@ -136,13 +135,3 @@ def test_layout_is_deterministic():
 def test_a_chain_is_level():
     layout = lay_out(random_boxes(np.random.default_rng(2), 7), [(v, v + 1) for v in range(6)])
     np.testing.assert_allclose(layout.y, layout.y[0], atol=1e-6)
-
-
-def test_spread_is_isotonic_regression():
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        k = int(rng.integers(1, 12))
-        wanted, weights, distances = rng.normal(size=k), rng.uniform(0.1, 3, k), rng.uniform(0, 1, k - 1)
-        offsets = np.concatenate([[0], np.cumsum(distances)])
-        expected = isotonic_regression(wanted - offsets, weights=weights).x + offsets
-        np.testing.assert_allclose(spread(wanted, weights, distances), expected, atol=1e-12)

@@ -54,13 +54,6 @@ def test_only_the_largest_are_shown():
     assert len(drawn(plots.sensitivity(result([f"f{k}" for k in range(30)]), max_display=None, show=False))) == 30
 
 
-def test_given_axes():
-    import matplotlib.pyplot as plt
-
-    _, ax = plt.subplots()
-    assert plots.sensitivity(result(list("ab")), ax=ax, show=False) is ax
-
-
 def test_bad_input():
     with pytest.raises(ExplanationError, match="draws a Sensitivity, not a list"):
         plots.sensitivity([1, 2], show=False)

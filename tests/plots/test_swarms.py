@@ -7,7 +7,7 @@ import shap
 
 from shap_asv import plots
 from shap_asv.plots.swarms import MISSING, stack
-from tests.plots.looking import CANCER, LONG, NETWORKS, assert_neat, nodes, two_explanations
+from tests.plots.looking import CANCER, NETWORKS, assert_neat, at_any_size, nodes, two_explanations
 
 
 def labels(ax):
@@ -89,11 +89,7 @@ def test_random_state_of_the_caller_is_left_alone():
     np.testing.assert_array_equal(before, np.random.get_state()[1])  # noqa: NPY002
 
 
-@pytest.mark.parametrize("rows", [1, 500])
-@pytest.mark.parametrize(
-    "features", [LONG, ["a"], [f"feature number {i}" for i in range(25)]], ids=["long", "one", "many"]
-)
-@pytest.mark.parametrize("scale", [3e7, 0.0])
-def test_neat_at_any_size(features, rows, scale):
-    axes = plots.comparison_beeswarm(two_explanations(features, rows=rows, scale=scale), show=False)
+@at_any_size
+def test_neat_at_any_size(features, scale):
+    axes = plots.comparison_beeswarm(two_explanations(features, rows=1 if scale else 500, scale=scale), show=False)
     assert_neat(axes[0].figure, least_ink=0.002)

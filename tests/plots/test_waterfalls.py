@@ -7,7 +7,7 @@ import shap
 
 from shap_asv import plots
 from shap_asv.errors import ExplanationError
-from tests.plots.looking import CANCER, LONG, NETWORKS, assert_neat, nodes, two_explanations
+from tests.plots.looking import CANCER, NETWORKS, assert_neat, at_any_size, nodes, two_explanations
 
 
 def arrows(ax):
@@ -81,10 +81,7 @@ def test_numbers_and_ends_are_written():
             assert text == "0" or text.startswith("+" if end > start else "\N{MINUS SIGN}")
 
 
-@pytest.mark.parametrize("scale", [0.1, 3e7, 1e-9, 0.0])
-@pytest.mark.parametrize(
-    "features", [LONG, ["a"], [f"feature number {i}" for i in range(25)]], ids=["long", "one", "many"]
-)
+@at_any_size
 def test_neat_at_any_size(features, scale):
     axes = plots.comparison_waterfall(two_explanations(features, scale=scale), show=False)
     assert_neat(axes[0].figure, least_ink=0.002)

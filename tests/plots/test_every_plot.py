@@ -1,0 +1,61 @@
+"""What holds of every plot: names are shown as they are, it draws into the axes of the caller, and shows when asked."""
+
+from types import SimpleNamespace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.text import Text
+
+from shap_asv import plots
+from shap_asv.backgrounds.choice.scoring import ScoreTable
+from shap_asv.discovery.checks import GraphCheck, TestedPair
+from shap_asv.sensitivity import Sensitivity
+from tests.plots.looking import two_explanations
+
+FEATURES = ["$a_b^c$", "$"]
+PAIR = two_explanations(FEATURES, rows=5)
+RUN = plots.Convergence([10, 20], np.ones((2, 2)) * [1, 2], np.ones((2, 2)), FEATURES)
+NODES = (SimpleNamespace(name=FEATURES[0], causes=("root",), mechanism="forest", pit=np.linspace(0, 1, 99)),)
+CHECK = GraphCheck((TestedPair(*FEATURES, (), 0.5, 0.5),), (), (), 0.05, 100)
+#: The plot, with options -> its axes, one or several; and how many there are.
+DRAW = {
+    "comparison": (lambda **more: plots.comparison(PAIR, **more), 1),
+    "comparison_waterfall": (lambda **more: plots.comparison_waterfall(PAIR, **more), 2),
+    "comparison_beeswarm": (lambda **more: plots.comparison_beeswarm(PAIR, **more), 2),
+    "causal_graph": (lambda **more: plots.causal_graph(PAIR, [("$a_b^c$", "$hidden$")], **more), 2),
+    "effects": (lambda **more: plots.effects(tuple(PAIR.values()), **more), 1),
+    "convergence": (lambda **more: plots.convergence(RUN, **more), 1),
+    "sensitivity": (lambda **more: plots.sensitivity(Sensitivity([[[1.0, 2.0]]], FEATURES), **more), 1),
+    "graph_check": (lambda **more: plots.graph_check(CHECK, **more), 1),
+    "mechanisms": (lambda **more: plots.mechanisms(SimpleNamespace(nodes=NODES), **more), 1),
+    "scores": (lambda **more: plots.scores(ScoreTable(tuple(FEATURES), np.array([[1.0, 2], [2, 4]])), **more), 1),
+}
+
+
+def test_every_plot_is_here():
+    assert set(DRAW) == {name for name in plots.__all__ if name[0].islower()}
+
+
+@pytest.mark.parametrize("name", DRAW)
+def test_a_dollar_sign_is_no_mathematics(name):
+    figure = np.ravel(DRAW[name][0](show=False))[0].figure
+    figure.draw_without_rendering()
+    named = [text for text in figure.findobj(Text) if text.get_text().startswith(("$a_b", "$hid"))]
+    assert named
+    assert not any(text.get_parse_math() for text in named)
+
+
+@pytest.mark.parametrize("name", DRAW)
+def test_it_draws_where_it_is_told_and_shows_when_asked(name, monkeypatch):
+    draw, count = DRAW[name]
+    calls = []
+    monkeypatch.setattr(plt, "show", lambda *_, **__: calls.append(1))
+    figure, given = plt.subplots(1, count + 1, figsize=(12, 5))
+    own = given[:count]
+    assert list(np.ravel(draw(ax=own if count > 1 else own[0], show=False))) == list(own)
+    assert not given[count].has_data()
+    assert plt.get_fignums() == [figure.number]
+    assert calls == []
+    draw(ax=own if count > 1 else own[0])
+    assert calls == [1]
