@@ -32,15 +32,12 @@ def share(inside: np.ndarray) -> tuple[float, float]:
 
 
 def of_draws(world: Callable, n_draws: int, n_seeds: int) -> np.ndarray:
-    """inside (seeds, r, n) for one of the worlds of ``tests/statistics/test_tables.py``."""
-    from tests.statistics.test_tables import LEVELS, NAMES, ROWS
-
-    background, model, exact = world()
-    X = pd.DataFrame(ROWS, columns=NAMES)
+    """inside (seeds, r, n) for one of the worlds of ``tests/statistics/worlds.py``."""
+    background, model, exact, X, more = world()
     inside = []
     for seed in range(n_seeds):
         options = {"algorithm": "ideals x monte_carlo", "n_draws": n_draws, "seed": seed}
-        found = AsymmetricExplainer(model, background, LEVELS, **options)(X, silent=True)
+        found = AsymmetricExplainer(model, background, **options, **more)(X, silent=True)
         inside.append(np.abs(found.values - exact) <= 1.96 * found.error_std)
     return np.array(inside)
 
@@ -118,13 +115,13 @@ def of_bootstrap(causes: str, n_tables: int = N_TABLES, n_replicas: int = N_REPL
 
 
 def gaussians() -> np.ndarray:
-    from tests.statistics.test_tables import of_gaussians
+    from tests.statistics.worlds import of_gaussians
 
     return of_draws(of_gaussians, 500, 300)
 
 
 def donors() -> np.ndarray:
-    from tests.statistics.test_tables import of_donors
+    from tests.statistics.worlds import of_donors
 
     return of_draws(of_donors, 200, 100)
 

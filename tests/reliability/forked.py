@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +27,9 @@ FAILED = "failed: "  # and the id of the test, which may hold blanks
 class Forked:
     """A process that waits for tests to run; ``with Forked(...) as forked``."""
 
-    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
+    def __init__(self, folder: Path, environment: dict[str, str], libraries: Sequence[str] = LIBRARIES) -> None:
         self._sound: set[str] = set()  # tests that were seen to pass while nothing is broken
-        command = [sys.executable, "-W", "ignore", "-m", "tests.reliability.forked"]
+        command = [sys.executable, "-W", "ignore", "-m", "tests.reliability.forked", *libraries]
         self._process = subprocess.Popen(
             command, cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
@@ -90,7 +91,7 @@ def serve() -> None:
     """Fork a child for each line of the standard input, and answer with what became of it."""
     import importlib
 
-    for name in LIBRARIES:
+    for name in sys.argv[1:]:
         try:
             importlib.import_module(name)
         except ImportError:

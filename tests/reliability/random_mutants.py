@@ -32,6 +32,7 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
+from tests.reliability.equivalent import EQUIVALENT
 from tests.reliability.forked import SURVIVES, Forked
 from tests.reliability.mutants import environment, make_copy
 from tests.reliability.mutations.mutant import ROOT, imported_modules
@@ -215,8 +216,6 @@ def remember(place: Place, said: str, path: Path = FOUND) -> None:
 
 def record_of(found: dict[str, dict[str, str]], places: list[Place]) -> Record:
     """Of those whose place is still there."""
-    from tests.reliability.equivalent import EQUIVALENT
-
     there = {place.key for place in places}
     found = {key: entry for key, entry in found.items() if key in there}
     caught = [key for key, entry in found.items() if entry["verdict"].startswith("caught")]

@@ -1,10 +1,6 @@
 """Limits: Ctrl-C, memory that is predicted and bounded, a progress bar that tells the truth."""
 
-import json
-import subprocess
-import sys
 import tracemalloc
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,26 +14,17 @@ from shap_asv.explainer.running.blocks import BLOCK_LIMIT, cut_rows
 from shap_asv.explainer.running.execution import find_equal_rows
 from shap_asv.planning import result_bytes
 from tests.reliability.jobs import JOBS, ensemble, network, rows_for
-
-ROOT = Path(__file__).parents[2]
+from tests.reliability.limits import interrupted
 
 # --- Ctrl-C ---------------------------------------------------------------------------------------------------------
 
 
-def interrupted(n_jobs, jobs):
-    command = [sys.executable, "-m", "tests.reliability.interrupted", str(n_jobs), *jobs]
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
-    assert run.returncode == 0, run.stderr
-    return [json.loads(line) for line in run.stdout.splitlines()]
+# A compiled kernel, the loops over coalitions and over draws; all backends, and two processes, in ``make limits``.
+STOPPED = ("forest", "ideals x terms", "orders x monte_carlo")
 
 
-# The compiled kernels, the loops over coalitions and over draws; all backends in ``make limits``.
-STOPPED = ("forest", "polytree", "ideals x closures", "ideals x terms", "ideals x table", "orders x monte_carlo")
-
-
-@pytest.mark.parametrize(("n_jobs", "jobs"), [(1, STOPPED), (2, STOPPED[:1])])
-def test_ctrl_c_stops_within_a_second_and_leaves_the_explainer_usable(n_jobs, jobs):
-    for result in interrupted(n_jobs, jobs):
+def test_ctrl_c_stops_within_a_second_and_leaves_the_explainer_usable():
+    for result in interrupted(1, STOPPED):
         assert result["seconds"] is not None, f"{result['job']} ended before it could be interrupted"
         assert result["seconds"] < 1.0, result
         assert result["usable"], result

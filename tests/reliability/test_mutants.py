@@ -1,15 +1,12 @@
 """The list of mutants follows the code: every line that is broken is there once, every test beside it exists."""
 
 import inspect
-import os
 from pathlib import Path
 
 import pytest
 
 from shap_asv.backgrounds.registry import BACKGROUNDS
 from shap_asv.values.registry import VALUE_METHODS
-from tests.reliability import mutants
-from tests.reliability.forked import Forked
 from tests.reliability.mutants import MUTANTS, ROOT, Mutant, place_of
 from tests.reliability.mutations.mutant import neighbours
 
@@ -48,23 +45,7 @@ def test_neighbours_import_the_file_or_are_called_like_it():
     assert neighbours("orders/never.py") == ()
 
 
-def test_there_are_enough():
-    assert len({mutant.what for mutant in MUTANTS}) == len(MUTANTS) >= 60
-
-
 def test_a_line_that_is_gone_stops_the_run():
     gone = Mutant("gone", "orders/weights.py", "this line is not there", "", ())
     with pytest.raises(SystemExit, match="occurs 0 times"):
         place_of(ROOT, gone)
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
-def test_a_mutant_is_caught_in_a_copy_and_the_copy_is_mended(tmp_path):
-    copy = mutants.make_copy(tmp_path)
-    mutant = next(mutant for mutant in MUTANTS if mutant.what == "a sign")
-    whole = Path(copy / "shap_asv" / mutant.file).read_text()
-    harmless = Mutant("nothing", mutant.file, mutant.old, mutant.old + "  ", mutant.tests)
-    with Forked(copy, mutants.environment(copy, tmp_path / "cache")) as forked:
-        assert mutants.judged(copy, mutant, forked).startswith("caught: tests/")
-        assert Path(copy / "shap_asv" / mutant.file).read_text() == whole
-        assert mutants.judged(copy, harmless, forked) == "survives"

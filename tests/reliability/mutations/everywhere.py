@@ -113,7 +113,7 @@ MUTANTS = (
         "backends/coalitionwise.py",
         "between = (deviations[:n_groups] ** 2).sum(axis=0) / (n_groups * (n_groups - 1))",
         "between = 1.44 * (deviations[:n_groups] ** 2).sum(axis=0) / (n_groups * (n_groups - 1))",
-        ("tests/statistics/test_unbiased.py::test_intervals_cover",),
+        ("tests/statistics/test_unbiased.py::test_sampled_values_are_unbiased_and_their_intervals_cover",),
     ),
     Mutant(
         "the link left out",
