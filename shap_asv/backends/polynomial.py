@@ -51,11 +51,13 @@ def forest_cost(problem: Problem, settings: Settings, n_rows: int) -> Cost:
     memory = 2**26 + products.n_terms * (4 * n + 200) + 32 * min(n_rows, TERM_ROW_BLOCK) * n * products.n_outputs
     if not _is_large(background, products):
         return Cost({"small forest": 1}, memory)
-    closure = measure_groups(background, products)[1] * n
+    n_groups, share, _ = measure_groups(background, products)
+    closure = share * n
     told_apart = patterns(n_rows) if closure < 12 else n_rows
     operations = {
         "loading of compiled code": 1,
         "forest term": products.n_terms,
+        "forest group x feature": n_groups * n,
         "forest operation": products.n_terms * told_apart * closure * min(closure, depth + 1),
     }
     return Cost(operations, memory)

@@ -30,6 +30,7 @@ from shap_asv.backends.relaxed import relaxing
 from shap_asv.backends.weight_columns import Columns, added_up, contract
 from shap_asv.backends.workload import Sweep, network_and_terms
 from shap_asv.backgrounds.contract import TERMS, Terms
+from shap_asv.backgrounds.discrete.inference.counting import TOLD_APART
 from shap_asv.backgrounds.grouping import number_rows
 from shap_asv.costs import Cost
 from shap_asv.models.contract import PRODUCTS
@@ -211,7 +212,7 @@ def term_cost(problem: Problem, coalitions: int, n_rows: int) -> Cost:
         return Cost({})
     share = float(shares.mean())
     classes = float((float(coalitions) ** shares).mean())
-    told_apart = float(min(n_rows, float(min(background.size, 1 << 60)) ** (0.7 * share)))
+    told_apart = float(min(n_rows, float(min(background.size, 1 << 60)) ** (TOLD_APART * share)))
     n_terms = products.n_terms / n_groups
     queries = query_cost(background, products, classes, told_apart, n_terms, is_ancestral(problem))
     pairs = classes * told_apart

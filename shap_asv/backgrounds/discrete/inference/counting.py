@@ -6,7 +6,7 @@ in or below is filled for at most
 
     d_b = min(coalitions, 2^K) * min(rows, states of the K features)
 
-of them. A feature is known in about half of the coalitions, so that a bucket has about prod (1 + states) / 2 entries
+of them. Some of the coalitions leave a feature open, so that a bucket has about prod (1 + open (states - 1)) entries
 over its features, and prod states over its latent nodes. Terms that differ at or below it are multiplied one by one.
 """
 
@@ -24,7 +24,9 @@ BYTES_PER_ENTRY = 120
 # Entries of the circuits that are held together (``engine``).
 _ENTRIES_AT_ONCE = 1 << 20
 # States are not equally likely: a variable tells rows apart less than its cardinality suggests.
-_TOLD_APART = 0.7
+TOLD_APART = 0.5
+# Share of the coalitions that leave a feature open at a bucket: where it matters, most is known.
+_OPEN = 0.35
 
 
 class Shape(NamedTuple):
@@ -86,8 +88,8 @@ def count_queries(
     known = ((scope | below) & ~latent).astype(float)
     log_coalitions, log_rows = np.log(max(n_coalitions, 1.0)), np.log(max(n_rows, 1.0))
     different = np.minimum(log_coalitions, known.sum(axis=1) * np.log(2.0))
-    different += np.minimum(log_rows, _TOLD_APART * (known @ logs))
-    half_open = np.where(latent, logs, np.log((1.0 + np.exp(logs)) / 2))
+    different += np.minimum(log_rows, TOLD_APART * (known @ logs))
+    half_open = np.where(latent, logs, np.log(1.0 + _OPEN * (np.exp(logs) - 1.0)))
     entries = np.exp(np.minimum(different + scope @ half_open, 80.0))
     columns = np.exp(np.minimum(np.log(max(n_terms, 1.0)), below @ np.log(np.maximum(n_functions, 1))))
     columns *= (below & asked).any(axis=1)
