@@ -93,7 +93,6 @@ random_mutants: $(READY)
 
 limits: $(READY)
 	$(BIN)/python -m tests.reliability.limits
-	$(BIN)/python -m tests.reliability.memory
 	$(BIN)/python -m tests.reliability.plans
 	$(BIN)/python -m tests.reliability.beyond
 	$(BIN)/python -m tests.reliability.million

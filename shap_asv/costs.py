@@ -8,7 +8,7 @@ A backend and a value method count their operations in closed form, from the num
     True
 
 To add an operation, write its name and a rough figure into :data:`SECONDS`, count it in the ``cost`` of a backend, and
-run ``python -m benchmarks.operations``: it times a grid of problems and prints the constants that fit them best.
+run ``python -m tests.reliability.plans``: it times a grid of problems and prints by which factor each constant is off.
 
 A plan has to rank the ways to an answer and to tell seconds from hours: a factor of two does not matter, and counting
 must cost next to nothing. Nothing is drawn, tried or compiled for it, so that the same question has the same plan on
