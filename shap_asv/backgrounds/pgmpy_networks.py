@@ -13,8 +13,7 @@ import networkx as nx
 import numpy as np
 
 from shap_asv.backgrounds.bif_text import hide_intervals
-from shap_asv.backgrounds.discrete.network import DiscreteNetwork
-from shap_asv.backgrounds.discrete.states.validation import checked_network
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork, checked_network
 from shap_asv.errors import NetworkError
 
 

@@ -5,8 +5,8 @@ import pytest
 
 from shap_asv.backgrounds.discrete.inference import compiled_terms
 from shap_asv.backgrounds.discrete.inference.circuit import compile_evidence
+from shap_asv.backgrounds.discrete.inference.compiled_terms import evaluate_indicators, only_indicators
 from shap_asv.backgrounds.discrete.inference.elimination import plan_elimination
-from shap_asv.backgrounds.discrete.inference.live_terms import evaluate_indicators, only_indicators
 from shap_asv.backgrounds.discrete.inference.terms import evaluate_terms, expected_sums, number_terms
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 

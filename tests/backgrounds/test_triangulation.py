@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from shap_asv.backgrounds.discrete.inference import elimination
-from shap_asv.backgrounds.discrete.inference.elimination import plan_elimination
-from shap_asv.backgrounds.discrete.inference.triangulation import (
+from shap_asv.backgrounds.discrete.inference.elimination import (
     clique_tree,
     elimination_order,
     min_fill,
     moral_neighbours,
+    plan_elimination,
     sample_workload,
 )
 from shap_asv.backgrounds.grouping import number_keys, number_rows

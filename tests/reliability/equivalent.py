@@ -26,7 +26,7 @@ EQUIVALENT: dict[str, str] = {
     "backends/forest/recursion.py: _mixing: a * b <= _KEPT -> (a * b < _KEPT)": (
         "whether an array is remembered or computed again, the same"
     ),
-    "backgrounds/discrete/inference/triangulation.py: _Pricing.eliminate: 1 -> 2": (
+    "backgrounds/discrete/inference/elimination.py: _Pricing.eliminate: 1 -> 2": (
         "a price by which orders of elimination are compared, each of which gives the same values"
     ),
     "backends/trees/leaves.py: find_leaves: 0 -> 1 (3)": "node 0 is the root of the first tree, never a left child",

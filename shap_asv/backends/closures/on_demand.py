@@ -240,7 +240,7 @@ def _block(products: SumOfProducts, nodes: np.ndarray, n_nodes: int, terms: np.n
     at_once = TermsAtOnce(
         np.pad(together, lanes).astype(np.float64),
         np.arange(len(terms) + lanes[1][1]) // group,
-        np.pad(products.coefficients[terms].T, lanes),
+        np.ascontiguousarray(np.pad(products.coefficients[terms].T, lanes)),
     )
     of_groups = Gates(_as_words(_any_of(together, group)), rows, nodes[features], _as_words(_any_of(looked, group)))
     return TermBlock(Gates(_as_words(together), rows, nodes[features], _as_words(looked)), of_groups, at_once)

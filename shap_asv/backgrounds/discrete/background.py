@@ -8,19 +8,19 @@ to codes (``border``), the elimination plan of the network (``elimination``), ev
 
 import math
 from collections.abc import Callable, Hashable, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, ClassVar
 
 import networkx as nx
 import numpy as np
 
 from shap_asv.backgrounds.contract import Conditions, StateValues
-from shap_asv.backgrounds.discrete import questions
 from shap_asv.backgrounds.discrete.inference.counting import count_queries
 from shap_asv.backgrounds.discrete.inference.engine import Inference
 from shap_asv.backgrounds.discrete.inference.requisite import RequisiteEvidence
-from shap_asv.backgrounds.discrete.joint import feature_joint, largest_product, rough
-from shap_asv.backgrounds.discrete.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.joint import feature_joint, intervened_joint, largest_product, rough
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork, checked_network
 from shap_asv.backgrounds.discrete.states.border import Border, LabelBorder
 from shap_asv.backgrounds.discrete.states.impossible import (
     minimal_contradiction,
@@ -29,13 +29,19 @@ from shap_asv.backgrounds.discrete.states.impossible import (
     relaxed_expectations,
 )
 from shap_asv.backgrounds.discrete.states.ranking import ranks
-from shap_asv.backgrounds.discrete.states.validation import checked_network
+from shap_asv.backgrounds.intervening import Intervening, natural_own
+from shap_asv.backgrounds.naming import NamedDistribution
+from shap_asv.backgrounds.pgmpy_networks import is_network, read_network
 from shap_asv.backgrounds.tables.evidence import checked_uniforms
 from shap_asv.costs import Cost
-from shap_asv.errors import ImpossibleEvidenceError, UnknownFeatureError, UnknownMethodError
-
-if TYPE_CHECKING:
-    from shap_asv.backgrounds.discrete.interventions import DiscreteInterventions
+from shap_asv.errors import (
+    ImpossibleEvidenceError,
+    RowsError,
+    ShapAsvError,
+    UnknownFeatureError,
+    UnknownMethodError,
+    UnknownStateError,
+)
 
 JOINT_LIMIT = 1 << 25
 
@@ -57,6 +63,8 @@ class DiscreteBackground:
         = M(row)`` and efficiency stay exact.
     border : callable (features) -> Border, optional
         How tables become codes; by default they hold the labels of the states.
+    causes : networkx.DiGraph, optional
+        What causes what among features and latent variables, where it is more than the network says.
 
     Examples
     --------
@@ -84,6 +92,7 @@ class DiscreteBackground:
         features: Sequence[str] | None = None,
         impossible: str = "raise",
         border: Callable[[Sequence[str]], Border] | None = None,
+        causes: nx.DiGraph | None = None,
     ) -> None:
         if impossible not in ("raise", "relax"):
             raise UnknownMethodError(f"impossible={impossible!r} is not known; use 'raise' or 'relax'")
@@ -102,7 +111,8 @@ class DiscreteBackground:
         if not self.features:
             raise UnknownFeatureError("no features are left; name at least one node of the network")
         self.nodes: np.ndarray = np.array([position[name] for name in self.features], dtype=np.intp)
-        self.latent: tuple[str, ...] = tuple(name for name in self.network.names if name not in set(self.features))
+        self.graph: nx.DiGraph = self.network.graph() if causes is None else causes
+        self.latent: tuple[str, ...] = tuple(name for name in self.graph if name not in set(self.features))
         self.border = LabelBorder(self.features, self.states, self.latent) if border is None else border(self.features)
 
     # --- what there is ----------------------------------------------------------------------------------------
@@ -156,10 +166,6 @@ class DiscreteBackground:
     def n_uniforms(self) -> int:
         """Uniform numbers that a draw needs: one per node, latent ones included."""
         return self.n_nodes
-
-    @cached_property
-    def graph(self) -> nx.DiGraph:
-        return self.network.graph()
 
     @cached_property
     def free(self) -> np.signedinteger:
@@ -278,7 +284,7 @@ class DiscreteBackground:
         """
         evidence = self.checked_evidence(evidence)
         by_node, node_terms = self.checked_terms(vectors, terms)
-        coefficients = questions.checked_coefficients(coefficients, len(node_terms))
+        coefficients = checked_coefficients(coefficients, len(node_terms))
         result, rows = self.inference.expected_sums(self.on_nodes(evidence), by_node, node_terms, coefficients)
         if len(rows):
             self._refuse_impossible(evidence, rows)
@@ -329,8 +335,6 @@ class DiscreteBackground:
 
     def intervened(self) -> "DiscreteInterventions":
         """The features under ``do(X_S = e_S)`` instead of ``X_S = e_S``."""
-        from shap_asv.backgrounds.discrete.interventions import DiscreteInterventions  # builds on this module
-
         return DiscreteInterventions(self)
 
     def cut_loose(self) -> "DiscreteBackground":
@@ -374,16 +378,251 @@ class DiscreteBackground:
     # --- the machinery ----------------------------------------------------------------------------------------
 
     def checked_evidence(self, evidence: np.ndarray) -> np.ndarray:
-        return questions.checked_evidence(evidence, self.features, self.cardinalities)
+        return checked_evidence(evidence, self.features, self.cardinalities)
 
     def checked_terms(
         self, vectors: Sequence[np.ndarray], terms: np.ndarray
     ) -> tuple[list[np.ndarray | None], np.ndarray]:
-        checked = questions.checked_terms(vectors, terms, self.features, self.cardinalities)
-        return questions.terms_on_nodes(*checked, self.nodes, self.n_nodes)
+        checked = checked_terms(vectors, terms, self.features, self.cardinalities)
+        return terms_on_nodes(*checked, self.nodes, self.n_nodes)
 
     def on_nodes(self, evidence: np.ndarray) -> np.ndarray:
-        return questions.evidence_on_nodes(evidence, self.nodes, self.n_nodes, self.free)
+        return evidence_on_nodes(evidence, self.nodes, self.n_nodes, self.free)
 
     def _log_probability(self, evidence: np.ndarray) -> np.ndarray:
         return self.inference.log_probability(self.on_nodes(evidence))
+
+
+def is_discrete_network(thing: Any) -> bool:
+    return isinstance(thing, DiscreteNetwork) or is_network(thing)
+
+
+def read_discrete(given: Any, masker: Any) -> NamedDistribution:
+    """A pgmpy network, or one that was read already, as a distribution whose features are not known yet."""
+    network = read_network(given)
+    nodes = () if isinstance(given, DiscreteNetwork) else given
+    own = {str(node): node for node in nodes if not isinstance(node, str)}
+    # plain arrays, which every version of pgmpy can do without, unless labels that are not strings would be lost
+    return NamedDistribution(
+        network.names,
+        partial(DiscreteBackground, network),
+        ("a node of the network", "its nodes are"),
+        given if own else network,
+        own,
+    )
+
+
+def checked_evidence(evidence: np.ndarray, features: Sequence[str], cardinalities: Sequence[int]) -> np.ndarray:
+    """Evidence (E, n) as signed integers, each -1 (free) or a code of its feature; an error names what is not."""
+    evidence = np.asarray(evidence)
+    if evidence.ndim != 2 or evidence.shape[1] != len(features) or evidence.dtype.kind not in "iu":
+        raise RowsError(
+            f"codes must be integers of shape (rows, {len(features)}), not {evidence.dtype} {evidence.shape}"
+        )
+    if evidence.dtype.kind == "u":
+        evidence = evidence.astype(np.int64)
+    if evidence.size and (evidence.min() < -1 or (evidence.max(axis=0) >= np.array(cardinalities)).any()):
+        row, v = (int(i) for i in np.argwhere((evidence < -1) | (evidence >= np.array(cardinalities)))[0])
+        raise UnknownStateError(
+            f"row {row}: {evidence[row, v]} is not a state code of feature {features[v]!r}, which has "
+            f"{cardinalities[v]} states"
+        )
+    return evidence
+
+
+def checked_terms(
+    vectors: Sequence[np.ndarray], terms: np.ndarray, features: Sequence[str], cardinalities: Sequence[int]
+) -> tuple[list[np.ndarray | None], np.ndarray]:
+    """Vectors per feature, None where every term uses a constant 1, and terms int64 (T, n).
+
+    Constant functions of a feature are one and the same function afterwards.
+    """
+    terms = np.asarray(terms)
+    if terms.ndim != 2 or terms.shape[1] != len(features) or len(vectors) != len(features):
+        raise ShapAsvError(
+            f"terms of shape {terms.shape} with {len(vectors)} vectors do not fit {len(features)} features"
+        )
+    looked_at: list[np.ndarray | None] = []
+    used_terms = np.zeros(terms.shape, dtype=np.int64)
+    for v, (name, card) in enumerate(zip(features, cardinalities, strict=True)):
+        table = np.asarray(vectors[v], dtype=np.float64)
+        if table.ndim != 2 or table.shape[1] != card:
+            raise ShapAsvError(
+                f"vectors of feature {name!r} have shape {table.shape}; its {card} states ask for (number, {card})"
+            )
+        if not np.isfinite(table).all():
+            raise ShapAsvError(f"vectors of feature {name!r} hold NaN or infinity; they must be finite")
+        used = terms[:, v].astype(np.int64)
+        if len(used) and not (used.min() >= 0 and used.max() < len(table)):
+            raise ShapAsvError(f"terms name vectors of feature {name!r} outside of 0..{len(table) - 1}")
+        constant = (table == 1).all(axis=1)
+        looks = not constant[used].all()
+        looked_at.append(table if looks else None)
+        if looks:
+            used_terms[:, v] = np.where(constant[used], np.argmax(constant), used)
+    return looked_at, used_terms
+
+
+def terms_on_nodes(
+    tables: Sequence[np.ndarray | None], used: np.ndarray, nodes: np.ndarray, n_nodes: int
+) -> tuple[list[np.ndarray | None], np.ndarray]:
+    """Vectors per node (None where no term looks) and terms (T, nodes), of those per feature."""
+    by_node: list[np.ndarray | None] = [None] * n_nodes
+    node_terms = np.zeros((len(used), n_nodes), dtype=np.int64)
+    for node, table, column in zip(nodes, tables, used.T, strict=True):
+        by_node[node] = table
+        node_terms[:, node] = column
+    return by_node, node_terms
+
+
+def evidence_on_nodes(evidence: np.ndarray, nodes: np.ndarray, n_nodes: int, free: np.signedinteger) -> np.ndarray:
+    """Evidence (E, n) per node: (nodes, E), free on latent nodes."""
+    codes = np.full((n_nodes, len(evidence)), free)
+    if len(evidence):
+        for v in np.flatnonzero(evidence.max(axis=0) >= 0):
+            codes[nodes[v]] = evidence[:, v]
+    return codes
+
+
+def checked_coefficients(coefficients: np.ndarray, n_terms: int) -> np.ndarray:
+    """Coefficients float64 (T, outputs) of so many terms."""
+    coefficients = np.asarray(coefficients, dtype=np.float64)
+    if coefficients.ndim != 2 or len(coefficients) != n_terms:
+        raise ShapAsvError(
+            f"coefficients of shape {coefficients.shape} do not fit {n_terms} terms; (T, outputs) is needed"
+        )
+    return coefficients
+
+
+@dataclass(frozen=True, eq=False)
+class DiscreteInterventions(Intervening):
+    """The features of a network under interventions. Evidence is what is set; -1 is what follows its causes.
+
+    Attributes
+    ----------
+    natural : DiscreteBackground
+        The same features where nobody intervenes.
+
+    Examples
+    --------
+    >>> from shap_asv.backgrounds.discrete.network import DiscreteNetwork
+    >>> rain_and_grass = DiscreteNetwork(
+    ...     names=("rain", "wet"),
+    ...     states=(("no", "yes"), ("no", "yes")),
+    ...     parents=((), (0,)),
+    ...     tables=(np.array([0.75, 0.25]), np.array([[1.0, 0.0], [0.0, 1.0]])),
+    ... )
+    >>> natural = DiscreteBackground(rain_and_grass)
+    >>> it_rains = (np.array([[1.0, 1.0], [0.0, 1.0]]), np.array([[1.0, 1.0]]))
+    >>> wet = np.array([[-1, 1]])
+    >>> natural.expectations(wet, it_rains, np.array([[1, 0]])).tolist()
+    [[1.0]]
+    >>> natural.intervened().expectations(wet, it_rains, np.array([[1, 0]])).tolist()
+    [[0.25]]
+    """
+
+    natural: DiscreteBackground
+
+    impossible: ClassVar[str] = "raise"
+
+    # --- what there is ----------------------------------------------------------------------------------------
+
+    network, nodes, states = natural_own("network"), natural_own("nodes"), natural_own("states")
+    cardinalities, size, values = natural_own("cardinalities"), natural_own("size"), natural_own("values")
+    probe, positions, as_given = natural_own("probe"), natural_own("positions"), natural_own("as_given")
+    joint_obstacle = natural_own("joint_obstacle")  # cutting nodes makes no table larger
+
+    @cached_property
+    def inference(self) -> Inference:
+        return Inference(self.network, self.nodes, intervenes=True)
+
+    def describe(self) -> str:
+        latent = f", latent: {', '.join(self.latent)}" if self.latent else ""
+        return f"interventions on a Bayesian network of {self.network.n_nodes} nodes{latent}"
+
+    # --- rows -------------------------------------------------------------------------------------------------
+
+    def check(self, rows: np.ndarray) -> None:
+        """Every row of states can be set, whether it occurs by itself or not."""
+        self.natural.checked_evidence(rows)
+
+    # --- under do ---------------------------------------------------------------------------------------------
+
+    def log_probability(self, evidence: np.ndarray) -> np.ndarray:
+        """0: what is set is as it was set."""
+        return np.zeros(len(self.natural.checked_evidence(evidence)))
+
+    def expectations(self, evidence: np.ndarray, vectors: Sequence[np.ndarray], terms: np.ndarray) -> np.ndarray:
+        """``E[prod over v of g_tv(X_v) | do(X_S = e_S)]`` for every evidence row and term -> float64 (E, T).
+
+        Arguments as for :meth:`DiscreteBackground.expectations`.
+        """
+        codes = self._codes(evidence)
+        return self.inference.expectations(codes, *self.natural.checked_terms(vectors, terms))[0]
+
+    def expected_sums(
+        self, evidence: np.ndarray, vectors: Sequence[np.ndarray], terms: np.ndarray, coefficients: np.ndarray
+    ) -> np.ndarray:
+        """``sum over t of coefficients[t] * E[term t | do(X_S = e_S)]`` -> float64 (E, k)."""
+        codes = self._codes(evidence)
+        by_node, node_terms = self.natural.checked_terms(vectors, terms)
+        coefficients = checked_coefficients(coefficients, len(node_terms))
+        return self.inference.expected_sums(codes, by_node, node_terms, coefficients)[0]
+
+    def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+        """Exact draws of ``X | do(X_S = e_S)`` -> int32 codes (E, D, n), by forward simulation."""
+        uniforms = checked_uniforms(uniforms, self.n_uniforms)
+        codes = self._codes(evidence)
+        result = np.empty((len(evidence), len(uniforms), len(self.features)), dtype=np.int32)
+        for where, drawn in self.inference.draw(codes, True, uniforms, self.nodes):
+            result[where] = drawn
+        return result
+
+    def _codes(self, evidence: np.ndarray) -> np.ndarray:
+        return self.natural.on_nodes(self.natural.checked_evidence(evidence))
+
+    def requisite(self, coalitions: np.ndarray) -> RequisiteEvidence:
+        """Which of what is set an answer can depend on, for coalitions (m, n)."""
+        return RequisiteEvidence(self.network, self.nodes.tolist(), coalitions, intervenes=True)
+
+    def intervened_joint(self, members: np.ndarray) -> np.ndarray:
+        """``P(x_rest | do(x_S))`` for S (n,) bool, one axis per feature (length 1 where nothing depends on it).
+
+        The axes of S run over what it may be set to; over the others it sums to 1.
+        """
+        cut = frozenset(int(v) for v in self.nodes[np.asarray(members, dtype=bool)])
+        return intervened_joint(self.network, [int(v) for v in self.nodes], cut, JOINT_LIMIT)
+
+    def showing(self, feature: int) -> "DiscreteInterventions":
+        """The same where evidence about ``feature`` is shown to the model and reaches nobody else.
+
+        The node is split: its natural half, now latent, keeps its causes and its effects, and the half that the model
+        sees stands alone.
+        """
+        network, node = self.network, int(self.nodes[feature])
+        name = network.names[node]
+        card = len(network.states[node])
+        hidden = f"{name} (natural)"
+        while hidden in network.names:
+            hidden += "'"
+        split = replace(
+            network,
+            names=(*network.names[:node], hidden, *network.names[node + 1 :], name),
+            states=(*network.states, network.states[node]),
+            parents=(*network.parents, ()),
+            tables=(*network.tables, np.full(card, 1.0 / card)),
+        )
+        return DiscreteInterventions(DiscreteBackground(split, self.features, border=lambda _: self.natural.border))
+
+    def cut_loose(self) -> DiscreteBackground:
+        """The features, each with the distribution that it has in the network, independent of one another."""
+        natural, n = self.natural, len(self.features)
+        tables = []
+        for v, card in enumerate(self.cardinalities):
+            evidence = np.full((card, n), -1)
+            evidence[:, v] = np.arange(card)
+            tables.append(np.exp(natural.log_probability(evidence)))
+        alone = DiscreteNetwork(self.features, self.states, ((),) * n, tuple(tables))
+        words = f"{n} features, each with its own distribution in a Bayesian network, cut loose from all others"
+        border = replace(natural.border, words=words)
+        return DiscreteBackground(alone, self.features, natural.impossible, lambda _: border, self.graph)

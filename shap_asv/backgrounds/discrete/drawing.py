@@ -109,7 +109,7 @@ def draw_forward_compiled(
     network: DiscreteNetwork, evidence: np.ndarray, uniforms: np.ndarray, columns: np.ndarray, wanted: np.ndarray
 ) -> np.ndarray:
     """:func:`draw_forward` by a kernel: the same states, faster."""
-    from shap_asv.backgrounds.discrete import draw_kernel  # brings numba in
+    from shap_asv.backgrounds.discrete import kernels  # brings numba in
 
     nodes = np.flatnonzero(wanted)
     cards = np.array(network.cardinalities)
@@ -117,7 +117,7 @@ def draw_forward_compiled(
         int(np.prod(cards[list(network.parents[v][i + 1 :])])) for v in nodes for i in range(len(network.parents[v]))
     ]
     tables = [node_bounds(network, int(v)).ravel() for v in nodes]
-    arrays = draw_kernel.ForwardArrays(
+    arrays = kernels.ForwardArrays(
         nodes,
         cards[nodes],
         _offsets(tables),
@@ -127,13 +127,13 @@ def draw_forward_compiled(
         np.concatenate(tables),
     )
     out = np.empty((evidence.shape[1], len(uniforms), len(columns)), dtype=np.int32)
-    draw_kernel.draw_forward(arrays, np.ascontiguousarray(evidence.T), np.ascontiguousarray(uniforms), columns, out)
+    kernels.draw_forward(arrays, np.ascontiguousarray(evidence.T), np.ascontiguousarray(uniforms), columns, out)
     return out
 
 
 def draw_backward_compiled(circuit: Circuit, uniforms: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """:func:`draw_backward` by a kernel: the same states, faster."""
-    from shap_asv.backgrounds.discrete import draw_kernel  # brings numba in
+    from shap_asv.backgrounds.discrete import kernels  # brings numba in
 
     n_buckets = len(circuit.buckets)
     # roots first: position i of the kernel is bucket n_buckets - 1 - i
@@ -145,7 +145,7 @@ def draw_backward_compiled(circuit: Circuit, uniforms: np.ndarray, columns: np.n
         for rows, bucket in zip(held, planned, strict=True)
         for c, child in zip(bucket.children, rows.child_rows, strict=True)
     ]
-    arrays = draw_kernel.CircuitArrays(
+    arrays = kernels.CircuitArrays(
         np.array([bucket.node for bucket in planned], dtype=np.int64),
         first_entry,
         _offsets([bucket.children for bucket in planned]),
@@ -163,7 +163,7 @@ def draw_backward_compiled(circuit: Circuit, uniforms: np.ndarray, columns: np.n
     for root, rows in zip(circuit.plan.roots, circuit.root_rows, strict=True):
         root_rows[n_buckets - 1 - root] = rows + first_row[n_buckets - 1 - root]
     out = np.empty((root_rows.shape[1], len(uniforms), len(columns)), dtype=np.int32)
-    draw_kernel.draw_backward(arrays, root_rows, np.ascontiguousarray(uniforms), columns, out)
+    kernels.draw_backward(arrays, root_rows, np.ascontiguousarray(uniforms), columns, out)
     return out
 
 

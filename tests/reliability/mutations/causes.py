@@ -60,7 +60,7 @@ MUTANTS = (
     ),
     Mutant(
         "marginal values: features cut loose have the distribution that they have given all others' first states",
-        "backgrounds/discrete/interventions.py",
+        "backgrounds/discrete/background.py",
         "            evidence = np.full((card, n), -1)",
         "            evidence = np.full((card, n), 0)",
         (DO,),

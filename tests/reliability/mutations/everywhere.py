@@ -229,7 +229,7 @@ MUTANTS = (
     ),
     Mutant(
         "encoding: the first of several matches is taken",
-        "backgrounds/discrete/states/encoding.py",
+        "backgrounds/discrete/states/border.py",
         "        if len(found) == 1:",
         "        if found:",
     ),
@@ -310,7 +310,7 @@ MUTANTS = (
     ),
     Mutant(
         "interventions: a feature that is shown reaches its effects",
-        "backgrounds/discrete/interventions.py",
+        "backgrounds/discrete/background.py",
         "            names=(*network.names[:node], hidden, *network.names[node + 1 :], name),",
         "            names=(*network.names, hidden),",
         (EFFECTS,),

@@ -18,7 +18,12 @@ from shap_asv.backgrounds.discrete.drawing import (
     draw_forward_compiled,
 )
 from shap_asv.backgrounds.discrete.inference.circuit import Circuit, compile_evidence
-from shap_asv.backgrounds.discrete.inference.elimination import EliminationPlan, plan_elimination
+from shap_asv.backgrounds.discrete.inference.elimination import (
+    EliminationPlan,
+    elimination_order,
+    plan_elimination,
+    sample_workload,
+)
 from shap_asv.backgrounds.discrete.inference.terms import (
     TermColumns,
     count_products,
@@ -26,7 +31,6 @@ from shap_asv.backgrounds.discrete.inference.terms import (
     expected_sums,
     number_terms,
 )
-from shap_asv.backgrounds.discrete.inference.triangulation import elimination_order, sample_workload
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 
 ENTRY_LIMIT = 1 << 20
