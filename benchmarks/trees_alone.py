@@ -89,7 +89,7 @@ def run(size: Size, progress: Progress) -> Result:
     import shap
 
     from shap_asv.backends.trees.attributor import prepare_trees
-    from shap_asv.models.trees.reading import read_ensemble
+    from shap_asv.models.trees.form import read_ensemble
 
     full = size == "full"
     counts = (1000, 6000) if full else (20, 50)

@@ -33,9 +33,10 @@ def part(frame: Any, n_rows: int, places: list[int] | slice) -> Any:
     return nw.from_native(frame, eager_only=True)[:n_rows, places].to_native()
 
 
-def frame_columns(frame: Any) -> list[str]:
-    """The names of the columns of a frame of any library."""
-    return [str(name) for name in nw.from_native(frame, eager_only=True).columns]
+def frame_columns(frame: Any) -> list[str] | None:
+    """The names of the columns of a frame of any library; None for anything else."""
+    known = nw.from_native(frame, eager_only=True, pass_through=True)
+    return [str(name) for name in known.columns] if isinstance(known, nw.DataFrame) else None
 
 
 def _values(column: "nw.Series[Any]") -> Any:

@@ -336,7 +336,13 @@ class OrderedStates(Background, Protocol):
 
 @runtime_checkable
 class CodedByModel(Background, Protocol):
-    """A background without rows of its own: what a row is, the model knows."""
+    """A background without rows of its own: what a row is, the model knows.
+
+    ``counted`` are rows whose cover counts the trees are to have; None for those of their training.
+    """
+
+    @property
+    def counted(self) -> Any: ...
 
     def coded(self, coding: Coding) -> Background:
         """The same background over the model's own numbers."""

@@ -8,20 +8,24 @@ What a row is, the model knows: rows are the numbers that its nodes compare, cat
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from shap_asv.backgrounds.contract import Coding, Conditions
 from shap_asv.backgrounds.matrix import columns_in_order, numbered_features
-from shap_asv.errors import UnknownFeatureError, did_you_mean
+from shap_asv.errors import ShapAsvWarning, UnknownFeatureError, did_you_mean, warn_user
 
 
 @dataclass(frozen=True, eq=False)
 class CoverDistribution:
-    """The distribution that a tree ensemble remembers of its training; its features are the model's columns."""
+    """The distribution that a tree ensemble remembers of its training; its features are the model's columns.
 
+    ``counted`` are rows whose counts are taken instead.
+    """
+
+    counted: Any = None
     own_names: Mapping[str, Any] = field(default_factory=dict)
 
     named: ClassVar[bool] = False
@@ -46,7 +50,7 @@ class CoverDistribution:
         return None if n_columns is None else numbered_features(n_columns)
 
     def background(self, features: Sequence[str], impossible: str) -> "CoverBackground":
-        return CoverBackground(tuple(features))
+        return CoverBackground(tuple(features), counted=self.counted)
 
     def stored(self) -> None:
         """Nothing was handed in."""
@@ -58,6 +62,7 @@ class CoverBackground:
 
     features: tuple[str, ...]
     coding: Coding | None = None
+    counted: Any = None
 
     latent: ClassVar[tuple[str, ...]] = ()
     graph: ClassVar[None] = None
@@ -66,13 +71,14 @@ class CoverBackground:
     free: ClassVar[np.float64] = np.float64("nan")
 
     def coded(self, coding: Coding) -> "CoverBackground":
-        return CoverBackground(self.features, coding)
+        return replace(self, coding=coding)
 
     def ground(self) -> None:
         """The trees bring their own."""
 
     def describe(self) -> str:
-        return "path-dependent: cover counts of the trees"
+        of = "the trees" if self.counted is None else f"{len(self.counted)} background rows"
+        return f"path-dependent: cover counts of {of}"
 
     def check(self, rows: np.ndarray) -> None:
         """Every row of numbers goes down the trees."""
@@ -83,8 +89,25 @@ class CoverBackground:
 
     def read(self, table: Any) -> np.ndarray:
         """Numbers, truth values and, where the model learnt from them, categories -> float64 (r, n)."""
+        if hasattr(table, "columns"):
+            table = self._by_position(table)
         table = columns_in_order(table, self.features, "the model")
         return np.asarray(table, dtype=np.float64) if self.coding is None else self.coding.code(table)
+
+    def _by_position(self, table: Any) -> Any:
+        """Columns under other names altogether are those of the model, in its order; spaces may be underscores."""
+        names = [str(name) for name in table.columns]
+        if [name.replace(" ", "_") for name in names] != names and not set(names) >= set(self.features):
+            table, names = table.set_axis([name.replace(" ", "_") for name in names], axis=1), []
+        others = not set(names) & set(self.features) and len(names) == len(self.features)
+        if not others or self.features == tuple(numbered_features(len(names))):
+            return table
+        warn_user(
+            f"the model was fitted on columns of other names ({', '.join(self.features[:4])}, ...) than those of the "
+            f"rows ({', '.join(names[:4])}, ...); columns are taken by position, as in shap",
+            ShapAsvWarning,
+        )
+        return table.set_axis(list(self.features), axis=1)
 
     def inputs(self, rows: np.ndarray) -> Any:
         return rows if self.coding is None else self.coding.decode(rows)

@@ -13,6 +13,7 @@ import numpy as np
 import shap
 
 from shap_asv.backends.contract import Problem, Settings
+from shap_asv.backgrounds.covers import CoverDistribution
 from shap_asv.backgrounds.matrix import with_gaps
 from shap_asv.backgrounds.naming import Distribution
 from shap_asv.backgrounds.registry import kind_of
@@ -25,10 +26,20 @@ from shap_asv.explainer.reading.meaning import check_values
 from shap_asv.explainer.reading.options import check_options, check_positive, check_whole, read_names, settings_of_call
 from shap_asv.explainer.reading.players import shown_players
 from shap_asv.explainer.reading.rows import Table, any_row, fit_rows, read_table
+from shap_asv.explainer.reading.words import (
+    ExpectedLoss,
+    SingleValue,
+    check_call_words,
+    check_graph_word,
+    counted_rows,
+    loss_of_targets,
+    read_background,
+    shown_words,
+)
 from shap_asv.explainer.running.execution import Execution, describe
 from shap_asv.explainer.running.selection import select_outputs
 from shap_asv.explanation import build_explanation
-from shap_asv.frames import as_pandas
+from shap_asv.models.calls.outputs import RowLoss
 from shap_asv.planning import Budget, check_room
 
 
@@ -148,8 +159,11 @@ class AsymmetricExplainer(Questions, shap.Explainer):
         feature_perturbation: str = "auto",
         groups: Any = None,
     ) -> None:
-        masker, values = fitting.read_masker(as_pandas(masker), values, as_pandas(data), feature_perturbation)
-        self.data, self.feature_perturbation = None, "auto"  # the masker says it now
+        check_graph_word(causal_graph)
+        masker, data = (read_background(given, model) for given in (masker, data))
+        masker, values = fitting.read_masker(masker, values, data, feature_perturbation)
+        counted = masker if feature_perturbation == "tree_path_dependent" else None
+        masker = None if counted is not None else masker
         check_options(
             masker, causal_graph, link, orders, weights, algorithm, impossible, order_method, seed, n_jobs, tolerance
         )
@@ -164,14 +178,26 @@ class AsymmetricExplainer(Questions, shap.Explainer):
         settled = fitting.settle_table(masker, values, purpose)
         names_of = {"output_names": output_names, "feature_names": settled.feature_names}
         known = with_gaps(settled.masker) if fitting.is_frame(settled.masker) else settled.masker
-        super().__init__(model, known, link=link, linearize_link=linearize_link, **names_of)
-        self._distribution: Distribution = kind_of(settled.masker).read(settled.masker, self.masker)
+        super().__init__(
+            model, known if counted is None else counted, link=link, linearize_link=linearize_link, **names_of
+        )
+        # the background is called masker, and words of TreeExplainer are settled below
+        self._words = {"data": None, "feature_perturbation": "auto", "model_output": model_output}
+        self._distribution: Distribution
+        if counted is None:
+            self._distribution = kind_of(settled.masker).read(settled.masker, self.masker)
+        else:
+            self._words["feature_perturbation"] = feature_perturbation
+            self._distribution = CoverDistribution(counted_rows(self.masker))
         self.values, self.silent = fitting.settled_values(values, self._distribution), silent
-        self._given = masker
+        self._given = masker if counted is None else counted
         self._table = masker if settled.masker is not masker else None  # what was fitted; files do not keep it
         self.causal_graph, self.groups = settled.causal_graph, groups
         self.algorithm, self.seed, self.impossible, self.order_method = algorithm, seed, impossible, order_method
-        self.encoder, self.model_output, self.orders, self.weights = encoder, model_output, orders, weights
+        self.encoder, self.orders, self.weights = encoder, orders, weights
+        self.data, self.feature_perturbation, self.model_output = shown_words(
+            self.masker, self._table, self._distribution, model, model_output
+        )
         self.n_orders, self.n_draws, self.tolerance = n_orders, n_draws, tolerance
         self.budget, self.memory_limit, self.ideal_limit, self.n_jobs = budget, memory_limit, ideal_limit, n_jobs
         self._expected_value: Any = None
@@ -180,6 +206,7 @@ class AsymmetricExplainer(Questions, shap.Explainer):
         features = known_features(arguments)
         if features is not None:
             self._execution = self._executing(assemble(arguments, features))
+        self.data_feature_names = features
 
     def __repr__(self) -> str:
         if self._execution is None:
@@ -193,6 +220,11 @@ class AsymmetricExplainer(Questions, shap.Explainer):
     def __call__(
         self,
         X: Any,
+        y: Any = None,
+        interactions: bool = False,
+        check_additivity: bool = True,
+        approximate: bool = False,
+        *,
         max_evals: int | str = "auto",
         main_effects: bool = False,
         error_bounds: bool = False,
@@ -200,6 +232,8 @@ class AsymmetricExplainer(Questions, shap.Explainer):
         outputs: Any = None,
         silent: bool = False,
         tolerance: float | None = None,
+        tree_limit: int | None = None,
+        from_call: bool = False,
     ) -> shap.Explanation:
         """Explain each row of X.
 
@@ -208,6 +242,10 @@ class AsymmetricExplainer(Questions, shap.Explainer):
         X : DataFrame, ndarray, Series, dict or list
             Rows with the states of the features (for a matrix background: the model's own inputs). Columns with names
             may come in any order.
+        y : targets, optional
+            One for each row, for ``model_output="log_loss"``; other outputs do not look at them.
+        interactions, check_additivity, approximate, tree_limit, from_call : optional
+            Words of ``shap.TreeExplainer``. Values add up by construction; what is not there says why.
         max_evals : int or "auto"
             Coalitions that may be evaluated per row, as in shap. Sampling draws ``(max_evals - 2) // (n - 1)``
             orders; an exact enumeration of more ideals does not run.
@@ -231,6 +269,7 @@ class AsymmetricExplainer(Questions, shap.Explainer):
             Under a network ``data`` holds positions of states, low to high, and ``display_data`` their labels.
         """
         start = time.time()
+        check_call_words(y, interactions, approximate, tree_limit)
         table = read_table(X)
         execution = self._execution_for(table)
         problem = execution.problem
@@ -245,8 +284,12 @@ class AsymmetricExplainer(Questions, shap.Explainer):
         if error is None and error_bounds:
             error = np.zeros_like(attribution.phi)
         names = problem.predictor.output_names
+        parts = [attribution.phi, np.broadcast_to(attribution.base, (len(rows), len(attribution.base))), error, effects]
+        loss = problem.predictor.call.then
+        if isinstance(loss, RowLoss):
+            parts, names = loss_of_targets(parts, *loss.of(y, len(rows))), None
         arrays, names, single = select_outputs(
-            [attribution.phi, np.broadcast_to(attribution.base, (len(rows), len(attribution.base))), error, effects],
+            parts,
             names,
             outputs,
             lambda: problem.predictor.predict(rows),
@@ -262,12 +305,11 @@ class AsymmetricExplainer(Questions, shap.Explainer):
             time.time() - start,
         )
 
-    def shap_values(self, X: Any, check_additivity: bool = True, **kwargs: Any) -> np.ndarray:
-        """Only the values: (n, p) or (n, p, k); a single bare row gives (p,) or (p, k).
-
-        They add up by construction; ``check_additivity`` is taken because shap's explainers take it.
-        """
-        values = np.asarray(self(X, **kwargs).values)
+    def shap_values(
+        self, X: Any, y: Any = None, tree_limit: int | None = None, approximate: bool = False, **kwargs: Any
+    ) -> np.ndarray:
+        """Only the values: (n, p) or (n, p, k); a single bare row gives (p,) or (p, k). Words as in a call."""
+        values = np.asarray(self(X, y, tree_limit=tree_limit, approximate=approximate, **kwargs).values)
         return values[0] if read_table(X).single else values
 
     def explain_row(self, *row_args: Any, **kwargs: Any) -> dict[str, Any]:
@@ -287,12 +329,18 @@ class AsymmetricExplainer(Questions, shap.Explainer):
 
     @property
     def expected_value(self) -> Any:
-        """The value of the empty coalition: a float, or an array with one entry per output."""
+        """The value of the empty coalition: a float (``[0]`` is itself), or an array with one entry per output.
+
+        With ``model_output="log_loss"`` it is a function of the target, as in shap.
+        """
         if self._expected_value is None:
             execution = self._known_execution()
             problem = execution.problem
             base = execution.base(self._settings(problem), any_row(problem), self.silent)
-            self._expected_value = float(base[0]) if problem.predictor.output_names is None and len(base) == 1 else base
+            single = problem.predictor.output_names is None and len(base) == 1
+            self._expected_value = SingleValue(base[0]) if single else base
+            if isinstance(loss := problem.predictor.call.then, RowLoss):
+                self._expected_value = ExpectedLoss(base, loss)
         return self._expected_value
 
     # --- saving -----------------------------------------------------------------------------------------------
@@ -319,7 +367,7 @@ class AsymmetricExplainer(Questions, shap.Explainer):
 
     def _constructor_arguments(self) -> dict[str, Any]:
         names = list(inspect.signature(AsymmetricExplainer.__init__).parameters)[1:]
-        return {name: getattr(self, name) for name in names}  # each argument is kept under its own name
+        return {name: self._words.get(name, getattr(self, name)) for name in names}  # each is kept under its own name
 
     # --- from arguments to a problem --------------------------------------------------------------------------
 

@@ -32,7 +32,7 @@ _CODE_BY_VALUE = b"_make_function"
 # What follows the class, beside its format.
 _BLOCK = {"version": int, "versions": dict, "digest": str, "content": bytes}
 #: Words for ``model_saver`` and ``masker_saver`` that shap knows: what they ask for is done here in any case.
-_WORDS = (None, "auto", ".save")
+_WORDS = (None, True, "auto", ".save")
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,8 @@ def save_explainer(out_file: Any, cls: type, arguments: dict[str, Any], stored: 
         raise PersistenceError(f"out_file must be a path or a binary stream, not a {type(out_file).__name__}")
     own = own_savers(**savers)
     if "masker" in own:
-        check_types(arguments["masker"], stored)
+        if savers["masker"]:
+            check_types(arguments["masker"], stored)
     else:
         arguments = {**arguments, "masker": stored}
     write_arguments(out_file, cls, arguments, own)
@@ -72,9 +73,14 @@ def load_explainer(in_file: Any, cls: type, instantiate: bool, **loaders: Any) -
 def own_savers(**savers: Any) -> dict[str, Callable[[Any, BinaryIO], Any]]:
     """The savers that are callables, called as shap calls them: ``saver(thing, stream)``."""
     for name, saver in savers.items():
-        if not callable(saver) and saver not in _WORDS:
+        if not callable(saver) and saver not in (*_WORDS, False):
             raise ArgumentError(f"{name}_saver={saver!r:.80} is not known; pass a function of ({name}, stream)")
-    return {name: saver for name, saver in savers.items() if callable(saver)}
+    nothing = {name: _store_nothing for name, saver in savers.items() if saver is False}
+    return {name: saver for name, saver in savers.items() if callable(saver)} | nothing
+
+
+def _store_nothing(thing: Any, stream: BinaryIO) -> None:
+    """``model_saver=False``: what was not stored is supplied by the loader."""
 
 
 def check_types(masker: Any, stored: Any) -> None:

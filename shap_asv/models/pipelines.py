@@ -15,34 +15,8 @@ import numpy as np
 
 from shap_asv.errors import EncodingError
 from shap_asv.models.calls.inputs import show
-from shap_asv.models.calls.outputs import describe, is_a, shorten
-
-
-@dataclass(frozen=True)
-class Stages:
-    """``final(transformers[-1](... transformers[0](X)))``."""
-
-    transformers: tuple[Any, ...]
-    final: Any
-
-
-def split_stages(model: Any) -> Stages:
-    """Take Pipelines (nested, or inside a parameter search) apart; any other model is a final estimator alone."""
-    transformers: list[Any] = []
-    while True:
-        if hasattr(model, "best_estimator_"):
-            model = model.best_estimator_
-        elif is_pipeline(model):
-            # samplers (imbalanced-learn) only act while fitting
-            steps = [step for _, step in model.steps[:-1] if step is not None and step != "passthrough"]
-            transformers += [step for step in steps if hasattr(step, "transform")]
-            model = model.steps[-1][1]
-        else:
-            return Stages(tuple(transformers), model)
-
-
-def is_pipeline(model: Any) -> bool:
-    return isinstance(getattr(model, "steps", None), list) and len(model.steps) > 0 and hasattr(model, "named_steps")
+from shap_asv.models.calls.outputs import describe, is_pipeline, shorten, split_stages
+from shap_asv.models.readers import known_columns, known_width, own_spelling
 
 
 def apply_transformers(transformers: Sequence[Any], inputs: Any) -> Any:
@@ -52,53 +26,9 @@ def apply_transformers(transformers: Sequence[Any], inputs: Any) -> Any:
     return inputs
 
 
-def known_columns(model: Any) -> tuple[str, ...] | None:
-    """Names of the columns a model or transformer was fitted on, in its own order; None when it never saw names.
-
-    >>> import pandas as pd
-    >>> from sklearn.linear_model import LinearRegression
-    >>> known_columns(LinearRegression().fit(pd.DataFrame({"b": [0, 1], "a": [1, 0]}), [0, 1]))
-    ('b', 'a')
-    """
-    if hasattr(model, "best_estimator_"):
-        model = model.best_estimator_
-    names = _attribute(model, "feature_names_in_")
-    if names is None and is_pipeline(model):
-        stages = split_stages(model)
-        names = _attribute(stages.transformers[0] if stages.transformers else stages.final, "feature_names_in_")
-    if names is None and is_a(model, "catboost", "CatBoost"):
-        names = _attribute(model, "feature_names_")
-    if names is None and is_a(model, "xgboost", "Booster"):
-        names = model.feature_names
-    if names is None and is_a(model, "lightgbm", "Booster"):
-        names = model.feature_name()
-    if names is None or len(names) == 0 or not all(isinstance(name, str) for name in names):
-        return None
-    invented = all(re.fullmatch(rf"(Column_)?{position}", name) for position, name in enumerate(names))
-    return None if invented else tuple(str(name) for name in names)
-
-
-def known_width(model: Any) -> int | None:
-    """Number of columns a model was fitted on, when it says so."""
-    # CatBoost's n_features_in_ stays what it was when a model is fitted again
-    width = len(model.feature_names_) if is_a(model, "catboost", "CatBoost") else _attribute(model, "n_features_in_")
-    if width is None and is_a(model, "xgboost", "Booster"):
-        width = model.num_features()
-    if width is None and is_a(model, "lightgbm", "Booster"):
-        width = model.num_feature()
-    return int(width) if isinstance(width, int | np.integer) else None
-
-
-def _attribute(model: Any, name: str) -> Any:
-    try:
-        return getattr(model, name, None)
-    except Exception:  # xgboost and lightgbm raise their own errors from properties of unfitted models
-        return None
-
-
 def match_columns(model: Any, features: Sequence[str]) -> tuple[str, ...] | None:
     """The columns of ``model`` if it knows names: they must be exactly ``features``, in any order."""
-    columns = known_columns(model)
+    columns = own_spelling(model, known_columns(model), features)
     if columns is not None:
         missing = [name for name in columns if name not in features]
         surplus = [name for name in features if name not in columns]

@@ -16,16 +16,22 @@ import numpy as np
 
 from shap_asv.errors import ModelError
 from shap_asv.frames import frame_columns, part
-from shap_asv.models.affine import read_affine
-from shap_asv.models.calls.inputs import CELLS
-from shap_asv.models.calls.outputs import ModelCall, check_finite, choose_call, name_outputs
-from shap_asv.models.calls.probes import ask_varied
+from shap_asv.models.calls.inputs import CELLS, ask_varied
+from shap_asv.models.calls.outputs import ModelCall, check_finite, name_outputs
 from shap_asv.models.calls.speed import Stopwatch, Timed
 from shap_asv.models.contract import Affine
-from shap_asv.models.pipelines import known_columns
+from shap_asv.models.linear import read_affine
 from shap_asv.models.products import NotSumOfProducts
-from shap_asv.models.trees.form import TreeForm, TreePredictor, absent_entry, ends_in_trees, made_of_trees, read_trees
-from shap_asv.models.trees.reading import explained_call, read_ensemble
+from shap_asv.models.readers import choose_call, explained_call, known_columns, known_width, own_spelling
+from shap_asv.models.trees.form import (
+    TreeForm,
+    TreePredictor,
+    absent_entry,
+    ends_in_trees,
+    made_of_trees,
+    read_ensemble,
+    read_trees,
+)
 
 # A model's answers to a row as it was handed over and as it was read differ by rounding, relative to what adds up.
 _MOVED = 1e-5
@@ -102,7 +108,7 @@ class PlainPredictor:
 
     def predict(self, rows: Any) -> np.ndarray:
         """M at rows, or at a DataFrame (q, n) -> float64 (q, k), in calls of at most ``batch_size`` rows."""
-        frame = self.dress(rows if self.inputs is None or hasattr(rows, "columns") else self.inputs(rows))
+        frame = self.called_with(rows)
         if len(frame) == 0:
             return np.empty((0, self.n_outputs or 1))
         size = self.batch_size or max(1, CELLS // max(1, frame.shape[1]))
@@ -117,6 +123,15 @@ class PlainPredictor:
             raise ModelError(f"{self.call.name} returned {sorted(widths)} outputs in different calls")
         return np.concatenate(blocks)
 
+    def called_with(self, rows: Any) -> Any:
+        """What the model is called with for rows, or for a DataFrame."""
+        return self.dress(rows if self.inputs is None or hasattr(rows, "columns") else self.inputs(rows))
+
+    @cached_property
+    def by_position(self) -> bool:
+        """Was the model fitted on an array? Then it has no use for names, and scikit-learn warns of them."""
+        return self.columns is None and self.call.method is not None and known_width(self.call.target) is not None
+
     @property
     def absent(self) -> float:
         """What an entry is to the model that a sparse matrix does not hold."""
@@ -127,13 +142,16 @@ class PlainPredictor:
         if hasattr(rows, "tocsr"):
             return rows
         if hasattr(rows, "columns") and not hasattr(rows, "iloc"):
-            if self.columns is None or set(self.columns) != set(given := frame_columns(rows)):
+            given = frame_columns(rows) or []
+            if self.columns is None or set(self.columns) != set(given):
                 return rows
             return part(rows, len(rows), [given.index(name) for name in self.columns])
         if hasattr(rows, "columns"):
             if self.columns is None:
-                return rows
+                return rows.to_numpy() if self.by_position and only_numbers(rows) else rows
             rows = rows.set_axis([str(name) for name in rows.columns], axis=1)
+            if not set(rows.columns) & set(self.columns) and rows.shape[1] == len(self.columns):
+                return rows.set_axis(list(self.columns), axis=1)  # by position: the user was told
             if tuple(rows.columns) != self.columns:
                 missing = [name for name in self.columns if name not in rows.columns]
                 if missing:
@@ -195,6 +213,11 @@ def check_answers(predictor: "PlainPredictor | TreePredictor", rows: np.ndarray,
     )
 
 
+def only_numbers(frame: Any) -> bool:
+    """Are all columns of a frame of pandas plain numbers?"""
+    return all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in frame.dtypes)
+
+
 def _number(start: int, row: int) -> str:
     return f"number {start + row}"
 
@@ -226,19 +249,22 @@ def read_plain_model(
     trees = features is not None and made_of_trees(model)
     call = explained_call(model, model_output) if trees else choose_call(model, model_output)
     columns = None if call.method is None else known_columns(call.target)
+    columns = own_spelling(call.target, columns, (*(features or ()), *(feature_names or ())))
     names = None if feature_names is None else tuple(str(name) for name in feature_names)
     predictor = PlainPredictor(call, columns, names, 0, None, inputs=inputs)
     if probe is None:
         return predictor
     tried, start = copy(probe), perf_counter()  # a copy: the model may write into what it is given
-    k = predictor.predict(probe).shape[1]
+    answer, named = call.named(predictor.called_with(probe))
+    check_finite(answer, call.name, partial(_number, 0))
+    k = answer.shape[1]
     first = Timed(len(probe), perf_counter() - start)
     if first.seconds > _WARM:  # was that the model, or what it loads and compiles once?
         again, start = copy(tried), perf_counter()
         predictor.predict(again)
         first = Timed(len(probe), min(first.seconds, perf_counter() - start))
     predictor = replace(
-        predictor, n_outputs=k, output_names=name_outputs(call, k, output_names), tried=tried, first_call=first
+        predictor, n_outputs=k, output_names=name_outputs(call, k, output_names or named), tried=tried, first_call=first
     )
     try:
         if trees:

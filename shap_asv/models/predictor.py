@@ -4,7 +4,7 @@ has one.
 ``read_model`` finds out, once, at construction: which function of the model is called
 (:mod:`~shap_asv.models.calls.outputs`), in which form it takes the states (:mod:`~shap_asv.models.calls.forms`),
 whether the steps before the final estimator are functions of one feature each
-(:mod:`~shap_asv.models.calls.column_tables`), and whether the final estimator is a sum of products
+(:mod:`~shap_asv.models.calls.inputs`), and whether the final estimator is a sum of products
 (:mod:`~shap_asv.models.readers`). Everything that cannot work is an error there.
 """
 
@@ -17,16 +17,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shap_asv.errors import EncodingError, ModelError
-from shap_asv.models.calls.column_tables import discover_columns
 from shap_asv.models.calls.forms import Path, find_path, show_row
-from shap_asv.models.calls.inputs import CELLS, States
-from shap_asv.models.calls.outputs import ModelCall, check_finite, choose_call, describe, name_outputs, shorten
-from shap_asv.models.calls.probes import ask_varied, cover_rows, probe_rows
+from shap_asv.models.calls.inputs import CELLS, States, ask_varied, cover_rows, discover_columns, probe_rows
+from shap_asv.models.calls.outputs import ModelCall, Stages, check_finite, describe, name_outputs, shorten, split_stages
 from shap_asv.models.calls.speed import FASTEST, Stopwatch, Timed
-from shap_asv.models.pipelines import Stages, apply_transformers, known_columns, known_width, split_stages
+from shap_asv.models.pipelines import apply_transformers
 from shap_asv.models.products import NotSumOfProducts, SumOfProducts
-from shap_asv.models.readers import read_products
-from shap_asv.models.trees.sklearn_trees import rounds_input
+from shap_asv.models.readers import choose_call, known_columns, known_width, read_products, reader_of
 
 # A row through a model that is known as a sum of products; measured on random forests.
 _SECONDS_PER_TERM = 4e-10
@@ -185,13 +182,14 @@ def read_model(
     except NotSumOfProducts as why:
         reason = str(why)
     cover, start = cover_rows(cards), perf_counter()
-    n_outputs = path(cover).shape[1]
+    answer, named = path.call.named(path.prepare(cover))
+    n_outputs = answer.shape[1]
     first = Timed(len(cover), perf_counter() - start)
     return CodedPredictor(
         names,
         labels,
         n_outputs,
-        name_outputs(call, n_outputs, output_names),
+        name_outputs(call, n_outputs, output_names or named),
         kind,
         products,
         reason,
@@ -211,7 +209,8 @@ def shortcut(path: Path, cardinalities: tuple[int, ...]) -> tuple[Path, Any]:
     target = path.call.target
     stages = Stages((), target) if path.call.method is None else split_stages(target)
     transformers = path.transformers + stages.transformers
-    dtype = np.float32 if rounds_input(stages.final) and path.call.method is not None else None
+    reader = None if path.call.method is None else reader_of(stages.final)
+    dtype = np.float32 if reader is not None and reader.float32 else None
     if not transformers:
         inputs = replace(path.inputs, dtype=dtype) if path.inputs.numeric else path.inputs
         return Path(inputs, (), path.call.on(stages.final)), stages.final

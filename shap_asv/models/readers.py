@@ -1,4 +1,4 @@
-"""The table of model readers: which models can be written as a sum of products, and who does it.
+"""The table of model libraries: how their models are read, called, and what they remember of their columns.
 
 A reader takes a fitted estimator and the columns it eats (tables over states) and returns a
 :class:`~shap_asv.models.products.SumOfProducts`, or raises NotSumOfProducts with a sentence that says why not. To add a
@@ -7,28 +7,59 @@ model type, write one file with ``applies`` and ``read`` (``parse`` for trees, s
 for an example model and checks it.
 
 No reader is believed: what it returns is compared with the model's own output, see :func:`verify`.
+
+``model_output`` means the same as in ``shap.TreeExplainer``:
+
+- ``"auto"``: ``predict_proba`` for classifiers, else ``predict``;
+- ``"probability"`` and ``"predict_proba"``: ``predict_proba`` (of boosted trees over rows and without a background,
+  ``"probability"`` of two classes is that of the second, as in shap), or the predicted values of a Booster;
+- ``"predict"``, ``"decision_function"``: these methods;
+- ``"log_loss"``: the loss of the target of each row, see :class:`~shap_asv.models.calls.outputs.ClassLoss`;
+- ``"raw"``: what the model adds up before any link: the margin (log-odds) of boosted classifiers and of logistic
+  regression, ``decision_function`` of other classifiers, the averaged class probabilities of decision trees and
+  forests, the logarithm of the prediction of Poisson and Gamma regression, the prediction of all other regressors.
+
+A callable (or a bound method) is called as it is.
 """
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
 
-from shap_asv.errors import ModelError
+from shap_asv.errors import ModelError, UnknownMethodError
 from shap_asv.models import linear
-from shap_asv.models.calls.inputs import TableInputs
-from shap_asv.models.calls.outputs import ModelCall, describe, shorten
-from shap_asv.models.calls.probes import SEED, probe_rows, random_rows
+from shap_asv.models.calls.inputs import SEED, TableInputs, probe_rows, random_rows
+from shap_asv.models.calls.outputs import (
+    ClassLoss,
+    ModelCall,
+    SquaredError,
+    check_fitted,
+    describe,
+    is_a,
+    is_pipeline,
+    last_step,
+    second_class,
+    shorten,
+    split_stages,
+)
 from shap_asv.models.products import NotSumOfProducts, SumOfProducts
-from shap_asv.models.trees import catboost_trees, hist_trees, lightgbm_trees, sklearn_trees, xgboost_trees
+from shap_asv.models.trees import catboost_trees, lightgbm_trees, sklearn_trees, xgboost_trees
 from shap_asv.models.trees.ensembles import FloatEnsemble
 from shap_asv.models.trees.regions import state_regions
+
+MODEL_OUTPUTS = ("auto", "raw", "probability", "predict_proba", "predict", "decision_function", "log_loss")
 
 Predict = Callable[[np.ndarray], np.ndarray]
 Parse = Callable[[Any, ModelCall], FloatEnsemble]
 Read = TypeVar("Read")
 Known = TypeVar("Known", SumOfProducts, FloatEnsemble)
+
+
+def _never(estimator: Any) -> bool:
+    return False
 
 
 @dataclass(frozen=True)
@@ -48,8 +79,19 @@ class Reader:
         where a library computes in float32.
     probabilities : bool
         Are class probabilities themselves a sum (forests), or only the margin below them?
+    raw : callable (model, final) -> ModelCall, or None
+        What a model whose last step is ``final`` adds up, before any link; by default its decision function, else what
+        it predicts.
     parse : callable (estimator, call) -> FloatEnsemble, or None
         The trees as their library stores them, where the model is made of trees.
+    names, width : callable (estimator) -> names of its columns, and their number, or None
+        Where scikit-learn's own attributes do not say it.
+    categories : callable (estimator) -> bool
+        May it have been trained on pandas categories that it remembers?
+    absent : float
+        What an entry is to the model that a sparse matrix does not hold.
+    float32 : bool
+        Does it turn its input into float32 before it looks at it?
     """
 
     name: str
@@ -57,32 +99,261 @@ class Reader:
     applies: Callable[[Any], bool]
     read: Callable[[Any, TableInputs, tuple[int, ...], ModelCall], SumOfProducts]
     tolerance: float
+    raw: Callable[[Any, Any], ModelCall] | None = None
     probabilities: bool = False
     parse: Parse | None = None
+    names: Callable[[Any], Any] | None = None
+    width: Callable[[Any], int | None] | None = None
+    categories: Callable[[Any], bool] = _never
+    absent: float = 0.0
+    float32: bool = False
 
 
 def _trees(
-    name: str, applies: Callable[[Any], bool], parse: Parse, tolerance: float, probabilities: bool = False
+    name: str, applies: Callable[[Any], bool], parse: Parse, raw: Callable[[Any, Any], ModelCall] | None, **facts: Any
 ) -> Reader:
     """A row for a tree library: one parser, and the sum of products over states that follows from it."""
 
     def read(estimator: Any, columns: TableInputs, cardinalities: tuple[int, ...], call: ModelCall) -> SumOfProducts:
         return state_regions(parse(estimator, call), columns, cardinalities, describe(estimator))
 
-    return Reader(name, "tree", applies, read, tolerance, probabilities, parse)
+    return Reader(name, "tree", applies, read, facts.pop("tolerance", 1e-10), raw, parse=parse, **facts)
 
 
 READERS: tuple[Reader, ...] = (
-    _trees("sklearn forests", sklearn_trees.is_forest, sklearn_trees.parse_forest, 1e-10, probabilities=True),
-    _trees("sklearn boosting", sklearn_trees.is_boosted, sklearn_trees.parse_boosted, 1e-10),
-    _trees("sklearn isolation forest", sklearn_trees.is_isolation, sklearn_trees.parse_isolation, 1e-10),
-    _trees("sklearn histogram boosting", hist_trees.is_histogram, hist_trees.parse_histogram, 1e-10),
-    _trees("XGBoost", xgboost_trees.is_xgboost, xgboost_trees.parse_xgboost, 3e-6),
-    Reader("XGBoost gblinear", "linear", xgboost_trees.is_linear_booster, linear.read_linear, 3e-6),
-    _trees("LightGBM", lightgbm_trees.is_lightgbm, lightgbm_trees.parse_lightgbm, 1e-10),
-    _trees("CatBoost", catboost_trees.is_catboost, catboost_trees.parse_catboost, 1e-10),
+    _trees(
+        "sklearn forests",
+        sklearn_trees.is_forest,
+        sklearn_trees.parse_forest,
+        sklearn_trees.raw_forest,
+        probabilities=True,
+        float32=True,
+    ),
+    _trees(
+        "sklearn boosting",
+        sklearn_trees.is_boosted,
+        sklearn_trees.parse_boosted,
+        None,
+        float32=True,
+    ),
+    _trees(
+        "sklearn isolation forest",
+        sklearn_trees.is_isolation,
+        sklearn_trees.parse_isolation,
+        sklearn_trees.raw_isolation,
+        float32=True,
+    ),
+    _trees(
+        "sklearn histogram boosting",
+        sklearn_trees.is_histogram,
+        sklearn_trees.parse_histogram,
+        sklearn_trees.raw_histogram,
+        categories=lambda estimator: True,
+    ),
+    Reader(
+        "XGBoost gblinear",
+        "linear",
+        xgboost_trees.is_linear_booster,
+        linear.read_linear,
+        3e-6,
+        xgboost_trees.raw_xgboost,
+        absent=np.nan,
+    ),
+    _trees(
+        "XGBoost",
+        xgboost_trees.is_xgboost,
+        xgboost_trees.parse_xgboost,
+        xgboost_trees.raw_xgboost,
+        tolerance=3e-6,
+        names=lambda estimator: xgboost_trees.booster_of(estimator).feature_names,
+        width=lambda estimator: xgboost_trees.booster_of(estimator).num_features(),
+        categories=xgboost_trees.keeps_categories,
+        absent=np.nan,
+    ),
+    _trees(
+        "LightGBM",
+        lightgbm_trees.is_lightgbm,
+        lightgbm_trees.parse_lightgbm,
+        lightgbm_trees.raw_lightgbm,
+        names=lambda estimator: lightgbm_trees.booster_of(estimator).feature_name(),
+        width=lambda estimator: lightgbm_trees.booster_of(estimator).num_feature(),
+        categories=lambda estimator: True,
+    ),
+    _trees(
+        "CatBoost",
+        catboost_trees.is_catboost,
+        catboost_trees.parse_catboost,
+        catboost_trees.raw_catboost,
+        names=lambda estimator: estimator.feature_names_,
+        # n_features_in_ stays what it was when a model is fitted again
+        width=lambda estimator: len(estimator.feature_names_),
+    ),
     Reader("linear", "linear", linear.is_linear, linear.read_linear, 1e-9),
 )
+
+
+def reader_of(model: Any) -> Reader | None:
+    """The first row that applies to a model itself, without its steps."""
+    return next((reader for reader in READERS if reader.applies(model)), None)
+
+
+# --- which function of a model is explained -------------------------------------------------------------------------
+
+
+def choose_call(model: Any, model_output: str = "auto") -> ModelCall:
+    """The function of ``model`` that ``model_output`` asks for; see the module docstring."""
+    if model_output not in MODEL_OUTPUTS:
+        raise UnknownMethodError(
+            f"model_output={model_output!r} is unknown; use one of {', '.join(MODEL_OUTPUTS)} (the margin is 'raw')"
+        )
+    estimator = isinstance(model, type) is False and (hasattr(model, "predict") or hasattr(model, "predict_proba"))
+    if not estimator:
+        if not callable(model) or isinstance(model, type):
+            got = f"the class {model.__name__}, not an instance" if isinstance(model, type) else repr(model)[:80]
+            raise ModelError(f"a model must be callable or have predict / predict_proba; got {got}")
+        if model_output != "auto":
+            raise ModelError(
+                f"model_output={model_output!r} needs an estimator; {describe(model)} is a callable and is called as "
+                f"it is: leave model_output='auto', or pass the estimator itself"
+            )
+        return call_of_callable(model)
+    while hasattr(model, "best_estimator_"):  # a parameter search answers with its winner
+        model = model.best_estimator_
+    if is_a(model, "pyod", "IForest"):
+        model = model.detector_
+    check_fitted(model)
+    # what an isolation forest predicts are labels, -1 and 1
+    if model_output == "raw" or (model_output == "auto" and sklearn_trees.is_isolation(last_step(model))):
+        return raw_call(model)
+    if model_output == "log_loss":
+        return loss_call(model)
+    if model_output in ("predict", "decision_function") and hasattr(model, model_output):
+        return call_of_callable(getattr(model, model_output))
+    if hasattr(model, "predict_proba"):
+        return ModelCall(model, "predict_proba", quantity="probability")
+    booster = is_a(model, "xgboost", "Booster")
+    if model_output == "probability" and (booster or is_a(model, "lightgbm", "Booster")):
+        return xgboost_trees.booster_call(model) if booster else ModelCall(model, "predict")
+    if model_output != "auto":
+        wanted = "predict_proba" if model_output == "probability" else model_output
+        raise ModelError(f"{describe(model)} has no {wanted}; use model_output='auto' or 'raw'")
+    if is_classifier(model):
+        raise ModelError(
+            f"{describe(last_step(model))} is a classifier without predict_proba; use model_output='raw' for its "
+            f"decision_function, or pass a callable such as model.predict"
+        )
+    return xgboost_trees.booster_call(model) if booster else ModelCall(model, "predict")
+
+
+def explained_call(model: Any, model_output: str) -> ModelCall:
+    """The function of the model that TreeExplainer explains; a bound method is taken at its word."""
+    estimator = hasattr(model, "predict") or hasattr(model, "predict_proba")
+    call = choose_call(model, "raw" if model_output == "auto" and estimator else model_output)
+    if model_output == "probability" and call.method == "predict_proba" and len(getattr(model, "classes_", ())) == 2:
+        readers = [reader for reader in READERS if reader.applies(last_step(model))]
+        if not any(reader.probabilities for reader in readers):
+            return replace(call, then=second_class)
+    return call
+
+
+def is_classifier(model: Any) -> bool:
+    """Does it have probabilities, or at least classes? (CatBoost's regressors have an empty list of classes)"""
+    return hasattr(model, "predict_proba") or np.size(getattr(model, "classes_", ())) > 0
+
+
+def call_of_callable(function: Callable) -> ModelCall:
+    """A bound method of an estimator remembers its owner (so that the owner can be read); all else is opaque."""
+    owner = getattr(function, "__self__", None)
+    name = getattr(function, "__name__", None)
+    quantities = {"predict_proba": "probability", "predict": "prediction", "decision_function": "raw"}
+    if owner is not None and not isinstance(owner, type) and name in quantities:
+        check_fitted(owner)
+        while hasattr(owner, "best_estimator_"):
+            owner = owner.best_estimator_
+        return ModelCall(owner, name, quantity=quantities[name])
+    return ModelCall(function, None)
+
+
+def raw_call(model: Any) -> ModelCall:
+    """What the model adds up, before any link: as its row of the table says, else its decision function."""
+    final = last_step(model)
+    for reader in READERS:
+        if reader.raw is not None and reader.applies(final):
+            return reader.raw(model, final)
+    if hasattr(model, "decision_function"):
+        return ModelCall(model, "decision_function", quantity="raw")
+    if is_classifier(model):
+        raise ModelError(f"{describe(final)} has no raw output (no decision_function); use model_output='probability'")
+    log = is_a(final, "sklearn", "PoissonRegressor") or is_a(final, "sklearn", "GammaRegressor")
+    return ModelCall(model, "predict", then=np.log if log else None, quantity="raw")
+
+
+def loss_call(model: Any) -> ModelCall:
+    """What the loss of a target is made of: probabilities of classifiers, predictions of regressors."""
+    final = last_step(model)
+    if is_a(final, "xgboost", "Booster") or is_a(final, "lightgbm", "Booster"):
+        raise ModelError(f"a {describe(final)} does not tell its classes; explain the loss of its estimator")
+    if not is_classifier(final):
+        return replace(choose_call(model), then=SquaredError(), quantity="loss")
+    classes = tuple(np.asarray(final.classes_).tolist())
+    return ModelCall(model, "predict_proba", then=ClassLoss(classes), quantity="loss")
+
+
+# --- what a model remembers of its columns --------------------------------------------------------------------------
+
+
+def known_columns(model: Any) -> tuple[str, ...] | None:
+    """Names of the columns a model or transformer was fitted on, in its own order; None when it never saw names.
+
+    >>> import pandas as pd
+    >>> from sklearn.linear_model import LinearRegression
+    >>> known_columns(LinearRegression().fit(pd.DataFrame({"b": [0, 1], "a": [1, 0]}), [0, 1]))
+    ('b', 'a')
+    """
+    if hasattr(model, "best_estimator_"):
+        model = model.best_estimator_
+    names = _attribute(model, "feature_names_in_")
+    if names is None and is_pipeline(model):
+        stages = split_stages(model)
+        names = _attribute(stages.transformers[0] if stages.transformers else stages.final, "feature_names_in_")
+    reader = reader_of(model)
+    if names is None and reader is not None and reader.names is not None:
+        names = _asked(reader.names, model)
+    if names is None or len(names) == 0 or not all(isinstance(name, str) for name in names):
+        return None
+    # LightGBM, CatBoost and XGBoost invent names for the columns of an array
+    invented = all(re.fullmatch(rf"(Column_)?{position}", name) for position, name in enumerate(names))
+    return None if invented else tuple(str(name) for name in names)
+
+
+def own_spelling(model: Any, names: Sequence[str] | None, given: Iterable[str]) -> tuple[str, ...] | None:
+    """The names of a model as they are ``given``: LightGBM keeps ``"a b"`` as ``"a_b"``."""
+    if names is None or not lightgbm_trees.is_lightgbm(last_step(model)):
+        return None if names is None else tuple(names)
+    spelled = {name.replace(" ", "_"): name for name in given}
+    return tuple(spelled.get(name, name) for name in names)
+
+
+def known_width(model: Any) -> int | None:
+    """Number of columns a model was fitted on, when it says so."""
+    reader = reader_of(model)
+    width = _asked(reader.width, model) if reader is not None and reader.width is not None else None
+    width = _attribute(model, "n_features_in_") if width is None else width
+    return int(width) if isinstance(width, int | np.integer) else None
+
+
+def _attribute(model: Any, name: str) -> Any:
+    return _asked(lambda asked: getattr(asked, name, None), model)
+
+
+def _asked(question: Callable[[Any], Any], model: Any) -> Any:
+    try:
+        return question(model)
+    except Exception:  # xgboost and lightgbm raise their own errors from properties of unfitted models
+        return None
+
+
+# --- reading, and verifying what was read ---------------------------------------------------------------------------
 
 
 def read_products(

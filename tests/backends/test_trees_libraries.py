@@ -18,7 +18,7 @@ from shap_asv.backends.trees import attributor
 from shap_asv.backends.trees.attributor import prepare_trees
 from shap_asv.backends.trees.cost import largest_walk, path_lengths, tree_cost
 from shap_asv.errors import BudgetExceededError, MethodNotApplicableError, ModelError, OrdersError, RowsError
-from shap_asv.models.trees.reading import read_ensemble
+from shap_asv.models.trees.form import read_ensemble
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.restricted import FOREST as FOREST_KIND
 from shap_asv.orders.restricted import LATTICE, LEVELS, ORDERS

@@ -19,8 +19,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from shap_asv.models.products import NotSumOfProducts
-from shap_asv.models.readers import READERS
-from shap_asv.models.trees.reading import explained_call, probe_numbers, read_ensemble, verify_ensemble
+from shap_asv.models.readers import READERS, explained_call
+from shap_asv.models.trees.form import probe_numbers, read_ensemble, verify_ensemble
 from tests.models.examples import CATEGORIES, EXAMPLES, LGB, MATRIX, TWO, XGB, Y
 from tests.models.problems import FEATURES, NUMBERS, all_rows, frame
 from tests.models.test_readers import own_output

@@ -14,7 +14,8 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from shap_asv.errors import ModelError, UnknownMethodError
-from shap_asv.models.calls.outputs import as_matrix, check_finite, choose_call, name_outputs
+from shap_asv.models.calls.outputs import as_matrix, check_finite, name_outputs
+from shap_asv.models.readers import choose_call
 
 X = np.random.default_rng(0).normal(size=(60, 3))
 Y = (X[:, 0] > 0).astype(int)
@@ -133,8 +134,8 @@ def test_wrong_models_say_why(model, model_output, words):
 
 
 def test_unknown_model_output():
-    with pytest.raises(UnknownMethodError, match="model_output='log_loss' is unknown; use one of auto, raw"):
-        choose_call(lambda x: x, "log_loss")
+    with pytest.raises(UnknownMethodError, match="model_output='odds' is unknown; use one of auto, raw"):
+        choose_call(lambda x: x, "odds")
 
 
 def test_a_model_that_raises_is_named():

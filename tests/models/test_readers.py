@@ -10,10 +10,9 @@ from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsRegressor
 
 from shap_asv.models import readers
-from shap_asv.models.calls.outputs import choose_call
 from shap_asv.models.predictor import read_model
 from shap_asv.models.products import NotSumOfProducts
-from shap_asv.models.readers import READERS, read_products, verify
+from shap_asv.models.readers import READERS, choose_call, read_products, verify
 from tests.models.examples import CATEGORIES, EXAMPLES, MATRIX, Y
 from tests.models.problems import FEATURES, NUMBERS, all_rows, cardinalities, frame
 

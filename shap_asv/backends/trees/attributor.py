@@ -195,7 +195,7 @@ def prepare_trees(
     Examples
     --------
     >>> from sklearn.tree import DecisionTreeRegressor
-    >>> from shap_asv.models.trees.reading import read_ensemble
+    >>> from shap_asv.models.trees.form import read_ensemble
     >>> tree = DecisionTreeRegressor().fit([[0, 0], [0, 1], [1, 0], [1, 1]], [0.0, 0.0, 0.0, 4.0])
     >>> order = CausalOrder.from_edges([("a", "b")])
     >>> found = prepare_trees(read_ensemble(tree), order).attribute(np.array([[1.0, 1.0]]))

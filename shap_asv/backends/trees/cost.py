@@ -124,7 +124,7 @@ def tree_cost(
     Examples
     --------
     >>> from sklearn.tree import DecisionTreeRegressor
-    >>> from shap_asv.models.trees.reading import read_ensemble
+    >>> from shap_asv.models.trees.form import read_ensemble
     >>> tree = DecisionTreeRegressor().fit([[0, 0], [0, 1], [1, 0], [1, 1]], [0.0, 0.0, 0.0, 4.0])
     >>> cost = tree_cost(read_ensemble(tree), LEVELS, n_rows=1000)
     >>> cost.operations["path entry"], cost.seconds < 1

@@ -43,6 +43,7 @@ class Questions(ABC):
     values: str
     _entropy: int
     _table: Any
+    _words: dict[str, Any]
     _given: Any
     _distribution: Distribution
 
@@ -107,7 +108,7 @@ class Questions(ABC):
 
     def _purpose(self, silent: bool) -> Purpose:
         """What a background for all coalitions has to be good for."""
-        return Purpose(self.model, model_output=self.model_output, seed=self._entropy, silent=silent)
+        return Purpose(self.model, model_output=self._words["model_output"], seed=self._entropy, silent=silent)
 
     def compare(self, X: Any, methods: Sequence[str] | None = None, **call: Any) -> Comparison:
         """SHAP and ASV of X side by side, or other ``methods`` by name: see :func:`shap_asv.compare`.

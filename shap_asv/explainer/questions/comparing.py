@@ -21,9 +21,8 @@ from shap_asv.errors import UnknownMethodError, nearest
 from shap_asv.explainer.reading import fitting
 from shap_asv.explainer.reading.causality import edgeless_order, levels_of
 from shap_asv.explanation import from_base
-from shap_asv.models.calls.outputs import MODEL_OUTPUTS, choose_call
+from shap_asv.models.readers import MODEL_OUTPUTS, choose_call, explained_call
 from shap_asv.models.trees.form import made_of_trees
-from shap_asv.models.trees.reading import explained_call
 from shap_asv.planning import Plan
 
 if TYPE_CHECKING:
@@ -199,7 +198,7 @@ def _with_values(explainer: "Questions", values: str) -> "Questions":
 
 def _explained_output(explainer: "Questions") -> dict[str, Any]:
     """The arguments that ask for the output that ``model_output="auto"`` is to this explainer, over any background."""
-    model, word = explainer.model, explainer.model_output
+    model, word = explainer.model, explainer._words["model_output"]
     if word != "auto" or not hasattr(model, "predict"):
         return {}
     over_rows = isinstance(explainer._known_execution().problem.background, MaskedInputs)

@@ -20,6 +20,7 @@ from shap_asv.backgrounds.contract import (
     StandsForValues,
     TreeGround,
 )
+from shap_asv.backgrounds.matrix import columns_in_order
 from shap_asv.backgrounds.naming import Distribution
 from shap_asv.backgrounds.tables.evidence import some_rows
 from shap_asv.errors import NetworkError, ShapAsvWarning, UnknownMethodError, warn_user
@@ -34,15 +35,14 @@ from shap_asv.explainer.reading.causality import (
 from shap_asv.explainer.reading.meaning import with_meaning
 from shap_asv.explainer.reading.players import order_of_players, read_groups
 from shap_asv.explainer.reading.rows import Table
-from shap_asv.models.calls.outputs import choose_call, last_step
+from shap_asv.models.calls.outputs import describe, last_step
 from shap_asv.models.contract import Predictor
-from shap_asv.models.pipelines import known_columns
 from shap_asv.models.plain import read_plain_model
 from shap_asv.models.predictor import read_model
 from shap_asv.models.products import NotSumOfProducts
+from shap_asv.models.readers import choose_call, known_columns, own_spelling
 from shap_asv.models.trees.ensembles import FloatEnsemble
-from shap_asv.models.trees.form import place_trees, tree_predictor
-from shap_asv.models.trees.reading import read_ensemble
+from shap_asv.models.trees.form import place_trees, read_ensemble, tree_predictor
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.uncertain import GraphMixture
 
@@ -52,18 +52,17 @@ Link = Callable[[np.ndarray], np.ndarray]
 # --- who the features are -------------------------------------------------------------------------------------
 
 
-def names_known_to_model(model: Any, encoder: Any = None) -> list[str] | None:
-    """The input columns a fitted model (or the encoder before it) remembers, None if it remembers none."""
-    for source in (encoder, model, getattr(model, "__self__", None)):
-        for attribute in ("feature_names_in_", "feature_name_", "feature_names_"):
-            try:
-                names = getattr(source, attribute, None)
-            except Exception:
-                continue
-            if names is not None and not callable(names) and len(names):
-                return [str(name) for name in names]
-    booster = None if callable(model) else known_columns(last_step(model))  # boosters keep their names elsewhere
-    return None if booster is None else list(booster)
+def names_known_to_model(model: Any, encoder: Any = None, given: Sequence[str] = ()) -> list[str] | None:
+    """The input columns a fitted model (or the encoder before it) remembers, None if it remembers none.
+
+    Where a library changes names (:func:`own_spelling`) they are spelled as they are ``given``.
+    """
+    last = None if callable(model) else last_step(model)  # boosters keep their names elsewhere
+    for source in (encoder, model, getattr(model, "__self__", None), last):
+        names = None if source is None else known_columns(source)
+        if names is not None:
+            return list(own_spelling(last_step(source), names, given) or ())
+    return None
 
 
 # --- everything together ------------------------------------------------------------------------------------------
@@ -113,6 +112,7 @@ def arguments_of(explainer: Any, distribution: Distribution) -> Arguments:
         "distribution": distribution,
         "link": None if is_identity(explainer.link) else explainer.link,
         "seed": explainer._entropy,
+        "model_output": explainer._words["model_output"],
     }
     names = (field.name for field in fields(Arguments))
     return Arguments(**{name: other[name] if name in other else getattr(explainer, name) for name in names})
@@ -121,13 +121,24 @@ def arguments_of(explainer: Any, distribution: Distribution) -> Arguments:
 def known_features(arguments: Arguments) -> list[str] | None:
     """The features as far as the arguments tell them; None when only X can. What is not a model is an error already."""
     choose_call(arguments.model, arguments.model_output)
-    known = names_known_to_model(arguments.model, arguments.encoder)
+    given = [*(arguments.feature_names or ()), *_names_in(arguments.causal_graph)]
+    known = names_known_to_model(arguments.model, arguments.encoder, given)
     features = arguments.distribution.known_features(arguments.feature_names, known)
     width = arguments.trees.n_columns if arguments.distribution.of_model else None
     # names in a causal graph are those of X, where nothing else has names
     if features is None and (arguments.causal_graph is None or uses_positions(arguments.causal_graph)):
         return arguments.distribution.unnamed_features(width)
     return features
+
+
+def _names_in(graph: Any) -> list[str]:
+    """The names in a causal graph, as far as they are seen without reading it."""
+    if isinstance(graph, CausalOrder):
+        return [name for name in graph.features if isinstance(name, str)]
+    nodes = list(graph.nodes) if hasattr(graph, "nodes") else []
+    if isinstance(graph, list | tuple | set):
+        nodes = [end for edge in graph if isinstance(edge, list | tuple) for end in edge]
+    return [name for name in nodes if isinstance(name, str)]
 
 
 def assemble_for_rows(arguments: Arguments, table: Table) -> Problem:
@@ -177,6 +188,9 @@ def _trees_alone(arguments: Arguments, background: Background) -> tuple[Backgrou
     assert isinstance(background, CodedByModel)
     _check_no_encoder(arguments)
     trees = place_trees(arguments.trees, arguments.model, arguments.model_output, background.features)
+    if background.counted is not None:
+        rows = columns_in_order(background.counted, background.features, "the model")
+        trees = replace(trees, own=trees.own.counted(trees.code(rows)[:, trees.place]))
     return background.coded(trees), tree_predictor(trees, arguments.output_names)
 
 
@@ -204,7 +218,13 @@ def _read_predictor(arguments: Arguments, background: Background, probe: np.ndar
             values=None if shown is None else (shown.arrays, shown.keys),
         )
     _check_no_encoder(arguments)
-    known = names_known_to_model(model) or []
+    known = names_known_to_model(model, given=features) or []
+    if arguments.distribution.named and len(known) == len(features) and not set(known) & set(features):
+        warn_user(
+            f"{describe(model)} was fitted on columns of other names ({', '.join(known[:4])}, ...); columns are taken "
+            "by position, as in shap",
+            ShapAsvWarning,
+        )
     return read_plain_model(
         model,
         model_output=arguments.model_output,

@@ -21,6 +21,7 @@ from warnings import catch_warnings, simplefilter
 
 import networkx as nx
 import numpy as np
+import shap
 
 from shap_asv.backends.contract import Problem
 from shap_asv.backgrounds.choice.choosing import CANDIDATES, Fit, choose_background, graph_candidates, level_candidates
@@ -91,20 +92,22 @@ def read_masker(masker: Any, values: Any, data: Any, feature_perturbation: Any) 
         if masker is not None:
             raise UnknownMethodError("pass masker= or data=, not both: each is the background")
         masker = data
+    if isinstance(masker, shap.maskers.Impute):  # shap, too, conditions a Gaussian then
+        held = masker.data
+        masker = (held["mean"], held["cov"]) if isinstance(held, Mapping) else GaussianModel.fit(held)
     if not isinstance(feature_perturbation, str) or feature_perturbation not in _PERTURBATIONS:
         raise UnknownMethodError(
             f"unknown feature_perturbation={feature_perturbation!r:.80}; use 'auto', 'interventional' with background "
             "rows as masker=, or 'tree_path_dependent' without a background"
         )
     if feature_perturbation == "interventional" and masker is None:
-        raise UnknownMethodError(
-            "feature_perturbation='interventional' needs background rows: pass them as masker= (or data=)"
+        warn_user(
+            "feature_perturbation='interventional' needs background rows, and there are none: the cover counts of the "
+            "trees are used, as in shap; pass rows as masker= (or data=), or leave out feature_perturbation=",
+            ShapAsvWarning,
         )
-    if feature_perturbation == "tree_path_dependent" and masker is not None:
-        raise UnknownMethodError(
-            "feature_perturbation='tree_path_dependent' takes no background: leave out masker= (and data=); with a "
-            "background, leave out feature_perturbation="
-        )
+    if feature_perturbation == "tree_path_dependent" or masker is None:
+        return masker, values
     marginal = data is not None or feature_perturbation == "interventional"  # so these words are meant in shap
     return masker, "marginal" if marginal and values == "auto" else values
 

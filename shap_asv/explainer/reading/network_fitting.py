@@ -11,7 +11,7 @@ from shap_asv.backgrounds.structural.graph import Dag, check_nodes
 from shap_asv.backgrounds.tables.codec import TableCodec
 from shap_asv.errors import ArgumentError, CausalGraphError, did_you_mean, listed
 from shap_asv.explainer.reading.causality import as_dag, name_positions, uses_positions
-from shap_asv.models.trees.thresholds import column_thresholds
+from shap_asv.models.trees.form import column_thresholds
 from shap_asv.orders import CausalOrder
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from shap_asv.backends.contract import Settings
-from shap_asv.errors import BudgetExceededError, NetworkError, ShapAsvError, UnknownFeatureError, UnknownMethodError
+from shap_asv.errors import BudgetExceededError, ShapAsvError, UnknownFeatureError, UnknownMethodError
 from shap_asv.orders.topological.sampling import METHODS
 from shap_asv.planning import check_algorithm
 
@@ -26,8 +26,6 @@ def check_options(
     tolerance: Any,
 ) -> None:
     """Raise on the first argument of the explainer that is out of its range or contradicts another one."""
-    if hasattr(masker, "toarray"):
-        raise NetworkError(f"a background distribution cannot be read from a {type(masker).__name__}; use .toarray()")
     if not callable(link):
         raise TypeError(f"link={link!r:.80} needs to be callable, such as shap.links.logit")
     if orders is not None and causal_graph is not None:

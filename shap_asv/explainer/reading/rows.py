@@ -55,11 +55,7 @@ class Table:
     def content_for(self, absent: float) -> Any:
         """The content, where ``absent`` stands for the entries that a sparse matrix does not hold."""
         if np.isnan(absent) and hasattr(self.given, "tocsr"):
-            stored = self.given.tocsr().copy()
-            stored.sum_duplicates()
-            filled = np.full(stored.shape, absent)
-            filled[np.repeat(np.arange(len(filled)), np.diff(stored.indptr)), stored.indices] = stored.data
-            return filled
+            return dense(self.given, absent)
         return self.content
 
     def first(self, n_rows: int, features: Sequence[str]) -> Any:
@@ -70,8 +66,10 @@ class Table:
             return self.given.tocsr()[:n_rows]
         if self.columns is None:
             return self.given[:n_rows]
-        named = set(self.columns) >= set(features)
-        return part(self.given, n_rows, [self.columns.index(name) for name in features] if named else slice(None))
+        for names in (self.columns, [name.replace(" ", "_") for name in self.columns]):
+            if set(names) >= set(features):
+                return part(self.given, n_rows, [names.index(name) for name in features])
+        return part(self.given, n_rows, slice(None))
 
 
 def read_table(rows: Any) -> Table:
@@ -82,6 +80,7 @@ def read_table(rows: Any) -> Table:
     >>> read_table({"smoker": "yes", "age": 40}).single
     True
     """
+    rows = _own_matrix(rows)
     single, given, rows = False, rows, as_pandas(rows)
     if isinstance(rows, pd.Series):
         # column by column: the one type of a Series is not that of its values
@@ -96,6 +95,28 @@ def read_table(rows: Any) -> Table:
         return Table(rows, None, single, given if len(np.shape(given)) == 2 else None)
     table = _read_array(rows)
     return replace(table, given=given) if len(np.shape(given)) == 2 and not isinstance(given, list | tuple) else table
+
+
+def dense(matrix: Any, absent: float) -> np.ndarray:
+    """A sparse matrix of scipy as an array, where ``absent`` stands for the entries that it does not hold."""
+    stored = matrix.tocsr().copy()
+    stored.sum_duplicates()
+    filled = np.full(stored.shape, absent)
+    filled[np.repeat(np.arange(len(filled)), np.diff(stored.indptr)), stored.indices] = stored.data
+    return filled
+
+
+def _own_matrix(rows: Any) -> Any:
+    """The rows of XGBoost's DMatrix or CatBoost's Pool, with the names that they have."""
+    kind, library = type(rows).__name__, type(rows).__module__.split(".")[0]
+    if (library, kind) in (("xgboost", "DMatrix"), ("xgboost", "QuantileDMatrix")):
+        array, names = dense(rows.get_data(), np.nan), rows.feature_names
+    elif (library, kind) == ("catboost", "Pool"):
+        array, names = np.asarray(rows.get_features()), rows.get_feature_names()
+        names = None if len(set(names)) < len(names) or names == [str(k) for k in range(len(names))] else names
+    else:
+        return rows
+    return array if names is None else pd.DataFrame(array, columns=list(names))
 
 
 def _framed(rows: Any) -> pd.DataFrame:

@@ -1,7 +1,7 @@
 """Which form of the states a model takes: found out by asking it, at construction.
 
 Networks have named states; models eat names, numbers or categories, in a DataFrame or an ndarray. The candidates are
-tried on a few rows that hold every state (:mod:`~shap_asv.models.calls.probes`), in an order that depends on the model:
+tried on a few rows that hold every state (:mod:`~shap_asv.models.calls.inputs`), in an order that depends on the model:
 
 - a Pipeline, or a model behind ``encoder=``: labels first, then numbers; fitted encoders are asked for states that they
   never saw, so that ``handle_unknown="ignore"`` does not let a wrong form through;
@@ -20,12 +20,16 @@ from typing import Any
 import numpy as np
 
 from shap_asv.errors import EncodingError, ModelError
-from shap_asv.models.calls.column_tables import equal
 from shap_asv.models.calls.inputs import (
+    SEED,
     States,
     TableInputs,
+    cover_rows,
+    equal,
     number_of,
     numbers_of,
+    one_at_a_time,
+    random_rows,
     same_tables,
     show,
     suggest,
@@ -33,19 +37,9 @@ from shap_asv.models.calls.inputs import (
     tables_of_form,
     tables_of_mapping,
 )
-from shap_asv.models.calls.outputs import ModelCall, check_finite, describe, is_a, shorten
-from shap_asv.models.calls.probes import SEED, cover_rows, one_at_a_time, random_rows
-from shap_asv.models.pipelines import (
-    EncoderStep,
-    apply_transformers,
-    encoder_step,
-    known_width,
-    match_columns,
-    split_stages,
-    unknown_states,
-)
-
-CATEGORICAL = (("sklearn", "BaseHistGradientBoosting"), ("xgboost", "XGBModel"), ("lightgbm", "LGBMModel"))
+from shap_asv.models.calls.outputs import ModelCall, check_finite, describe, shorten, split_stages
+from shap_asv.models.pipelines import EncoderStep, apply_transformers, encoder_step, match_columns, unknown_states
+from shap_asv.models.readers import known_width, reader_of
 
 
 @dataclass(frozen=True)
@@ -117,7 +111,8 @@ def _forms(owner: Any, states: States) -> list[tuple[str, list[Any]]]:
     names = ["labels", "numbers"]
     if owner is not None and not split_stages(owner).transformers:
         names.reverse()
-        if takes_categories(owner):
+        reader = reader_of(owner)
+        if reader is not None and reader.categories(owner):
             names += ["categories", "all categories"]
     forms: list[tuple[str, list[Any]]] = []
     for name in names:
@@ -135,17 +130,6 @@ def _path_of_values(
     source = np.array([list(features).index(name) for name in columns or features], dtype=np.int64)
     labels = None if keys is None else tuple(keys[v] for v in source)
     return Path(TableInputs(source, tuple(arrays[v] for v in source), labels, "values of the table"), (), call)
-
-
-def takes_categories(model: Any) -> bool:
-    """Can this model have been trained on pandas categories, and does it remember them?"""
-    if not any(is_a(model, package, name) for package, name in CATEGORICAL):
-        return False
-    if is_a(model, "xgboost", "XGBModel"):
-        booster = model.get_booster()
-        # without stored categories XGBoost would take the codes of whatever categories it is given
-        return "c" in (booster.feature_types or []) and hasattr(booster, "get_categories")
-    return True
 
 
 def _paths(call: ModelCall, owner: Any, features: Sequence[str], forms: list[tuple[str, list[Any]]]) -> list[Path]:

@@ -9,18 +9,19 @@ rows is a gather: no Python loop over rows. The tables differ by *form*:
 - ``all categories``: every state becomes a pandas category;
 - ``encoder``: a mapping says what each state becomes.
 
-Each form can be handed over as a DataFrame (when the model knows column names) or as an ndarray.
+Each form can be handed over as a DataFrame (when the model knows column names) or as an ndarray. Further down are the
+rows on which a model is tried before it is trusted, and the tables of whatever an encoder puts out.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from shap_asv.errors import EncodingError
+from shap_asv.errors import EncodingError, ModelError
 from shap_asv.models.products import NotSumOfProducts
 
 States = Sequence[Sequence[Any]]
@@ -246,3 +247,156 @@ def suggest(labels: Sequence[Any]) -> str:
         numbers = list(range(len(labels)))
     pairs = ", ".join(f"{label!r}: {number}" for label, number in list(zip(labels, numbers, strict=True))[:4])
     return "{" + pairs + (", ...}" if len(labels) > 4 else "}")
+
+
+# --- rows on which a model is tried ---------------------------------------------------------------------------------
+#
+# A model is asked a few questions at construction, so that a mismatch is an error there and not a wrong number later.
+# Two sets of rows do: *cover* rows are few and hold every state of every feature at least once (does the model take
+# this input at all?), *probe* rows are many and random (is what was read from the model really what it computes?).
+
+#: seed of all probe rows: the same model is always tried on the same rows
+SEED = 20240229
+
+
+def cover_rows(cardinalities: Sequence[int]) -> np.ndarray:
+    """Few rows in which every state of every feature occurs: row ``r`` holds state ``r mod card(v)``.
+
+    There are at least two rows, and never as many rows as features: a callable that walks over the columns of a
+    DataFrame where it should walk over its rows then returns a wrong number of values and is caught.
+
+    >>> cover_rows([2, 3, 2, 2])
+    array([[0, 0, 0, 0],
+           [1, 1, 1, 1],
+           [0, 2, 0, 0]])
+    """
+    cards = np.asarray(cardinalities)
+    n_rows = max(2, int(cards.max(initial=2)))
+    if n_rows == len(cards):
+        n_rows += 1
+    return np.arange(n_rows)[:, None] % cards
+
+
+def random_rows(cardinalities: Sequence[int], n_rows: int, rng: np.random.Generator) -> np.ndarray:
+    """``n_rows`` rows of independent uniform states -> int64 (n_rows, n)."""
+    return rng.integers(np.asarray(cardinalities), size=(n_rows, len(cardinalities)))
+
+
+def one_at_a_time(base: np.ndarray, cardinalities: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Rows that differ from ``base`` in one feature: every state of every feature once, features in turn.
+
+    Returns
+    -------
+    rows : int64 (sum of cardinalities, n)
+    starts : int64 (n + 1,)
+        ``rows[starts[v]:starts[v + 1]]`` run through the states of feature ``v``.
+    """
+    cards = np.asarray(cardinalities)
+    starts = np.concatenate([[0], np.cumsum(cards)])
+    rows = np.repeat(np.asarray(base)[None, :], starts[-1], axis=0)
+    feature = np.repeat(np.arange(len(cards)), cards)
+    rows[np.arange(starts[-1]), feature] = np.arange(starts[-1]) - starts[feature]
+    return rows, starts
+
+
+def probe_rows(cardinalities: Sequence[int], n_random: int = 256) -> np.ndarray:
+    """Random rows followed by one-at-a-time variations of the first of them -> int64 (r, n)."""
+    rng = np.random.default_rng(SEED)
+    rows = random_rows(cardinalities, n_random, rng)
+    varied, _ = one_at_a_time(rows[0], cardinalities)
+    return np.concatenate([rows, varied])
+
+
+def vary(rows: np.ndarray, n_rows: int) -> np.ndarray:
+    """``n_rows`` rows as a model meets them: every other feature is known, and the rest is taken from any of ``rows``.
+
+    A model that is asked about a few rows over and over is faster than on rows that differ.
+
+    >>> vary(np.array([[0, 10, 20, 30], [1, 11, 21, 31]]), 4).tolist()
+    [[0, 10, 20, 31], [0, 11, 20, 30], [0, 11, 20, 31], [0, 11, 20, 31]]
+    """
+    chosen = np.random.default_rng(SEED).integers(len(rows), size=(n_rows, rows.shape[1]))
+    chosen[:, ::2] = 0
+    return np.take_along_axis(rows, chosen, axis=0)
+
+
+def ask_varied(predict: Callable[[np.ndarray], Any], rows: np.ndarray, n_rows: int) -> None:
+    """Ask about rows that differ; about ``rows``, which a model is known to take, where it does not take others."""
+    try:
+        predict(vary(rows, n_rows))
+    except ModelError:
+        predict(rows[np.arange(n_rows) % len(rows)])
+
+
+# --- columns that an encoder makes of states ------------------------------------------------------------------------
+#
+# An encoder inside a Pipeline (ordinal, one-hot, scaling, any combination in a ColumnTransformer) turns states into
+# numbers. When each of its output columns is a function of one feature alone,
+#
+#     column_j(x) = tables[j][ x_source[j] ]
+#
+# then a threshold on a column is a set of states of that feature, tree regions stay products of state sets, and a
+# weight on a column is a vector over states. Nothing needs to be known about the transformer for that: vary one
+# feature at a time from a base row and see which columns move, then verify the tables on random rows. A transformer
+# that mixes features (PCA, row normalisation, polynomial features) fails the verification and leaves the model a black
+# box.
+
+
+def discover_columns(
+    transform: Callable[[np.ndarray], Any], cardinalities: Sequence[int], n_random: int = 256
+) -> TableInputs:
+    """Tables of all columns that ``transform`` (codes (q, n) -> matrix (q, c)) puts out.
+
+    Costs one call on ``sum of cardinalities`` rows and one on ``n_random``. Raises NotSumOfProducts, with a sentence
+    for the plan, when a column depends on several features or is not a number.
+    """
+    rng = np.random.default_rng(SEED)
+    base = random_rows(cardinalities, 1, rng)[0]
+    rows, starts = one_at_a_time(base, cardinalities)
+    outputs, names = dense(transform(rows))
+    at_base = outputs[base[0]]  # the first block runs through feature 0, so this row is the base itself
+    moved = ~equal(outputs, at_base)
+    source = np.full(outputs.shape[1], -1, dtype=np.int64)
+    for v in range(len(cardinalities)):
+        moves = moved[starts[v] : starts[v + 1]].any(axis=0)
+        twice = moves & (source >= 0)
+        if twice.any():
+            raise mixed(int(np.flatnonzero(twice)[0]), names)
+        source[moves] = v
+    source[source < 0] = 0  # a constant column is a function of any feature
+    tables = tuple(outputs[starts[v] : starts[v + 1], j].copy() for j, v in enumerate(source.tolist()))
+    columns = TableInputs(source, tables, names, "columns")
+    rows = random_rows(cardinalities, n_random, rng)
+    differs = ~equal(dense(transform(rows))[0], columns.matrix(rows), tolerance=1e-12).all(axis=0)
+    if differs.any():
+        raise mixed(int(np.flatnonzero(differs)[0]), names)
+    return columns
+
+
+def dense(matrix: Any) -> tuple[np.ndarray, tuple[str, ...] | None]:
+    """A transformer's output as float64 (q, c), with column names when it is a DataFrame."""
+    names = tuple(str(name) for name in matrix.columns) if hasattr(matrix, "columns") else None
+    if hasattr(matrix, "toarray"):
+        matrix = matrix.toarray()
+    try:
+        values = np.asarray(matrix).astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise NotSumOfProducts("the steps before the final estimator do not end in numbers") from error
+    if values.ndim != 2:
+        raise NotSumOfProducts("the steps before the final estimator do not end in a matrix")
+    return values, names
+
+
+def equal(first: np.ndarray, second: np.ndarray, tolerance: float = 0.0) -> np.ndarray:
+    """Elementwise equality up to a relative tolerance; NaN equals NaN."""
+    with np.errstate(invalid="ignore"):
+        close = np.abs(first - second) <= tolerance * np.maximum(np.abs(first), np.abs(second))
+    return close | (first == second) | (np.isnan(first) & np.isnan(second))
+
+
+def mixed(column: int, names: tuple[str, ...] | None) -> NotSumOfProducts:
+    label = column if names is None else repr(names[column])
+    return NotSumOfProducts(
+        f"column {label} of the input of the final estimator depends on more than one feature (the steps before it mix "
+        f"features)"
+    )

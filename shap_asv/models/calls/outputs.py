@@ -1,14 +1,7 @@
-"""What is explained: which function of a model is called, and what its answer looks like.
+"""A function of a model that is called, and what its answer looks like; which one it is, is said in
+:mod:`~shap_asv.models.readers`.
 
-``model_output`` means the same as in ``shap.TreeExplainer``:
-
-- ``"auto"``: ``predict_proba`` for classifiers, else ``predict``;
-- ``"probability"``: ``predict_proba``;
-- ``"raw"``: what the model adds up before any link: the margin (log-odds) of boosted classifiers and of logistic
-  regression, ``decision_function`` of other classifiers, the averaged class probabilities of decision trees and
-  forests, the logarithm of the prediction of Poisson and Gamma regression, the prediction of all other regressors.
-
-A callable (or a bound method) is called as it is. Whatever comes back, list, Series, DataFrame, ``(q,)``, ``(q, 1)`` or
+Whatever comes back, list, Series, DataFrame, ``(q,)``, ``(q, 1)`` or
 ``(q, k)``, leaves this module as a finite float64 array ``(q, k)``.
 """
 
@@ -18,17 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.errors import ModelError, UnknownMethodError
-
-MODEL_OUTPUTS = ("auto", "raw", "probability")
-
-#: forests and trees average probabilities: their raw output is predict_proba
-AVERAGING = {
-    "DecisionTreeClassifier",
-    "ExtraTreeClassifier",
-    "RandomForestClassifier",
-    "ExtraTreesClassifier",
-}
+from shap_asv.errors import ArgumentError, ModelError
+from shap_asv.frames import as_pandas, frame_columns
 
 
 @dataclass(frozen=True)
@@ -68,6 +52,10 @@ class ModelCall:
 
     def __call__(self, inputs: Any) -> np.ndarray:
         """Call the model on ``q`` rows -> float64 (q, k); ModelError when it raises or answers anything else."""
+        return self.named(inputs)[0]
+
+    def named(self, inputs: Any) -> tuple[np.ndarray, list[str] | None]:
+        """The same, and the names of the outputs where the answer is a DataFrame of several."""
         function = self.target if self.method is None else getattr(self.target, self.method)
         try:
             answer = function(inputs, **dict(self.arguments))
@@ -77,7 +65,8 @@ class ModelCall:
         if self.then is not None:
             with np.errstate(divide="ignore", invalid="ignore"):
                 outputs = self.then(outputs)
-        return outputs
+        names = frame_columns(answer) if self.then is None and outputs.shape[1] > 1 else None
+        return outputs, names
 
 
 def describe(target: Any) -> str:
@@ -111,7 +100,7 @@ def as_matrix(answer: Any, n_rows: int, name: str) -> np.ndarray:
     if np.ma.is_masked(answer):
         raise ModelError(f"{name} returned a masked array with masked values; every row needs a number")
     try:
-        outputs = np.asarray(answer)
+        outputs = np.asarray(as_pandas(answer))
     except Exception as error:
         raise ModelError(f"{name} returned no array of numbers: {shorten(error)}") from None
     if outputs.dtype.kind in "USO" and any(isinstance(value, str) for value in outputs.ravel()[:1000]):
@@ -150,136 +139,6 @@ def check_finite(outputs: np.ndarray, name: str, show_row: Callable[[int], str])
     )
 
 
-def choose_call(model: Any, model_output: str = "auto") -> ModelCall:
-    """The function of ``model`` that ``model_output`` asks for; see the module docstring."""
-    if model_output not in MODEL_OUTPUTS:
-        raise UnknownMethodError(
-            f"model_output={model_output!r} is unknown; use one of {', '.join(MODEL_OUTPUTS)} (the margin is 'raw')"
-        )
-    estimator = isinstance(model, type) is False and (hasattr(model, "predict") or hasattr(model, "predict_proba"))
-    if not estimator:
-        if not callable(model) or isinstance(model, type):
-            got = f"the class {model.__name__}, not an instance" if isinstance(model, type) else repr(model)[:80]
-            raise ModelError(f"a model must be callable or have predict / predict_proba; got {got}")
-        if model_output != "auto":
-            raise ModelError(
-                f"model_output={model_output!r} needs an estimator; {describe(model)} is a callable and is called as "
-                f"it is: leave model_output='auto', or pass the estimator itself"
-            )
-        return call_of_callable(model)
-    while hasattr(model, "best_estimator_"):  # a parameter search answers with its winner
-        model = model.best_estimator_
-    if is_a(model, "pyod", "IForest"):
-        model = model.detector_
-    check_fitted(model)
-    if model_output != "probability" and is_a(last_step(model), "sklearn", "IsolationForest"):
-        length = PathLength(float(average_path_length(np.array([last_step(model).max_samples_]))[0]))
-        return ModelCall(model, "score_samples", then=length, quantity="raw")
-    if model_output == "raw":
-        return raw_call(model)
-    if hasattr(model, "predict_proba"):
-        return ModelCall(model, "predict_proba", quantity="probability")
-    if model_output == "probability":
-        raise ModelError(f"{describe(model)} has no predict_proba; use model_output='auto' or 'raw'")
-    if is_classifier(model):
-        raise ModelError(
-            f"{describe(last_step(model))} is a classifier without predict_proba; use model_output='raw' for its "
-            f"decision_function, or pass a callable such as model.predict"
-        )
-    return booster_call(model) or ModelCall(model, "predict")
-
-
-def is_classifier(model: Any) -> bool:
-    """Does it have probabilities, or at least classes? (CatBoost's regressors have an empty list of classes)"""
-    return hasattr(model, "predict_proba") or np.size(getattr(model, "classes_", ())) > 0
-
-
-def call_of_callable(function: Callable) -> ModelCall:
-    """A bound method of an estimator remembers its owner (so that the owner can be read); all else is opaque."""
-    owner = getattr(function, "__self__", None)
-    name = getattr(function, "__name__", None)
-    quantities = {"predict_proba": "probability", "predict": "prediction", "decision_function": "raw"}
-    if owner is not None and not isinstance(owner, type) and name in quantities:
-        check_fitted(owner)
-        while hasattr(owner, "best_estimator_"):
-            owner = owner.best_estimator_
-        return ModelCall(owner, name, quantity=quantities[name])
-    return ModelCall(function, None)
-
-
-def raw_call(model: Any) -> ModelCall:
-    """What the model adds up, before any link."""
-    final = last_step(model)
-    if is_a(final, "xgboost", "XGBModel"):
-        return ModelCall(model, "predict", (("output_margin", True),), quantity="raw")
-    if is_a(final, "lightgbm", "LGBMModel") or is_a(final, "lightgbm", "Booster"):
-        forest = "\naverage_output\n" in getattr(final, "booster_", final).model_to_string(num_iteration=1)
-        note = (
-            f"the raw score of {describe(final)}, a random forest, is the sum of its trees, and that is explained, as "
-            "in shap; its predictions are their mean: pass the method predict as the model to explain these"
-        )
-        return ModelCall(model, "predict", (("raw_score", True),), quantity="raw", note=note if forest else "")
-    if is_a(final, "catboost", "CatBoost"):
-        return ModelCall(model, "predict", (("prediction_type", "RawFormulaVal"),), quantity="raw")
-    if any(is_a(final, "sklearn", name) for name in AVERAGING):
-        return ModelCall(model, "predict_proba", quantity="raw")
-    if hasattr(model, "decision_function"):
-        return ModelCall(model, "decision_function", quantity="raw")
-    if is_classifier(model):
-        raise ModelError(f"{describe(final)} has no raw output (no decision_function); use model_output='probability'")
-    boosted_log = is_a(final, "sklearn", "HistGradientBoostingRegressor") and final.loss in ("poisson", "gamma")
-    log = boosted_log or is_a(final, "sklearn", "PoissonRegressor") or is_a(final, "sklearn", "GammaRegressor")
-    return booster_call(model, raw=True) or ModelCall(model, "predict", then=np.log if log else None, quantity="raw")
-
-
-def booster_call(model: Any, raw: bool = False) -> ModelCall | None:
-    """``xgboost.Booster`` eats no arrays but its own matrices: the one model whose call needs a wrapper.
-
-    One that stopped early ends with its best round, as its estimator does.
-    """
-    if not is_a(model, "xgboost", "Booster"):
-        return None
-    arguments: tuple[tuple[str, Any], ...] = (("predict_type", "margin" if raw else "value"),)
-    rounds, note = best_rounds(model), ""
-    if rounds is not None:
-        arguments += (("iteration_range", (0, rounds)),)
-        note = (
-            f"this Booster stopped early: its best {rounds} of {model.num_boosted_rounds()} rounds are explained, as "
-            "in shap and as XGBModel.predict answers, while Booster.predict takes all; explain booster[:] for these"
-        )
-    return ModelCall(model, "inplace_predict", arguments, quantity="raw" if raw else "prediction", note=note)
-
-
-def best_rounds(booster: Any) -> int | None:
-    """The rounds of an ``xgboost.Booster`` up to its best one; None where it did not stop early."""
-    try:
-        best = int(booster.best_iteration) + 1
-    except AttributeError:
-        return None
-    return best if best < booster.num_boosted_rounds() else None
-
-
-@dataclass(frozen=True)
-class PathLength:
-    """The mean path length of an isolation forest, from its score ``-2 ** (-length / scale)``."""
-
-    scale: float
-
-    def __call__(self, scores: np.ndarray) -> np.ndarray:
-        return -self.scale * np.log2(-scores)
-
-
-def average_path_length(n_rows: np.ndarray) -> np.ndarray:
-    """``c(n)``: steps of an unsuccessful search in a binary tree of n rows (Liu, Ting and Zhou 2008, equation 1).
-
-    >>> average_path_length(np.array([1, 2, 256])).round(3).tolist()
-    [0.0, 1.0, 10.245]
-    """
-    n = np.maximum(np.asarray(n_rows, dtype=np.float64), 3.0)
-    length = 2.0 * (np.log(n - 1.0) + np.euler_gamma) - 2.0 * (n - 1.0) / n
-    return np.where(n_rows <= 1, 0.0, np.where(n_rows == 2, 1.0, length))
-
-
 def last_step(model: Any) -> Any:
     """The estimator that gives the answer: the last step of a Pipeline, the refitted winner of a search."""
     while True:
@@ -299,10 +158,42 @@ def is_a(model: Any, package: str, name: str) -> bool:
     )
 
 
+@dataclass(frozen=True)
+class Stages:
+    """``final(transformers[-1](... transformers[0](X)))``."""
+
+    transformers: tuple[Any, ...]
+    final: Any
+
+
+def split_stages(model: Any) -> Stages:
+    """Take Pipelines (nested, or inside a parameter search) apart; any other model is a final estimator alone."""
+    transformers: list[Any] = []
+    while True:
+        if hasattr(model, "best_estimator_"):
+            model = model.best_estimator_
+        elif is_pipeline(model):
+            # samplers (imbalanced-learn) only act while fitting
+            steps = [step for _, step in model.steps[:-1] if step is not None and step != "passthrough"]
+            transformers += [step for step in steps if hasattr(step, "transform")]
+            model = model.steps[-1][1]
+        else:
+            return Stages(tuple(transformers), model)
+
+
+def is_pipeline(model: Any) -> bool:
+    return isinstance(getattr(model, "steps", None), list) and len(model.steps) > 0 and hasattr(model, "named_steps")
+
+
+def second_class(probabilities: np.ndarray) -> np.ndarray:
+    """The probability of the second of two classes (q, 1)."""
+    return probabilities[:, 1:]
+
+
 def check_fitted(model: Any) -> None:
     """ModelError for an sklearn estimator that was not fitted."""
-    if not any(cls.__module__.startswith("sklearn.") for cls in type(model).__mro__):
-        return
+    if not type(last_step(model)).__module__.startswith("sklearn."):
+        return  # others keep what they learned under names of their own
     from sklearn.exceptions import NotFittedError
     from sklearn.utils.validation import check_is_fitted
 
@@ -325,3 +216,53 @@ def name_outputs(call: ModelCall, n_outputs: int, output_names: Sequence[str] | 
     if n_outputs > 1 and call.quantity in ("probability", "raw") and classes.shape == (n_outputs,):
         return [str(label) for label in classes]
     return None
+
+
+# --- the loss of the target of each row --------------------------------------------------------------------------
+
+#: A probability of zero counts as this one, so that the loss of a mistake is a number.
+SMALLEST = 1e-15
+
+
+@dataclass(frozen=True)
+class ClassLoss:
+    """Probabilities (q, k) -> ``-log p`` (q, k)."""
+
+    classes: tuple[Any, ...]
+
+    def __call__(self, outputs: np.ndarray) -> np.ndarray:
+        return -np.log(np.maximum(outputs, SMALLEST))
+
+    def of(self, y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+        """Targets -> weights of the outputs (n_rows, k) and constants (n_rows,)."""
+        targets = _targets(y, n_rows)
+        chosen = targets[:, None] == np.asarray(self.classes)[None, :]
+        if not chosen.any(axis=1).all():
+            wrong = targets[np.flatnonzero(~chosen.any(axis=1))[0]]
+            raise ArgumentError(f"y holds {wrong!r}, which is not a class of the model: {list(self.classes)}")
+        return chosen.astype(float), np.zeros(n_rows)
+
+
+@dataclass(frozen=True)
+class SquaredError:
+    """Predictions f (q, 1) -> ``f^2, f`` (q, 2)."""
+
+    def __call__(self, outputs: np.ndarray) -> np.ndarray:
+        return np.column_stack([outputs[:, 0] ** 2, outputs[:, 0]])
+
+    def of(self, y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+        """Targets -> weights of the outputs (n_rows, 2) and constants (n_rows,)."""
+        targets = _targets(y, n_rows).astype(float)
+        return np.column_stack([np.ones(n_rows), -2.0 * targets]), targets**2
+
+
+RowLoss = ClassLoss | SquaredError
+
+
+def _targets(y: Any, n_rows: int) -> np.ndarray:
+    if y is None:
+        raise ArgumentError("model_output='log_loss' needs the target of each row: explainer(X, y)")
+    targets = np.ravel(np.asarray(as_pandas(y)))
+    if len(targets) != n_rows:
+        raise ArgumentError(f"y has {len(targets)} targets for {n_rows} rows")
+    return targets

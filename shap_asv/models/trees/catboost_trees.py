@@ -21,6 +21,12 @@ def is_catboost(estimator: Any) -> bool:
     return is_a(estimator, "catboost", "CatBoost")
 
 
+def raw_catboost(model: Any, final: Any) -> ModelCall:
+    """The raw formula value; rankers have no other output."""
+    words = () if is_a(final, "catboost", "CatBoostRanker") else (("prediction_type", "RawFormulaVal"),)
+    return ModelCall(model, "predict", words, quantity="raw")
+
+
 class CatBoostNodes(NodeList):
     """Nodes by their borders; columns are counted among the numeric ones."""
 

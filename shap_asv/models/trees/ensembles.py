@@ -13,13 +13,15 @@ right, ``member_left``), and a missing value goes where ``nan_left`` says. Libra
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 #: cells (row, tree) that are walked at a time
 _CELLS = 1 << 18
+# What a node that no background row reaches weighs, times its weight in the training.
+_NEXT_TO_NOTHING = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,6 +164,22 @@ class FloatEnsemble:
             inner = self.left[at[row, tree]] >= 0
             row, tree = row[inner], tree[inner]
         return at
+
+    def counted(self, rows: np.ndarray) -> "FloatEnsemble":
+        """The same trees, whose cover counts are those of rows (r, n_columns).
+
+        A node that no row reaches weighs next to nothing; below it the shares are those of the training.
+        """
+        numbers, cover = self.rounded(rows), np.zeros(len(self.left))
+        row, tree = np.divmod(np.arange(len(rows) * self.n_trees), self.n_trees)
+        at = self.roots[tree]
+        while len(at):
+            cover += np.bincount(at, minlength=len(cover))
+            inner = self.left[at] >= 0
+            at, row = at[inner], row[inner]
+            at = np.where(self.goes_left(at, numbers[row, self.column[at]]), self.left[at], self.right[at])
+        cover = np.where(cover > 0, cover, _NEXT_TO_NOTHING * self.cover)
+        return replace(self, cover=cover)
 
     def goes_left(self, node: np.ndarray, number: np.ndarray) -> np.ndarray:
         """Does ``number[i]`` go left at inner node ``node[i]``? Numbers as :meth:`rounded` returns them."""

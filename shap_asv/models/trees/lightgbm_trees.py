@@ -25,9 +25,23 @@ def is_lightgbm(estimator: Any) -> bool:
     return is_a(estimator, "lightgbm", "LGBMModel") or is_a(estimator, "lightgbm", "Booster")
 
 
+def raw_lightgbm(model: Any, final: Any) -> ModelCall:
+    """The raw score."""
+    forest = "\naverage_output\n" in booster_of(final).model_to_string(num_iteration=1)
+    note = (
+        f"the raw score of {describe(final)}, a random forest, is the sum of its trees, and that is explained, as in "
+        "shap; its predictions are their mean: pass the method predict as the model to explain these"
+    )
+    return ModelCall(model, "predict", (("raw_score", True),), quantity="raw", note=note if forest else "")
+
+
+def booster_of(estimator: Any) -> Any:
+    return estimator.booster_ if is_a(estimator, "lightgbm", "LGBMModel") else estimator
+
+
 def parse_lightgbm(estimator: Any, call: ModelCall) -> FloatEnsemble:
     """The raw score, one column per class."""
-    booster = getattr(estimator, "booster_", estimator)
+    booster = booster_of(estimator)
     dump = booster.dump_model()
     k = int(dump["num_tree_per_iteration"])
     n_columns = int(dump["max_feature_idx"]) + 1

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.models.calls.outputs import ModelCall, best_rounds, describe, is_a
+from shap_asv.models.calls.outputs import ModelCall, describe, is_a
 from shap_asv.models.products import NotSumOfProducts
 from shap_asv.models.trees.ensembles import FloatEnsemble, children, joined
 
@@ -32,9 +32,54 @@ def is_linear_booster(estimator: Any) -> bool:
     return is_a(estimator, "xgboost", "XGBModel") and hasattr(estimator, "coef_")
 
 
+def raw_xgboost(model: Any, final: Any) -> ModelCall:
+    """The margin."""
+    if is_a(final, "xgboost", "Booster"):
+        return booster_call(model, raw=True)
+    return ModelCall(model, "predict", (("output_margin", True),), quantity="raw")
+
+
+def booster_call(model: Any, raw: bool = False) -> ModelCall:
+    """``xgboost.Booster`` eats no arrays but its own matrices: the one model whose call needs a wrapper.
+
+    One that stopped early ends with its best round, as its estimator does.
+    """
+    arguments: tuple[tuple[str, Any], ...] = (("predict_type", "margin" if raw else "value"),)
+    rounds, note = best_rounds(model), ""
+    if rounds is not None:
+        arguments += (("iteration_range", (0, rounds)),)
+        note = (
+            f"this Booster stopped early: its best {rounds} of {model.num_boosted_rounds()} rounds are explained, as "
+            "in shap and as XGBModel.predict answers, while Booster.predict takes all; explain booster[:] for these"
+        )
+    return ModelCall(model, "inplace_predict", arguments, quantity="raw" if raw else "prediction", note=note)
+
+
+def best_rounds(booster: Any) -> int | None:
+    """The rounds of an ``xgboost.Booster`` up to its best one; None where it did not stop early."""
+    try:
+        best = int(booster.best_iteration) + 1
+    except AttributeError:
+        return None
+    return best if best < booster.num_boosted_rounds() else None
+
+
+def keeps_categories(estimator: Any) -> bool:
+    """Were columns of categories met in training, and are they remembered?
+
+    Otherwise XGBoost would take the codes of whatever categories it is given.
+    """
+    booster = booster_of(estimator)
+    return "c" in (booster.feature_types or []) and hasattr(booster, "get_categories")
+
+
+def booster_of(estimator: Any) -> Any:
+    return estimator.get_booster() if hasattr(estimator, "get_booster") else estimator
+
+
 def parse_xgboost(estimator: Any, call: ModelCall) -> FloatEnsemble:
     """The margin, one column per class or target."""
-    booster = estimator.get_booster() if hasattr(estimator, "get_booster") else estimator
+    booster = booster_of(estimator)
     learner = json.loads(bytes(booster.save_raw("json")))["learner"]
     gradient = learner["gradient_booster"]
     model = gradient["gbtree"]["model"] if "gbtree" in gradient else gradient.get("model", {})

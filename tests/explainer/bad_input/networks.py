@@ -5,7 +5,6 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 import pandas as pd
-import scipy.sparse
 import shap
 from pgmpy.factors.discrete import TabularCPD
 from pgmpy.models import DiscreteBayesianNetwork, LinearGaussianBayesianNetwork
@@ -95,7 +94,6 @@ NETWORKS = {
     "matrix without rows": Bad(lambda c: explain(np.zeros((0, 2))), NetworkError, "no rows"),
     "matrix without columns": Bad(lambda c: explain(np.zeros((3, 0))), NetworkError, "no columns"),
     "DataFrame without rows": Bad(lambda c: explain(pd.DataFrame()), NetworkError, "no rows"),
-    "sparse matrix": Bad(lambda c: explain(scipy.sparse.csr_array(c.matrix)), NetworkError, "toarray"),
     "matrix of NaN": Bad(lambda c: explain(np.full((3, 2), np.nan), first), ModelError, "returned nan"),
     "matrix of infinities": Bad(lambda c: explain(np.full((3, 2), np.inf), first), ModelError, "returned inf"),
     "names of other columns": Bad(
