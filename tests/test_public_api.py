@@ -73,6 +73,10 @@ def test_explainer_arguments():
     assert call == [
         "self",
         "X",
+        "y",
+        "interactions",
+        "check_additivity",
+        "approximate",
         "max_evals",
         "main_effects",
         "error_bounds",
@@ -80,6 +84,8 @@ def test_explainer_arguments():
         "outputs",
         "silent",
         "tolerance",
+        "tree_limit",
+        "from_call",
     ]
 
 
