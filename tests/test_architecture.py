@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 import shap_asv
-from shap_asv.backgrounds.contract import Hints
 
 ROOT = Path(shap_asv.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
@@ -111,9 +110,8 @@ def asked_by_name(path: Path) -> set[str]:
     }
 
 
-def test_what_a_background_is_asked_for_by_name_is_in_the_contract():
-    known = {*Hints.__annotations__, *(name for name in vars(Hints) if not name.startswith("_"))}
-    assert {name for path in FILES for name in asked_by_name(path)} == known
+def test_a_background_is_asked_for_a_capability_and_never_by_name():
+    assert {name for path in FILES for name in asked_by_name(path)} == set()
 
 
 @pytest.mark.parametrize("path", sorted((Path(__file__).parent / "oracles").glob("*.py")), ids=lambda path: path.stem)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from shap_asv.backends.contract import Problem
-from shap_asv.backgrounds.contract import Background
+from shap_asv.backgrounds.contract import Background, KnowsDetermined
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.players import Players
 from shap_asv.orders.uncertain import GraphMixture
@@ -26,7 +26,9 @@ def sees_what_it_sets(problem: Problem) -> bool:
     It is for ancestral coalitions. A latent node that is a function of its causes (``background.determined``) is known
     where they are: its causes count in its place.
     """
-    return _obstacle(problem, frozenset(getattr(problem.background, "determined", ()))) is None
+    background = problem.background
+    through = background.determined if isinstance(background, KnowsDetermined) else frozenset()
+    return _obstacle(problem, through) is None
 
 
 def ancestral_obstacle(problem: Problem) -> str | None:

@@ -349,16 +349,19 @@ class CodedByModel(Background, Protocol):
         ...
 
 
-class Hints(Protocol):
-    """What a background may say of itself; whoever asks (by ``getattr``) has a default for those that do not.
+@runtime_checkable
+class KnowsDetermined(Protocol):
+    """Latent variables that are known where their causes are."""
 
-    Attributes
-    ----------
-    determined : frozenset of str
-        Latent variables that are functions of their causes, and known where these are; by default none is.
-    """
+    @property
+    def determined(self) -> frozenset[str]:
+        """Those that are functions of their causes."""
+        ...
 
-    determined: frozenset[str]
+
+@runtime_checkable
+class PairedDraws(Protocol):
+    """A faster way to one draw for each row of evidence."""
 
     def paired_draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """A draw for each row of evidence (Q, n) by its own uniforms (Q, n_uniforms), as ``draws`` gives it: (Q, n)."""

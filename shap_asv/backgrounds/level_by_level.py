@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.backgrounds.contract import DrawsGivenEvidence, LeveledInterventions
+from shap_asv.backgrounds.contract import DrawsGivenEvidence, LeveledInterventions, PairedDraws
 from shap_asv.backgrounds.intervening import ShowingNumbers, with_shown, without
 from shap_asv.backgrounds.tables.evidence import checked_evidence, checked_uniforms
 from shap_asv.costs import Cost
@@ -111,9 +111,8 @@ def paired_draws(background: DrawsGivenEvidence, evidence: np.ndarray, uniforms:
 
     A background may have a faster way of its own, ``paired_draws``; the draws are the same.
     """
-    own = getattr(background, "paired_draws", None)
-    if own is not None:
-        return np.asarray(own(evidence, uniforms))
+    if isinstance(background, PairedDraws):
+        return background.paired_draws(evidence, uniforms)
     rows = np.empty_like(evidence)
     for q in range(len(evidence)):
         rows[q] = background.draws(evidence[q : q + 1], uniforms[q : q + 1])[0, 0]

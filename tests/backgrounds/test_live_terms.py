@@ -35,7 +35,7 @@ def random_case(seed, n_terms, indicators=True):
     terms[:, 3] = 0
     evidence = np.where(rng.random((n, 40)) < 0.5, rng.integers(0, cards[:, None], size=(n, 40)), -1)
     plan = plan_elimination(network)
-    return compile_evidence(plan, evidence, 1 << 20, False), number_terms(plan, vectors, terms)
+    return compile_evidence(plan, evidence, 1 << 20), number_terms(plan, vectors, terms)
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -21,7 +21,7 @@ Under ``do(X_S = e_S)`` the factors of S are left out of the tables: evidence ro
 bucket are left out are kept apart (``marks``), and everything else stays as it is.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -132,20 +132,19 @@ def compile_evidence(
     plan: EliminationPlan,
     codes: np.ndarray,
     entry_limit: int,
-    compiled: bool,
     cut: np.ndarray | None = None,
 ) -> Circuit | None:
     """Circuit of evidence ``codes`` (nodes, E), -1 = free; None when it would have more than ``entry_limit`` entries.
 
     O(E nodes) integer work plus O(entries) arithmetic; entries <= E * plan.n_entries, usually far fewer.
-    A single evidence row is never refused. ``compiled`` changes the speed, not a bit of the result.
+    A single evidence row is never refused.
 
     ``cut`` (nodes, E) bool, if given, says whose CPTs are left out; the plan must keep its factors apart.
     """
     n_evidence = codes.shape[1]
     labels, bounds = _labels(plan, codes, None if cut is None else _number_cuts(plan, cut))
-    numbering = _number_compiled(plan, labels, bounds) if compiled else _number(plan, labels, bounds)
-    layouts = _lay_out(plan, codes, numbering, entry_limit if n_evidence > 1 else None, compiled)
+    numbering = _number(plan, labels, bounds)
+    layouts = _lay_out(plan, codes, numbering, entry_limit if n_evidence > 1 else None)
     if layouts is None:
         return None
     rows: list[BucketRows] = []
@@ -177,7 +176,7 @@ def _labels(plan: EliminationPlan, codes: np.ndarray, marks: np.ndarray | None) 
     """What has to agree: codes, or codes and marks in one number from -1 (nodes, E); and one past the largest number
     that each bucket meets.
     """
-    _, cards, _, _ = plan.flat
+    cards = np.array([bucket.cardinality for bucket in plan.buckets], dtype=np.int64)
     if marks is None:
         return codes, cards
     size = marks.max(axis=1, initial=0).astype(np.int64) + 1
@@ -197,19 +196,10 @@ def _number(plan: EliminationPlan, labels: np.ndarray, bounds: np.ndarray) -> _N
     return _Numbering(ids, chosen)
 
 
-def _number_compiled(plan: EliminationPlan, labels: np.ndarray, bounds: np.ndarray) -> _Numbering:
-    from shap_asv.backgrounds.discrete.inference import evidence_kernel  # brings numba in
-
-    nodes, _, starts, children = plan.flat
-    ids, chosen, counts = evidence_kernel.number_evidence(np.ascontiguousarray(labels), nodes, bounds, starts, children)
-    return _Numbering(list(ids), [numbers[:count] for numbers, count in zip(chosen, counts, strict=True)])
-
-
 def _lay_out(
-    plan: EliminationPlan, codes: np.ndarray, numbering: _Numbering, entry_limit: int | None, compiled: bool
+    plan: EliminationPlan, codes: np.ndarray, numbering: _Numbering, entry_limit: int | None
 ) -> list[_Layout] | None:
     """Rows and entries from the roots down: only what can be reached; None past the limit."""
-    lay_out, demand = _compiled_steps() if compiled else (_lay_out_entries, _demand_rows)
     wanted: dict[int, tuple[np.ndarray, np.ndarray]] = {}
     for root in plan.roots:
         count = len(numbering.chosen[root])
@@ -220,14 +210,14 @@ def _lay_out(
         bucket = plan.buckets[b]
         row_classes, row_separators = wanted.pop(b)
         chosen = numbering.chosen[b]
-        starts, entry_rows, states, places = lay_out(
+        starts, entry_rows, states, places = _lay_out_entries(
             codes[bucket.node][chosen], row_classes, row_separators, bucket.cardinality
         )
         child_rows = []
         for c, child_map in zip(bucket.children, bucket.child_maps, strict=True):
             classes = numbering.ids[c][chosen[row_classes]][entry_rows]
             size = plan.buckets[c].n_separator_states
-            ids, below_classes, below_separators = demand(
+            ids, below_classes, below_separators = _demand_rows(
                 classes, child_map.reshape(-1)[places], len(numbering.chosen[c]), size
             )
             child_rows.append(ids)
@@ -239,12 +229,6 @@ def _lay_out(
         if entry_limit is not None and n_entries > entry_limit:
             return None
     return layouts[::-1]
-
-
-def _compiled_steps() -> tuple[Callable, Callable]:
-    from shap_asv.backgrounds.discrete.inference import evidence_kernel  # brings numba in
-
-    return evidence_kernel.lay_out, evidence_kernel.demand_rows
 
 
 def _lay_out_entries(

@@ -24,7 +24,6 @@ import heapq
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -402,15 +401,6 @@ class EliminationPlan:
     buckets: tuple[Bucket, ...]
     roots: tuple[int, ...]
     underflow_safe: bool
-
-    @cached_property
-    def flat(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """For kernels: node and cardinality per bucket; its children are ``children[starts[b] : starts[b + 1]]``."""
-        nodes = np.array([bucket.node for bucket in self.buckets], dtype=np.int64)
-        cards = np.array([bucket.cardinality for bucket in self.buckets], dtype=np.int64)
-        starts = np.cumsum([0] + [len(bucket.children) for bucket in self.buckets], dtype=np.int64)
-        children = np.array([c for bucket in self.buckets for c in bucket.children], dtype=np.int64)
-        return nodes, cards, starts, children
 
     @property
     def width(self) -> int:

@@ -42,8 +42,7 @@ PATIENCE = 1e9
 """Nanoseconds of work in numpy before the compiled kernels are loaded."""
 PLAN_ENTRIES_KEPT = 1 << 22
 """Table entries of all plans that are kept."""
-_ROOM = "shap_asv.backgrounds.discrete"
-_EVIDENCE_KERNELS = f"{_ROOM}.inference.evidence_kernel"
+_KERNELS = "shap_asv.backgrounds.discrete.kernels"
 _SAMPLED_EVIDENCE = 64
 _NANOSECONDS_PER_CODE = 30.0
 _NANOSECONDS_PER_PRODUCT = 2.0
@@ -86,7 +85,7 @@ class Inference:
         small problems never wait for a compiler. Which way it goes changes no bit of a result.
         """
         self._spent += work
-        return self._spent > PATIENCE or _EVIDENCE_KERNELS in sys.modules
+        return self._spent > PATIENCE or _KERNELS in sys.modules
 
     def with_ancestors(self, nodes: np.ndarray) -> np.ndarray:
         """bool (nodes,) -> the smallest ancestral set that contains them."""
@@ -141,9 +140,8 @@ class Inference:
         first, step = 0, EVIDENCE_BLOCK
         while first < evidence.shape[1]:
             where = slice(first, min(first + step, evidence.shape[1]))
-            compiled = self.uses_kernels((where.stop - first) * len(plan.buckets) * _NANOSECONDS_PER_CODE)
             cut = evidence[:, where] >= 0 if self.intervenes else None
-            circuit = compile_evidence(plan, evidence[:, where], ENTRY_LIMIT, compiled, cut)
+            circuit = compile_evidence(plan, evidence[:, where], ENTRY_LIMIT, cut)
             if circuit is None:
                 step = max(1, (where.stop - first) // 2)
                 continue
