@@ -46,6 +46,7 @@ SECONDS: Mapping[str, float] = {
     "forest operation": 3e-9,
     "polytree operation": 4e-6,
     "term group": 8e-3,
+    "row x term group": 5e-7,
     "class x row": 2e-7,
     "class x row x term": 1.5e-9,
     # ... and by their closures

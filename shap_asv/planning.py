@@ -81,7 +81,7 @@ class Candidates:
         for backend in BACKENDS:
             if backend.exact and self.one(backend).runnable:
                 found.append(self.one(backend))
-                if found[-1].seconds < AT_ONCE:
+                if found[-1].seconds < min(AT_ONCE, self.budget.seconds):
                     break
         return found
 

@@ -220,6 +220,7 @@ def term_cost(problem: Problem, coalitions: int, n_rows: int) -> Cost:
         {
             "term group": 1,
             "coalition x term group": coalitions * max(1.0, problem.n_features / 36),
+            "row x term group": n_rows,
             "class x row": pairs,
             "class x row x term": pairs * n_terms,
         }
