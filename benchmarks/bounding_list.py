@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shap_asv.kernels import kernel
-from shap_asv.orders.topological.chains import random_state
-from shap_asv.orders.topological.chains_kernel import BATCH, fill_words
+from shap_asv.orders.sampling import random_state
+from shap_asv.orders.sampling_kernels import fill_words
 
 if TYPE_CHECKING:
     from shap_asv.orders import CausalOrder
 
+BATCH = 1024  # random words made together
 TRIALS = 3  # the longest of three: another run is as short with probability 3/4 on average
 
 

@@ -21,7 +21,7 @@ def position_scores(order: "CausalOrder", draws: np.ndarray) -> np.ndarray:
     expected = np.array(
         [
             np.bincount(lattice.edge_feature[edges], lattice.edge_weights[edges], minlength=size) * n
-            for _, edges in lattice.levels()
+            for _, edges in lattice.by_size()
         ]
     )
     met = np.array([np.bincount(column, minlength=size) for column in draws.T])

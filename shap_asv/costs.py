@@ -29,7 +29,6 @@ SECONDS: Mapping[str, float] = {
     # drawing orders
     "order": 1e-6,
     "order x feature": 1e-6,
-    "swap of a chain": 1.2e-8,
     "update from the past": 4e-9,
     "ideal listed": 4.5e-7,
     # queries on a network

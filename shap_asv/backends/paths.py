@@ -36,7 +36,7 @@ from shap_asv.orders.restricted import (
     kind_of,
     prime_orders,
 )
-from shap_asv.orders.topological.sampling import drawing_cost
+from shap_asv.orders.sampling import drawing_cost
 from shap_asv.orders.uncertain import GraphMixture
 
 #: Rows that are explained together.

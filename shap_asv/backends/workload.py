@@ -12,7 +12,7 @@ from shap_asv.backgrounds.contract import TERMS, Terms
 from shap_asv.costs import Cost
 from shap_asv.errors import BudgetExceededError
 from shap_asv.models.products import SumOfProducts
-from shap_asv.orders.topological.sampling import drawing_cost
+from shap_asv.orders.sampling import drawing_cost
 from shap_asv.orders.weights import weigh_ideals, weigh_orders
 
 

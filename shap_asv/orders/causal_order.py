@@ -9,22 +9,16 @@ reduction. Everything else (counts, classes, samples, weights) lives in modules 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import networkx as nx
 import numpy as np
 
 from shap_asv.arguments import Seed
 from shap_asv.errors import CausalGraphError
-from shap_asv.orders import classes, reading
+from shap_asv.orders import counting, reading, sampling
 from shap_asv.orders.bitsets import bits_of
 from shap_asv.orders.levels import Levels, read_confounded
-from shap_asv.orders.topological import counting, sampling
-from shap_asv.orders.topological.decomposition import components
-
-if TYPE_CHECKING:
-    from shap_asv.orders.classes import EquivalenceClass
-    from shap_asv.orders.uncertain.partial_graph import PartialGraph
 
 
 @dataclass(frozen=True, repr=False)
@@ -158,22 +152,6 @@ class CausalOrder:
         rows, names, parents = reading.read_levels(levels)
         return cls(names, parents, Levels(rows, read_confounded(confounded, len(rows))))
 
-    @classmethod
-    def from_pdag(cls, graph: Any, features: Sequence[Hashable] | None = None) -> "PartialGraph":
-        """A graph with edges that have no direction: not one order but a class of DAGs, to list, count or draw.
-
-        ``graph`` may be a pgmpy PDAG, a graph of causal-learn or a 0/1 matrix (then ``features`` names its rows); see
-        :class:`~shap_asv.orders.uncertain.PartialGraph`, whose ``mixture()`` is the mean over the class.
-
-        Examples
-        --------
-        >>> len(CausalOrder.from_pdag(np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])).extensions(limit=10))
-        3
-        """
-        from shap_asv.orders.uncertain.formats import read_partial_graph  # builds on this module
-
-        return read_partial_graph(graph, features)
-
     def restricted_to(self, indices: Sequence[int]) -> "CausalOrder":
         """The same precedence among some of the features (the induced suborder), in the sequence of ``indices``."""
         parents = reading.project(self.parents, self.topological_indices, indices)
@@ -184,6 +162,11 @@ class CausalOrder:
     @property
     def n_features(self) -> int:
         return len(self.features)
+
+    @property
+    def orders(self) -> "tuple[CausalOrder, ...]":
+        """The order itself, where a mixture of graphs has several."""
+        return (self,)
 
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:
@@ -244,7 +227,7 @@ class CausalOrder:
     @cached_property
     def is_polytree(self) -> bool:
         """Whether the transitive reduction has no undirected cycle (every forest is one; it may have components)."""
-        return len(self.edges) == self.n_features - len(components(self, tuple(range(self.n_features))))
+        return len(self.edges) == self.n_features - len(counting.components(self, tuple(range(self.n_features))))
 
     @cached_property
     def level_numbers(self) -> np.ndarray | None:
@@ -345,9 +328,9 @@ class CausalOrder:
         >>> CausalOrder.from_edges([("a", "b"), ("a", "c"), ("a", "d")]).count_equivalence_classes("b")
         4
         """
-        return classes.count_equivalence_classes(self, self.index(feature), limit)
+        return counting.count_equivalence_classes(self, self.index(feature), limit)
 
-    def equivalence_classes(self, feature: Hashable, limit: int | None = None) -> list["EquivalenceClass"]:
+    def equivalence_classes(self, feature: Hashable, limit: int | None = None) -> list[counting.EquivalenceClass]:
         """Every equivalence class of ``feature``: (prefix set, number of topological orders in it), small prefixes
         first.
 
@@ -367,7 +350,7 @@ class CausalOrder:
         ['a', 'c'] 2
         ['a', 'c', 'd'] 3
         """
-        return classes.equivalence_classes(self, self.index(feature), limit)
+        return counting.equivalence_classes(self, self.index(feature), limit)
 
     # --- samples --------------------------------------------------------------------------------------------------
 
@@ -377,7 +360,6 @@ class CausalOrder:
         seed: Seed = None,
         method: str = "auto",
         *,
-        epsilon: float = 0.01,
         limit: int | None = None,
         n_groups: int | None = None,
     ) -> np.ndarray:
@@ -388,19 +370,16 @@ class CausalOrder:
         n : int
         seed : int, numpy Generator or SeedSequence, optional
             Goes to :func:`numpy.random.default_rng`.
-        method : {"auto", "forest", "polytree", "ideals", "perfect", "mcmc"}
+        method : {"auto", "forest", "polytree", "ideals", "perfect"}
             ``"forest"``: exponential clocks, for forests. ``"polytree"``: Atkinson's counts along the tree.
             ``"ideals"``: a walk up the lattice of ideals. ``"perfect"``: coupling from the past, exactly uniform
-            for any DAG. ``"mcmc"``: Bubley and Dyer's chain, within ``epsilon`` of uniform. ``"auto"`` takes,
-            for each part of the order, the cheapest exact one.
-        epsilon : float
-            Total-variation distance of each ``"mcmc"`` draw from the uniform distribution; sets the number of steps.
+            for any DAG. ``"auto"`` takes, for each part of the order, the cheapest one.
         limit : int, optional
             Largest lattice that ``"ideals"`` and ``"auto"`` may build, in ideals; by default 1,000,000.
         n_groups : int, optional
             Deal the orders into this many consecutive groups, independent of one another; within a group the random
             numbers behind the orders are spread evenly, so that means over the orders are more accurate. Every single
-            order is still uniform. The polytree, perfect and mcmc methods draw independently all the same.
+            order is still uniform. The polytree and perfect methods draw independently all the same.
 
         Returns
         -------
@@ -419,4 +398,4 @@ class CausalOrder:
         >>> round(float((draws[:, 0] == 2).mean()), 1)  # c comes first in one of three orders
         0.3
         """
-        return sampling.sample_topological_orders(self, n, seed, method, epsilon, limit, n_groups)
+        return sampling.sample_topological_orders(self, n, seed, method, limit, n_groups)

@@ -24,10 +24,9 @@ from scipy.special import gammaln
 
 from shap_asv.errors import BudgetExceededError
 from shap_asv.orders.causal_order import CausalOrder
+from shap_asv.orders.counting import Block, decompose, subtree_sizes
 from shap_asv.orders.lattice import build_lattice
 from shap_asv.orders.players import Players
-from shap_asv.orders.topological.counting import subtree_sizes
-from shap_asv.orders.topological.decomposition import Block, decompose
 from shap_asv.orders.uncertain.mixture import GraphMixture
 from shap_asv.orders.weights import check_order_weights, check_orders, weigh_ideals
 

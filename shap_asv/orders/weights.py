@@ -10,20 +10,17 @@ depends on the order alone: not on the model, not on the row that is explained.
 Each column sums to zero, and all columns together leave ``nu(full) - nu(empty)``: efficiency is built in.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 
 from shap_asv.errors import OrdersError
 from shap_asv.orders import bitsets
-from shap_asv.orders.lattice import IdealLattice, build_lattice
-from shap_asv.orders.limits import check_limit
-
-if TYPE_CHECKING:
-    from shap_asv.orders.causal_order import CausalOrder
-    from shap_asv.orders.uncertain.mixture import GraphMixture
+from shap_asv.orders.causal_order import CausalOrder
+from shap_asv.orders.lattice import GATHERED, IdealLattice, build_lattice, check_limit, too_many_together
+from shap_asv.orders.uncertain.mixture import GraphMixture
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +65,7 @@ class CoalitionWeights:
         return columns.indices[leaving], feature[leaving], -columns.data[leaving]
 
 
-def weigh_ideals(order: "CausalOrder | GraphMixture", limit: int | None = None) -> CoalitionWeights:
+def weigh_ideals(order: CausalOrder | GraphMixture, limit: int | None = None) -> CoalitionWeights:
     """The weights of all ideals: exact ASV. O(n * ideals + edges).
 
     Parameters
@@ -87,12 +84,8 @@ def weigh_ideals(order: "CausalOrder | GraphMixture", limit: int | None = None) 
     >>> weights.matrix.toarray().tolist()
     [[-1.0, 0.0], [1.0, -1.0], [0.0, 1.0]]
     """
-    # both import this module
-    from shap_asv.orders.uncertain.mixture import GraphMixture
-    from shap_asv.orders.uncertain.union import weigh_union
-
     if isinstance(order, GraphMixture):
-        return weigh_union(order.orders, order.weights, check_limit(limit))
+        return CoalitionWeights(*_gather(order.orders, order.weights, check_limit(limit)))
     lattice = build_lattice(order, limit)
     return CoalitionWeights(lattice.members(), weight_matrix(lattice))
 
@@ -104,6 +97,78 @@ def weight_matrix(lattice: IdealLattice) -> sp.csr_array:
     leaving = sp.csr_array((weights, features, lattice.edge_starts), shape=shape)
     arriving = sp.coo_array((weights, (lattice.edge_target, features)), shape=shape).tocsr()
     return arriving - leaving
+
+
+def weigh_each(orders: Sequence[CausalOrder], limit: int) -> tuple[np.ndarray, sp.csr_array]:
+    """The weights of every order by itself, over the ideals of all of them.
+
+    Returns
+    -------
+    coalitions : bool array (m, n)
+        Sorted by size; the empty one first, the full one last.
+    matrix : sparse (m, orders * n)
+        ``nu @ matrix`` reshaped to (rows, orders, n) is phi under each order: values are needed once per coalition.
+
+    Raises
+    ------
+    BudgetExceededError
+        The union has more than ``limit`` ideals.
+
+    Examples
+    --------
+    >>> from shap_asv.orders import CausalOrder
+    >>> forth, back = (CausalOrder.from_edges([edge], ["a", "b"]) for edge in (("a", "b"), ("b", "a")))
+    >>> coalitions, matrix = weigh_each([forth, back], 100)
+    >>> nu = np.array([[0.0, 1.0, 5.0, 7.0]])  # of {}, {a}, {b}, {a, b}
+    >>> (nu @ matrix).reshape(2, 2).tolist()
+    [[1.0, 6.0], [2.0, 5.0]]
+    """
+    return _gather(orders, None, limit)
+
+
+def _gather(
+    orders: Sequence[CausalOrder], shares: Sequence[float] | None, limit: int
+) -> tuple[np.ndarray, sp.csr_array]:
+    """The matrices of all orders over the union of their ideals: their mean, or side by side without ``shares``.
+
+    Rows of equal bits are one coalition: ``W[S] = sum over the orders k that have the ideal S of p_k W_k[S]``. Orders
+    are taken together until there are a few million rows, and then folded into what is there already: the memory is
+    that of the union, and sorting is done a few times only. O(n * ideals + edges) per order.
+    """
+    n = orders[0].n_features
+    words: list[np.ndarray] = []
+    matrices: list[sp.csr_array] = []
+    waiting = 0
+    for k, order in enumerate(orders):
+        lattice = build_lattice(order, limit)
+        own = weight_matrix(lattice)
+        words.append(lattice.words)
+        if shares is None:
+            shape = (lattice.n_ideals, len(orders) * n)
+            matrices.append(sp.csr_array((own.data, own.indices + k * n, own.indptr), shape=shape))
+        else:
+            matrices.append(shares[k] * own)
+        waiting += lattice.n_ideals
+        if waiting > GATHERED:
+            folded, matrix = _fold(words, matrices)
+            words, matrices, waiting = [folded], [matrix], 0
+            if len(folded) > limit:
+                break
+    folded, matrix = _fold(words, matrices)
+    if len(folded) > limit:
+        raise too_many_together(len(orders), n, limit)
+    coalitions = bitsets.unpack(folded, n)
+    by_size = np.argsort(coalitions.sum(axis=1), kind="stable")
+    return coalitions[by_size], sp.csr_array(matrix[by_size])
+
+
+def _fold(words: list[np.ndarray], matrices: list[sp.csr_array]) -> tuple[np.ndarray, sp.csr_array]:
+    """Rows of equal words added up."""
+    together = np.concatenate(words)
+    first, ids = bitsets.row_ids(together)
+    stacked = sp.vstack(matrices, format="coo")
+    summed = sp.coo_array((stacked.data, (ids[stacked.row], stacked.col)), shape=(len(first), stacked.shape[1]))
+    return together[first], summed.tocsr()
 
 
 def weigh_orders(orders: np.ndarray, order_weights: np.ndarray | None = None) -> CoalitionWeights:

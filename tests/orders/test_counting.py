@@ -10,9 +10,8 @@ import pytest
 from benchmarks.graphs import balanced_binary_tree, network_graph, pruned_child
 from shap_asv.errors import ArgumentError, BudgetExceededError
 from shap_asv.orders import CausalOrder
+from shap_asv.orders.counting import decompose, ideals_up_to
 from shap_asv.orders.lattice import build_lattice
-from shap_asv.orders.topological.counting import ideals_up_to
-from shap_asv.orders.topological.decomposition import decompose
 from tests.orders.enumerated import KINDS, enumerated
 
 # network: ideals, lattice edges, topological orders (exact where the figure is short enough to be written down)

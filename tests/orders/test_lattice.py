@@ -16,8 +16,7 @@ from benchmarks.orders import plain_weights
 from shap_asv.errors import BudgetExceededError
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.bitsets import bits_of, masks, pack, row_ids, unpack
-from shap_asv.orders.lattice import build_lattice
-from shap_asv.orders.paths import count_paths, exact_down, exact_up
+from shap_asv.orders.lattice import build_lattice, count_paths, exact_down, exact_up
 from shap_asv.orders.weights import weigh_ideals
 from tests.orders.enumerated import KINDS, enumerated
 
@@ -60,7 +59,7 @@ def test_weights_of_networks_equal_the_plain_loop(name):
 @pytest.mark.parametrize("name", ["cancer", "child", "alarm"])
 def test_weights_that_leave_a_level_sum_to_one(name):
     lattice = build_lattice(CausalOrder.from_graph(network_graph(name)))
-    for ideals, edges in lattice.levels():
+    for ideals, edges in lattice.by_size():
         assert abs(lattice.edge_weights[edges].sum() - 1) < 1e-12
         sources = lattice.edge_source[edges]
         assert ideals.start <= sources.min()

@@ -75,9 +75,7 @@ def test_weights_of_given_orders(seed):
 def test_efficiency_is_built_in():
     for weights in (
         weigh_ideals(CausalOrder.from_graph(network_graph("child"))),
-        weigh_orders(
-            CausalOrder.from_graph(network_graph("hepar2")).sample_topological_orders(3, seed=0, method="mcmc")
-        ),
+        weigh_orders(CausalOrder.from_graph(network_graph("hepar2")).sample_topological_orders(3, seed=0)),
     ):
         row_sums = np.asarray(weights.matrix.sum(axis=1)).ravel()
         assert row_sums[0] == pytest.approx(-1, abs=1e-12)

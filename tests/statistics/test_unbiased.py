@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from shap_asv import AsymmetricExplainer
-from shap_asv.orders.topological import draws
+from shap_asv.orders import sampling
 from shap_asv.values import monte_carlo
 from tests.statistics import worlds
 from tests.statistics.runs import FALSE_ALARM, Runs, window
@@ -67,7 +67,7 @@ def test_sampled_values_are_unbiased_and_their_intervals_cover(case):
     [
         ("mechanisms", monte_carlo, "sobol_uniforms", 1.05),
         # without edges every power gives the same order: one feature only is bent
-        ("network, orders", draws, "spread_uniforms", np.array([[1.3], [1.0], [1.0], [1.0]])),
+        ("network, orders", sampling, "spread_uniforms", np.array([[1.3], [1.0], [1.0], [1.0]])),
     ],
 )
 def test_a_small_bias_would_be_seen(case, module, name, power, monkeypatch):

@@ -45,7 +45,7 @@ from shap_asv.explainer.running.selection import select_outputs
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.uncertain import GraphMixture, PartialGraph, neighbours
 from shap_asv.orders.uncertain.mixture import check_graph_weights, weighted_orders
-from shap_asv.orders.uncertain.union import weigh_each
+from shap_asv.orders.weights import weigh_each
 from shap_asv.planning import Plan
 from shap_asv.sensitivity import Sensitivity
 from shap_asv.values.registry import VALUE_METHODS

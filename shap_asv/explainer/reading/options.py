@@ -8,7 +8,7 @@ import numpy as np
 
 from shap_asv.backends.contract import Settings
 from shap_asv.errors import BudgetExceededError, ShapAsvError, UnknownFeatureError, UnknownMethodError
-from shap_asv.orders.topological.sampling import METHODS
+from shap_asv.orders.sampling import METHODS
 from shap_asv.planning import check_algorithm
 
 

@@ -3,21 +3,326 @@
 Once Meek's rules say nothing more, the undirected edges connect *buckets* of nodes, and all nodes of a bucket have the
 same parents outside of it (rules 1 and 2). So buckets can be directed independently of one another: counts multiply,
 and draws are drawn apart. A bucket whose inner edges are all undirected is a matter of chordal graphs
-(:mod:`~shap_asv.orders.uncertain.chordal`), in polynomial time. What background knowledge has partly directed is split
+(:class:`ChordalGraph`), in polynomial time. What background knowledge has partly directed is split
 by directing one of its undirected edges both ways, with all that follows, until only such buckets are left: exponential
 in the worst case, so the number of splits has a limit.
 
 Bidirected edges break that independence; with them, all undirected edges are split in this way.
+
+*Orientation.* A *consistent extension* of a partly directed graph is a DAG with the same adjacencies that keeps every
+directed edge and has exactly the v-structures of the graph (``a -> c <- b`` with a and b not adjacent). Some undirected
+edges have only one direction in all of them. Meek's four rules find those:
+
+1. ``c -> a - b``, c and b not adjacent: ``a -> b``, else there were a new v-structure at a;
+2. ``a -> c -> b`` and ``a - b``: ``a -> b``, else there were a cycle;
+3. ``a - c -> b`` and ``a - d -> b``, c and d not adjacent, and ``a - b``: ``a -> b``;
+4. ``a - c -> d -> b``, a and d adjacent, c and b not, and ``a - b``: ``a -> b``.
+
+Bidirected edges (a hidden common cause) have an arrowhead at both ends: they take part in v-structures and in rule 1.
+
+Nodes are numbers here and sets of nodes are Python integers used as bit sets.
+
+*Chordal graphs.* The undirected components of a CPDAG are chordal, and the DAGs of its class are the independent
+choices of one *acyclic moral orientation* (AMO, no cycle and no v-structure) for each. Clique-picking (Wienöbst,
+Bannach and Liśkiewicz, 2021) counts them in polynomial time. Every AMO has topological orders that start with a maximal
+clique K; fix a clique tree with a root and give the AMO to the first such clique. Then
+
+    #AMO(G) = sum over maximal cliques K of  phi(|K|, F(K)) * product over H in C(K) of #AMO(H)
+
+where F(K) are the sizes of the separators on the way from the root to K that lie within K (they are nested), phi counts
+the permutations of K of which no prefix is such a separator, and C(K) are the components that are still undirected once
+K comes first. The same sum draws an AMO uniformly: a clique by its share, a permutation by rejection (at least
+half are accepted, as at least half of all permutations have no closed prefix at all), and the components in turn.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from math import factorial
 
 import numpy as np
 
 from shap_asv.errors import BudgetExceededError
-from shap_asv.orders.bitsets import bits_of
-from shap_asv.orders.uncertain.chordal import ChordalGraph
-from shap_asv.orders.uncertain.orientation import Orientation
+from shap_asv.orders.bitsets import bits_of, components, reached
+
+
+class Orientation:
+    """A partly directed graph on nodes 0 .. n-1 that is being directed.
+
+    Attributes
+    ----------
+    parents, children, neighbours : list of int
+        Bit sets per node; ``neighbours`` are those at the other end of an undirected edge.
+    spouses, adjacent : list of int
+        Other ends of bidirected edges; all adjacent nodes. They never change.
+    conflict : tuple or None
+        What went wrong when an edge could not be directed: ("collider", a, b, c) for a new ``a -> b <- c``, or
+        ("cycle", a, b) for an edge ``a -> b`` that closes a cycle.
+    """
+
+    __slots__ = ("adjacent", "children", "conflict", "neighbours", "parents", "spouses")
+
+    def __init__(
+        self,
+        n: int,
+        directed: Iterable[tuple[int, int]] = (),
+        undirected: Iterable[tuple[int, int]] = (),
+        bidirected: Iterable[tuple[int, int]] = (),
+    ) -> None:
+        self.parents, self.children, self.neighbours, self.spouses = ([0] * n for _ in range(4))
+        self.conflict: tuple | None = None
+        for a, b in directed:
+            self.children[a] |= 1 << b
+            self.parents[b] |= 1 << a
+        for ends, pairs in ((self.neighbours, undirected), (self.spouses, bidirected)):
+            for a, b in pairs:
+                ends[a] |= 1 << b
+                ends[b] |= 1 << a
+        self.adjacent = [self.parents[v] | self.children[v] | self.neighbours[v] | self.spouses[v] for v in range(n)]
+
+    def copy(self) -> "Orientation":
+        other = Orientation.__new__(Orientation)
+        other.parents, other.children, other.neighbours = self.parents[:], self.children[:], self.neighbours[:]
+        other.spouses, other.adjacent, other.conflict = self.spouses, self.adjacent, None
+        return other
+
+    def within(self, members: int) -> "Orientation":
+        """The graph among ``members`` alone; the other nodes are still there, without edges."""
+        part = self.copy()
+        for ends in (part.parents, part.children, part.neighbours):
+            for v in range(len(ends)):
+                ends[v] = ends[v] & members if members >> v & 1 else 0
+        return part
+
+    def undirected_edges(self) -> list[tuple[int, int]]:
+        return [(a, b) for a, ends in enumerate(self.neighbours) for b in bits_of(ends >> (a + 1) << (a + 1))]
+
+    def directed_edges(self) -> list[tuple[int, int]]:
+        return [(a, b) for a, ends in enumerate(self.children) for b in bits_of(ends)]
+
+    def direct(self, a: int, b: int) -> bool:
+        """Make ``a - b`` an edge ``a -> b``; False if that makes a new v-structure or a cycle."""
+        strangers = (self.parents[b] | self.spouses[b]) & ~self.adjacent[a] & ~(1 << a)
+        if strangers:
+            self.conflict = ("collider", a, b, (strangers & -strangers).bit_length() - 1)
+            return False
+        if reached(1 << b, self.children) >> a & 1:
+            self.conflict = ("cycle", a, b)
+            return False
+        self.settle(a, b)
+        return True
+
+    def settle(self, a: int, b: int) -> None:
+        """Make ``a - b`` an edge ``a -> b`` that is known to be consistent."""
+        self.neighbours[a] &= ~(1 << b)
+        self.neighbours[b] &= ~(1 << a)
+        self.children[a] |= 1 << b
+        self.parents[b] |= 1 << a
+
+    def close(self) -> bool:
+        """Apply Meek's rules until they say nothing more; False if that leads to a contradiction.
+
+        O(undirected edges) per round, and a round directs at least one of them.
+        """
+        changed = True
+        while changed:
+            changed = False
+            for a, b in self.undirected_edges():
+                for cause, effect in ((a, b), (b, a)):
+                    if self._forced(cause, effect):
+                        if not self.direct(cause, effect):
+                            return False
+                        changed = True
+                        break
+        return True
+
+    def _forced(self, a: int, b: int) -> bool:
+        """Whether one of Meek's rules directs the undirected edge between a and b as ``a -> b``."""
+        if (self.parents[a] | self.spouses[a]) & ~self.adjacent[b] & ~(1 << b):
+            return True
+        if self.children[a] & self.parents[b]:
+            return True
+        beside = self.neighbours[a] & self.parents[b]
+        if any(beside & ~self.adjacent[c] & ~(1 << c) for c in bits_of(beside)):
+            return True
+        far = self.neighbours[a] & ~self.adjacent[b] & ~(1 << b)
+        return any(self.parents[d] & far for d in bits_of(self.parents[b] & self.adjacent[a]))
+
+    def buckets(self) -> list[int]:
+        """The components that undirected edges connect, as bit sets; nodes without such an edge are left out."""
+        return components(sum(1 << v for v, ends in enumerate(self.neighbours) if ends), self.neighbours)
+
+    def is_plain(self, members: int) -> bool:
+        """Whether all edges among ``members`` are undirected."""
+        return not any((self.parents[v] | self.spouses[v]) & members for v in bits_of(members))
+
+
+#: clique, sizes of the forbidden prefixes as bit sets, what stays undirected
+Pick = tuple[int, tuple[int, ...], tuple[int, ...]]
+
+
+class ChordalGraph:
+    """A graph whose acyclic moral orientations are counted and drawn; subgraphs met on the way are remembered."""
+
+    def __init__(self, neighbours: list[int]) -> None:
+        self.neighbours = list(neighbours)
+        self._picks: dict[int, list[Pick]] = {}
+        self._counts: dict[int, int] = {}
+
+    def count(self, members: int) -> int:
+        """Number of AMOs of the connected graph on ``members``; 0 when it is not chordal."""
+        if members in self._counts:
+            return self._counts[members]
+        size = members.bit_count()
+        if all((self.neighbours[v] & members).bit_count() == size - 1 for v in bits_of(members)):
+            total = factorial(size)
+        elif self.visit(members) is None:
+            total = 0
+        else:
+            total = sum(self._ways(pick) for pick in self._picks_of(members))
+        self._counts[members] = total
+        return total
+
+    def draw(self, members: int, rng: np.random.Generator) -> list[int]:
+        """An order of ``members``, cause first, that directs the edges as a uniformly drawn AMO."""
+        total = self.count(members)
+        if total == factorial(members.bit_count()):  # complete: every order is an AMO of its own
+            return rng.permutation(list(bits_of(members))).tolist()
+        picks = self._picks_of(members)
+        shares = np.cumsum([self._ways(pick) / total for pick in picks])
+        clique, forbidden, parts = picks[int(np.searchsorted(shares, rng.random() * shares[-1], side="right"))]
+        order = _permutation_without_prefixes(list(bits_of(clique)), forbidden, rng)
+        for part in parts:
+            order += self.draw(part, rng)
+        return order
+
+    def visit(self, members: int) -> list[int] | None:
+        """Maximum cardinality search: an order whose earlier neighbours form cliques; None if not chordal. O(n^2)."""
+        order: list[int] = []
+        seen = 0
+        weight = dict.fromkeys(bits_of(members), 0)
+        latest: dict[int, int] = {}
+        while weight:
+            v = max(weight, key=weight.__getitem__)
+            del weight[v]
+            earlier = self.neighbours[v] & seen
+            if earlier and earlier & ~(1 << latest[v]) & ~self.neighbours[latest[v]]:
+                return None
+            order.append(v)
+            seen |= 1 << v
+            for u in bits_of(self.neighbours[v] & members & ~seen):
+                weight[u] += 1
+                latest[u] = v
+        return order
+
+    def _ways(self, pick: Pick) -> int:
+        clique, forbidden, parts = pick
+        ways = permutations_without_prefixes(clique.bit_count(), tuple(s.bit_count() for s in forbidden))
+        for part in parts:
+            ways *= self.count(part)
+        return ways
+
+    def _picks_of(self, members: int) -> list[Pick]:
+        if members not in self._picks:
+            cliques, hook, separator = self._clique_tree(members)
+            picks = []
+            for k, clique in enumerate(cliques):
+                forbidden = set()
+                here = k
+                while hook[here] >= 0:
+                    if separator[here] & ~clique == 0:
+                        forbidden.add(separator[here])
+                    here = hook[here]
+                picks.append((clique, tuple(sorted(forbidden, key=int.bit_count)), self._still_free(members, clique)))
+            self._picks[members] = picks
+        return self._picks[members]
+
+    def _clique_tree(self, members: int) -> tuple[list[int], list[int], list[int]]:
+        """Maximal cliques, the clique each hangs from (-1 for the root), and what the two have in common."""
+        order = self.visit(members)
+        assert order is not None
+        cliques, hook, separator = [0], [-1], [0]
+        home: dict[int, int] = {}
+        place = {v: k for k, v in enumerate(order)}
+        seen, before = 0, 0
+        for v in order:
+            earlier = self.neighbours[v] & seen
+            if seen and earlier.bit_count() <= before:
+                cliques.append(earlier)
+                hook.append(home[max(bits_of(earlier), key=place.__getitem__)])
+                separator.append(earlier)
+            home[v] = len(cliques) - 1
+            cliques[-1] |= 1 << v
+            seen |= 1 << v
+            before = earlier.bit_count()
+        return cliques, hook, separator
+
+    def _still_free(self, members: int, clique: int) -> tuple[int, ...]:
+        """C(K): components without a forced direction once ``clique`` comes first. Lexicographic search, O(n^2)."""
+        row = [clique, members & ~clique]
+        told = clique
+        found: list[int] = []
+        while row:
+            front = row[0]
+            v = (front & -front).bit_length() - 1
+            if not told >> v & 1:
+                found += components(front, self.neighbours)
+                told |= front
+            row[0] &= ~(1 << v)
+            split = (part for x in row for part in (x & self.neighbours[v], x & ~self.neighbours[v]))
+            row = [part for part in split if part]
+        return tuple(found)
+
+    def chordless_cycle(self, members: int) -> list[int]:
+        """A cycle of four or more nodes without a chord, first node repeated at the end; for graphs not chordal."""
+        for v in bits_of(members):
+            around = self.neighbours[v] & members
+            for x in bits_of(around):
+                for y in bits_of(around & ~self.neighbours[x] & ~((2 << x) - 1)):
+                    path = self._shortest_path(x, y, members & ~(around | 1 << v) | 1 << x | 1 << y)
+                    if path:
+                        return [v, *path, v]
+        raise AssertionError("the graph is chordal")
+
+    def _shortest_path(self, start: int, goal: int, allowed: int) -> list[int]:
+        came: dict[int, int] = {start: start}
+        row = [start]
+        for v in row:
+            for u in bits_of(self.neighbours[v] & allowed):
+                if u not in came:
+                    came[u] = v
+                    row.append(u)
+        if goal not in came:
+            return []
+        path = [goal]
+        while path[-1] != start:
+            path.append(came[path[-1]])
+        return path[::-1]
+
+
+@lru_cache(maxsize=4096)
+def permutations_without_prefixes(size: int, forbidden: tuple[int, ...]) -> int:
+    """Permutations of ``size`` things of which no prefix is one of some nested sets, given by their sizes.
+
+    ``phi(k; p_1 < p_2 < ...) = k! - sum over i of (k - p_i)! phi(p_i; p_1 .. p_(i-1))``: p_i is the first one met.
+
+    Examples
+    --------
+    >>> permutations_without_prefixes(3, (1,))  # 6, less the 2 that start with the forbidden thing
+    4
+    """
+    met = (factorial(size - p) * permutations_without_prefixes(p, forbidden[:i]) for i, p in enumerate(forbidden))
+    return factorial(size) - sum(met)
+
+
+def _permutation_without_prefixes(things: list[int], forbidden: tuple[int, ...], rng: np.random.Generator) -> list[int]:
+    while True:
+        order = rng.permutation(things).tolist()
+        prefixes = [0]
+        for v in order:
+            prefixes.append(prefixes[-1] | 1 << v)
+        if not set(prefixes) & set(forbidden):
+            return order
+
 
 #: Splits that counting may take before it gives up.
 MOST_SPLITS = 100_000

@@ -24,9 +24,9 @@ from shap_asv.errors import ApproximationWarning, CausalGraphError, OrdersError,
 from shap_asv.orders import reading
 from shap_asv.orders.bitsets import bits_of
 from shap_asv.orders.causal_order import CausalOrder
+from shap_asv.orders.lattice import check_limit, too_many_together, union_of_ideals
 from shap_asv.orders.levels import Levels
-from shap_asv.orders.limits import check_limit, check_sample
-from shap_asv.orders.uncertain.union import too_many_together, union_of_ideals
+from shap_asv.orders.sampling import check_sample
 from shap_asv.strata import spread_uniforms
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ class GraphMixture:
 
         Parameters
         ----------
-        n, seed, method, and the options ``epsilon`` and ``limit``
+        n, seed, method, and the option ``limit``
             As in :meth:`CausalOrder.sample_topological_orders`, for every graph.
         n_groups : int, optional
             Deal the orders into this many consecutive, independent groups; within a group the graphs occur as nearly

@@ -9,19 +9,15 @@ nodes have a hidden common cause; they put neither before the other.
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import networkx as nx
 
 from shap_asv.arguments import Seed, check_count, generator_of
 from shap_asv.errors import BudgetExceededError, CausalGraphError
 from shap_asv.orders import reading
-from shap_asv.orders.uncertain.chordal import ChordalGraph
-from shap_asv.orders.uncertain.extensions import Extensions
-from shap_asv.orders.uncertain.orientation import Orientation
-
-if TYPE_CHECKING:
-    from shap_asv.orders.uncertain.mixture import GraphMixture
+from shap_asv.orders.uncertain.extensions import ChordalGraph, Extensions, Orientation
+from shap_asv.orders.uncertain.mixture import GraphMixture, mixture_of_extensions
 
 Edge = tuple[Hashable, Hashable]
 
@@ -268,7 +264,7 @@ class PartialGraph:
         features: Iterable[Hashable] | None = None,
         limit: int = DEFAULT_EXTENSIONS,
         seed: Seed = None,
-    ) -> "GraphMixture":
+    ) -> GraphMixture:
         """The mean over all DAGs of the graph, as a causal order; over ``limit`` drawn ones if there are more.
 
         See :class:`~shap_asv.orders.uncertain.GraphMixture`; ``features`` are the players, by default all nodes.
@@ -279,8 +275,6 @@ class PartialGraph:
         >>> PartialGraph("abc", undirected=["ab", "bc"]).mixture()
         GraphMixture(3 graphs on 3 features)
         """
-        from shap_asv.orders.uncertain.mixture import mixture_of_extensions  # builds on this module
-
         return mixture_of_extensions([(self, 1.0)], features, limit, seed)
 
     def __repr__(self) -> str:

@@ -31,6 +31,7 @@ from shap_asv.errors import (
     UnknownFeatureError,
     UnknownMethodError,
 )
+from shap_asv.orders.uncertain import read_partial_graph
 from tests.explainer.bad_input.setting import Bad
 
 TABLE = pd.DataFrame({"a": np.arange(10.0), "b": [1.0, 0, 2, 4, 3, 5, 7, 6, 9, 8]})
@@ -278,8 +279,8 @@ QUESTIONS = {
     "causal order: levels words": Bad(
         lambda c: CausalOrder.from_levels(["ab"]), CausalGraphError, "level 0 is the single string 'ab'; pass a"
     ),
-    "causal order: pdag": Bad(
-        lambda c: CausalOrder.from_pdag(5), CausalGraphError, "a causal graph cannot be read from a int;"
+    "partial graph: not a graph": Bad(
+        lambda c: read_partial_graph(5), CausalGraphError, "a causal graph cannot be read from a int;"
     ),
     "plots: comparison": Bad(lambda c: plots.comparison(5), ExplanationError, "explanations must be a dict of name ->"),
     "plots: sensitivity": Bad(

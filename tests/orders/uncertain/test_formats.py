@@ -284,8 +284,3 @@ def test_hidden_nodes_of_a_class_take_part_in_it():
         (("b", "a"),): round(1 / 3, 12),
         (): round(1 / 3, 12),
     }
-
-
-def test_from_pdag():
-    found = CausalOrder.from_pdag(np.array([[0, 1], [1, 0]]), features=["a", "b"])
-    assert sorted(tuple(dag.edges) for dag in found.extensions(limit=2)) == [(("a", "b"),), (("b", "a"),)]

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from shap_asv.errors import BudgetExceededError, CausalGraphError, OrdersError
-from shap_asv.orders import CausalOrder
-from shap_asv.orders.topological.sampling import drawing_cost
-from shap_asv.orders.uncertain import GraphMixture, PartialGraph, read_causal_graphs, union
+from shap_asv.orders import CausalOrder, lattice
+from shap_asv.orders import weights as orders_weights
+from shap_asv.orders.sampling import drawing_cost
+from shap_asv.orders.uncertain import GraphMixture, PartialGraph, read_causal_graphs
 from shap_asv.orders.weights import weigh_ideals
 from tests.oracles.brute_force import topological_orders
 from tests.oracles.partly_directed import consistent_extensions
@@ -66,20 +67,22 @@ def test_attributions_are_the_weighted_mean(seed):
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("gathered", [5, 1 << 21])
 def test_each_graph_by_itself_over_the_union(seed, gathered, monkeypatch):
-    monkeypatch.setattr(union, "GATHERED", gathered)
+    monkeypatch.setattr(orders_weights, "GATHERED", gathered)
+    monkeypatch.setattr(lattice, "GATHERED", gathered)
     rng, graphs = random_graphs(seed)
     orders = [CausalOrder.from_edges(g, features=range(5)) for g in graphs]
-    coalitions, matrix = union.weigh_each(orders, 1000)
+    coalitions, matrix = orders_weights.weigh_each(orders, 1000)
     values = {frozenset(np.flatnonzero(row).tolist()): rng.normal() for row in coalitions}
     nu = np.array([values[frozenset(np.flatnonzero(row).tolist())] for row in coalitions])
     wanted = [phi_by_definition(5, [(graph, 1.0)], values) for graph in graphs]
     np.testing.assert_allclose((nu @ matrix).reshape(len(graphs), 5), wanted, atol=1e-12, rtol=0)
     with pytest.raises(BudgetExceededError, match="ideals"):
-        union.weigh_each(orders, len(coalitions) - 1)
+        orders_weights.weigh_each(orders, len(coalitions) - 1)
 
 
 def test_more_than_64_features_and_many_folds(monkeypatch):
-    monkeypatch.setattr(union, "GATHERED", 50)
+    monkeypatch.setattr(orders_weights, "GATHERED", 50)
+    monkeypatch.setattr(lattice, "GATHERED", 50)
     names = list(range(70))
     chain = [(a, a + 1) for a in range(69)]
     turned = [[(1, 0), (0, 2), *chain[2:]], [*chain[:-2], (67, 69), (69, 68)], chain]

@@ -257,8 +257,8 @@ MUTANTS = (
     Mutant(
         "partly directed graphs: an undirected edge oriented one way only",
         "orders/uncertain/extensions.py",
-        "for cause, effect in ((a, b), (b, a)):",
-        "for cause, effect in ((a, b),):",
+        "branches = []\n    for cause, effect in ((a, b), (b, a)):",
+        "branches = []\n    for cause, effect in ((a, b),):",
         GRAPHS,
     ),
     # --- groups, mixtures of distributions, bootstrap ---

@@ -1,15 +1,13 @@
-"""Compiled inner loops of the Markov chains in :mod:`shap_asv.orders.topological.chains`. Importing it imports numba.
+"""Compiled inner loops of :mod:`shap_asv.orders.sampling`. Importing this module imports numba.
 
 Random numbers come from xoshiro256++ (Blackman and Vigna), whose four words of state are an argument: the same state
 gives the same draws, and nothing global is touched. Words are made a batch at a time, so that the generator's state
-stays in registers. Swaps are written as selections instead of branches: a processor cannot predict a fair coin.
+stays in registers.
 """
 
 import numpy as np
 
 from shap_asv.kernels import kernel
-
-BATCH = 1024
 
 
 @kernel
@@ -27,34 +25,6 @@ def fill_words(state: np.ndarray, words: np.ndarray) -> None:
         s2 ^= shifted
         s3 = (s3 << np.uint64(45)) | (s3 >> np.uint64(19))
     state[0], state[1], state[2], state[3] = s0, s1, s2, s3
-
-
-@kernel
-def swap_steps(
-    sequence: np.ndarray, precedes: np.ndarray, keep: np.ndarray, other: np.ndarray, state: np.ndarray, steps: int
-) -> None:
-    """Run the chain of adjacent swaps on ``sequence`` (int32 (n,)), in place.
-
-    ``keep`` and ``other`` are an alias table of positions: slot i with probability ``keep[i]``, else ``other[i]``. The
-    upper 53 bits of a random word choose the position, its lowest bit is the coin.
-    """
-    words = np.empty(BATCH, dtype=np.uint64)
-    scale = keep.size / 9007199254740992.0  # 2^53
-    done = 0
-    while done < steps:
-        fill_words(state, words)
-        for k in range(min(BATCH, steps - done)):
-            word = words[k]
-            point = np.float64(word >> np.uint64(11)) * scale
-            slot = np.int64(point)
-            # arithmetic, because a choice between two loads would be compiled to a branch
-            alias = other[slot]
-            i = alias + (slot - alias) * np.int64(point - slot < keep[slot])
-            a, b = sequence[i], sequence[i + 1]
-            swap = (word & np.uint64(1) != np.uint64(0)) & (not precedes[a, b])
-            sequence[i] = b if swap else a
-            sequence[i + 1] = a if swap else b
-        done += BATCH
 
 
 @kernel

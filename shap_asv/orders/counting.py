@@ -1,0 +1,435 @@
+"""Orders taken apart, and counted: topological orders, ideals, equivalence classes; exact integers at any size.
+
+*Taking apart.* Counting and sampling are hard for partial orders in general, but most causal graphs fall apart:
+
+- *parallel*: the order has several connected components. Orders of the whole are interleavings of orders of the
+  components.
+- *series*: some features precede all the others (as in ``from_levels``). Orders of the whole are orders of the lower
+  part followed by orders of the upper part.
+- *tree*: the cover relation is an undirected tree; closed forms and polynomial algorithms exist.
+- *prime*: none of these. Only here the lattice of ideals, or a Markov chain, is needed.
+
+Parts are convex (what lies between two members is a member), so that their cover relation is the whole one's,
+restricted.
+
+*Counting* follows these blocks, with e = topological orders and J = ideals:
+
+| block    | e                                     | J                            |
+|----------|---------------------------------------|------------------------------|
+| parallel | multinomial(sizes) * product of parts | product of parts             |
+| series   | product of parts                      | 1 + sum of (parts - 1)       |
+| tree     | hook length, or Atkinson              | two numbers per feature, O(n)|
+| prime    | paths through the lattice             | search, up to a limit        |
+
+On a rooted tree the ideals obey J(y) = 1 + product over children z of J(z), the paper's recursion for f.
+
+*Equivalence classes.* Two topological orders are equivalent with respect to a feature x when the same set S precedes x
+in both: x then has the same marginal contribution. Prefixes of topological orders are ideals, so a class of x is an
+ideal S to which x can be added, and it holds e(S) * e(X - S - x) orders. That is true for every DAG. S contains the
+ancestors of x and none of its descendants; what it holds besides is an ideal of the features that are unrelated to x,
+and any such ideal will do: the classes of x are as many as the ideals of the unrelated features.
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
+from math import factorial, prod
+from operator import mul
+from typing import TYPE_CHECKING, Literal, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from shap_asv.orders.bitsets import bits_of, unpack
+from shap_asv.orders.lattice import (
+    IdealLattice,
+    build_lattice,
+    check_limit,
+    count_paths,
+    enumerate_ideals,
+    exact_down,
+    exact_up,
+    too_many_ideals,
+)
+
+if TYPE_CHECKING:
+    from shap_asv.orders.causal_order import CausalOrder
+
+Kind = Literal["parallel", "series", "tree", "prime"]
+
+
+@dataclass(frozen=True)
+class Block:
+    """A part of an order.
+
+    Attributes
+    ----------
+    kind : "parallel", "series", "tree" or "prime"
+    members : tuple of int
+        Feature indices, ascending.
+    parts : tuple of int
+        Where the parts of a parallel or series block stand in the list of blocks; series parts from first to last.
+    """
+
+    kind: Kind
+    members: tuple[int, ...]
+    parts: tuple[int, ...] = ()
+
+
+def decompose(order: "CausalOrder", whole_trees: bool = True) -> list[Block]:
+    """The blocks of ``order``; the first is the whole, and every block stands before its parts.
+
+    Reading the list backwards therefore meets parts before what they make up. O((n + edges) * depth). Trees are left
+    whole, unless ``whole_trees`` is false: then only single features are, and trees without a first or a last feature.
+
+    Examples
+    --------
+    >>> from shap_asv.orders import CausalOrder
+    >>> order = CausalOrder.from_levels([["a", "b"], ["c", "d"]])
+    >>> [(block.kind, block.members) for block in decompose(order)][:3]
+    [('series', (0, 1, 2, 3)), ('parallel', (0, 1)), ('parallel', (2, 3))]
+    >>> star = CausalOrder.from_edges([("a", "b"), ("a", "c")])
+    >>> [block.kind for block in decompose(star)], [block.kind for block in decompose(star, whole_trees=False)]
+    (['tree'], ['series', 'tree', 'parallel', 'tree', 'tree'])
+    """
+    blocks: list[Block] = []
+    waiting = [tuple(range(order.n_features))]
+    places = [0]
+    blocks.append(Block("prime", waiting[0]))
+    while waiting:
+        members, place = waiting.pop(), places.pop()
+        kind, parts = _split(order, members, whole_trees)
+        numbers = tuple(range(len(blocks), len(blocks) + len(parts)))
+        blocks[place] = Block(kind, members, numbers)
+        for part, number in zip(parts, numbers, strict=True):
+            blocks.append(Block("prime", part))
+            waiting.append(part)
+            places.append(number)
+    return blocks
+
+
+def _split(order: "CausalOrder", members: tuple[int, ...], whole_trees: bool) -> tuple[Kind, list[tuple[int, ...]]]:
+    parts = components(order, members)
+    if len(parts) > 1:
+        return "parallel", parts
+    inside = set(members)
+    n_edges = sum(p in inside for v in members for p in order.parents[v])
+    is_tree = n_edges == len(members) - 1
+    if is_tree and (whole_trees or len(members) == 1):
+        return "tree", []
+    parts = _stacked(order, members)
+    if len(parts) > 1:
+        return "series", parts
+    return "tree" if is_tree else "prime", []
+
+
+def components(order: "CausalOrder", members: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """The connected components of some members, by the cover relation among them."""
+    left = set(members)
+    parts = []
+    for start in members:
+        if start not in left:
+            continue
+        left.discard(start)
+        part = [start]
+        for v in part:  # grows while it is read
+            for u in (*order.parents[v], *order.children[v]):
+                if u in left:
+                    left.discard(u)
+                    part.append(u)
+        parts.append(tuple(sorted(part)))
+    return parts
+
+
+def _stacked(order: "CausalOrder", members: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Cut wherever a lower part precedes all the rest.
+
+    Sorted by the number of ancestors, the first k members are such a part exactly when all others have at least k
+    ancestors: a minimal one of the others has none but those k, so it has all of them.
+    """
+    mask = sum(1 << v for v in members)
+    counts = {v: (order.ancestor_bits[v] & mask).bit_count() for v in members}
+    ranked = sorted(members, key=counts.__getitem__)
+    cuts = [k for k, v in enumerate(ranked) if counts[v] >= k]  # the smallest count among the others is the next one's
+    return [tuple(sorted(ranked[a:b])) for a, b in zip(cuts, [*cuts[1:], len(ranked)], strict=True)]
+
+
+# --- trees: Atkinson -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class HungTree:
+    """A tree-shaped order hung up at a root, as Atkinson's algorithm counts its orders in O(n^2).
+
+    For a subtree with root c keep ``b_j`` = number of orders of the subtree in which c stands at position j. To join
+    the subtree (size n2, vector b) to a tree of size n1 with root r and vector a, say how many of its members come
+    before r, k of them. If r precedes c, then c is not among those, which leaves T_k = sum over j > k of b_j orders; if
+    c precedes r, it is among them, and T_k = sum over j <= k of b_j. Members before r interleave freely, and so do
+    those after:
+
+        c_(i+k) += a_i * C(i-1+k, k) * C(n1-i + n2-k, n2-k) * T_k
+
+    Written with A_i = a_i C(n1-1, i-1) and B_k = T_k C(n2, k) this is a product of polynomials with integer
+    coefficients: ``c_p = (A * B)_p * (p-1)! (n1+n2-p)! / ((n1-1)! n2!)``.
+
+    Attributes
+    ----------
+    sequence : tuple of int
+        Features, each after the one it hangs from; the root first.
+    hook : dict
+        ``hook[c]`` is the feature from which ``c`` hangs; the root has none.
+    follows : dict
+        ``follows[c]``: whether ``c`` comes after its hook in the order (else before it).
+    counts : dict
+        ``counts[c][j]``: number of orders of what hangs from ``c``, with ``c`` at position ``j`` (counted from 0).
+    """
+
+    sequence: tuple[int, ...]
+    hook: dict[int, int]
+    follows: dict[int, bool]
+    counts: dict[int, list[int]]
+
+
+def hang_up(order: "CausalOrder", members: tuple[int, ...]) -> HungTree:
+    """Count positions in the tree on ``members`` (one tree block). O(n^2) operations on Python integers."""
+    sequence, hook, follows = walk_tree(order, members[0], frozenset(members))
+    sequence, hook, follows = walk_tree(order, _centroid(sequence, hook), frozenset(members))
+    counts: dict[int, list[int]] = {v: [1] for v in sequence}
+    for c in reversed(sequence[1:]):
+        r = hook[c]
+        counts[r] = _join(counts[r], ways_before(counts[c], follows[c]))
+    return HungTree(tuple(sequence), hook, follows, counts)
+
+
+def ways_before(counts: list[int], follows: bool) -> list[int]:
+    """T_k for k = 0 .. size: orders of a subtree whose root comes after (or before) the first k of them.
+
+    Examples
+    --------
+    >>> ways_before([2, 1], follows=True)
+    [3, 1, 0]
+    >>> ways_before([2, 1], follows=False)
+    [0, 2, 3]
+    """
+    if follows:
+        return [0, *accumulate(reversed(counts))][::-1]
+    return [0, *accumulate(counts)]
+
+
+def _join(a: list[int], ways: list[int]) -> list[int]:
+    n1, n2 = len(a), len(ways) - 1
+    n = n1 + n2
+    left = list(map(mul, a, _binomials(n1 - 1)))
+    right = list(map(mul, ways, _binomials(n2)))[::-1]
+    row = _binomials(n - 1)
+    joined = []
+    for p in range(n):
+        low, high = max(0, p - n2), min(n1, p + 1)
+        total = sum(map(mul, left[low:high], right[n2 - p + low : n2 - p + high]))
+        # p! (n-1-p)! / ((n1-1)! n2!) = C(n-1, n2) / C(n-1, p), and the division is exact
+        joined.append(total * row[n2] // row[p])
+    return joined
+
+
+def _binomials(n: int) -> list[int]:
+    """C(n, k) for k = 0 .. n, each from the one before."""
+    return list(accumulate(range(n), lambda c, k: c * (n - k) // (k + 1), initial=1))
+
+
+def walk_tree(
+    order: "CausalOrder", root: int, members: frozenset[int]
+) -> tuple[list[int], dict[int, int], dict[int, bool]]:
+    """Hang the tree up at ``root``: the first three attributes of :class:`HungTree`. O(n)."""
+    sequence = [root]
+    hook: dict[int, int] = {}
+    follows: dict[int, bool] = {}
+    for v in sequence:  # grows while it is read
+        for after, neighbours in ((True, order.children[v]), (False, order.parents[v])):
+            for u in neighbours:
+                if u in members and u != hook.get(v):
+                    hook[u] = v
+                    follows[u] = after
+                    sequence.append(u)
+    return sequence, hook, follows
+
+
+def _centroid(sequence: list[int], hook: dict[int, int]) -> int:
+    """The feature whose removal leaves the smallest parts: hung up there, the subtrees of deep trees stay small."""
+    size = dict.fromkeys(sequence, 1)
+    largest = dict.fromkeys(sequence, 0)
+    for v in reversed(sequence[1:]):
+        size[hook[v]] += size[v]
+        largest[hook[v]] = max(largest[hook[v]], size[v])
+    return min(sequence, key=lambda v: max(largest[v], len(sequence) - size[v]))
+
+
+# --- topological orders and ideals ---------------------------------------------------------------------------------
+
+
+def count_topological_orders(order: "CausalOrder", limit: int | None = None) -> int:
+    """e(order), exactly; ``limit`` bounds the lattice of each prime block, in ideals."""
+    search = check_limit(limit)
+    if order.is_forest:
+        return count_by_hooks(order)
+    blocks = decompose(order)
+    total = 1
+    for block in blocks:
+        if block.kind == "parallel":
+            sizes = [len(blocks[part].members) for part in block.parts]
+            total *= factorial(sum(sizes)) // prod(map(factorial, sizes))
+        elif block.kind == "tree":
+            tree = hang_up(order, block.members)
+            total *= sum(tree.counts[tree.sequence[0]])
+        elif block.kind == "prime":
+            total *= count_paths(build_lattice(order.restricted_to(block.members), search))
+    return total
+
+
+def count_by_hooks(order: "CausalOrder") -> int:
+    """e of a forest: ``n! / product of subtree sizes`` (hook length formula). O(n)."""
+    return factorial(order.n_features) // prod(subtree_sizes(order))
+
+
+def subtree_sizes(order: "CausalOrder") -> list[int]:
+    """Number of features at and below each feature of a forest."""
+    sizes = [1] * order.n_features
+    for v in reversed(order.topological_indices):
+        for p in order.parents[v]:
+            sizes[p] += sizes[v]
+    return sizes
+
+
+def count_ideals(order: "CausalOrder", limit: int | None = None) -> int:
+    """J(order), exactly; see :meth:`CausalOrder.count_ideals` for what ``limit`` means."""
+    count = ideals_found(order, check_limit(limit))
+    if count is None or (limit is not None and count > limit):
+        raise too_many_ideals(order, check_limit(limit))
+    return count
+
+
+def ideals_up_to(order: "CausalOrder", limit: int) -> int | None:
+    """J(order), or None when it passes ``limit``: the question a plan asks."""
+    count = ideals_found(order, limit)
+    return None if count is None or count > limit else count
+
+
+@lru_cache(maxsize=64)  # a plan asks on behalf of every backend
+def ideals_found(order: "CausalOrder", search: int) -> int | None:
+    """J(order), or None when a prime block has more than ``search`` ideals. A closed form may well give more."""
+    blocks = decompose(order)
+    counts = [0] * len(blocks)
+    for place in reversed(range(len(blocks))):
+        block = blocks[place]
+        parts = [counts[part] for part in block.parts]
+        if block.kind == "parallel":
+            counts[place] = prod(parts)
+        elif block.kind == "series":
+            counts[place] = 1 + sum(part - 1 for part in parts)
+        elif block.kind == "tree":
+            counts[place] = _ideals_of_tree(order, block.members)
+        else:
+            found = enumerate_ideals(order.restricted_to(block.members), search)
+            if found is None:
+                return None
+            counts[place] = len(found[1])
+    return counts[0]
+
+
+def _ideals_of_tree(order: "CausalOrder", members: tuple[int, ...]) -> int:
+    """Ideals of a tree block: per feature the number of ideals of what hangs from it, without it and with it. O(n)."""
+    sequence, hook, follows = walk_tree(order, members[0], frozenset(members))
+    without = dict.fromkeys(sequence, 1)
+    including = dict.fromkeys(sequence, 1)
+    for c in reversed(sequence[1:]):
+        either = without[c] + including[c]
+        # an effect may only be in when its cause is
+        without[hook[c]] *= without[c] if follows[c] else either
+        including[hook[c]] *= either if follows[c] else including[c]
+    return without[sequence[0]] + including[sequence[0]]
+
+
+# --- equivalence classes -------------------------------------------------------------------------------------------
+
+
+class EquivalenceClass(NamedTuple):
+    """All topological orders in which exactly ``prefix`` comes before the feature; ``size`` is their number."""
+
+    prefix: frozenset[Hashable]
+    size: int
+
+
+def unrelated(order: "CausalOrder", x: int) -> list[int]:
+    """Indices of the features that neither precede nor follow feature ``x``."""
+    related = order.ancestor_bits[x] | order.descendant_bits[x] | 1 << x
+    return [v for v in range(order.n_features) if not related >> v & 1]
+
+
+def count_equivalence_classes(order: "CausalOrder", x: int, limit: int | None = None) -> int:
+    """|Lambda^x|: the number of ideals of the features unrelated to ``x``; limits as in :func:`count_ideals`."""
+    others = unrelated(order, x)
+    if not others:
+        check_limit(limit)
+        return 1
+    return count_ideals(order.restricted_to(others), limit)
+
+
+def equivalence_classes(order: "CausalOrder", x: int, limit: int | None = None) -> list[EquivalenceClass]:
+    """Lambda^x with class sizes, prefixes from small to large.
+
+    Sizes are read off the counted lattice of the whole order, O(edges) once; or, when the classes are few against the
+    ideals (or the lattice passes ``limit``), counted class by class.
+    """
+    search = check_limit(limit)
+    n_classes = count_equivalence_classes(order, x, search)
+    n_ideals = ideals_up_to(order, search)
+    if n_ideals is None or n_classes * order.n_features < n_ideals:
+        found = _count_each(order, x, search)
+    else:
+        found = _read_lattice(order, x, search)
+    names = order.features
+    return [EquivalenceClass(frozenset(names[v] for v in prefix), size) for prefix, size in found]
+
+
+def _count_each(order: "CausalOrder", x: int, limit: int) -> list[tuple[list[int], int]]:
+    others = unrelated(order, x)
+    ancestors = list(bits_of(order.ancestor_bits[x]))
+    after = list(bits_of(order.descendant_bits[x]))
+    found: list[tuple[list[int], int]] = []
+    for chosen in _ideals_among(order, others, limit):
+        prefix = ancestors + [v for v, inside in zip(others, chosen, strict=True) if inside]
+        suffix = after + [v for v, inside in zip(others, chosen, strict=True) if not inside]
+        size = 1
+        for part in (prefix, suffix):
+            if part:
+                size *= count_topological_orders(order.restricted_to(part), limit)
+        found.append((prefix, size))
+    return sorted(found, key=lambda entry: len(entry[0]))
+
+
+def _ideals_among(order: "CausalOrder", indices: list[int], limit: int) -> np.ndarray:
+    """The ideals of the suborder on ``indices``: bool (m, len(indices))."""
+    if not indices:
+        return np.zeros((1, 0), dtype=bool)
+    suborder = order.restricted_to(indices)
+    found = enumerate_ideals(suborder, limit)
+    if found is None:
+        raise too_many_ideals(suborder, limit)
+    return unpack(found[0].T, len(indices))
+
+
+# counted once per order, for all its features; gone when the order is
+_counted: WeakKeyDictionary["CausalOrder", tuple[IdealLattice, np.ndarray, np.ndarray]] = WeakKeyDictionary()
+
+
+def _read_lattice(order: "CausalOrder", x: int, limit: int) -> list[tuple[list[int], int]]:
+    counted = _counted.get(order)
+    if counted is None:
+        built = build_lattice(order, limit)
+        counted = _counted[order] = (built, exact_up(built), exact_down(built))
+    lattice, up, down = counted
+    edges = np.flatnonzero(lattice.edge_feature == x)
+    sources = lattice.edge_source[edges]
+    prefixes = unpack(lattice.words[sources], order.n_features)
+    sizes = up[sources] * down[lattice.edge_target[edges]]
+    return [(np.flatnonzero(prefix).tolist(), int(size)) for prefix, size in zip(prefixes, sizes, strict=True)]

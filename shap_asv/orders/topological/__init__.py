@@ -1,1 +1,0 @@
-"""Topological orders, counted and drawn uniformly; ``sampling`` has the table of methods."""
