@@ -306,7 +306,7 @@ def find_demand(components, own, gates, network, packed, want, demand, limit):  
         own_of[own[j]] = j
         for pattern in range(len(packed)):
             at[pattern, j] = -1
-    n_blocks, n_rows, n_entries, n_links = 0, 0, 0, 0
+    n_blocks = n_rows = n_entries = n_links = np.int64(0)  # a plain 0 is a type of its own: helpers compile again
     for component in range(n_components):
         first_row, j = n_rows, own_of[component]
         known, looks = components.known[component], find_looks(components.masks[component], gates)
