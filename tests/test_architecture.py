@@ -1,8 +1,10 @@
 """Imports go one way through the house; pgmpy is touched in one file only, shap's private trees in none."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
+import networkx as nx
 import pytest
 
 import shap_asv
@@ -96,6 +98,86 @@ def test_rooms_do_not_know_shap(room):
     for path in FILES:
         if room_of(path) == room and path.name != "marginal.py":
             assert not any(name.split(".")[0] == "shap" for name in imported_modules(path)), path
+
+
+# --- imports inside functions --------------------------------------------------------------------------------------
+
+MODULES = {
+    ".".join(("shap_asv", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__"): path
+    for path in FILES
+}
+#: Libraries that take long to import, or that not everyone has: they are imported where they are needed.
+HEAVY = {"shap", "pgmpy", "matplotlib", "pandas", "sklearn", "scipy", "joblib", "tqdm", "cloudpickle", "distributed",
+         "threadpoolctl"}  # fmt: skip
+#: Imports inside functions that are neither heavy nor bring numba in. This list only shrinks: what is not needed any
+#: more has to go.
+KNOWN: set[tuple[str, str]] = {
+    ("__main__", "command.jobs"),
+    ("backgrounds.choice.choosing", "backgrounds.structural.fitting"),
+    ("backgrounds.choice.choosing", "backgrounds.structural.model"),
+    ("backgrounds.discrete.inference.terms", "backgrounds.discrete.inference.compiled_terms"),
+    ("backgrounds.gaussian.model", "backgrounds.gaussian.copula"),
+    ("backgrounds.gaussian.model", "backgrounds.gaussian.interventions"),
+    ("backgrounds.gaussian.model", "networkx"),
+    ("backgrounds.structural.background", "backgrounds.structural.interventions"),
+    ("backgrounds.structural.model", "backgrounds.structural.foreign"),
+    ("comparison", "report"),
+    ("explainer.questions.comparing", "explainer.asymmetric"),
+    ("models.trees.catboost_trees", "tempfile"),
+}
+
+
+@cache
+def imports_of(name: str) -> tuple[frozenset[str], frozenset[str]]:
+    """What a module imports at its top, and inside of functions; what is for type checkers alone is left out."""
+    top, inner = set(), set()
+
+    def walk(node: ast.AST, within: bool) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+                continue
+            if isinstance(child, ast.Import):
+                (inner if within else top).update(alias.name for alias in child.names)
+            elif isinstance(child, ast.ImportFrom):
+                for alias in child.names:
+                    full = f"{child.module}.{alias.name}"
+                    (inner if within else top).add(full if full in MODULES else str(child.module))
+            walk(child, within or isinstance(child, ast.FunctionDef | ast.Lambda))
+
+    walk(ast.parse(MODULES[name].read_text()), False)
+    return frozenset(top), frozenset(inner)
+
+
+@cache
+def bring_numba() -> set[str]:
+    """Modules whose import imports the decorator of kernels."""
+    graph = nx.DiGraph([(a, b) for a in MODULES for b in imports_of(a)[0] if b in MODULES])
+    return {"shap_asv.kernels", *nx.ancestors(graph, "shap_asv.kernels")}
+
+
+def cycles(left_out: set[tuple[str, str]]) -> list[set[str]]:
+    """Modules that import one another, in functions or not; ``shap_asv`` itself is imported for its version alone."""
+    pairs = ((a, b) for a in MODULES for b in frozenset().union(*imports_of(a)) if b in MODULES and b != "shap_asv")
+    graph = nx.DiGraph(pair for pair in pairs if tuple(each.removeprefix("shap_asv.") for each in pair) not in left_out)
+    return [group for group in nx.strongly_connected_components(graph) if len(group) > 1]
+
+
+def test_imports_inside_functions_are_of_what_is_heavy():
+    closing = cycles(set())
+    found = {
+        (name.removeprefix("shap_asv."), other.removeprefix("shap_asv."))
+        for name in MODULES
+        for other in imports_of(name)[1]
+        if any({name, other} <= group for group in closing)
+        or (other.split(".")[0] not in HEAVY and not (other in bring_numba() and name not in bring_numba()))
+    }
+    assert found - KNOWN == set(), "import them at the top of the module; an import that closes a cycle has to be moved"
+    assert KNOWN - found == set(), "not needed any more: take them out of KNOWN"
+
+
+def test_no_module_imports_itself_by_a_detour():
+    """Imports inside of functions count, apart from those in KNOWN: these are walls in the wrong place, to be moved."""
+    assert cycles(KNOWN) == []
 
 
 def asked_by_name(path: Path) -> set[str]:

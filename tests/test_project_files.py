@@ -44,3 +44,10 @@ def test_make_demo_needs_the_package_alone():
     rule = text.split("$(PACKAGE_READY): pyproject.toml")[1].split("\n\n")[0]
     assert "--editable ." in rule
     assert "[dev]" not in rule
+
+
+def test_make_check_runs_all_contracts():
+    text = (ROOT / "Makefile").read_text("utf-8")
+    checked = set(re.findall(r"tests/\S+\.py", re.search(r"^CHECKED :=(.*?)\n\n", text, re.MULTILINE | re.DOTALL)[1]))
+    assert all((ROOT / test).exists() for test in checked)
+    assert {path.relative_to(ROOT).as_posix() for path in (ROOT / "tests").rglob("test_contract.py")} <= checked

@@ -1,14 +1,15 @@
-"""Stories: page and notebook are what the script makes, the script prints what they show, and the text quotes it."""
+"""Stories: page and notebook are what the script makes, and the text quotes what they show.
+
+That the notebooks print what they show is checked by ``make docs``, which runs them.
+"""
 
 import json
-import math
 import re
 
 import pytest
 
 from docs import stories
 from docs.stories import Cell, Output
-from tests.docs.pages import FIGURES_HOLD
 
 #: Numbers of the text with more than one digit; what stands between backticks is code.
 FIGURE = re.compile(r"(?<![\w.])\d[\d,.]*\d")
@@ -26,20 +27,6 @@ def test_page_and_notebook_are_made_from_the_script(name):
         "run: python docs/stories.py pages"
     )
     assert len(notebook) < 200_000
-
-
-@pytest.mark.parametrize("name", stories.NAMES)
-def test_script_prints_and_draws_what_is_shown(name, tmp_path):
-    cells = stories.cells_of(name)
-    made = stories.run_story(name, tmp_path)
-    for number, (output, shown) in enumerate(zip(made, stories.kept_outputs(name, cells), strict=True)):
-        assert output.drew == shown.drew
-        lines, expected = output.printed.splitlines(), shown.printed.splitlines()
-        assert len(lines) == len(expected), f"cell {number} printed:\n{output.printed}"
-        for line, other in zip(lines, expected, strict=True):
-            same = stories.same_line(line, other, 2e-3 if FIGURES_HOLD else math.inf)
-            assert same, f"the page shows {other!r}, the script printed {line!r}"
-    assert all(path.stat().st_size > 3_000 for path in tmp_path.glob("*.png"))
 
 
 @pytest.mark.parametrize("name", stories.NAMES)
