@@ -1,15 +1,16 @@
 """Which background for this table, this model and these coalitions? Fit each on a part, score it on the rest.
 
 The score of ``scoring`` ranks backgrounds, but on a few hundred held-out rows its noise is as
-large as the differences between good ones, and the best of several noisy scores flatters itself. Two things help:
+large as the differences between good ones, and the best of several noisy scores flatters itself. Three things help:
 
+- **elimination**: candidates are compared on a few rows and coalitions first, by paired differences, and what is
+  clearly behind is not looked at further. If one is left, it is taken.
 - a **mixture** instead of a choice: nu of a mixture is linear in its shares, so the score is a quadratic form in them,
   and its least point on the simplex is found exactly. Where two backgrounds are equally good, both are used, and the
   mean of two estimates with different errors is better than either.
 - **simplicity**: candidates stand in an order, the simplest first. Those in closed form (a Gaussian, a copula) have few
   parameters: the first of them whose score is above that of the mixture by no more than one standard error of the
-  difference (paired, row by row) is used alone. The others are all learned from neighbours and trees; none of them is
-  simple, and a share of each costs nothing.
+  difference (paired, row by row) is used alone.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +21,14 @@ import networkx as nx
 import numpy as np
 
 from shap_asv.backgrounds.choice.mixture import MixtureModel
-from shap_asv.backgrounds.choice.scoring import Predict, ScoreTable, checked_weights, held_out_misses, scored_coalitions
+from shap_asv.backgrounds.choice.scoring import (
+    Predict,
+    ScoreTable,
+    checked_weights,
+    held_out_misses,
+    scored_coalitions,
+    total_variance,
+)
 from shap_asv.backgrounds.donors.conditional_table import ConditionalTable
 from shap_asv.backgrounds.donors.leaf_weights import least_on_simplex
 from shap_asv.backgrounds.gaussian.copula import CopulaModel
@@ -32,12 +40,15 @@ from shap_asv.errors import ArgumentError
 #: ``fit(data, seed)``, or ``fit(data, seed, earlier)`` with what the same fit made of a part of the rows.
 Fit = Callable[..., Any]
 
-#: name -> (fit, whether it takes numbers only); the simplest first
-CANDIDATES: Mapping[str, tuple[Fit, bool]] = {
+_CLOSED_FORMS: Mapping[str, tuple[Fit, bool]] = {
     "gaussian": (lambda data, seed, earlier=None: GaussianModel.fit(data), True),
     "copula": (lambda data, seed, earlier=None: CopulaModel(data), True),
-    "donors": (lambda data, seed, earlier=None: ConditionalTable(data, seed=seed), False),
 }
+_DONORS: Mapping[str, tuple[Fit, bool]] = {
+    "donors": (lambda data, seed, earlier=None: ConditionalTable(data, seed=seed), False)
+}
+#: name -> (fit, whether it takes numbers only); the simplest first
+CANDIDATES: Mapping[str, tuple[Fit, bool]] = {**_CLOSED_FORMS, **_DONORS}
 
 
 def level_candidates(levels: Sequence[Sequence[str]], n_jobs: int | None = None) -> dict[str, tuple[Fit, bool]]:
@@ -56,14 +67,14 @@ def level_candidates(levels: Sequence[Sequence[str]], n_jobs: int | None = None)
     Examples
     --------
     >>> list(level_candidates([["age", "sex"], ["income"]]))
-    ['gaussian', 'copula', 'donors', 'levels']
+    ['gaussian', 'copula', 'levels', 'donors']
     """
     graph = nx.DiGraph()
     graph.add_nodes_from(name for level in levels for name in level)
     graph.add_edges_from(
         (a, b) for k, level in enumerate(levels) for a in level for later in levels[k + 1 :] for b in later
     )
-    return {**CANDIDATES, "levels": (_structural_fit(graph, n_jobs), False)}
+    return {**_CLOSED_FORMS, "levels": (_structural_fit(graph, n_jobs), False), **_DONORS}
 
 
 def graph_candidates(dag: nx.DiGraph, n_jobs: int | None = None) -> dict[str, tuple[Fit, bool]]:
@@ -75,9 +86,9 @@ def graph_candidates(dag: nx.DiGraph, n_jobs: int | None = None) -> dict[str, tu
     Examples
     --------
     >>> list(graph_candidates(nx.DiGraph([("age", "income")])))
-    ['gaussian', 'copula', 'donors', 'graph']
+    ['gaussian', 'copula', 'graph', 'donors']
     """
-    return {**CANDIDATES, "graph": (_structural_fit(dag, n_jobs), False)}
+    return {**_CLOSED_FORMS, "graph": (_structural_fit(dag, n_jobs), False), **_DONORS}
 
 
 def _structural_fit(dag: nx.DiGraph, n_jobs: int | None) -> Fit:
@@ -107,18 +118,40 @@ SHARE_HELD_OUT = 1 / 3
 MOST_HELD_OUT = 600
 #: Rows that candidates are fitted to for the comparison; the chosen ones are fitted to all.
 MOST_KEPT = 1500
-MOST_COALITIONS = 16
+MOST_COALITIONS = 8
+#: What all candidates are compared on first, and the standard errors by which one is clearly behind there.
+SCREENED_ROWS, SCREENED_COALITIONS, CLEARLY = 64, 4, 3.0
 LEAST_SHARE = 0.05
 FEWEST_ROWS, FEWEST_SCORED = 30, 10
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """The chosen background, fitted to all rows; the score of every candidate; the shares of the mixture."""
+    """The chosen background, fitted to all rows; the score of every candidate; the shares of the mixture.
+
+    ``scores`` are those of the candidates that were left after the first comparison, or of all in that comparison if
+    one was left; ``loss`` is that of the chosen background, ``variance`` what it would be without any knowledge.
+    """
 
     background: Any
     scores: ScoreTable | None
     shares: dict[str, float]
+    loss: float = np.nan
+    variance: float = np.nan
+
+    def sentence(self) -> str:
+        """What was chosen, by how much it is ahead, and how good it is."""
+        words = f"background: {self.background.describe()}"
+        if self.scores is None:
+            return f"{words} (nothing else to choose from)"
+        explained = 1 - self.loss / self.variance if self.variance > 0 else 0.0
+        words += f"; what is known of a row explains {explained:.0%} of the variance of the model under it"
+        others = zip(self.scores.scores.tolist(), self.scores.names, strict=True)
+        score, rival = min(((score, name) for score, name in others if name not in self.shares), default=(0.0, ""))
+        if score <= 0:
+            return words
+        below = "below" if self.loss < score else "above"
+        return f"{words}, its squared error is {abs(1 - self.loss / score):.1%} {below} that of {rival}"
 
     def __str__(self) -> str:
         scores = "" if self.scores is None else f"\n{self.scores}"
@@ -142,7 +175,7 @@ def choose_background(
     predict : callable
         ``inputs -> (q,)`` or ``(q, k)``, on tables with the dtypes of ``data``.
     coalitions : bool (m, n), weights : float (m,)
-        At most 16 are looked at: a sample by weight if there are more.
+        At most 8 are looked at: a sample by weight if there are more.
     candidates : mapping
         name -> (fit, whether it takes numbers only), the simplest first; see :func:`level_candidates`.
     seed : int
@@ -190,40 +223,73 @@ def choose_background(
     earlier = {name: fit(_rows(data, kept), seed) for name, fit in fits.items()}
     # a constant column, say, may have another value in a row that was held out: that is no reason to stop
     relaxed = {name: background.only(background.features, "relax") for name, background in earlier.items()}
-    misses = {
-        name: held_out_misses(background, predict, _rows(data, held_out), asked, n_draws, seed)
-        for name, background in relaxed.items()
-    }
-    names = tuple(misses)
-    stacked = np.stack([misses[name] for name in names])  # (b, r, m, k)
-    root = np.sqrt(counts)[:, None]
-    flat = (stacked * root).reshape(len(names), -1)
-    shares = least_on_simplex(flat @ flat.T / len(held_out))
+
+    stages = [(held_out, np.arange(len(asked)))]
+    if len(held_out) > 2 * SCREENED_ROWS and len(asked) > SCREENED_COALITIONS:
+        few = rng.choice(len(asked), SCREENED_COALITIONS, replace=False, p=counts)
+        stages = [(held_out[:SCREENED_ROWS], few), *stages]
+    names = tuple(relaxed)
+    for rows, which in stages:
+        part, own = _rows(data, rows), counts[which] / counts[which].sum()
+        near = None if copies is None else copies[rows]
+        misses = np.stack([_two_misses(relaxed[name], predict, part, asked[which], n_draws, seed) for name in names])
+        losses = np.einsum("brmk,brmk,m->br", misses[:, 0], misses[:, 1], own)
+        alive = _not_behind(losses, near) if len(rows) < len(held_out) else []
+        if len(alive) == 1:
+            break
+        if alive:
+            names = tuple(names[k] for k in alive)
+    if len(alive) == 1:
+        shares = np.eye(len(names))[alive[0]]
+    else:
+        shares = _mixed(misses, losses, own, [candidates[name][1] for name in names], near)
+    used = {name: float(share) for name, share in zip(names, shares, strict=True) if share > 0}
+    loss = float(_mixed_loss(misses, shares, own).mean())
+    read = relaxed[names[0]]
+    variance = total_variance(predict, read.inputs(read.read(part)))
+    # what a part of the rows has settled is not asked of all of them again
+    fitted = [fits[name](data, seed, earlier[name]) for name in used]
+    background = fitted[0] if len(fitted) == 1 else MixtureModel(fitted, list(used.values()))
+    return Choice(background, ScoreTable(names, losses), used, loss, variance)
+
+
+def _not_behind(losses: np.ndarray, copies: np.ndarray | None) -> list[int]:
+    """The candidates whose losses (b, r) are not clearly above those of the best."""
+    differences = losses - losses[int(losses.mean(axis=1).argmin())]
+    return [k for k, one in enumerate(differences) if one.mean() <= CLEARLY * error_of_mean(one, copies, ddof=1)]
+
+
+def _two_misses(
+    background: Any, predict: Predict, data: Any, coalitions: np.ndarray, n_draws: int, seed: int
+) -> np.ndarray:
+    """``M(x) - nu_x(S)`` (2, r, m, k) by two sets of draws, each of half of them.
+
+    The product of the two has the squared miss as its mean, without the variance of the draws: a background that needs
+    more noise than another is not behind for it.
+    """
+    half = max(1, n_draws // 2)
+    return np.stack([held_out_misses(background, predict, data, coalitions, half, 2 * seed + k) for k in range(2)])
+
+
+def _mixed_loss(misses: np.ndarray, shares: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    one, other = np.einsum("b,bhrmk->hrmk", shares, misses)
+    return np.asarray(np.einsum("rmk,rmk,m->r", one, other, counts))
+
+
+def _mixed(
+    misses: np.ndarray, losses: np.ndarray, counts: np.ndarray, simple: Sequence[bool], copies: np.ndarray | None
+) -> np.ndarray:
+    """The shares (b,) of least loss; or all for the first simple candidate that is as good."""
+    form = np.einsum("brmk,crmk,m->bc", misses[:, 0], misses[:, 1], counts) / misses.shape[2]
+    shares = least_on_simplex((form + form.T) / 2)
     shares = np.where(shares >= LEAST_SHARE, shares, 0.0)
     shares /= shares.sum()
-    mixed = np.einsum("b,brmk->rmk", shares, stacked)
-    losses = np.einsum("brmk,m->br", stacked**2, counts)
-    mixed_loss = np.einsum("rmk,m->r", mixed**2, counts)
-    scores = ScoreTable(names, losses)
-    simple = [k for k, name in enumerate(names) if candidates[name][1]]
-    alone = _simple_enough(losses[simple], mixed_loss, None if copies is None else copies[held_out])
-    if alone is not None:
-        shares = np.eye(len(names))[simple[alone]]
-    used = {name: float(share) for name, share in zip(names, shares, strict=True) if share > 0}
-    # what so many rows have settled is not asked of all of them again
-    settled = len(order) - n_held_out >= MOST_KEPT
-    fitted = [fits[name](data, seed, earlier[name] if settled else None) for name in used]
-    background = fitted[0] if len(fitted) == 1 else MixtureModel(fitted, list(used.values()))
-    return Choice(background, scores, used)
-
-
-def _simple_enough(losses: np.ndarray, mixed: np.ndarray, copies: np.ndarray | None) -> int | None:
-    """The first candidate that loses against the mixture by no more than one standard error, or None."""
-    for k, loss in enumerate(losses):
-        difference = loss - mixed
+    mixed = _mixed_loss(misses, shares, counts)
+    for k in np.flatnonzero(simple):
+        difference = losses[k] - mixed
         if difference.mean() <= error_of_mean(difference, copies, ddof=1):
-            return k
-    return None
+            return np.asarray(np.eye(len(losses))[k])
+    return np.asarray(shares)
 
 
 def _can_be_read(rows: np.ndarray, kept: np.ndarray, codec: TableCodec) -> np.ndarray:

@@ -151,6 +151,13 @@ def held_out_misses(
     return misses_in_units(outputs, nu)
 
 
+def total_variance(predict: Predict, inputs: Any) -> float:
+    """Variance of the outputs, which is the score of a constant: in the units of :func:`misses_in_units`."""
+    outputs = _outputs(predict, inputs)
+    variances = outputs.var(axis=0)
+    return float(variances.sum() if outputs.shape[1] == 1 else (variances > 0).sum())
+
+
 def misses_in_units(outputs: np.ndarray, nu: np.ndarray) -> np.ndarray:
     """Outputs (r, k) minus nu (r, m, k); in units of the outputs' own deviations if there are several."""
     deviations = outputs.std(axis=0) if outputs.shape[1] > 1 else np.ones(1)

@@ -21,7 +21,7 @@ quantiles beside y itself, so that the gain of a split is, up to a constant, its
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import combinations
 from typing import Any
 
@@ -406,6 +406,7 @@ class SmoothFit:
         n, repeated, rooted = len(targets), float(self.even.copies.mean()), (targets.T * self.even.roots).T
         moment, total = self.even.matrix.T @ rooted, float(np.sum(rooted**2))
 
+        @cache
         def error(penalty: tuple[float, float]) -> float:
             squares, freedom = self.penalised(penalty)
             b = cho_solve(squares.factor, moment, check_finite=False)

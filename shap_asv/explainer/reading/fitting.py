@@ -14,6 +14,7 @@ without ``values=`` is told which one it gets. ``values="causal"`` fits what ``"
 it (:mod:`~shap_asv.explainer.reading.meaning`).
 """
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -199,16 +200,21 @@ def choose_for(table: Any, features: Sequence[str], graph: Any, purpose: Purpose
         candidates = graph_candidates(dag, purpose.n_jobs)
     with tqdm(desc="Background", unit="fit", delay=DELAY, disable=purpose.silent) as bar:
 
-        def counted(fit: Fit) -> Fit:
+        def counted(name: str, fit: Fit) -> Fit:
             def fit_and_count(*arguments: Any) -> Any:
+                bar.set_description(f"Background, fitting {name}")
                 fitted = fit(*arguments)
                 bar.update()
+                bar.set_description("Background, comparing")
                 return fitted
 
             return fit_and_count
 
-        counting = {name: (counted(fit), numbers) for name, (fit, numbers) in candidates.items()}
-        return choose_background(table, predict, coalitions, weights, purpose.seed, counting).background
+        counting = {name: (counted(name, fit), numbers) for name, (fit, numbers) in candidates.items()}
+        choice = choose_background(table, predict, coalitions, weights, purpose.seed, counting)
+    if not purpose.silent:
+        tqdm.write(choice.sentence(), file=sys.stderr)
+    return choice.background
 
 
 @dataclass(frozen=True, eq=False)
