@@ -182,7 +182,7 @@ def test_a_value_that_one_row_has_is_scored_but_not_believed_elsewhere():
         table[7, 1] = 1.0
         choose_background(table, interaction, coalitions, np.ones(2), seed, n_draws=8)
     choice = choose_background(
-        data, interaction, coalitions, np.ones(2), candidates={k: CANDIDATES["gaussian"] for k in ("one", "other")}
+        data, interaction, coalitions, np.ones(2), candidates=dict.fromkeys(("one", "other"), CANDIDATES["gaussian"])
     )
     assert isinstance(choice.background, GaussianModel)
     with pytest.raises(errors.ImpossibleEvidenceError):

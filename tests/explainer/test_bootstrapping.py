@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shap_asv import AsymmetricExplainer, GaussianModel
+from shap_asv import AsymmetricExplainer, CausalOrder, GaussianModel
 from shap_asv.errors import ArgumentError, MethodNotApplicableError, TableError
 from shap_asv.explainer.questions.bootstrapping import resampled
+from shap_asv.explainer.reading import fitting
 
 X = pd.DataFrame({"a": [1.5], "b": [0.0]})
 
@@ -36,10 +37,36 @@ def test_errors_are_those_of_other_tables(result):
     """By hand: with 60 rows the slope of b on a has error 1 / sqrt(60), and nu(a) = 2 slope 1.5 + 2 mean(b)."""
     expected = 2 * np.sqrt(1.5**2 / 60 + 1 / 60)
     found = result.standard_error[0, 0]
-    # the same table with other seeds gives two thirds: mechanisms are chosen anew each time, with folds of their own
     assert 0.9 * expected < found < 2.0 * expected
     assert result.monte_carlo_error[0, 0] < 0.3 * found
     assert result.standard_error.shape == result.explanation.values.shape
+
+
+@pytest.mark.parametrize("form", ["frame", "array"])
+def test_the_choice_is_taken_over_unless_it_is_to_be_made_anew(form, monkeypatch):
+    """Levels: what the whole table has settled, background and mechanisms, is fitted to each resample."""
+    data = table(0, 200)
+    data["a"] = data["a"].abs()
+    rows, order = (data, [["a"], ["b"]]) if form == "frame" else (data.to_numpy(), [["Feature 0"], ["Feature 1"]])
+    explainer = AsymmetricExplainer(
+        lambda rows: np.asarray(rows, dtype=float)[:, 1] ** 2,
+        rows,
+        CausalOrder.from_levels(order),
+        values="conditional",
+        seed=0,
+        silent=True,
+    )
+    chosen, fitted = [], []
+    choose, settle = fitting.choose_background, fitting.fit_background
+    monkeypatch.setattr(fitting, "choose_background", lambda *a, **k: chosen.append(1) or choose(*a, **k))
+    monkeypatch.setattr(fitting, "fit_background", lambda *a: fitted.append(settle(*a)) or fitted[-1])
+    explainer.bootstrap(rows[:1], n=2, silent=True)
+    assert not chosen
+    assert [one.masker.describe() for one in fitted] == [explainer.masker.describe()] * 2
+    explainer.bootstrap(rows[:1], n=2, choose=True, silent=True)
+    assert len(chosen) == 2
+    with pytest.raises(ArgumentError, match="neither True nor False"):
+        explainer.bootstrap(rows[:1], n=2, choose="auto", silent=True)
 
 
 def test_words(result):

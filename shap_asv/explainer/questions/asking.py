@@ -146,13 +146,15 @@ class Questions(ABC):
         execution = self._execution_for(read_table(X))
         return measure_effects(execution, self._settings, X, self.encoder, outputs, silent)
 
-    def bootstrap(self, X: Any, n: int = 20, data: Any = None, **call: Any) -> Bootstrap:
+    def bootstrap(self, X: Any, n: int = 20, data: Any = None, choose: bool = False, **call: Any) -> Bootstrap:
         """Standard errors that include the fit: n times, resample the table, fit it again, explain X again.
 
         All else is as in this explainer: ``values=``, the graph, groups, link, ... Background rows are resampled, too.
-        ``data`` is the table where the explainer does not have it (loaded from a file). Costs n fits.
+        ``data`` is the table where the explainer does not have it (loaded from a file). Each fit takes over which
+        background and which kinds of mechanisms were chosen for the whole table; with ``choose=True`` every resample
+        chooses by itself, which adds the error of the choice and takes several times as long. Costs n fits.
         """
-        return bootstrap_values(self, X, n, data, call)
+        return bootstrap_values(self, X, n, data, choose, call)
 
     def sensitivity(self, X: Any, graphs: Any = "edges", outputs: Any = None, silent: bool = False) -> Sensitivity:
         """X under other graphs: all that differ in one edge, or any that ``causal_graph=`` takes.

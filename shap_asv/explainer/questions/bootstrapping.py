@@ -2,8 +2,10 @@
 
 ``error_std`` of an explanation is the error of its draws, with the fitted distribution taken for the truth. The table
 is a sample, too. Each replica of the bootstrap draws as many rows from it with replacement, fits to them what the
-explainer fits (the choice of a background included), and explains the same rows with random numbers of its own; how
-much the replicas differ is the error of fit and draws together. That of the graph is not in it, nor that of the model.
+explainer fitted, and explains the same rows with random numbers of its own; how much the replicas differ is the error
+of fit and draws together. That of the graph is not in it, nor that of the model, nor, unless it is asked for, that of
+the choice among backgrounds and kinds of mechanisms.
+
 A resample repeats rows. Copies are held out together where mechanisms and backgrounds are compared
 (``backgrounds/tables/copies.py``): who has seen a copy of a row predicts it too well, and what bends most would win. A
 choice that is close turns out differently more often than with a fresh table all the same.
@@ -18,7 +20,7 @@ from tqdm.auto import tqdm
 
 from shap_asv.backgrounds.contract import MaskedInputs
 from shap_asv.errors import ArgumentError, MethodNotApplicableError, TableError
-from shap_asv.explainer.reading.fitting import FITTED, is_table
+from shap_asv.explainer.reading.fitting import FITTED, Refit, is_table
 from shap_asv.explainer.running.progress import DELAY
 
 if TYPE_CHECKING:
@@ -73,8 +75,15 @@ class Bootstrap:
         return "\n".join(lines)
 
 
-def bootstrap_values(explainer: "Questions", X: Any, n: int, data: Any, call: Mapping[str, Any]) -> Bootstrap:
-    """X by explainers that differ from this one in their table alone: n resamples of it. Costs n fits."""
+def bootstrap_values(
+    explainer: "Questions", X: Any, n: int, data: Any, choose: bool, call: Mapping[str, Any]
+) -> Bootstrap:
+    """X by explainers that differ from this one in their table alone: n resamples of it. Costs n fits.
+
+    Each takes over which background and which kinds of mechanisms were chosen, unless it is to ``choose`` by itself.
+    """
+    if not isinstance(choose, (bool, np.bool_)):
+        raise ArgumentError(f"choose={choose!r:.80} is neither True nor False")
     explanation = explainer(X, **call)
     table, graph = _resampled_table(explainer, data)
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 2:
@@ -83,6 +92,8 @@ def bootstrap_values(explainer: "Questions", X: Any, n: int, data: Any, call: Ma
     seeds = np.random.SeedSequence([explainer._entropy, _STREAM]).generate_state(n)
     for seed in tqdm(seeds.tolist(), desc="Bootstrap", unit="fit", delay=DELAY, disable=bool(call.get("silent"))):
         again = resampled(table, np.random.default_rng([seed, _STREAM]))
+        if not choose and isinstance(explainer.masker, FITTED):
+            again = Refit(again, explainer.masker)
         replica = explainer._derived(masker=again, causal_graph=graph, seed=seed, silent=True)
         replicas.append(np.asarray(replica(X, **{**call, "silent": True}).values))
     return Bootstrap(explanation, np.stack(replicas))

@@ -33,6 +33,7 @@ from shap_asv.backgrounds.gaussian.copula import CopulaModel
 from shap_asv.backgrounds.matrix import MatrixDistribution, numbered_features
 from shap_asv.backgrounds.naming import Distribution
 from shap_asv.backgrounds.ready_models import GaussianModel, StructuralBackground, StructuralModel
+from shap_asv.backgrounds.structural.fitting import way_of
 from shap_asv.backgrounds.tables.codec import NamedArray
 from shap_asv.errors import (
     MethodNotApplicableError,
@@ -85,6 +86,15 @@ class Purpose:
     silent: bool = False
     groups: Any = None
     values: str = "conditional"
+    like: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class Refit:
+    """A table that is fitted as another one was: the same kind of background, the same kinds of mechanisms."""
+
+    table: Any
+    like: Any
 
 
 def read_masker(masker: Any, values: Any, data: Any, feature_perturbation: Any) -> tuple[Any, Any]:
@@ -134,6 +144,8 @@ class Settled:
 
 def settle_table(given: Any, values: str, purpose: Purpose) -> Settled:
     """What to use as background in place of ``given``: a table that is conditioned on is replaced by a fit."""
+    if isinstance(given, Refit):
+        return fit_background(given.table, replace(purpose, like=given.like))
     if is_table(given) and values in ("conditional", "causal"):
         return fit_background(given, purpose)
     if is_table(given) and values == "auto" and _has_edges(purpose.causal_graph):
@@ -172,6 +184,8 @@ def fit_background(table: Any, purpose: Purpose) -> Settled:
     All rows are used. O(rows) per candidate and mechanism; a progress bar appears after a few seconds.
     """
     table, features, graph = _named(table, purpose)
+    if purpose.like is not None:
+        return Settled(_refitted(purpose.like, table, purpose), graph, features)
     knowledge, orders, weights = knowledge_of_features(purpose.groups, features, graph, purpose.orders, purpose.weights)
     dag = _dag_over(features, knowledge)
     if dag is not None:
@@ -179,6 +193,21 @@ def fit_background(table: Any, purpose: Purpose) -> Settled:
         return Settled(model, graph, features)
     informed = replace(purpose, orders=orders, weights=weights)
     return Settled(choose_for(table, features, knowledge, informed), graph, features)
+
+
+def _refitted(like: Any, table: Any, purpose: Purpose) -> Any:
+    """What ``like`` (one of :data:`FITTED`) would be, had it been fitted to this table."""
+    if isinstance(like, MixtureModel):
+        return MixtureModel([_refitted(part, table, purpose) for part in like.components], like.shares.tolist())
+    if isinstance(like, GaussianModel):
+        return GaussianModel.fit(table)
+    if isinstance(like, CopulaModel):
+        return CopulaModel(table)
+    if isinstance(like, ConditionalTable):
+        return ConditionalTable(table, seed=purpose.seed)
+    ways = {name: way_of(one) for name, one in zip(like.dag.names, like.mechanisms, strict=True)}
+    model = StructuralModel.fit(table, like.dag.to_networkx(), ways, purpose.seed, purpose.n_jobs, silent=True)
+    return model if isinstance(like, StructuralModel) else model.background(list(like.features))
 
 
 def choose_for(table: Any, features: Sequence[str], graph: Any, purpose: Purpose) -> Any:
