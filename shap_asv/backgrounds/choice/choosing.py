@@ -118,7 +118,7 @@ SHARE_HELD_OUT = 1 / 3
 MOST_HELD_OUT = 600
 #: Rows that candidates are fitted to for the comparison; the chosen ones are fitted to all.
 MOST_KEPT = 1500
-MOST_COALITIONS = 8
+MOST_COALITIONS = 16
 #: What all candidates are compared on first, and the standard errors by which one is clearly behind there.
 SCREENED_ROWS, SCREENED_COALITIONS, CLEARLY = 64, 4, 3.0
 LEAST_SHARE = 0.05
@@ -175,7 +175,7 @@ def choose_background(
     predict : callable
         ``inputs -> (q,)`` or ``(q, k)``, on tables with the dtypes of ``data``.
     coalitions : bool (m, n), weights : float (m,)
-        At most 8 are looked at: a sample by weight if there are more.
+        At most 16 are looked at: a sample by weight if there are more.
     candidates : mapping
         name -> (fit, whether it takes numbers only), the simplest first; see :func:`level_candidates`.
     seed : int
