@@ -25,7 +25,6 @@ NOT_MEASURED = {
     "docs/howto/backends.md": {"95 times": "the nominal share of intervals that cover, in 100"},
     "docs/howto/many_rows.md": {
         "4 GiB": "the default of memory_limit=",
-        "6 s": "an example of the line that is printed while something compiles",
     },
     "docs/howto/your_own_table.md": {"1%": "an example: the probability of an event, in advice on n_draws="},
 }
