@@ -11,7 +11,7 @@ from shap_asv.backends.contract import Attribution, Attributor, Backend, Problem
 from shap_asv.backends.pace import Report, keep_silent
 from shap_asv.backends.weight_columns import N_GROUPS, Columns, contract
 from shap_asv.backends.workload import Sweep
-from shap_asv.backgrounds.tables.evidence import rowwise_product
+from shap_asv.backgrounds.tables.border import rowwise_product
 from shap_asv.costs import Cost
 from shap_asv.errors import ModelError
 from shap_asv.values.contract import Sloping, ValueMethod, Values, Workload, blocks

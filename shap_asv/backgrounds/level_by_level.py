@@ -18,7 +18,7 @@ import numpy as np
 
 from shap_asv.backgrounds.contract import DrawsGivenEvidence, LeveledInterventions, PairedDraws
 from shap_asv.backgrounds.intervening import ShowingNumbers, with_shown, without
-from shap_asv.backgrounds.tables.evidence import checked_evidence, checked_uniforms
+from shap_asv.backgrounds.tables.border import checked_evidence, checked_uniforms
 from shap_asv.costs import Cost
 
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shap_asv.backgrounds.contract import Conditions
-from shap_asv.backgrounds.tables.columns import places_by_name
+from shap_asv.backgrounds.tables.codec import places_by_name
 from shap_asv.errors import NetworkError, RowsError, ShapAsvWarning, UnknownFeatureError, warn_user
 
 

@@ -33,6 +33,7 @@ from tqdm.auto import tqdm
 from shap_asv.arguments import Seed, check_count
 from shap_asv.backgrounds.pgmpy_networks import expert_knowledge
 from shap_asv.errors import ArgumentError, CausalGraphError, RowsError, ShapAsvWarning, UnknownFeatureError, warn_user
+from shap_asv.frames import as_pandas
 from shap_asv.orders import reading
 from shap_asv.orders.uncertain.formats import read_partial_graph
 from shap_asv.orders.uncertain.mixture import GraphMixture, mixture_of_extensions
@@ -191,6 +192,7 @@ def bootstrap_graphs(
     0     a      b       1.0       0.0         0.0         0.0     1.0
     1     a      c       1.0       0.0         0.0         0.0     1.0
     """
+    data = as_pandas(data)
     names = _columns(data)
     n = check_count(n, "n", "a number of resamples")
     check_learner(learner)

@@ -20,6 +20,7 @@ import numpy as np
 
 from shap_asv.discovery.independence import IndependenceTests
 from shap_asv.errors import ArgumentError, RowsError
+from shap_asv.frames import as_pandas
 from shap_asv.orders.uncertain.formats import read_partial_graph
 from shap_asv.orders.uncertain.readings import fit_to_features
 
@@ -116,6 +117,7 @@ def check_graph(data: Any, graph: Any, alpha: float = 0.05) -> GraphCheck:
     Parameters
     ----------
     data : DataFrame
+        Each test takes the rows that have all of its columns.
         Labels and whole numbers of at most 20 different values are compared as categories, other columns as numbers, by
         linear tests.
     graph : any causal graph of :mod:`shap_asv.orders.uncertain.formats`
@@ -130,7 +132,7 @@ def check_graph(data: Any, graph: Any, alpha: float = 0.05) -> GraphCheck:
     Raises
     ------
     RowsError
-        Not a DataFrame, too few rows, missing values.
+        Not a DataFrame, too few rows.
     CausalGraphError
         A node is nearly the name of a column, or none is a column.
 
@@ -145,6 +147,7 @@ def check_graph(data: Any, graph: Any, alpha: float = 0.05) -> GraphCheck:
     the graph does not fit: 5,000 rows contradict 1 of 6 implied independences (alpha = 0.05, Holm's correction)
     ...
     """
+    data = as_pandas(data)
     columns = _check_table(data)
     if isinstance(alpha, bool) or not isinstance(alpha, Real) or not 0 < alpha < 1:
         raise ArgumentError(f"alpha={alpha!r} is not a probability of a false alarm; pass a number between 0 and 1")
@@ -175,9 +178,6 @@ def _check_table(data: Any) -> tuple[Hashable, ...]:
         raise RowsError(f"data is a DataFrame with named columns, not a {type(data).__name__}")
     if len(data) < 10:
         raise RowsError(f"data has {len(data)} rows; a graph cannot be checked with fewer than 10")
-    holes = [name for name in data.columns if bool(data[name].isna().any())]
-    if holes:
-        raise RowsError(f"column {holes[0]!r} has missing values; drop those rows, or give them a label of their own")
     for name in data.columns:
         try:
             data[name].nunique()

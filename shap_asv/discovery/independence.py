@@ -20,6 +20,7 @@ Bartlett's approximation; for one number each this is the test of a partial corr
 """
 
 from collections.abc import Hashable, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,8 @@ from scipy.stats import chi2, gamma, pearson3, random_table
 LOOK_AGAIN, DRAWN = 0.1, 2000
 #: Columns of whole numbers with at most this many different ones count as labels.
 MOST_LABELS = 20
+#: Rows without a gap in the columns of a test, below which there is no test.
+FEWEST = 10
 
 
 class IndependenceTests:
@@ -43,13 +46,27 @@ class IndependenceTests:
             if is_labelled(column):
                 self.codes[name] = column.astype("category").cat.codes.to_numpy().astype(np.int64)
             else:
-                self.numbers[name] = column.to_numpy(dtype=float)
+                self.numbers[name] = column.to_numpy(dtype=float, na_value=np.nan)
 
     def p_value(self, x: Hashable, y: Hashable, given: Sequence[Hashable]) -> float:
-        """The p-value of "x is independent of y given ``given``"; 1 where the rows cannot tell."""
+        """The p-value of "x is independent of y given ``given``", by the rows that have all of these columns; 1 where
+        they cannot tell."""
+        present = np.ones(self.n_rows, dtype=bool)
+        for name in (x, y, *given):
+            present &= self.codes[name] >= 0 if name in self.codes else ~np.isnan(self.numbers[name])
+        if not present.all():
+            return self._among(present, (x, y, *given)).p_value(x, y, given) if present.sum() >= FEWEST else 1.0
         if all(name in self.codes for name in (x, y, *given)):
             return self._strata_test(x, y, given)
         return self._linear_test(x, y, given)
+
+    def _among(self, rows: np.ndarray, names: Sequence[Hashable]) -> "IndependenceTests":
+        """The same for some of the rows, bool (r,), and some of the columns."""
+        some = copy(self)
+        some.n_rows = int(rows.sum())
+        some.codes = {name: self.codes[name][rows] for name in names if name in self.codes}
+        some.numbers = {name: self.numbers[name][rows] for name in names if name in self.numbers}
+        return some
 
     # --- labels -------------------------------------------------------------------------------------------------------
 

@@ -13,8 +13,7 @@ import numpy as np
 
 from shap_asv.backgrounds.contract import Conditions, CountsDraws
 from shap_asv.backgrounds.level_by_level import by_levels
-from shap_asv.backgrounds.tables.border import TableBorder
-from shap_asv.backgrounds.tables.evidence import checked_evidence, checked_uniforms
+from shap_asv.backgrounds.tables.border import TableBorder, checked_evidence, checked_uniforms
 from shap_asv.costs import Cost
 from shap_asv.errors import ArgumentError
 

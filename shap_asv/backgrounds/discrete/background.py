@@ -32,7 +32,7 @@ from shap_asv.backgrounds.discrete.states.ranking import ranks
 from shap_asv.backgrounds.intervening import Intervening, natural_own
 from shap_asv.backgrounds.naming import NamedDistribution
 from shap_asv.backgrounds.pgmpy_networks import is_network, read_network
-from shap_asv.backgrounds.tables.evidence import checked_uniforms
+from shap_asv.backgrounds.tables.border import checked_uniforms
 from shap_asv.costs import Cost
 from shap_asv.errors import (
     ImpossibleEvidenceError,

@@ -25,9 +25,8 @@ import numpy as np
 from shap_asv.arguments import check_count, check_seed
 from shap_asv.backgrounds.donors.leaf_weights import N_TREES, LeafWeights
 from shap_asv.backgrounds.donors.smoothers import Smoother
-from shap_asv.backgrounds.tables.border import TableBorder
+from shap_asv.backgrounds.tables.border import TableBorder, checked_evidence, checked_uniforms, patterns
 from shap_asv.backgrounds.tables.codec import TableCodec
-from shap_asv.backgrounds.tables.evidence import checked_evidence, checked_uniforms, patterns
 from shap_asv.costs import Cost
 from shap_asv.errors import ArgumentError, TableError
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shap_asv.backgrounds.tables.evidence import rowwise_product
+from shap_asv.backgrounds.tables.border import rowwise_product
 
 WIDTHS = (0.2, 0.8)
 PENALTIES = 10.0 ** np.arange(-4.0, 3.1, 1.0)

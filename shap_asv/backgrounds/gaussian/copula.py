@@ -19,7 +19,7 @@ import numpy as np
 from shap_asv.backgrounds.gaussian.interventions import GaussianInterventions
 from shap_asv.backgrounds.gaussian.model import GaussianBorder, GaussianModel, read_numbers, shrunk
 from shap_asv.backgrounds.intervening import Intervening
-from shap_asv.backgrounds.tables.quantiles import quantile_between
+from shap_asv.backgrounds.tables.border import quantile_between
 
 
 class CopulaModel(GaussianBorder):

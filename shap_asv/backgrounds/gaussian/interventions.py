@@ -20,7 +20,7 @@ from shap_asv.backgrounds.gaussian.algebra import condition, semidefinite_choles
 from shap_asv.backgrounds.gaussian.model import GaussianBorder, drawn_around
 from shap_asv.backgrounds.gaussian.networks import LinearGaussianNetwork
 from shap_asv.backgrounds.intervening import ShowingNumbers, with_shown, without
-from shap_asv.backgrounds.tables.evidence import patterns, rowwise_product
+from shap_asv.backgrounds.tables.border import patterns, rowwise_product
 
 
 @dataclass(frozen=True, eq=False)

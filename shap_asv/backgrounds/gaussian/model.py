@@ -17,9 +17,14 @@ import numpy as np
 from shap_asv.arguments import check_list, is_number
 from shap_asv.backgrounds.gaussian.algebra import SLACK, Conditioned, checked_moments, condition, regression_slopes
 from shap_asv.backgrounds.gaussian.networks import LinearGaussianNetwork, is_linear_gaussian, read_linear_gaussian
-from shap_asv.backgrounds.tables.border import TableBorder
+from shap_asv.backgrounds.tables.border import (
+    TableBorder,
+    checked_evidence,
+    checked_uniforms,
+    patterns,
+    rowwise_product,
+)
 from shap_asv.backgrounds.tables.codec import NamedArray, TableCodec
-from shap_asv.backgrounds.tables.evidence import checked_evidence, checked_uniforms, patterns, rowwise_product
 from shap_asv.errors import (
     ArgumentError,
     ImpossibleEvidenceError,

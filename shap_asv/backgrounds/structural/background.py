@@ -10,9 +10,8 @@ from shap_asv.backgrounds.contract import Conditions
 from shap_asv.backgrounds.structural.graph import Dag
 from shap_asv.backgrounds.structural.mechanisms import Mechanism
 from shap_asv.backgrounds.structural.simulation import simulate
-from shap_asv.backgrounds.tables.border import TableBorder
+from shap_asv.backgrounds.tables.border import TableBorder, checked_evidence, checked_uniforms
 from shap_asv.backgrounds.tables.codec import TableCodec
-from shap_asv.backgrounds.tables.evidence import checked_evidence, checked_uniforms
 from shap_asv.errors import NotAncestralError
 
 if TYPE_CHECKING:

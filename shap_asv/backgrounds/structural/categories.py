@@ -18,9 +18,9 @@ import numpy as np
 from shap_asv.backgrounds.structural.mechanisms import Mechanism, Named, RawInputs, estimator_name, fit_checked
 from shap_asv.backgrounds.structural.regression import Design, SmoothBasis, SmoothFunction, Trees
 from shap_asv.backgrounds.structural.scores import clearly_better, log_score
-from shap_asv.backgrounds.tables.columns import Column
+from shap_asv.backgrounds.tables.border import rowwise_product
+from shap_asv.backgrounds.tables.codec import Column
 from shap_asv.backgrounds.tables.copies import kept_together
-from shap_asv.backgrounds.tables.evidence import rowwise_product
 
 FEWEST_FOR_SHAPES = 60
 N_TREES, N_SCORED_TREES = 60, 16

@@ -37,7 +37,7 @@ from shap_asv.backgrounds.structural.numbers import (
 )
 from shap_asv.backgrounds.structural.regression import Design, Trees, distribution_targets
 from shap_asv.backgrounds.structural.scores import crps, log_score, pit_of_draws, pit_of_probabilities
-from shap_asv.backgrounds.tables.columns import Column
+from shap_asv.backgrounds.tables.codec import Column
 from shap_asv.errors import MechanismError
 
 FEW_VALUES = 12

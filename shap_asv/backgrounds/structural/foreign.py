@@ -17,9 +17,8 @@ from shap_asv.backgrounds.pgmpy_networks import read_network
 from shap_asv.backgrounds.structural.graph import Dag
 from shap_asv.backgrounds.structural.mechanisms import Named
 from shap_asv.backgrounds.structural.model import StructuralModel
+from shap_asv.backgrounds.tables.border import quantile_between, rowwise_product
 from shap_asv.backgrounds.tables.codec import TableCodec
-from shap_asv.backgrounds.tables.evidence import rowwise_product
-from shap_asv.backgrounds.tables.quantiles import quantile_between
 from shap_asv.errors import MechanismError
 
 # --- dowhy --------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from shap_asv.backgrounds.tables.columns import Column
+from shap_asv.backgrounds.tables.codec import Column
 from shap_asv.errors import MechanismError, ShapAsvError
 
 

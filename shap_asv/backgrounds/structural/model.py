@@ -12,8 +12,7 @@ from shap_asv.backgrounds.structural.fitting import FittedNode, NodeTask, fit_no
 from shap_asv.backgrounds.structural.graph import Dag, check_nodes
 from shap_asv.backgrounds.structural.mechanisms import Given, Mechanism, call_mechanism
 from shap_asv.backgrounds.structural.scores import MechanismReport, NodeReport
-from shap_asv.backgrounds.tables.codec import TableCodec
-from shap_asv.backgrounds.tables.columns import Column
+from shap_asv.backgrounds.tables.codec import Column, TableCodec
 from shap_asv.backgrounds.tables.copies import originals
 from shap_asv.errors import MechanismError, TableError, UnknownFeatureError, did_you_mean, listed
 

@@ -28,9 +28,8 @@ from shap_asv.backgrounds.structural.regression import (
     fit_straight,
 )
 from shap_asv.backgrounds.structural.scores import clearly_better, crps
+from shap_asv.backgrounds.tables.border import quantile_between, rowwise_product
 from shap_asv.backgrounds.tables.copies import kept_together, repeats
-from shap_asv.backgrounds.tables.evidence import rowwise_product
-from shap_asv.backgrounds.tables.quantiles import quantile_between
 
 N_SCORED_DRAWS = 40
 N_SCORED_TREES, N_TREES = 16, 60

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.backgrounds.tables.columns import ColumnKind
+from shap_asv.backgrounds.tables.codec import ColumnKind
 
 MOST_CODES = 30
 

@@ -22,7 +22,7 @@ from shap_asv.backgrounds.contract import (
 )
 from shap_asv.backgrounds.matrix import columns_in_order
 from shap_asv.backgrounds.naming import Distribution
-from shap_asv.backgrounds.tables.evidence import some_rows
+from shap_asv.backgrounds.tables.border import some_rows
 from shap_asv.errors import NetworkError, ShapAsvWarning, UnknownMethodError, warn_user
 from shap_asv.explainer.reading.callables import CheckedLink, check_repeatable, is_identity, with_own_labels
 from shap_asv.explainer.reading.causality import (

@@ -13,7 +13,7 @@ import pandas as pd
 
 from shap_asv.backends.contract import Problem
 from shap_asv.backgrounds.contract import OrderedStates, ShownAsNumbers, StandsForValues
-from shap_asv.backgrounds.tables.evidence import some_rows
+from shap_asv.backgrounds.tables.border import some_rows
 from shap_asv.errors import RowsError, ShapAsvWarning, UnknownStateError, warn_user
 from shap_asv.frames import as_pandas, part
 from shap_asv.models.plain import PlainPredictor, check_answers

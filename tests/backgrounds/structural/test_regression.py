@@ -9,8 +9,8 @@ from shap_asv.backgrounds.structural import numbers
 from shap_asv.backgrounds.structural.mechanisms import Empirical, Support
 from shap_asv.backgrounds.structural.numbers import NumberTask
 from shap_asv.backgrounds.structural.regression import Design, LeafValues, SmoothFit
-from shap_asv.backgrounds.tables.columns import ColumnKind
-from shap_asv.backgrounds.tables.quantiles import quantile_between
+from shap_asv.backgrounds.tables.border import quantile_between
+from shap_asv.backgrounds.tables.codec import ColumnKind
 
 NUMBER, CATEGORY = ColumnKind(False), ColumnKind(True, 3)
 SLOPES = np.array([0.8, -1.0, 0.6])

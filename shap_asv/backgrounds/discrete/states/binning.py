@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.backgrounds.tables.columns import MISSING, Column, plain
+from shap_asv.backgrounds.tables.codec import MISSING, Column, plain
 from shap_asv.errors import ArgumentError, RowsError, TableError, UnknownStateError, listed
 
 #: Numbers with at most so many distinct values stay as they are.

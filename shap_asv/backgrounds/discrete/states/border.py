@@ -16,8 +16,7 @@ import numpy as np
 
 from shap_asv.backgrounds.contract import StateValues
 from shap_asv.backgrounds.discrete.states.binning import ColumnStates
-from shap_asv.backgrounds.tables.codec import TableCodec
-from shap_asv.backgrounds.tables.columns import places_by_name, plain
+from shap_asv.backgrounds.tables.codec import TableCodec, places_by_name, plain
 from shap_asv.errors import RowsError, UnknownStateError, listed
 
 #: Rows up to which cells are looked up one by one; pandas is for more.
