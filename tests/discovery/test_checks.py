@@ -195,6 +195,7 @@ def test_columns_that_tell_nothing():
     assert tests.p_value("b", "d", ["b"]) == 1.0
 
 
+@pytest.mark.filterwarnings("ignore::shap_asv.errors.CausalGraphWarning")
 def test_each_test_takes_the_rows_that_have_its_columns():
     """Of numbers and of labels; the same as the test of a table without the other rows."""
     rng = np.random.default_rng(5)
