@@ -89,7 +89,7 @@ def count_operations(case: tuple) -> tuple:
     from shap_asv.backends.closures.ancestral_sets import masks_of, with_causes
     from shap_asv.backends.contract import Settings
     from shap_asv.backends.workload import IDEALS, network_and_terms
-    from shap_asv.explainer.reading.rows import fit_rows, read_table
+    from shap_asv.explainer.rows import fit_rows, read_table
 
     name, target, kind, n_rows, *_ = case
     pgm, model, rows = problem(name, target, kind, n_rows)

@@ -20,10 +20,9 @@ if TYPE_CHECKING:
     from shap_asv.comparison import Comparison
     from shap_asv.datasets import sample_rows
     from shap_asv.discovery import bootstrap_graphs, check_graph
-    from shap_asv.explainer.asymmetric import AsymmetricExplainer
-    from shap_asv.explainer.questions.comparing import compare
-    from shap_asv.explainer.questions.scoring import score_background
-    from shap_asv.explainer.reading.network_fitting import fit_network
+    from shap_asv.explainer.asymmetric import AsymmetricExplainer, compare
+    from shap_asv.explainer.fitting import fit_network
+    from shap_asv.explainer.worth import score_background
     from shap_asv.maskers import ConditionalMasker
     from shap_asv.orders import CausalOrder
     from shap_asv.orders.uncertain import GraphMixture, PartialGraph
@@ -44,11 +43,11 @@ _HOMES = {
     "StructuralModel": "shap_asv.backgrounds.structural.model",
     "bootstrap_graphs": "shap_asv.discovery",
     "check_graph": "shap_asv.discovery",
-    "compare": "shap_asv.explainer.questions.comparing",
-    "fit_network": "shap_asv.explainer.reading.network_fitting",
+    "compare": "shap_asv.explainer.asymmetric",
+    "fit_network": "shap_asv.explainer.fitting",
     "load_network": "shap_asv.backgrounds.pgmpy_networks",
     "sample_rows": "shap_asv.datasets",
-    "score_background": "shap_asv.explainer.questions.scoring",
+    "score_background": "shap_asv.explainer.worth",
 }
 _MODULES = ("errors", "plots")
 

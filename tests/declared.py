@@ -22,7 +22,7 @@ from shap_asv.backends.registry import BACKENDS
 from shap_asv.backgrounds.contract import DRAWS, CutLoose, DrawsGivenEvidence, FiniteStates, KnowsInterventions
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.registry import BACKGROUNDS, kind_of
-from shap_asv.explainer.reading.assembly import Arguments, assemble
+from shap_asv.explainer.problem import Arguments, assemble
 from shap_asv.models.contract import BLACK_BOX, ENSEMBLE
 from shap_asv.orders.levels import Levels
 from shap_asv.values.registry import VALUE_METHODS

@@ -122,7 +122,6 @@ KNOWN: set[tuple[str, str]] = {
     ("backgrounds.structural.background", "backgrounds.structural.interventions"),
     ("backgrounds.structural.model", "backgrounds.structural.foreign"),
     ("comparison", "report"),
-    ("explainer.questions.comparing", "explainer.asymmetric"),
     ("models.trees.catboost_trees", "tempfile"),
 }
 

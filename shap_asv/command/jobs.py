@@ -30,7 +30,7 @@ from shap_asv.command.training import Trained, load_model, train
 from shap_asv.datasets import sample_rows
 from shap_asv.errors import RowsError, UnknownFeatureError
 from shap_asv.explainer.asymmetric import AsymmetricExplainer
-from shap_asv.explainer.questions.comparing import plan_methods
+from shap_asv.explainer.comparing import plan_methods
 from shap_asv.orders import CausalOrder
 from shap_asv.report.reading import read_block
 from shap_asv.report.sentences import conclude, in_words

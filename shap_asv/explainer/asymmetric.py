@@ -7,26 +7,41 @@ runs the chosen backend over blocks of distinct rows, and hands back a ``shap.Ex
 import inspect
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 import shap
 
+from shap_asv.backends.conditioning import conditioning_obstacle
 from shap_asv.backends.contract import Problem, Settings
 from shap_asv.backgrounds.covers import CoverDistribution
 from shap_asv.backgrounds.matrix import with_gaps
 from shap_asv.backgrounds.naming import Distribution
 from shap_asv.backgrounds.registry import kind_of
-from shap_asv.errors import RowsError
+from shap_asv.comparison import Comparison
+from shap_asv.errors import ArgumentError, CausalGraphWarning, MethodNotApplicableError, RowsError
+from shap_asv.explainer import fitting
+from shap_asv.explainer.causes import edgeless_order, levels_of
+from shap_asv.explainer.comparing import compare_methods
+from shap_asv.explainer.effects import Effects, measure_effects
+from shap_asv.explainer.execution import Execution, describe
+from shap_asv.explainer.fitting import Purpose
+from shap_asv.explainer.importances import measure_importance, usual_loss
+from shap_asv.explainer.options import (
+    check_arguments,
+    check_options,
+    check_positive,
+    check_whole,
+    read_names,
+    settings_of_call,
+)
 from shap_asv.explainer.persistence import load_explainer, save_explainer
-from shap_asv.explainer.questions.asking import Questions
-from shap_asv.explainer.reading import fitting
-from shap_asv.explainer.reading.assembly import Arguments, arguments_of, assemble, assemble_for_rows, known_features
-from shap_asv.explainer.reading.meaning import check_values
-from shap_asv.explainer.reading.options import check_options, check_positive, check_whole, read_names, settings_of_call
-from shap_asv.explainer.reading.players import shown_players
-from shap_asv.explainer.reading.rows import Table, any_row, fit_rows, read_table
-from shap_asv.explainer.reading.words import (
+from shap_asv.explainer.problem import Arguments, assemble, assemble_for_rows, is_identity, known_features
+from shap_asv.explainer.rows import Table, any_row, fit_rows, read_table, shown_players
+from shap_asv.explainer.sensitivities import measure_sensitivity, plan_sensitivity
+from shap_asv.explainer.words import (
     ExpectedLoss,
     SingleValue,
     check_call_words,
@@ -36,14 +51,17 @@ from shap_asv.explainer.reading.words import (
     read_background,
     shown_words,
 )
-from shap_asv.explainer.running.execution import Execution, describe
-from shap_asv.explainer.running.selection import select_outputs
-from shap_asv.explanation import build_explanation
+from shap_asv.explainer.worth import Bootstrap, bootstrap_values
+from shap_asv.explanation import build_explanation, select_outputs
 from shap_asv.models.calls.outputs import RowLoss
-from shap_asv.planning import Budget, check_room
+from shap_asv.planning import Budget, Plan, check_room
+from shap_asv.sensitivity import Sensitivity
+
+#: What ``compare`` passes on to calls; the rest makes the explainer.
+CALL_ARGUMENTS = ("max_evals", "main_effects", "error_bounds", "batch_size", "outputs", "silent")
 
 
-class AsymmetricExplainer(Questions, shap.Explainer):
+class AsymmetricExplainer(shap.Explainer):
     """Asymmetric Shapley values (ASV): causes come before their effects.
 
     ``phi_i`` is the mean, over the topological orders of a causal graph, of ``nu(before + i) - nu(before)`` with
@@ -164,12 +182,22 @@ class AsymmetricExplainer(Questions, shap.Explainer):
         masker, values = fitting.read_masker(masker, values, data, feature_perturbation)
         counted = masker if feature_perturbation == "tree_path_dependent" else None
         masker = None if counted is not None else masker
+        check_arguments(causal_graph, orders, weights)
         check_options(
-            masker, causal_graph, link, orders, weights, algorithm, impossible, order_method, seed, n_jobs, tolerance
+            link=link,
+            impossible=impossible,
+            order_method=order_method,
+            tolerance=tolerance,
+            n_jobs=n_jobs,
+            seed=seed,
+            algorithm=algorithm,
+            budget=budget,
+            memory_limit=memory_limit,
+            n_orders=n_orders,
+            n_draws=n_draws,
+            ideal_limit=ideal_limit,
+            values=values,
         )
-        check_positive(budget=budget, memory_limit=memory_limit)
-        check_whole(n_orders=n_orders, n_draws=n_draws, ideal_limit=ideal_limit)
-        check_values(values)
         self._entropy = seed if seed is not None else int(np.random.SeedSequence().generate_state(1)[0])
         output_names, names = read_names(output_names, "output_names"), read_names(feature_names, "feature_names")
         purpose = fitting.Purpose(
@@ -182,7 +210,7 @@ class AsymmetricExplainer(Questions, shap.Explainer):
             model, known if counted is None else counted, link=link, linearize_link=linearize_link, **names_of
         )
         # the background is called masker, and words of TreeExplainer are settled below
-        self._words = {"data": None, "feature_perturbation": "auto", "model_output": model_output}
+        self._words: dict[str, Any] = {"data": None, "feature_perturbation": "auto", "model_output": model_output}
         self._distribution: Distribution
         if counted is None:
             self._distribution = kind_of(settled.masker).read(settled.masker, self.masker)
@@ -343,6 +371,161 @@ class AsymmetricExplainer(Questions, shap.Explainer):
                 self._expected_value = ExpectedLoss(base, loss)
         return self._expected_value
 
+    # --- questions that shap's explainers do not ask: beside explanations ------------------------------------------
+
+    def plan(self, X: Any = None, max_evals: int | str = "auto", graphs: Any = None) -> Plan:
+        """Which backend would explain X, why, and at what cost; ``print`` it. X may also be a number of rows.
+
+        With ``graphs``, ``"edges"`` or any others, the plan of ``sensitivity(X, graphs)``: it says how many coalitions
+        are evaluated for all graphs together, and how many it would be one by one.
+        """
+        if X is None or isinstance(X, (int, np.integer)):
+            check_whole(X=1 if X is None else X)
+            execution, n_rows = self._known_execution(), 1 if X is None else int(X)
+        else:
+            table = read_table(X)
+            execution, n_rows = self._execution_for(table), len(table)
+        settings = self._settings(execution.problem, max_evals)
+        if graphs is not None:
+            return plan_sensitivity(self, execution, n_rows, settings, graphs)
+        return execution.settle(settings, n_rows)[0]
+
+    def symmetric(self) -> Any:
+        """The same explainer without causal constraints: ordinary Shapley values under the same distribution.
+
+        Of causal values (``values="causal"``) these are the causal Shapley values of Heskes and others (2020).
+        """
+        problem = self._known_execution().problem
+        order = edgeless_order(problem.names, levels_of(self.causal_graph))
+        obstacle = conditioning_obstacle(replace(problem, order=order, given_orders=None, given_weights=None))
+        if self.values != "causal" and obstacle is not None:
+            raise MethodNotApplicableError(
+                f"symmetric values ask for all coalitions: {obstacle}. compare(X) fits such a background for SHAP"
+            )
+        return self._derived(causal_graph=order, orders=None, weights=None)
+
+    def _derived(self, **changes: Any) -> Any:
+        """The explainer that differs from this one in ``changes`` alone: in all else a question inherits it.
+
+        The features are those of this explainer; what was fitted to a table stays, unless ``masker`` is changed.
+        """
+        problem = self._known_execution().problem
+        # a table as it was given, with the types of its columns; shap's masker of it has none
+        masker = self._given if self._table is None else self.masker
+        arguments = {**self._constructor_arguments(), "masker": masker, "seed": self._entropy}
+        if self._distribution.named or self._distribution.of_model:
+            arguments["feature_names"] = list(problem.background.features)
+        with catch_warnings():  # said of this explainer already
+            simplefilter("ignore", CausalGraphWarning)
+            return type(self)(**{**arguments, **changes})
+
+    def _purpose(self, silent: bool) -> Purpose:
+        """What a background for all coalitions has to be good for."""
+        return Purpose(self.model, model_output=self._words["model_output"], seed=self._entropy, silent=silent)
+
+    def compare(self, X: Any, methods: Sequence[str] | None = None, **call: Any) -> Comparison:
+        """SHAP and ASV of X side by side, or other ``methods`` by name: see :func:`shap_asv.compare`.
+
+        Where the background cannot condition on the sets that SHAP asks for, one that can is fitted to draws from it.
+        """
+        return compare_methods(self, X, methods, call)
+
+    def effects(self, X: Any, outputs: Any = None, silent: bool = False) -> Effects:
+        """Direct and indirect parts of the causal values of X: what a feature does by itself, and through its effects.
+
+        Parameters
+        ----------
+        X : table
+        outputs : optional
+            As in a call of the explainer.
+
+        Returns
+        -------
+        Effects
+            ``direct`` and ``indirect``, two ``shap.Explanation`` whose values add up to the causal ones. For
+            ``shap_asv.plots.effects``.
+
+        Examples
+        --------
+        >>> from shap_asv import AsymmetricExplainer, load_network
+        >>> names = ["Smoker", "Cancer", "Xray"]
+        >>> explainer = AsymmetricExplainer(
+        ...     lambda X: 1.0 * (X["Xray"] == "positive"), load_network("cancer"), feature_names=names, values="causal"
+        ... )
+        >>> direct, indirect = explainer.effects([["True", "True", "positive"]])
+        >>> direct.values.round(3).tolist(), indirect.values.round(3).tolist()
+        ([[0.0, 0.0, 0.1]], [[0.014, 0.678, 0.0]])
+        """
+        execution = self._execution_for(read_table(X))
+        return measure_effects(execution, self._settings, X, self.encoder, outputs, silent)
+
+    def bootstrap(self, X: Any, n: int = 20, data: Any = None, choose: bool = False, **call: Any) -> Bootstrap:
+        """Standard errors that include the fit: n times, resample the table, fit it again, explain X again.
+
+        All else is as in this explainer: ``values=``, the graph, groups, link, ... Background rows are resampled, too.
+        ``data`` is the table where the explainer does not have it (loaded from a file). Each fit takes over which
+        background and which kinds of mechanisms were chosen for the whole table; with ``choose=True`` every resample
+        chooses by itself, which adds the error of the choice and takes several times as long. Costs n fits.
+        """
+        return bootstrap_values(self, X, n, data, choose, call)
+
+    def sensitivity(self, X: Any, graphs: Any = "edges", outputs: Any = None, silent: bool = False) -> Sensitivity:
+        """X under other graphs: all that differ in one edge, or any that ``causal_graph=`` takes.
+
+        nu is computed once for all graphs, but for causal values of which the graph says what ``do()`` does: each
+        graph then has values of its own. Where graphs ask for coalitions that the background cannot condition on, all
+        are explained over one that can, fitted to the same table; the result says so.
+        """
+        return measure_sensitivity(self, read_table(X), X, graphs, outputs, silent)
+
+    def importance(self, X: Any, y: Any, loss: Any = "auto", n_bootstrap: int = 200, silent: bool = False) -> Any:
+        """How much each feature lowers the loss, over all rows: asymmetric SAGE.
+
+        ``importance_i = mean over rows of sum over S of W[S, i] v(S)`` with ``v(S) = -loss(nu(S), y)``; they add up to
+        the loss of knowing nothing minus the loss of the model. Exact where coalitions and nu are; a loss has to see nu
+        of every coalition, so that it costs what a link costs.
+
+        Parameters
+        ----------
+        X, y : table and targets
+            A target for each row: a number, or the class.
+        loss : "log", "squared", "probability" or callable
+            ``"auto"`` is ``"log"`` (of the true class) where outputs have names, else ``"squared"``. ``"probability"``
+            is Frye's global ASV: what each feature adds to the mean probability of the true class. A callable gets
+            expected outputs (q, k), or (q,), and targets (q,), and returns losses (q,).
+        n_bootstrap : int
+            Resamples of the rows for the standard error, which also has the error of sampled orders and draws.
+
+        Returns
+        -------
+        shap.Explanation
+            One value per player, ``error_std``, and ``base_values``: minus the loss of knowing nothing. For
+            ``shap.plots.bar``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from shap_asv import AsymmetricExplainer
+        >>> rows = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+        >>> explainer = AsymmetricExplainer(lambda X: 2 * X[:, 0] + X[:, 1], rows)
+        >>> explainer.importance(rows, rows @ [2, 1]).values.tolist()
+        [1.0, 0.25]
+        """
+        check_whole(n_bootstrap=n_bootstrap)
+        if n_bootstrap < 2:
+            raise ArgumentError(f"n_bootstrap={n_bootstrap} resamples have no spread; at least 2 are needed")
+        table = read_table(X)
+        execution, encoded = self._execution_for(table), self.encoder is not None
+        settings = self._settings(execution.problem)
+        if isinstance(loss, str) and loss == "auto":
+            loss = usual_loss(execution.problem, self.model)
+        return measure_importance(execution, table, y, settings, loss, int(n_bootstrap), encoded, silent)
+
+    @property
+    def causal_order(self) -> Any:
+        """The :class:`CausalOrder` or :class:`GraphMixture` of the features (None when explicit orders are given)."""
+        return self._known_execution().problem.order
+
     # --- saving -----------------------------------------------------------------------------------------------
 
     def save(self, out_file: Any, model_saver: Any = None, masker_saver: Any = None) -> None:
@@ -372,7 +555,23 @@ class AsymmetricExplainer(Questions, shap.Explainer):
     # --- from arguments to a problem --------------------------------------------------------------------------
 
     def _arguments(self) -> Arguments:
-        return arguments_of(self, self._distribution)
+        return Arguments(
+            model=self.model,
+            distribution=self._distribution,
+            feature_names=self.feature_names,
+            causal_graph=self.causal_graph,
+            orders=self.orders,
+            weights=self.weights,
+            encoder=self.encoder,
+            model_output=self._words["model_output"],
+            output_names=self.output_names,
+            impossible=self.impossible,
+            link=None if is_identity(self.link) else self.link,
+            linearize_link=self.linearize_link,
+            seed=self._entropy,
+            groups=self.groups,
+            values=self.values,
+        )
 
     def _executing(self, problem: Problem) -> Execution:
         own_graph = problem.background.graph is not None and self.causal_graph is None
@@ -394,3 +593,50 @@ class AsymmetricExplainer(Questions, shap.Explainer):
     def _settings(self, problem: Problem, max_evals: int | str = "auto", batch_size: int | str = "auto") -> Settings:
         settings = Settings(self.n_orders, self.n_draws, self._entropy, 65_536, self.ideal_limit, self.order_method)
         return settings_of_call(settings, problem.n_players, max_evals, batch_size)
+
+
+def compare(
+    model: Any, masker: Any, X: Any, causal_graph: Any = None, methods: Sequence[str] | None = None, **options: Any
+) -> Comparison:
+    """Explain the rows of X with several methods: by default once with and once without the causal graph.
+
+    Parameters
+    ----------
+    model, masker, causal_graph
+        As in :class:`~shap_asv.AsymmetricExplainer`.
+    X : table
+        The rows to explain.
+    methods : list of str, optional
+        ``"SHAP"`` (all orders) and ``"ASV"`` (the causal graph's), each alone or with one of ``"conditional"``,
+        ``"causal"`` and ``"marginal"`` before it; by default SHAP and ASV, with the adjective of ``values=``.
+    **options
+        Further arguments of :class:`~shap_asv.AsymmetricExplainer`, and of its call (``outputs``, ``max_evals``, ...).
+
+    Returns
+    -------
+    Comparison
+        With one ``shap.Explanation`` for each method; ``print`` it, or hand it to ``shap_asv.plots``. Where a
+        background cannot condition on the sets that SHAP asks for, one that can is fitted to draws from it.
+
+    Examples
+    --------
+    >>> from shap_asv import compare, load_network
+    >>> def model(X):
+    ...     return 1.0 * (X["Dyspnoea"] == "True")
+    >>> row, names = [["low", "True", "positive", "True"]], ["Pollution", "Smoker", "Xray", "Dyspnoea"]
+    >>> result = compare(model, load_network("cancer"), row, feature_names=names)
+    >>> result.to_frame(row=0)[["SHAP", "ASV"]].round(3).loc["Dyspnoea"].tolist()
+    [0.68, 0.673]
+    >>> several = ["SHAP", "marginal SHAP", "causal SHAP", "ASV"]
+    >>> compare(model, load_network("cancer"), row, feature_names=names, methods=several)  # doctest: +ELLIPSIS
+    SHAP, marginal SHAP, causal SHAP and ASV of 1 row: mean |value| per feature, causes first
+                SHAP marginal SHAP causal SHAP    ASV ASV - SHAP
+    Pollution 0.0007        0.0000      0.0003 0.0007    +0.0000
+    Smoker    0.0070        0.0000      0.0036 0.0071    +0.0001
+    Xray      0.0099        0.0000      0.0000 0.0161    +0.0063
+    Dyspnoea  0.6797        0.6959      0.6927 0.6734    -0.0064
+    SHAP over: conditional on a Bayesian network of 5 nodes, latent: Cancer
+    ...
+    """
+    call = {name: options.pop(name) for name in CALL_ARGUMENTS if name in options}
+    return AsymmetricExplainer(model, masker, causal_graph, **options).compare(X, methods=methods, **call)

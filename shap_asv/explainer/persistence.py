@@ -144,7 +144,8 @@ def read_arguments(stream: BinaryIO, **loaders: Any) -> dict[str, Any]:
     except Exception as error:
         changed = ", ".join(f"{name} {written[name]} (here {here.get(name)})" for name in written) or "unknown versions"
         raise PersistenceError(
-            f"the model or the background cannot be read back: {type(error).__name__}: {error}; written with {changed}"
+            f"the model or the background cannot be read back: {type(error).__name__}: {error}; written with "
+            f"{changed}; where versions differ, save the explainer again with those of here"
         ) from error
     asked = {name: loader for name, loader in loaders.items() if loader is not None or name in apart}
     own = {name: _read_apart(name, loader, apart.get(name)) for name, loader in asked.items()}

@@ -29,7 +29,7 @@ from shap_asv.backgrounds.naming import Distribution
 from shap_asv.backgrounds.registry import BACKGROUNDS, kind_of
 from shap_asv.backgrounds.tables.border import some_rows
 from shap_asv.errors import RowsError, ShapAsvError, UnknownFeatureError
-from shap_asv.explainer.reading.rows import shown_rows
+from shap_asv.explainer.rows import shown_rows
 from shap_asv.values.contract import evidence_of
 from tests.declared import (
     BACKEND_PAIRS,

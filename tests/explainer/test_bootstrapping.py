@@ -8,8 +8,8 @@ import pytest
 
 from shap_asv import AsymmetricExplainer, CausalOrder, GaussianModel
 from shap_asv.errors import ArgumentError, MethodNotApplicableError, TableError
-from shap_asv.explainer.questions.bootstrapping import resampled
-from shap_asv.explainer.reading import fitting
+from shap_asv.explainer import fitting
+from shap_asv.explainer.worth import resampled
 
 X = pd.DataFrame({"a": [1.5], "b": [0.0]})
 

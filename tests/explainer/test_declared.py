@@ -13,7 +13,7 @@ import pytest
 from shap_asv import AsymmetricExplainer
 from shap_asv.backends.registry import BACKENDS
 from shap_asv.backgrounds.registry import BACKGROUNDS
-from shap_asv.explainer.running import blocks
+from shap_asv.explainer import blocks
 from tests.declared import (
     BACKEND_PAIRS,
     FEATURES,

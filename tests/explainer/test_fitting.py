@@ -22,7 +22,7 @@ from shap_asv.errors import (
     UnknownFeatureError,
     UnknownMethodError,
 )
-from shap_asv.explainer.reading.fitting import _dag_over, _levels_of, _nearly_whole_dag, asked_coalitions
+from shap_asv.explainer.fitting import _dag_over, _levels_of, _nearly_whole_dag, asked_coalitions
 
 CHAIN = [("a", "b"), ("b", "c")]
 ANY_SET = (GaussianModel, CopulaModel, ConditionalTable, MixtureModel)
@@ -220,7 +220,7 @@ def test_stored_fitted(name, request, monkeypatch):
     def refuse(*args, **kwargs):
         raise AssertionError("fitted again")
 
-    monkeypatch.setattr("shap_asv.explainer.reading.fitting.fit_background", refuse)
+    monkeypatch.setattr("shap_asv.explainer.fitting.fit_background", refuse)
     stream.seek(0)
     loaded = AsymmetricExplainer.load(stream)
     row = table(seed=1).iloc[:2]

@@ -11,8 +11,8 @@ from shap_asv import AsymmetricExplainer, CausalOrder, ConditionalTable, Gaussia
 from shap_asv.backends.contract import Settings
 from shap_asv.backgrounds.choice.mixture import MixtureModel
 from shap_asv.errors import ApproximationWarning, LongCallWarning
-from shap_asv.explainer.running import execution as executing
-from shap_asv.explainer.running import progress
+from shap_asv.explainer import execution as executing
+from shap_asv.explainer import progress
 
 NAMES = [f"x{v}" for v in range(12)]
 

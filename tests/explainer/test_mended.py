@@ -13,7 +13,7 @@ from shap_asv import AsymmetricExplainer
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.independent import IndependentColumns
 from shap_asv.errors import MethodNotApplicableError, PersistenceError
-from shap_asv.explainer.running.execution import find_equal_rows
+from shap_asv.explainer.execution import find_equal_rows
 
 
 @pytest.mark.parametrize("as_frame", [True, False])

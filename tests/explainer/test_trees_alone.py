@@ -28,7 +28,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from shap_asv import AsymmetricExplainer, CausalOrder
 from shap_asv.errors import CausalGraphError, ModelError, NetworkError, RowsError, UnknownMethodError
-from shap_asv.explainer.running import blocks
+from shap_asv.explainer import blocks
 
 pytestmark = pytest.mark.filterwarnings("ignore::shap_asv.errors.CausalGraphWarning")
 

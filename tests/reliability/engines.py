@@ -32,7 +32,7 @@ from sklearn.preprocessing import OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from shap_asv import AsymmetricExplainer, load_network, sample_rows
-from shap_asv.explainer.running import blocks
+from shap_asv.explainer import blocks
 from tests.reliability.jobs import DECLARED, depends_on_seed, rows_for
 from tests.reliability.records import ROOT, Figure, Record, keep, kept
 

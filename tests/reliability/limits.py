@@ -18,7 +18,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from shap_asv.explainer.running import blocks, execution
+from shap_asv.explainer import blocks, execution
 from tests.reliability.jobs import LONG_JOBS, rows_for
 from tests.reliability.records import Figure, Record, keep
 

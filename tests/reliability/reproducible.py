@@ -18,7 +18,7 @@ import numpy as np
 import shap
 
 from shap_asv import AsymmetricExplainer
-from shap_asv.explainer.running import blocks
+from shap_asv.explainer import blocks
 from tests.reliability.jobs import JOBS, depends_on_seed, rows_for
 from tests.reliability.records import Figure, Record, keep
 

@@ -20,7 +20,7 @@ from joblib._parallel_backends import ThreadingBackend
 from shap_asv import AsymmetricExplainer, StructuralModel
 from shap_asv.discovery import bootstrap_graphs
 from shap_asv.errors import ShapAsvError, ShapAsvWarning
-from shap_asv.explainer.running import blocks
+from shap_asv.explainer import blocks
 from tests.reliability.engines import kill_at_work
 from tests.reliability.jobs import JOBS, rows_for
 

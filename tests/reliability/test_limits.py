@@ -8,10 +8,9 @@ import pytest
 from shap_asv import AsymmetricExplainer
 from shap_asv.backends.pace import SECONDS_PER_CALL, paced
 from shap_asv.errors import BudgetExceededError, MethodNotApplicableError
-from shap_asv.explainer import asymmetric
-from shap_asv.explainer.running import progress
-from shap_asv.explainer.running.blocks import BLOCK_LIMIT, cut_rows
-from shap_asv.explainer.running.execution import find_equal_rows
+from shap_asv.explainer import asymmetric, progress
+from shap_asv.explainer.blocks import BLOCK_LIMIT, cut_rows
+from shap_asv.explainer.execution import find_equal_rows
 from shap_asv.planning import result_bytes
 from tests.reliability.jobs import JOBS, ensemble, network, rows_for
 from tests.reliability.limits import interrupted

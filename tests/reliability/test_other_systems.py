@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from shap_asv import planning
-from shap_asv.explainer.running import blocks
+from shap_asv.explainer import blocks
 from tests.reliability.jobs import JOBS, rows_for
 
 PACKAGE = Path(planning.__file__).parent

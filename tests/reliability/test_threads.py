@@ -13,8 +13,8 @@ import pytest
 from shap_asv import AsymmetricExplainer
 from shap_asv.backends.contract import Attribution
 from shap_asv.backends.pace import Stopped, paced
-from shap_asv.explainer.running import blocks
-from shap_asv.explainer.running.progress import ProgressBar
+from shap_asv.explainer import blocks
+from shap_asv.explainer.progress import ProgressBar
 from tests.reliability.jobs import FEW, JOBS, depends_on_seed, network, rows_for, target
 from tests.reliability.reproducible import (
     digests,

@@ -28,7 +28,7 @@ from shap_asv.backgrounds.contract import (
 from shap_asv.backgrounds.level_by_level import LevelByLevel, by_levels
 from shap_asv.backgrounds.registry import BACKGROUNDS
 from shap_asv.errors import ShapAsvError, ShapAsvWarning
-from shap_asv.explainer.reading.meaning import VALUES
+from shap_asv.explainer.options import VALUES
 from tests.declared import FEATURES, any_form, as_table, example_table, model_for
 from tests.oracles.tree_games import cover_value
 from tests.oracles.tree_readers import from_scikit_learn

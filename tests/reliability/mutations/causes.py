@@ -46,7 +46,7 @@ MUTANTS = (
     ),
     Mutant(
         "importance: resampled rows are all rows",
-        "explainer/questions/importances.py",
+        "explainer/importances.py",
         "rng.integers(0, n_rows, n_rows)",
         "rng.permutation(n_rows)",
         ("tests/explainer/test_importance.py",),
@@ -67,7 +67,7 @@ MUTANTS = (
     ),
     Mutant(
         "sensitivity: standard errors of the graph before",
-        "explainer/questions/sensitivities.py",
+        "explainer/sensitivities.py",
         "error_std=None if errors is None else errors[len(given) :],",
         "error_std=None if errors is None else errors[: len(errors) - len(given)],",
         (OF_SENSITIVITY,),

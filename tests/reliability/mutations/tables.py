@@ -278,14 +278,14 @@ MUTANTS = (
     ),
     Mutant(
         "bootstrap: the table is not resampled",
-        "explainer/questions/bootstrapping.py",
+        "explainer/worth.py",
         "        again = resampled(table, np.random.default_rng([seed, _STREAM]))",
         "        again = table",
         BOOTSTRAP,
     ),
     Mutant(
         "bootstrap: nothing is fitted again",
-        "explainer/questions/bootstrapping.py",
+        "explainer/worth.py",
         "explainer._derived(masker=again, causal_graph=graph, seed=seed, silent=True)",
         "explainer._derived(causal_graph=graph, seed=seed, silent=True)",
         BOOTSTRAP,

@@ -27,21 +27,21 @@ from shap_asv.backends.contract import Problem, Settings
 from shap_asv.backends.weight_columns import Columns, of_players
 from shap_asv.backgrounds.matrix import numbered_features
 from shap_asv.errors import BudgetExceededError, CausalGraphError, MethodNotApplicableError, ShapAsvError
-from shap_asv.explainer.reading import fitting
-from shap_asv.explainer.reading.causality import (
+from shap_asv.explainer import fitting
+from shap_asv.explainer.causes import (
     as_partial_graph,
     levels_of,
     name_positions,
+    order_of_players,
     read_causal_graph,
     uses_positions,
     weighted_graphs,
 )
-from shap_asv.explainer.reading.meaning import graph_defines_do
-from shap_asv.explainer.reading.players import order_of_players
-from shap_asv.explainer.reading.rows import Table, display_names, fit_rows
-from shap_asv.explainer.running.execution import Execution, find_equal_rows
-from shap_asv.explainer.running.progress import DELAY
-from shap_asv.explainer.running.selection import select_outputs
+from shap_asv.explainer.execution import Execution, find_equal_rows
+from shap_asv.explainer.problem import graph_defines_do
+from shap_asv.explainer.progress import DELAY
+from shap_asv.explainer.rows import Table, display_names, fit_rows
+from shap_asv.explanation import select_outputs
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.uncertain import GraphMixture, PartialGraph, neighbours
 from shap_asv.orders.uncertain.mixture import check_graph_weights, weighted_orders
@@ -51,7 +51,7 @@ from shap_asv.sensitivity import Sensitivity
 from shap_asv.values.registry import VALUE_METHODS
 
 if TYPE_CHECKING:
-    from shap_asv.explainer.questions.asking import Questions
+    from shap_asv.explainer.asymmetric import AsymmetricExplainer
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +106,7 @@ class Candidates:
 
 
 def measure_sensitivity(
-    explainer: "Questions", table: Table, X: Any, graphs: Any, outputs: Any = None, silent: bool = False
+    explainer: "AsymmetricExplainer", table: Table, X: Any, graphs: Any, outputs: Any = None, silent: bool = False
 ) -> Sensitivity:
     """Attributions of the rows of a table under each of ``graphs``, beside those under the graph of the explainer.
 
@@ -134,7 +134,7 @@ def measure_sensitivity(
 
 
 def plan_sensitivity(
-    explainer: "Questions", execution: Execution, n_rows: int, settings: Settings, graphs: Any
+    explainer: "AsymmetricExplainer", execution: Execution, n_rows: int, settings: Settings, graphs: Any
 ) -> Plan:
     """What :func:`measure_sensitivity` would do for ``n_rows`` rows, and how many ideals the graphs share."""
     candidates = _candidates(explainer, execution.problem, graphs)
@@ -154,7 +154,7 @@ def plan_sensitivity(
 # --- which graphs -------------------------------------------------------------------------------------------------
 
 
-def _candidates(explainer: "Questions", problem: Problem, graphs: Any) -> Candidates:
+def _candidates(explainer: "AsymmetricExplainer", problem: Problem, graphs: Any) -> Candidates:
     if isinstance(graphs, str):
         return Candidates(list(_one_change(explainer, problem, graphs)), one_change=True)
     return Candidates(list(_given_graphs(problem, _named(graphs, problem), explainer._entropy)), one_change=False)
@@ -188,7 +188,7 @@ def _order_of(problem: Problem, graph: Any, seed: int) -> CausalOrder | GraphMix
     return order_of_players(graph, problem.players, problem.background, seed)
 
 
-def _one_change(explainer: "Questions", problem: Problem, word: str) -> Iterator[Candidate]:
+def _one_change(explainer: "AsymmetricExplainer", problem: Problem, word: str) -> Iterator[Candidate]:
     if word != "edges":
         raise CausalGraphError(
             f"graphs={word!r} is not known; pass 'edges' for every graph that differs in one edge, or a list of graphs"
@@ -251,11 +251,11 @@ def _whole_graph(problem: Problem, order: CausalOrder, given_graph: Any) -> Part
 class Shared(NamedTuple):
     """The explainer whose nu all graphs share, and sentences about that."""
 
-    explainer: "Questions"
+    explainer: "AsymmetricExplainer"
     notes: tuple[str, ...]
 
 
-def _graphs_say_do(explainer: "Questions", problem: Problem) -> bool:
+def _graphs_say_do(explainer: "AsymmetricExplainer", problem: Problem) -> bool:
     """Whether another graph has another do(): of a table that was fitted along the graph, and of levels."""
     if explainer.values != "causal":
         return False
@@ -264,7 +264,7 @@ def _graphs_say_do(explainer: "Questions", problem: Problem) -> bool:
 
 
 def _over_one_background(
-    explainer: "Questions", problem: Problem, candidates: Candidates, silent: bool
+    explainer: "AsymmetricExplainer", problem: Problem, candidates: Candidates, silent: bool
 ) -> Shared | None:
     """None where each graph needs an explainer of its own."""
     if _graphs_say_do(explainer, problem):
@@ -285,7 +285,7 @@ def _over_one_background(
     return Shared(explainer, notes)
 
 
-def _stand_in(explainer: "Questions", problem: Problem, silent: bool) -> fitting.StandIn:
+def _stand_in(explainer: "AsymmetricExplainer", problem: Problem, silent: bool) -> fitting.StandIn:
     found = fitting.any_set_background(problem, explainer._table, explainer._purpose(silent))
     assert found is not None
     return found
@@ -332,7 +332,9 @@ def _together(shared: Shared, table: Table, candidates: Candidates, outputs: Any
     )
 
 
-def _one_by_one(explainer: "Questions", X: Any, candidates: Candidates, outputs: Any, silent: bool) -> Sensitivity:
+def _one_by_one(
+    explainer: "AsymmetricExplainer", X: Any, candidates: Candidates, outputs: Any, silent: bool
+) -> Sensitivity:
     """Each graph by an explainer that differs in it alone."""
     own = explainer(X, outputs=outputs, silent=silent)
     each = []

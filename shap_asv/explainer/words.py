@@ -10,7 +10,7 @@ import pandas as pd
 from shap_asv.backgrounds.matrix import MatrixDistribution
 from shap_asv.backgrounds.naming import Distribution
 from shap_asv.errors import ArgumentError, MethodNotApplicableError, UnknownMethodError
-from shap_asv.explainer.reading.rows import dense
+from shap_asv.explainer.rows import dense
 from shap_asv.frames import as_pandas
 from shap_asv.models.calls.outputs import RowLoss
 from shap_asv.models.readers import MODEL_OUTPUTS

@@ -1,24 +1,37 @@
-"""What the user knows about causes -> an order of the features, or a list of orders.
+"""What the user knows about causes: read here and nowhere else.
 
 A causal graph may be any of the kinds in :mod:`shap_asv.orders.uncertain.formats`, or several of them, with weights or
-without; without one the network's own graph is taken. Nodes that are not features are projected out, which keeps
-precedence through them; a node that is nearly the name of a feature is a typo and an error.
+without; without one the network's own graph is taken. It is asked three things:
+
+- **which orders count**: an order of the features, or of groups of them, or the mean over several
+  (:func:`read_causal_graph`, :func:`order_of_players`). Nodes that are not features are projected out, which keeps
+  precedence through them; a node that is nearly the name of a feature is a typo and an error;
+- **what causes each feature**, for what is fitted along a DAG (:func:`dag_over`, :func:`level_names`);
+- **what do() does**, where the background does not know: levels (:func:`levels_of`).
+
+``groups={"weather": ["temp", "hum"]}`` makes players of several features; features that no group names are players of
+their own. The causal graph is between the players, or between the features: then its quotient is taken.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 import networkx as nx
 import numpy as np
 
 from shap_asv.backgrounds.contract import Background
-from shap_asv.errors import CausalGraphError, OrdersError, UnknownFeatureError
+from shap_asv.errors import CausalGraphError, OrdersError, ShapAsvWarning, UnknownFeatureError, listed
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.levels import Levels
+from shap_asv.orders.players import Players
 from shap_asv.orders.uncertain import GraphMixture, PartialGraph, read_causal_graphs
 from shap_asv.orders.uncertain.formats import ACCEPTED, is_one_graph, read_partial_graph
 from shap_asv.orders.uncertain.mixture import weighted_orders
-from shap_asv.orders.uncertain.readings import read_weighted
+from shap_asv.orders.uncertain.readings import check_typo, nearest_name, read_weighted
+
+#: Share of the features that a DAG may leave out and still be tried as one.
+MOST_LEFT_OUT = 0.25
 
 
 def own_order(background: Background) -> CausalOrder:
@@ -260,3 +273,171 @@ def _edges_of(graph: Any) -> list[tuple[Any, ...]]:
         return [*read.directed, *map(tuple, read.undirected), *map(tuple, read.bidirected)]
     edges = getattr(graph, "edges", ())
     return [(edge[0], edge[1]) for edge in edges] if isinstance(edges, Iterable) else []
+
+
+_SPELLING = "groups= takes a dict of names and lists of features, such as {'weather': ['temp', 'hum']}"
+
+
+def read_groups(groups: Any, features: Sequence[str]) -> Players | None:
+    """The players, in the sequence of their first members; None without groups.
+
+    Raises
+    ------
+    UnknownFeatureError
+        A member is not a feature.
+    CausalGraphError
+        Not a dict of lists, a group without members, a feature in two groups, a group with the name of a feature that
+        is not in it.
+    """
+    if groups is None:
+        return None
+    if not isinstance(groups, Mapping):
+        raise CausalGraphError(f"{_SPELLING}; got a {type(groups).__name__}, {groups!r:.80}")
+    place = {name: v for v, name in enumerate(features)}
+    owner: dict[str, str] = {}
+    for name, members in groups.items():
+        for member in _members(name, members):
+            if member not in place:
+                near = nearest_name(member, features)
+                hint = "" if near is None else f"; did you mean {near!r}?"
+                raise UnknownFeatureError(
+                    f"group {name!r} names {member!r}, which is not a feature: {listed(features)}{hint}"
+                )
+            if member in owner:
+                both = (
+                    f"group {name!r} twice" if owner[member] == str(name) else f"groups {owner[member]!r} and {name!r}"
+                )
+                raise CausalGraphError(f"{member!r} is in {both}; a feature moves with one group")
+            owner[member] = str(name)
+    for name in map(str, groups):
+        if name in place and owner.get(name) != name:
+            raise CausalGraphError(
+                f"a group is called {name!r}, which is the name of a feature that is not in it; rename the group"
+            )
+    players = [owner.get(feature, feature) for feature in features]
+    names = tuple(dict.fromkeys(players))
+    return Players(names, np.array([names.index(player) for player in players], dtype=np.intp))
+
+
+def _members(name: Any, members: Any) -> list[str]:
+    if not isinstance(name, str):
+        raise CausalGraphError(f"{_SPELLING}; got a group called {name!r:.80}, a {type(name).__name__}")
+    if isinstance(members, str | bytes | Mapping) or not isinstance(members, Iterable):
+        raise CausalGraphError(f"{_SPELLING}; group {name!r} is {members!r:.80}, not a list")
+    found = list(members)
+    if not found:
+        raise CausalGraphError(f"group {name!r} has no members; leave it out, or name its features")
+    return [str(member) for member in found]
+
+
+def order_of_players(
+    causal_graph: Any, players: Players, background: Background, seed: int | None
+) -> CausalOrder | GraphMixture:
+    """A graph between groups as it is, a graph between features (or the background's own) as its quotient."""
+    if causal_graph is None:
+        return players.quotient(own_order(background))
+    if isinstance(causal_graph, CausalOrder | GraphMixture) and tuple(causal_graph.features) == players.names:
+        return causal_graph
+    named = _nodes(causal_graph, background.features)
+    known = [*background.features, *(name for name in players.names if name not in background.features)]
+    for node in sorted(named - {*known, *background.latent}):
+        check_typo(node, known)
+    own_names = [name for name in players.names if name in named and name not in background.features]
+    hidden_in = [
+        name
+        for name, player in zip(background.features, players.of_feature, strict=True)
+        if name in named and players.names[player] != name
+    ]
+    if own_names and hidden_in:
+        raise CausalGraphError(
+            f"the causal graph names the group {own_names[0]!r} and the feature {hidden_in[0]!r}, which is in a group; "
+            "draw it between the groups, or between the features"
+        )
+    if own_names:
+        return read_causal_graph(causal_graph, players.names, background.latent, seed)
+    return players.quotient(read_causal_graph(causal_graph, background.features, background.latent, seed))
+
+
+def knowledge_of_features(
+    groups: Any, features: Sequence[str], causal_graph: Any, orders: Any, weights: Any
+) -> tuple[Any, Any, Any]:
+    """Graph, orders and weights as far as they speak of groups, as graph and orders of the features."""
+    players = read_groups(groups, features)
+    if players is None:
+        return causal_graph, orders, weights
+    if orders is not None:
+        read, shares = read_orders(orders, weights, players.names)
+        return causal_graph, players.expand_orders(read), shares
+    own_names = set() if causal_graph is None else _nodes(causal_graph, features) & (set(players.names) - set(features))
+    if not own_names:
+        return causal_graph, orders, weights
+    with catch_warnings():  # said where the problem is put together
+        simplefilter("ignore", ShapAsvWarning)
+        order = read_causal_graph(causal_graph, players.names)
+    return players.spread(order, features), orders, weights
+
+
+def _nodes(causal_graph: Any, features: Sequence[str]) -> set[str]:
+    several = weighted_graphs(causal_graph)
+    graphs = [causal_graph] if several is None else [graph for graph, _ in several]
+    return {str(node) for graph in graphs for node in as_partial_graph(graph, features).nodes}
+
+
+# --- for what is fitted to a table -----------------------------------------------------------------------------
+
+
+def order_of_features(features: Sequence[str], causal_graph: Any, seed: int) -> CausalOrder | GraphMixture:
+    if causal_graph is None:
+        return edgeless_order(features)
+    with catch_warnings():  # said where the problem is put together
+        simplefilter("ignore", ShapAsvWarning)
+        return read_causal_graph(causal_graph, features, seed=seed)
+
+
+def level_names(features: Sequence[str], causal_graph: Any, seed: int) -> list[list[str]] | None:
+    """The features level by level, if the causal graph is two levels or more, one after the other; else None."""
+    order = order_of_features(features, causal_graph, seed)
+    numbers = order.level_numbers if isinstance(order, CausalOrder) else None
+    if numbers is None or not numbers.any():
+        return None
+    return [[features[int(v)] for v in np.flatnonzero(numbers == k)] for k in range(int(numbers.max()) + 1)]
+
+
+def dag_over(features: Sequence[str], graph: Any) -> nx.DiGraph | None:
+    """The graph, if it says of every feature what causes it; None for levels, a few edges and hidden causes.
+
+    Several graphs and edges without a direction leave causes open, too. A :class:`CausalOrder` is not a DAG: it says
+    what comes first, and edges that follow from others are gone.
+    """
+    dag = _dag_within(features, graph)
+    return dag if dag is not None and set(features) <= set(dag) else None
+
+
+def nearly_whole_dag(features: Sequence[str], graph: Any) -> nx.DiGraph | None:
+    """The graph with nodes of their own for features that it does not mention, if these are few; else None."""
+    dag = _dag_within(features, graph)
+    if dag is None or not dag.edges or len(dag) < (1 - MOST_LEFT_OUT) * len(features):
+        return None
+    dag.add_nodes_from(features)
+    return dag
+
+
+def _dag_within(features: Sequence[str], graph: Any) -> nx.DiGraph | None:
+    """What the graph says of the features alone; None if it is not a DAG, or has causes that are not features."""
+    if graph is None or isinstance(graph, CausalOrder):
+        return None
+    dag = as_dag(graph, features)
+    inside = set(features)
+    if dag is None or any(cause not in inside and effect in inside for cause, effect in dag.edges):
+        return None
+    return nx.DiGraph(dag.subgraph(features))
+
+
+def has_edges(graph: Any) -> bool:
+    """Whether there is something causal to lose; what is not a graph is an error elsewhere."""
+    if isinstance(graph, PartialGraph):
+        return bool(graph.directed or graph.undirected)
+    if weighted_graphs(graph) is not None:
+        return True
+    edges = getattr(graph, "edges", graph)
+    return hasattr(edges, "__len__") and len(edges) > 0

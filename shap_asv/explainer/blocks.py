@@ -22,7 +22,7 @@ import numpy as np
 from shap_asv.backends.contract import Attribution, Attributor
 from shap_asv.backends.pace import look_up, stopped_by
 from shap_asv.errors import ShapAsvError, ShapAsvWarning, warn_user
-from shap_asv.explainer.running.progress import ProgressBar
+from shap_asv.explainer.progress import ProgressBar
 
 #: Fewer rows than this are not worth a process.
 SMALLEST_BLOCK = 64

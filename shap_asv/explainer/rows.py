@@ -256,3 +256,41 @@ def any_row(problem: Problem) -> np.ndarray:
     if rows is None:
         raise RowsError("this masker has no data to take a row from; explain a row and read base_values instead")
     return rows[:1]
+
+
+def shown_players(problem: Problem, rows: np.ndarray, table: Table) -> tuple[np.ndarray, np.ndarray | None, list[str]]:
+    """``data``, ``display_data`` and names of an explanation of rows, with a column for each player.
+
+    A group with one member shows its member. One with several has text in ``display_data``, such as
+    ``temp=0.3, hum=0.8``, and NaN in ``data``: no number stands for several, and plots draw NaN in grey.
+    """
+    players, names = problem.players, display_names(problem, table)
+    data, labels = shown_rows(problem, rows, table)
+    if players is None:
+        return data, labels, names
+    if problem.groups is None:  # renamed features
+        return data, labels, list(players.names)
+    shown = data if labels is None else labels
+    texts = np.empty((len(data), len(players)), dtype=object)
+    columns = []
+    for player in range(len(players)):
+        members = players.members(player)
+        if len(members) == 1:
+            columns.append(_as_numbers(data[:, members[0]]))
+            texts[:, player] = shown[:, members[0]]
+            continue
+        columns.append(np.full(len(data), np.nan))
+        for i, row in enumerate(shown[:, members]):
+            texts[i, player] = ", ".join(f"{names[v]}={_written(value)}" for v, value in zip(members, row, strict=True))
+    return np.column_stack(columns), texts, list(players.names)
+
+
+def _as_numbers(column: np.ndarray) -> np.ndarray:
+    """A column of objects that are all numbers (or bools) as floats; any other as it is."""
+    if column.dtype != object or not all(isinstance(value, bool | int | float | np.number) for value in column):
+        return column
+    return column.astype(float)
+
+
+def _written(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)

@@ -11,16 +11,17 @@
 ``values="marginal"`` is shap's expectation: what a coalition does not hold comes from background rows, whatever the
 coalition says. With a causal graph the two may well disagree about the sign of a value, so a table with a graph and
 without ``values=`` is told which one it gets. ``values="causal"`` fits what ``"conditional"`` does, and intervenes on
-it (:mod:`~shap_asv.explainer.reading.meaning`).
+it (:mod:`~shap_asv.explainer.problem`).
+
+:func:`fit_network` makes a discrete network of a table and a DAG instead; where its columns are cut may be read off a
+model.
 """
 
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-from warnings import catch_warnings, simplefilter
 
-import networkx as nx
 import numpy as np
 import shap
 
@@ -28,36 +29,44 @@ from shap_asv.backends.contract import Problem
 from shap_asv.backgrounds.choice.choosing import CANDIDATES, Fit, choose_background, graph_candidates, level_candidates
 from shap_asv.backgrounds.choice.mixture import MixtureModel
 from shap_asv.backgrounds.contract import DRAWS, DrawsGivenEvidence
+from shap_asv.backgrounds.discrete.states.binning import DEFAULT_BINS, DEFAULT_GROUPS, MOST_STATES, Cuts, learn_states
+from shap_asv.backgrounds.discrete.states.fitted import FittedNetwork, fit_tables
 from shap_asv.backgrounds.donors.conditional_table import ConditionalTable
 from shap_asv.backgrounds.gaussian.copula import CopulaModel
 from shap_asv.backgrounds.matrix import MatrixDistribution, numbered_features
 from shap_asv.backgrounds.naming import Distribution
 from shap_asv.backgrounds.ready_models import GaussianModel, StructuralBackground, StructuralModel
 from shap_asv.backgrounds.structural.fitting import way_of
-from shap_asv.backgrounds.tables.codec import NamedArray
+from shap_asv.backgrounds.structural.graph import Dag, check_nodes
+from shap_asv.backgrounds.tables.codec import NamedArray, TableCodec
 from shap_asv.errors import (
+    ArgumentError,
+    CausalGraphError,
     MethodNotApplicableError,
     ShapAsvWarning,
     UnknownFeatureError,
     UnknownMethodError,
     did_you_mean,
+    listed,
     warn_user,
 )
-from shap_asv.explainer.reading.assembly import names_known_to_model
-from shap_asv.explainer.reading.causality import (
+from shap_asv.explainer.causes import (
     as_dag,
-    edgeless_order,
+    dag_over,
+    has_edges,
+    knowledge_of_features,
+    level_names,
     name_positions,
-    read_causal_graph,
+    nearly_whole_dag,
+    order_of_features,
     read_orders,
     uses_positions,
-    weighted_graphs,
 )
-from shap_asv.explainer.reading.players import knowledge_of_features
-from shap_asv.explainer.running.progress import DELAY
+from shap_asv.explainer.problem import names_known_to_model
+from shap_asv.explainer.progress import DELAY
 from shap_asv.models.plain import read_plain_model
+from shap_asv.models.trees.form import column_thresholds
 from shap_asv.orders import CausalOrder
-from shap_asv.orders.uncertain import GraphMixture, PartialGraph
 from shap_asv.strata import sobol_uniforms
 
 #: What is fitted to a table that is conditioned on.
@@ -65,8 +74,6 @@ FITTED = (StructuralModel, GaussianModel, CopulaModel, ConditionalTable, Mixture
 _PERTURBATIONS = ("auto", "interventional", "tree_path_dependent")
 #: Sampled orders whose prefixes are the coalitions that a background is chosen for.
 N_ORDERS = 256
-#: Share of the features that a DAG may leave out and still be tried as one.
-MOST_LEFT_OUT = 0.25
 #: Rows drawn from a background that cannot condition on every set, to fit one that can.
 N_DRAWN = 2048
 
@@ -148,7 +155,7 @@ def settle_table(given: Any, values: str, purpose: Purpose) -> Settled:
         return fit_background(given.table, replace(purpose, like=given.like))
     if is_table(given) and values in ("conditional", "causal"):
         return fit_background(given, purpose)
-    if is_table(given) and values == "auto" and _has_edges(purpose.causal_graph):
+    if is_table(given) and values == "auto" and has_edges(purpose.causal_graph):
         warn_user(
             "a table with a causal graph gives marginal values here, for which causes tell nothing of their effects; "
             "say values='conditional' (or 'causal') to fit a distribution to the table and condition (or intervene) on "
@@ -187,7 +194,7 @@ def fit_background(table: Any, purpose: Purpose) -> Settled:
     if purpose.like is not None:
         return Settled(_refitted(purpose.like, table, purpose), graph, features)
     knowledge, orders, weights = knowledge_of_features(purpose.groups, features, graph, purpose.orders, purpose.weights)
-    dag = _dag_over(features, knowledge)
+    dag = dag_over(features, knowledge)
     if dag is not None:
         model = StructuralModel.fit(table, dag, seed=purpose.seed, n_jobs=purpose.n_jobs, silent=purpose.silent)
         return Settled(model, graph, features)
@@ -221,8 +228,8 @@ def choose_for(table: Any, features: Sequence[str], graph: Any, purpose: Purpose
     candidates: Mapping[str, tuple[Fit, bool]] = CANDIDATES
     # what interventions do by levels is asked of distributions that know nothing of causes
     given = purpose.orders is not None or purpose.values == "causal"
-    levels = None if given else _levels_of(features, graph, purpose.seed)
-    dag = None if given else _nearly_whole_dag(features, graph)
+    levels = None if given else level_names(features, graph, purpose.seed)
+    dag = None if given else nearly_whole_dag(features, graph)
     if levels is not None:
         candidates = level_candidates(levels, purpose.n_jobs)
     elif dag is not None:
@@ -286,7 +293,7 @@ def asked_coalitions(
         drawn, shares = read_orders(orders, weights, features)
         shares = np.ones(len(drawn)) if shares is None else shares
     else:
-        order = _order_of(features, causal_graph, seed)
+        order = order_of_features(features, causal_graph, seed)
         drawn = order.sample_topological_orders(N_ORDERS, seed=seed)
         shares = np.ones(len(drawn))
     n = len(features)
@@ -295,23 +302,6 @@ def asked_coalitions(
     coalitions, back = np.unique(prefixes.reshape(-1, n), axis=0, return_inverse=True)
     counts = np.bincount(back.reshape(-1), weights=np.repeat(shares, n + 1), minlength=len(coalitions))
     return coalitions, counts / counts.sum()
-
-
-def _order_of(features: Sequence[str], causal_graph: Any, seed: int) -> CausalOrder | GraphMixture:
-    if causal_graph is None:
-        return edgeless_order(features)
-    with catch_warnings():  # said where the problem is put together
-        simplefilter("ignore", ShapAsvWarning)
-        return read_causal_graph(causal_graph, features, seed=seed)
-
-
-def _levels_of(features: Sequence[str], causal_graph: Any, seed: int) -> list[list[str]] | None:
-    """The features level by level, if the causal graph is two levels or more, one after the other; else None."""
-    order = _order_of(features, causal_graph, seed)
-    numbers = order.level_numbers if isinstance(order, CausalOrder) else None
-    if numbers is None or not numbers.any():
-        return None
-    return [[features[int(v)] for v in np.flatnonzero(numbers == k)] for k in range(int(numbers.max()) + 1)]
 
 
 def _named(table: Any, purpose: Purpose) -> tuple[Any, list[str], Any]:
@@ -334,41 +324,137 @@ def _named(table: Any, purpose: Purpose) -> tuple[Any, list[str], Any]:
     return table.iloc[:, [columns.index(name) for name in features]], features, graph
 
 
-def _dag_over(features: Sequence[str], graph: Any) -> nx.DiGraph | None:
-    """The graph, if it says of every feature what causes it; None for levels, a few edges and hidden causes.
+def fit_network(
+    data: Any, graph: Any, bins: Any = DEFAULT_BINS, smoothing: float = 1.0, groups: int = DEFAULT_GROUPS
+) -> FittedNetwork:
+    """A discrete Bayesian network of a table: exact values, no sampling, for any coalition.
 
-    Several graphs and edges without a direction leave causes open, too. A :class:`CausalOrder` is not a DAG: it says
-    what comes first, and edges that follow from others are gone.
+    ``P(x) = prod over v of P(x_v | causes of v)``, counted in the table. Rows are handed over as they are in the table,
+    and the model is called with values of the table: there is no encoder to write.
+
+    Parameters
+    ----------
+    data : DataFrame, or array with columns named "Feature 0", ...
+        Numbers, bools, categories, strings. Categories, bools, strings, and numbers with at most 12 distinct values
+        stay as they are; other numbers are binned. A missing value is a state of its own. A column that is not a node
+        is kept as one that has neither causes nor effects, with a warning.
+    graph : networkx.DiGraph, list of (cause, effect), ...
+        A DAG, as ``causal_graph`` everywhere; every node needs a column.
+    bins : int, dict of str to int or cut points, or a tree model
+        An int is how many quantile bins numbers get (fewer where values repeat). A dict says it for some columns, also
+        for those with few values: a number of bins, increasing cut points ``c`` (bins are ``c_i < x <= c_(i+1)``, the
+        outer ones open), or a model; the others get 5. A tree model (scikit-learn, XGBoost, LightGBM, CatBoost; not a
+        Pipeline with transformers) cuts the columns at its thresholds: no leaf is cut, and f(x) is exactly the model's.
+    smoothing : float
+        Pseudo-rows that are added to each combination of causes. They look like the column on its own; see Notes.
+    groups : int
+        At the thresholds of a model a column has many states. Then it is related to other columns by this many
+        quantile groups of neighbouring states, and drawn within its group as in the table.
+
+    Returns
+    -------
+    FittedNetwork
+        ``print`` it to see the states; a background like any other.
+
+    Notes
+    -----
+    A bin is shown to the model as one value, the median of the table's values in it. Unless ``bins=model``, the values
+    of an explanation therefore add up to the model's answer to these; how far that is from its answer to the row itself
+    is said in a warning with every explanation. Numbers past the range of the table fall into the outer bins. A label
+    or one of few values that the table does not have is an error, as is a gap in a column that has none in the table.
+
+    Smoothing: ``P(v | causes) = (n(v, causes) + a P(v)) / (n(causes) + a)`` with ``a = smoothing`` and ``P(v) = (n(v) +
+    a / k) / (N + a)`` for k states. With 0, rows of combinations that the table does not have are impossible.
+
+    The cost is that of counting: O(rows x columns) and the sizes of the tables.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from shap_asv import AsymmetricExplainer, fit_network
+    >>> rng = np.random.default_rng(0)
+    >>> dose = rng.normal(size=500)
+    >>> table = pd.DataFrame({"dose": dose, "effect": 2 * dose + rng.normal(size=500)})
+    >>> print(fit_network(table, [("dose", "effect")], bins={"dose": 3, "effect": [-1, 1]}))
+    network of 2 columns fitted to 500 rows, smoothing 1
+      dose: 3 bins: <= -0.476, (-0.476, 0.383], > 0.383
+      effect <- dose: 3 bins: <= -1, (-1, 1], > 1
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> model = DecisionTreeRegressor(max_depth=3).fit(table, table["effect"] > 1)
+    >>> explainer = AsymmetricExplainer(model, fit_network(table, [("dose", "effect")], bins=model))
+    >>> explanation = explainer(table.iloc[:3])
+    >>> total = explanation.base_values + explanation.values.sum(axis=1)
+    >>> bool(np.allclose(total, model.predict(table.iloc[:3]), rtol=0, atol=1e-12))
+    True
     """
-    dag = _dag_within(features, graph)
-    return dag if dag is not None and set(features) <= set(dag) else None
+    codec = TableCodec.learn(data)
+    default, ways = _read_bins(bins, codec.names)
+    _check_numbers(smoothing, groups)
+    dag = _read_dag(graph, codec)
+    rows = codec.read(data)
+    columns = [
+        learn_states(column, rows[:, v], ways.get(column.name), default, groups)
+        for v, column in enumerate(codec.columns)
+    ]
+    return fit_tables(dag, codec, columns, rows, float(smoothing))
 
 
-def _nearly_whole_dag(features: Sequence[str], graph: Any) -> nx.DiGraph | None:
-    """The graph with nodes of their own for features that it does not mention, if these are few; else None."""
-    dag = _dag_within(features, graph)
-    if dag is None or not dag.edges or len(dag) < (1 - MOST_LEFT_OUT) * len(features):
-        return None
-    dag.add_nodes_from(features)
+def _read_bins(bins: Any, names: Sequence[str]) -> tuple[int, dict[str, Any]]:
+    """Quantile bins by default, and what is said of single columns: a number, cut points, or the cuts of a model."""
+    if isinstance(bins, Mapping):
+        given = {str(name): how for name, how in bins.items()}
+        for name in given:
+            if name not in names:
+                hint = did_you_mean(name, names, f"the columns are {listed(names)}")
+                raise ArgumentError(f"bins= names {name!r}, which is not a column of the table; {hint}")
+        cuts = {id(how): _cuts_of(how, names) for how in given.values() if _is_model(how)}
+        return DEFAULT_BINS, {name: cuts[id(how)].get(name) if _is_model(how) else how for name, how in given.items()}
+    if _is_model(bins):
+        return DEFAULT_BINS, dict(_cuts_of(bins, names))
+    if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or not 2 <= bins <= MOST_STATES:
+        raise ArgumentError(
+            f"bins={bins!r:.80} is not understood; give a number of bins from 2 to {MOST_STATES:,}, a dict such as "
+            f"{{{names[0]!r}: 4}} or {{{names[0]!r}: [10, 20]}} (cut points), or a tree model whose thresholds are the "
+            "cuts"
+        )
+    return int(bins), {}
+
+
+def _is_model(thing: Any) -> bool:
+    return hasattr(thing, "predict") or hasattr(getattr(thing, "__self__", None), "predict")
+
+
+def _cuts_of(model: Any, names: Sequence[str]) -> dict[str, Cuts]:
+    """Thresholds of the model by column; a column that it does not take is cut into groups alone."""
+    found = column_thresholds(model, names)
+    nowhere = Cuts(np.empty(0), None, refine=True)
+    return {name: Cuts(*found[name], refine=True) if name in found else nowhere for name in names}
+
+
+def _check_numbers(smoothing: Any, groups: Any) -> None:
+    try:
+        good = not isinstance(smoothing, bool) and 0 <= float(smoothing) < np.inf
+    except (TypeError, ValueError):
+        good = False
+    if not good:
+        raise ArgumentError(f"smoothing={smoothing!r:.80} must be a finite number of pseudo-rows, at least 0")
+    if isinstance(groups, bool) or not isinstance(groups, int | np.integer) or not 2 <= groups <= MOST_STATES:
+        raise ArgumentError(f"groups={groups!r:.80} must be a whole number from 2 to {MOST_STATES:,}")
+
+
+def _read_dag(graph: Any, codec: TableCodec) -> Dag:
+    if isinstance(graph, CausalOrder):
+        raise CausalGraphError(
+            "a network needs a DAG, which says what causes each column; a CausalOrder only says what comes first. Pass "
+            "the edges, or take values='conditional' with the table, which does with levels"
+        )
+    if codec.keys is None and uses_positions(graph):
+        graph = name_positions(graph, codec.names)
+    plain = as_dag(graph, codec.names)
+    if plain is None:
+        raise CausalGraphError(
+            "a network needs one DAG: the graph has edges without a direction, or there are several; choose one"
+        )
+    dag = Dag.read(plain, codec.names)
+    check_nodes(dag, codec.names, plain)
     return dag
-
-
-def _dag_within(features: Sequence[str], graph: Any) -> nx.DiGraph | None:
-    """What the graph says of the features alone; None if it is not a DAG, or has causes that are not features."""
-    if graph is None or isinstance(graph, CausalOrder):
-        return None
-    dag = as_dag(graph, features)
-    inside = set(features)
-    if dag is None or any(cause not in inside and effect in inside for cause, effect in dag.edges):
-        return None
-    return nx.DiGraph(dag.subgraph(features))
-
-
-def _has_edges(graph: Any) -> bool:
-    """Whether there is something causal to lose; what is not a graph is an error elsewhere."""
-    if isinstance(graph, PartialGraph):
-        return bool(graph.directed or graph.undirected)
-    if weighted_graphs(graph) is not None:
-        return True
-    edges = getattr(graph, "edges", graph)
-    return hasattr(edges, "__len__") and len(edges) > 0

@@ -1,7 +1,7 @@
 """A problem being explained: plan it, make it ready once, run it over blocks of distinct rows.
 
 Equal rows are explained once. Blocks are cut in a way that the number of processes does not show (see
-:mod:`~shap_asv.explainer.running.blocks`) and every random number is fixed by the seed, so the result is the same for
+:mod:`~shap_asv.explainer.blocks`) and every random number is fixed by the seed, so the result is the same for
 any number of processes, and for any number of threads that use one explainer.
 """
 
@@ -23,8 +23,8 @@ from shap_asv.errors import (
     LongCallWarning,
     warn_user,
 )
-from shap_asv.explainer.running.blocks import SMALLEST_BLOCK, count_jobs, count_local_jobs, cut_rows, run_blocks
-from shap_asv.explainer.running.progress import ProgressBar, saying_that_it_compiles
+from shap_asv.explainer.blocks import SMALLEST_BLOCK, count_jobs, count_local_jobs, cut_rows, run_blocks
+from shap_asv.explainer.progress import ProgressBar, saying_that_it_compiles
 from shap_asv.orders.uncertain import GraphMixture
 from shap_asv.planning import Budget, Plan, duration, make_plan, named_backend
 from shap_asv.values.contract import ValueMethod

@@ -1,7 +1,7 @@
 """Several methods on the same model, background and rows: SHAP, ASV, and both with other values, by their names.
 
 A method is a set of orders (all of them: SHAP; those that follow the causal graph: ASV) and a meaning of nu(S)
-(:mod:`~shap_asv.explainer.reading.meaning`). Without an adjective nu(S) is what the background is for: conditional on
+(:mod:`~shap_asv.explainer.problem`). Without an adjective nu(S) is what the background is for: conditional on
 what is known, or shap's marginal over background rows. An explainer of causal values is compared as "causal SHAP" and
 "causal ASV", of marginal ones of a fitted distribution as "marginal SHAP" and "marginal ASV".
 
@@ -18,17 +18,16 @@ from shap_asv.backgrounds.contract import MaskedInputs
 from shap_asv.backgrounds.ready_models import StructuralModel
 from shap_asv.comparison import Comparison
 from shap_asv.errors import UnknownMethodError, nearest
-from shap_asv.explainer.reading import fitting
-from shap_asv.explainer.reading.causality import edgeless_order, levels_of
+from shap_asv.explainer import fitting
+from shap_asv.explainer.causes import edgeless_order, levels_of
 from shap_asv.explanation import from_base
 from shap_asv.models.readers import MODEL_OUTPUTS, choose_call, explained_call
 from shap_asv.models.trees.form import made_of_trees
 from shap_asv.planning import Plan
 
 if TYPE_CHECKING:
-    from shap_asv.explainer.questions.asking import Questions
+    from shap_asv.explainer.asymmetric import AsymmetricExplainer
 
-_CALL = ("max_evals", "main_effects", "error_bounds", "batch_size", "outputs", "silent")
 SAME_MEAN = "; the mean prediction is that of ASV"
 #: Name -> (whether all orders count, what nu(S) means; None for what the explainer is for).
 METHODS: dict[str, tuple[bool, str | None]] = {
@@ -44,56 +43,9 @@ METHODS: dict[str, tuple[bool, str | None]] = {
 GIVEN_WHAT_IS_KNOWN = ("auto", "conditional")
 
 
-def compare(
-    model: Any, masker: Any, X: Any, causal_graph: Any = None, methods: Sequence[str] | None = None, **options: Any
+def compare_methods(
+    explainer: "AsymmetricExplainer", X: Any, methods: Sequence[str] | None, call: dict[str, Any]
 ) -> Comparison:
-    """Explain the rows of X with several methods: by default once with and once without the causal graph.
-
-    Parameters
-    ----------
-    model, masker, causal_graph
-        As in :class:`~shap_asv.AsymmetricExplainer`.
-    X : table
-        The rows to explain.
-    methods : list of str, optional
-        ``"SHAP"`` (all orders) and ``"ASV"`` (the causal graph's), each alone or with one of ``"conditional"``,
-        ``"causal"`` and ``"marginal"`` before it; by default SHAP and ASV, with the adjective of ``values=``.
-    **options
-        Further arguments of :class:`~shap_asv.AsymmetricExplainer`, and of its call (``outputs``, ``max_evals``, ...).
-
-    Returns
-    -------
-    Comparison
-        With one ``shap.Explanation`` for each method; ``print`` it, or hand it to ``shap_asv.plots``. Where a
-        background cannot condition on the sets that SHAP asks for, one that can is fitted to draws from it.
-
-    Examples
-    --------
-    >>> from shap_asv import compare, load_network
-    >>> def model(X):
-    ...     return 1.0 * (X["Dyspnoea"] == "True")
-    >>> row, names = [["low", "True", "positive", "True"]], ["Pollution", "Smoker", "Xray", "Dyspnoea"]
-    >>> result = compare(model, load_network("cancer"), row, feature_names=names)
-    >>> result.to_frame(row=0)[["SHAP", "ASV"]].round(3).loc["Dyspnoea"].tolist()
-    [0.68, 0.673]
-    >>> several = ["SHAP", "marginal SHAP", "causal SHAP", "ASV"]
-    >>> compare(model, load_network("cancer"), row, feature_names=names, methods=several)  # doctest: +ELLIPSIS
-    SHAP, marginal SHAP, causal SHAP and ASV of 1 row: mean |value| per feature, causes first
-                SHAP marginal SHAP causal SHAP    ASV ASV - SHAP
-    Pollution 0.0007        0.0000      0.0003 0.0007    +0.0000
-    Smoker    0.0070        0.0000      0.0036 0.0071    +0.0001
-    Xray      0.0099        0.0000      0.0000 0.0161    +0.0063
-    Dyspnoea  0.6797        0.6959      0.6927 0.6734    -0.0064
-    SHAP over: conditional on a Bayesian network of 5 nodes, latent: Cancer
-    ...
-    """
-    from shap_asv.explainer.asymmetric import AsymmetricExplainer
-
-    call = {name: options.pop(name) for name in _CALL if name in options}
-    return AsymmetricExplainer(model, masker, causal_graph, **options).compare(X, methods=methods, **call)
-
-
-def compare_methods(explainer: "Questions", X: Any, methods: Sequence[str] | None, call: dict[str, Any]) -> Comparison:
     """X by each of the methods; the explainer itself is used for those that it is."""
     own = explainer(X, **call)  # the features are known afterwards, and what is wrong with X is said once
     explanations, words, plans, conditional = {}, {}, {}, set()
@@ -113,7 +65,7 @@ def compare_methods(explainer: "Questions", X: Any, methods: Sequence[str] | Non
 
 
 def plan_methods(
-    explainer: "Questions", X: Any, methods: Sequence[str] | None = None, silent: bool = False
+    explainer: "AsymmetricExplainer", X: Any, methods: Sequence[str] | None = None, silent: bool = False
 ) -> dict[str, Plan]:
     """The plan of each method, as ``compare`` would carry it out; what a method needs fitted is fitted for it."""
     explainer.plan(X)  # the features are known afterwards
@@ -126,12 +78,12 @@ class Side(NamedTuple):
     """
 
     name: str
-    explainer: "Questions"
+    explainer: "AsymmetricExplainer"
     same_mean: bool
     stands_in: str | None
 
 
-def _sides(explainer: "Questions", methods: Sequence[str] | None, call: dict[str, Any]) -> Iterator[Side]:
+def _sides(explainer: "AsymmetricExplainer", methods: Sequence[str] | None, call: dict[str, Any]) -> Iterator[Side]:
     """Each of the methods; the explainer itself is used for those that it is."""
     by_values = {explainer.values: explainer}
     over_rows = isinstance(explainer._known_execution().problem.background, MaskedInputs)
@@ -153,7 +105,7 @@ def _sides(explainer: "Questions", methods: Sequence[str] | None, call: dict[str
         yield Side(name, found, symmetric and same_mean, None if other is None else other.fitted_to)
 
 
-def _read_methods(methods: Any, explainer: "Questions") -> list[str]:
+def _read_methods(methods: Any, explainer: "AsymmetricExplainer") -> list[str]:
     if methods is None:
         word = "" if _is_natural(explainer) else f"{explainer.values} "
         return [f"{word}SHAP", f"{word}ASV"]
@@ -179,13 +131,13 @@ def _listed() -> str:
     return ", ".join(map(repr, METHODS))
 
 
-def _is_natural(explainer: "Questions") -> bool:
+def _is_natural(explainer: "AsymmetricExplainer") -> bool:
     """Whether nu(S) means what the background is for: conditional, or marginal over background rows."""
     background = explainer._known_execution().problem.background
     return explainer.values in GIVEN_WHAT_IS_KNOWN or isinstance(background, MaskedInputs)
 
 
-def _with_values(explainer: "Questions", values: str) -> "Questions":
+def _with_values(explainer: "AsymmetricExplainer", values: str) -> "AsymmetricExplainer":
     """The same model, graph and background where nu(S) means something else."""
     changes = {"values": values, **_explained_output(explainer)}
     # a table stands behind what was fitted to it, or has still to be fitted; as it is, it gives shap's marginal values.
@@ -196,7 +148,7 @@ def _with_values(explainer: "Questions", values: str) -> "Questions":
     return explainer._derived(**changes)
 
 
-def _explained_output(explainer: "Questions") -> dict[str, Any]:
+def _explained_output(explainer: "AsymmetricExplainer") -> dict[str, Any]:
     """The arguments that ask for the output that ``model_output="auto"`` is to this explainer, over any background."""
     model, word = explainer.model, explainer._words["model_output"]
     if word != "auto" or not hasattr(model, "predict"):
@@ -208,7 +160,7 @@ def _explained_output(explainer: "Questions") -> dict[str, Any]:
     return {"model": model.predict} if call.method == "predict" else {}  # a bound method is taken at its word
 
 
-def _any_set_background(explainer: "Questions", call: dict[str, Any]) -> fitting.StandIn | None:
+def _any_set_background(explainer: "AsymmetricExplainer", call: dict[str, Any]) -> fitting.StandIn | None:
     """A background for all orders where that of the explainer cannot condition on what they ask for; else None."""
     if explainer.values == "causal":
         return None

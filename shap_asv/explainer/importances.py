@@ -14,10 +14,10 @@ from shap_asv.backends.coalitionwise import CoalitionwiseAttributor
 from shap_asv.backends.contract import Problem, Settings
 from shap_asv.backends.losses import LossAttributor, combine_means
 from shap_asv.errors import ArgumentError, MethodNotApplicableError, ModelError, UnknownMethodError
-from shap_asv.explainer.reading.rows import Table, fit_rows
-from shap_asv.explainer.running.blocks import count_jobs, cut_rows, run_blocks
-from shap_asv.explainer.running.execution import Execution, find_equal_rows
-from shap_asv.explainer.running.progress import ProgressBar
+from shap_asv.explainer.blocks import count_jobs, cut_rows, run_blocks
+from shap_asv.explainer.execution import Execution, find_equal_rows
+from shap_asv.explainer.progress import ProgressBar
+from shap_asv.explainer.rows import Table, fit_rows
 from shap_asv.planning import Plan, named_backend
 
 # Keeps the draws of the bootstrap apart from all others of the seed.

@@ -1,40 +1,69 @@
-"""The user's arguments -> a :class:`~shap_asv.backends.contract.Problem`: where model, background and causal order
-meet.
+"""The user's arguments -> a :class:`~shap_asv.backends.contract.Problem`: where model, background and order meet.
 
 Three things have to agree on who the features are: the network (whose other nodes are latent), the model and the
 causal graph. Every disagreement is an error or a warning here, before any long work starts.
+
+What nu(S) means is ``values=``, and each meaning has its distribution:
+
+- *conditional*: ``E[M(X) | X_S = e_S]``, what a background gives by itself;
+- *causal*: ``E[M(X) | do(X_S = e_S)]``: the features of S are set, the others follow their causes. A background that
+  knows causes (a network, a structural model) says what happens; for one that does not, levels of features do
+  (``CausalOrder.from_levels``);
+- *marginal*: the others follow their own distributions, whatever S is.
+
+On a coalition that holds, with each member, all of its causes, and none of them latent (but for functions of what is
+seen, such as the groups of a fitted network), *causal* and *conditional* are the same. Where an order asks for such
+coalitions only, they are computed as conditional, and the plan says so.
+
+Functions that users hand in are held to what the rest of the package takes for granted. A link maps an array of numbers
+to as many numbers. A model is a function of the row alone: one that draws random numbers, or that looks at the other
+rows of its table, would give attributions of nothing in particular.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from shap_asv.backends.conditioning import conditioning_obstacle, sees_what_it_sets
 from shap_asv.backends.contract import Problem
 from shap_asv.backgrounds.contract import (
     Background,
     CodedByModel,
+    CutLoose,
+    DrawsGivenEvidence,
     FiniteStates,
+    KnowsInterventions,
+    MaskedInputs,
     StandsForValues,
     TreeGround,
 )
+from shap_asv.backgrounds.level_by_level import by_levels
 from shap_asv.backgrounds.matrix import columns_in_order
 from shap_asv.backgrounds.naming import Distribution
 from shap_asv.backgrounds.tables.border import some_rows
-from shap_asv.errors import NetworkError, ShapAsvWarning, UnknownMethodError, warn_user
-from shap_asv.explainer.reading.callables import CheckedLink, check_repeatable, is_identity, with_own_labels
-from shap_asv.explainer.reading.causality import (
+from shap_asv.errors import (
+    CausalGraphError,
+    MethodNotApplicableError,
+    ModelError,
+    NetworkError,
+    ShapAsvWarning,
+    UnknownMethodError,
+    warn_user,
+)
+from shap_asv.explainer.causes import (
+    levels_of,
     name_positions,
+    order_of_players,
     own_order,
     read_causal_graph,
+    read_groups,
     read_orders,
     uses_positions,
 )
-from shap_asv.explainer.reading.meaning import with_meaning
-from shap_asv.explainer.reading.players import order_of_players, read_groups
-from shap_asv.explainer.reading.rows import Table
+from shap_asv.explainer.rows import Table
 from shap_asv.models.calls.outputs import describe, last_step
 from shap_asv.models.contract import Predictor
 from shap_asv.models.plain import read_plain_model
@@ -44,6 +73,7 @@ from shap_asv.models.readers import choose_call, known_columns, own_spelling
 from shap_asv.models.trees.ensembles import FloatEnsemble
 from shap_asv.models.trees.form import place_trees, read_ensemble, tree_predictor
 from shap_asv.orders import CausalOrder
+from shap_asv.orders.levels import Levels
 from shap_asv.orders.uncertain import GraphMixture
 
 Link = Callable[[np.ndarray], np.ndarray]
@@ -104,18 +134,6 @@ class Arguments:
                 "background rows (a matrix, a DataFrame or a shap masker), a pgmpy network, or a fitted "
                 "StructuralModel, GaussianModel, CopulaModel or ConditionalTable as masker="
             ) from None
-
-
-def arguments_of(explainer: Any, distribution: Distribution) -> Arguments:
-    """The arguments as an explainer keeps them, each under its own name."""
-    other = {
-        "distribution": distribution,
-        "link": None if is_identity(explainer.link) else explainer.link,
-        "seed": explainer._entropy,
-        "model_output": explainer._words["model_output"],
-    }
-    names = (field.name for field in fields(Arguments))
-    return Arguments(**{name: other[name] if name in other else getattr(explainer, name) for name in names})
 
 
 def known_features(arguments: Arguments) -> list[str] | None:
@@ -235,3 +253,153 @@ def _read_predictor(arguments: Arguments, background: Background, probe: np.ndar
         inputs=background.inputs,
         features=features if isinstance(background, TreeGround) else None,
     )
+
+
+def graph_defines_do(background: Background) -> bool:
+    """Whether the causal graph has to say what interventions do, because the background knows nothing of causes."""
+    return not isinstance(background, KnowsInterventions) or background.intervened() is None
+
+
+def with_meaning(problem: Problem, values: str, causal_graph: Any) -> Problem:
+    """The problem under the distribution that ``values`` asks for; as it is, it is conditional (or shap's marginal).
+
+    Parameters
+    ----------
+    values : {"auto", "conditional", "causal", "marginal"}
+    causal_graph : object
+        What the user knows about causes: levels, where the background knows nothing of them.
+    """
+    if values == "causal":
+        return _causal(problem, causal_graph)
+    if values == "marginal" and not isinstance(problem.background, MaskedInputs):
+        return replace(problem, background=_cut_loose(problem.background), values=values)
+    obstacle = conditioning_obstacle(problem)
+    if obstacle is not None:
+        raise MethodNotApplicableError(obstacle)
+    return replace(problem, values=values)
+
+
+def _causal(problem: Problem, causal_graph: Any) -> Problem:
+    background, levels = problem.background, levels_of(causal_graph)
+    own = None if graph_defines_do(background) else background.intervened()  # type: ignore[attr-defined]
+    if own is not None:
+        if levels is not None and levels.confounded:
+            raise CausalGraphError(
+                f"confounded={list(levels.confounded)} is for backgrounds that know nothing of causes; "
+                f"{background.describe()} says itself what shares hidden causes: its nodes that are not features"
+            )
+        if sees_what_it_sets(problem):
+            return replace(problem, values="causal", apart=own)
+        return replace(problem, values="causal", background=own)
+    if levels is None:
+        raise MethodNotApplicableError(
+            f"values='causal' needs to know what happens to the others when features are set, and the background "
+            f"({background.describe()}) does not say; pass causal_graph=CausalOrder.from_levels([...], "
+            "confounded=[...]), or a background that knows causes: a Bayesian network, a linear Gaussian network or a "
+            "StructuralModel (a table with a DAG over all of its columns makes one)"
+        )
+    if not isinstance(background, DrawsGivenEvidence) or background.conditions_on != "any":
+        raise MethodNotApplicableError(
+            f"values='causal' by levels needs draws given any set of features, and the background "
+            f"({background.describe()}) has none; use a GaussianModel, CopulaModel or ConditionalTable, or pass the "
+            "table itself"
+        )
+    positions, confounded = _of_features(levels, problem).among(background.features)
+    return replace(problem, values="causal", background=by_levels(background, positions, confounded))
+
+
+def _of_features(levels: Levels, problem: Problem) -> Levels:
+    """Levels in the names of the features: groups by their members, numbers as positions where nothing is called so."""
+    features, players = problem.background.features, problem.players
+    members: dict[str, tuple[str, ...]] = {name: (name,) for name in features}
+    if players is not None:
+        for i, name in enumerate(players.names):
+            members[name] = tuple(features[v] for v in np.flatnonzero(players.of_feature == i))
+
+    def named(name: Any) -> tuple[str, ...]:
+        if str(name) not in members and isinstance(name, int) and 0 <= name < len(features):
+            return (features[name],)
+        return members.get(str(name), (str(name),))
+
+    return Levels(
+        tuple(tuple(one for name in level for one in named(name)) for level in levels.names), levels.confounded
+    )
+
+
+def _cut_loose(background: Background) -> Background:
+    if not isinstance(background, CutLoose):
+        raise MethodNotApplicableError(
+            f"values='marginal' needs background rows or a distribution whose features can be cut loose from one "
+            f"another, and {background.describe()} is neither; pass the table itself as masker="
+        )
+    return background.cut_loose()
+
+
+# Answers that differ by less are rounding: the order of sums may depend on the batch.
+_RELATIVE = 1e-4
+
+
+def is_identity(link: Callable[..., Any]) -> bool:
+    """Also after unpickling, when the function is no longer the same object."""
+    from shap import links
+
+    return link is links.identity or (
+        getattr(link, "__name__", "") == "identity" and getattr(link, "__module__", "") == "shap.links"
+    )
+
+
+@dataclass(frozen=True)
+class CheckedLink:
+    """The user's link; picklable when it is."""
+
+    function: Callable[..., Any]
+
+    def __call__(self, values: np.ndarray) -> np.ndarray:
+        """link(values), the same shape; a ModelError when it raises or answers with anything but real numbers."""
+        try:
+            linked = np.asarray(self.function(values))
+        except Exception as error:
+            raise ModelError(f"link= raised {type(error).__name__}: {error}") from error
+        if linked.dtype.kind not in "biuf" or linked.shape != np.shape(values):
+            raise ModelError(
+                f"link= answered with {linked.dtype} of shape {linked.shape} to numbers of shape {np.shape(values)}; "
+                "it must return one real number for each, such as shap.links.logit"
+            )
+        return linked.astype(float)
+
+
+@dataclass(frozen=True)
+class OwnLabels:
+    """A function of a DataFrame whose columns carry the user's own labels, which need not be strings."""
+
+    function: Callable[..., Any]
+    labels: Mapping[str, Any]
+
+    @property
+    def __name__(self) -> str:
+        return str(getattr(self.function, "__name__", type(self.function).__name__))
+
+    def __call__(self, table: Any) -> Any:
+        if hasattr(table, "columns"):
+            table = table.set_axis([self.labels.get(name, name) for name in table.columns], axis=1)
+        return self.function(table)
+
+
+def with_own_labels(model: Any, labels: Mapping[str, Any]) -> Any:
+    """The model; a plain function over nodes that are not strings sees them as they are."""
+    estimator = hasattr(model, "predict") or hasattr(model, "predict_proba") or hasattr(model, "__self__")
+    return OwnLabels(model, labels) if labels and callable(model) and not estimator else model
+
+
+def check_repeatable(predict: Callable[[Any], np.ndarray], rows: Any, backwards: Any) -> None:
+    """Ask for the same rows again, in reverse; a ModelError when an answer differs."""
+    first, second = predict(rows), predict(backwards)[::-1]
+    scale = max(np.abs(first).max(initial=0.0), np.abs(second).max(initial=0.0))
+    with np.errstate(over="ignore"):
+        differ = np.abs(first - second) > _RELATIVE * scale
+    if differ.any():
+        row, output = np.argwhere(differ)[0]
+        raise ModelError(
+            f"the model answered the same row with {first[row, output]:.6g} and with {second[row, output]:.6g}; it "
+            "must be a function of the row alone: fix its random state, and do not let it look at other rows"
+        )

@@ -24,11 +24,9 @@ from shap_asv.backends.weight_columns import Columns
 from shap_asv.backends.workload import IDEALS, SAMPLED_ORDERS
 from shap_asv.backgrounds.contract import Background, Showing
 from shap_asv.errors import MethodNotApplicableError
-from shap_asv.explainer.reading.players import shown_players
-from shap_asv.explainer.reading.rows import fit_rows, read_table
-from shap_asv.explainer.running.execution import Execution, find_equal_rows
-from shap_asv.explainer.running.selection import select_outputs
-from shap_asv.explanation import build_explanation
+from shap_asv.explainer.execution import Execution, find_equal_rows
+from shap_asv.explainer.rows import fit_rows, read_table, shown_players
+from shap_asv.explanation import build_explanation, select_outputs
 from shap_asv.values.contract import Values
 
 if TYPE_CHECKING:

@@ -1,1 +1,0 @@
-"""What an explainer can be asked beside explanations; ``asking`` is the list, the others answer."""

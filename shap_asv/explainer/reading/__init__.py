@@ -1,1 +1,0 @@
-"""What users hand in, read and checked: ``assembly`` puts it together to a problem."""
