@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shap_asv.kernels import kernel
-from shap_asv.orders.sampling import random_state
-from shap_asv.orders.sampling_kernels import fill_words
 
 if TYPE_CHECKING:
     from shap_asv.orders import CausalOrder
@@ -32,7 +30,7 @@ def draw_by_bounding_list(order: "CausalOrder", n: int, rng: np.random.Generator
     start = np.array(order.topological_indices)
     precedes = np.zeros((size + 1, size + 1), dtype=bool)  # the number after the last is an empty place of the list
     precedes[:-1, :-1] = order.ancestor_matrix[np.ix_(start, start)]
-    state = random_state(rng)
+    state = rng.integers(1, 2**64, size=4, dtype=np.uint64)
     anywhere = np.arange(size, dtype=np.int32)
     block = max(bounded_steps(anywhere, precedes, state, 2**62, True) for _ in range(TRIALS))
     sequence = np.arange(size, dtype=np.int32)
@@ -45,6 +43,23 @@ def draw_by_bounding_list(order: "CausalOrder", n: int, rng: np.random.Generator
                 draws[done] = start[before]
             done += 1
     return draws
+
+
+@kernel
+def fill_words(state: np.ndarray, words: np.ndarray) -> None:
+    """Fill ``words`` (uint64) with random bits by xoshiro256++ (Blackman and Vigna); ``state`` (4,) moves on."""
+    s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
+    for k in range(words.size):
+        total = s0 + s3
+        words[k] = ((total << np.uint64(23)) | (total >> np.uint64(41))) + s0
+        shifted = s1 << np.uint64(17)
+        s2 ^= s0
+        s3 ^= s1
+        s1 ^= s2
+        s0 ^= s3
+        s2 ^= shifted
+        s3 = (s3 << np.uint64(45)) | (s3 >> np.uint64(19))
+    state[0], state[1], state[2], state[3] = s0, s1, s2, s3
 
 
 @kernel

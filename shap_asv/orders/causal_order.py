@@ -370,16 +370,16 @@ class CausalOrder:
         n : int
         seed : int, numpy Generator or SeedSequence, optional
             Goes to :func:`numpy.random.default_rng`.
-        method : {"auto", "forest", "polytree", "ideals", "perfect"}
-            ``"forest"``: exponential clocks, for forests. ``"polytree"``: Atkinson's counts along the tree.
-            ``"ideals"``: a walk up the lattice of ideals. ``"perfect"``: coupling from the past, exactly uniform
-            for any DAG. ``"auto"`` takes, for each part of the order, the cheapest one.
+        method : {"auto", "forest", "ideals", "perfect"}
+            ``"forest"``: exponential clocks, for forests. ``"ideals"``: a walk up the lattice of ideals. ``"perfect"``:
+            coupling from the past, exactly uniform for any DAG. ``"auto"`` takes, for each part of the order, the
+            cheapest one.
         limit : int, optional
             Largest lattice that ``"ideals"`` and ``"auto"`` may build, in ideals; by default 1,000,000.
         n_groups : int, optional
             Deal the orders into this many consecutive groups, independent of one another; within a group the random
             numbers behind the orders are spread evenly, so that means over the orders are more accurate. Every single
-            order is still uniform. The polytree and perfect methods draw independently all the same.
+            order is still uniform. The perfect method draws independently all the same.
 
         Returns
         -------

@@ -46,7 +46,6 @@ from shap_asv.orders.lattice import (
     IdealLattice,
     build_lattice,
     check_limit,
-    count_paths,
     enumerate_ideals,
     exact_down,
     exact_up,
@@ -158,9 +157,8 @@ def _stacked(order: "CausalOrder", members: tuple[int, ...]) -> list[tuple[int, 
 # --- trees: Atkinson -----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class HungTree:
-    """A tree-shaped order hung up at a root, as Atkinson's algorithm counts its orders in O(n^2).
+def _orders_of_tree(order: "CausalOrder", members: tuple[int, ...]) -> int:
+    """e of a tree block, by Atkinson's algorithm. O(n^2) operations on Python integers.
 
     For a subtree with root c keep ``b_j`` = number of orders of the subtree in which c stands at position j. To join
     the subtree (size n2, vector b) to a tree of size n1 with root r and vector a, say how many of its members come
@@ -172,49 +170,15 @@ class HungTree:
 
     Written with A_i = a_i C(n1-1, i-1) and B_k = T_k C(n2, k) this is a product of polynomials with integer
     coefficients: ``c_p = (A * B)_p * (p-1)! (n1+n2-p)! / ((n1-1)! n2!)``.
-
-    Attributes
-    ----------
-    sequence : tuple of int
-        Features, each after the one it hangs from; the root first.
-    hook : dict
-        ``hook[c]`` is the feature from which ``c`` hangs; the root has none.
-    follows : dict
-        ``follows[c]``: whether ``c`` comes after its hook in the order (else before it).
-    counts : dict
-        ``counts[c][j]``: number of orders of what hangs from ``c``, with ``c`` at position ``j`` (counted from 0).
     """
-
-    sequence: tuple[int, ...]
-    hook: dict[int, int]
-    follows: dict[int, bool]
-    counts: dict[int, list[int]]
-
-
-def hang_up(order: "CausalOrder", members: tuple[int, ...]) -> HungTree:
-    """Count positions in the tree on ``members`` (one tree block). O(n^2) operations on Python integers."""
-    sequence, hook, follows = walk_tree(order, members[0], frozenset(members))
-    sequence, hook, follows = walk_tree(order, _centroid(sequence, hook), frozenset(members))
+    sequence, hook, follows = _hang_up(order, members[0], members)
+    sequence, hook, follows = _hang_up(order, _centroid(sequence, hook), members)
     counts: dict[int, list[int]] = {v: [1] for v in sequence}
     for c in reversed(sequence[1:]):
-        r = hook[c]
-        counts[r] = _join(counts[r], ways_before(counts[c], follows[c]))
-    return HungTree(tuple(sequence), hook, follows, counts)
-
-
-def ways_before(counts: list[int], follows: bool) -> list[int]:
-    """T_k for k = 0 .. size: orders of a subtree whose root comes after (or before) the first k of them.
-
-    Examples
-    --------
-    >>> ways_before([2, 1], follows=True)
-    [3, 1, 0]
-    >>> ways_before([2, 1], follows=False)
-    [0, 2, 3]
-    """
-    if follows:
-        return [0, *accumulate(reversed(counts))][::-1]
-    return [0, *accumulate(counts)]
+        below = counts.pop(c)
+        ways = [0, *accumulate(reversed(below))][::-1] if follows[c] else [0, *accumulate(below)]
+        counts[hook[c]] = _join(counts[hook[c]], ways)
+    return sum(counts[sequence[0]])
 
 
 def _join(a: list[int], ways: list[int]) -> list[int]:
@@ -237,17 +201,18 @@ def _binomials(n: int) -> list[int]:
     return list(accumulate(range(n), lambda c, k: c * (n - k) // (k + 1), initial=1))
 
 
-def walk_tree(
-    order: "CausalOrder", root: int, members: frozenset[int]
+def _hang_up(
+    order: "CausalOrder", root: int, members: tuple[int, ...]
 ) -> tuple[list[int], dict[int, int], dict[int, bool]]:
-    """Hang the tree up at ``root``: the first three attributes of :class:`HungTree`. O(n)."""
+    """Hang a tree up at ``root``: its features, root first; what each hangs from; does it come after that? O(n)."""
+    inside = set(members)
     sequence = [root]
     hook: dict[int, int] = {}
     follows: dict[int, bool] = {}
     for v in sequence:  # grows while it is read
         for after, neighbours in ((True, order.children[v]), (False, order.parents[v])):
             for u in neighbours:
-                if u in members and u != hook.get(v):
+                if u in inside and u != hook.get(v):
                     hook[u] = v
                     follows[u] = after
                     sequence.append(u)
@@ -270,8 +235,8 @@ def _centroid(sequence: list[int], hook: dict[int, int]) -> int:
 def count_topological_orders(order: "CausalOrder", limit: int | None = None) -> int:
     """e(order), exactly; ``limit`` bounds the lattice of each prime block, in ideals."""
     search = check_limit(limit)
-    if order.is_forest:
-        return count_by_hooks(order)
+    if order.is_forest:  # hook length formula
+        return factorial(order.n_features) // prod(subtree_sizes(order))
     blocks = decompose(order)
     total = 1
     for block in blocks:
@@ -279,16 +244,10 @@ def count_topological_orders(order: "CausalOrder", limit: int | None = None) -> 
             sizes = [len(blocks[part].members) for part in block.parts]
             total *= factorial(sum(sizes)) // prod(map(factorial, sizes))
         elif block.kind == "tree":
-            tree = hang_up(order, block.members)
-            total *= sum(tree.counts[tree.sequence[0]])
+            total *= _orders_of_tree(order, block.members)
         elif block.kind == "prime":
-            total *= count_paths(build_lattice(order.restricted_to(block.members), search))
+            total *= exact_down(build_lattice(order.restricted_to(block.members), search))[0]
     return total
-
-
-def count_by_hooks(order: "CausalOrder") -> int:
-    """e of a forest: ``n! / product of subtree sizes`` (hook length formula). O(n)."""
-    return factorial(order.n_features) // prod(subtree_sizes(order))
 
 
 def subtree_sizes(order: "CausalOrder") -> list[int]:
@@ -302,7 +261,7 @@ def subtree_sizes(order: "CausalOrder") -> list[int]:
 
 def count_ideals(order: "CausalOrder", limit: int | None = None) -> int:
     """J(order), exactly; see :meth:`CausalOrder.count_ideals` for what ``limit`` means."""
-    count = ideals_found(order, check_limit(limit))
+    count = _ideals_found(order, check_limit(limit))
     if count is None or (limit is not None and count > limit):
         raise too_many_ideals(order, check_limit(limit))
     return count
@@ -310,12 +269,12 @@ def count_ideals(order: "CausalOrder", limit: int | None = None) -> int:
 
 def ideals_up_to(order: "CausalOrder", limit: int) -> int | None:
     """J(order), or None when it passes ``limit``: the question a plan asks."""
-    count = ideals_found(order, limit)
+    count = _ideals_found(order, limit)
     return None if count is None or count > limit else count
 
 
 @lru_cache(maxsize=64)  # a plan asks on behalf of every backend
-def ideals_found(order: "CausalOrder", search: int) -> int | None:
+def _ideals_found(order: "CausalOrder", search: int) -> int | None:
     """J(order), or None when a prime block has more than ``search`` ideals. A closed form may well give more."""
     blocks = decompose(order)
     counts = [0] * len(blocks)
@@ -338,7 +297,7 @@ def ideals_found(order: "CausalOrder", search: int) -> int | None:
 
 def _ideals_of_tree(order: "CausalOrder", members: tuple[int, ...]) -> int:
     """Ideals of a tree block: per feature the number of ideals of what hangs from it, without it and with it. O(n)."""
-    sequence, hook, follows = walk_tree(order, members[0], frozenset(members))
+    sequence, hook, follows = _hang_up(order, members[0], members)
     without = dict.fromkeys(sequence, 1)
     including = dict.fromkeys(sequence, 1)
     for c in reversed(sequence[1:]):
@@ -374,6 +333,10 @@ def count_equivalence_classes(order: "CausalOrder", x: int, limit: int | None = 
     return count_ideals(order.restricted_to(others), limit)
 
 
+# counted once per order, for all its features; gone when the order is
+_counted: WeakKeyDictionary["CausalOrder", tuple[IdealLattice, np.ndarray, np.ndarray]] = WeakKeyDictionary()
+
+
 def equivalence_classes(order: "CausalOrder", x: int, limit: int | None = None) -> list[EquivalenceClass]:
     """Lambda^x with class sizes, prefixes from small to large.
 
@@ -384,52 +347,33 @@ def equivalence_classes(order: "CausalOrder", x: int, limit: int | None = None) 
     n_classes = count_equivalence_classes(order, x, search)
     n_ideals = ideals_up_to(order, search)
     if n_ideals is None or n_classes * order.n_features < n_ideals:
-        found = _count_each(order, x, search)
+        prefixes, sizes = _count_each(order, x, search)
     else:
-        found = _read_lattice(order, x, search)
+        if order not in _counted:
+            built = build_lattice(order, search)
+            _counted[order] = built, exact_up(built), exact_down(built)
+        lattice, up, down = _counted[order]
+        edges = np.flatnonzero(lattice.edge_feature == x)
+        sources = lattice.edge_source[edges]
+        prefixes = unpack(lattice.words[sources], order.n_features)
+        sizes = up[sources] * down[lattice.edge_target[edges]]
     names = order.features
-    return [EquivalenceClass(frozenset(names[v] for v in prefix), size) for prefix, size in found]
+    return [
+        EquivalenceClass(frozenset(names[v] for v in np.flatnonzero(prefix)), int(size))
+        for prefix, size in zip(prefixes, sizes, strict=True)
+    ]
 
 
-def _count_each(order: "CausalOrder", x: int, limit: int) -> list[tuple[list[int], int]]:
+def _count_each(order: "CausalOrder", x: int, limit: int) -> tuple[np.ndarray, list[int]]:
+    """The prefixes of the classes of ``x``, bool (classes, n), and the number of orders of each."""
     others = unrelated(order, x)
-    ancestors = list(bits_of(order.ancestor_bits[x]))
-    after = list(bits_of(order.descendant_bits[x]))
-    found: list[tuple[list[int], int]] = []
-    for chosen in _ideals_among(order, others, limit):
-        prefix = ancestors + [v for v, inside in zip(others, chosen, strict=True) if inside]
-        suffix = after + [v for v, inside in zip(others, chosen, strict=True) if not inside]
-        size = 1
-        for part in (prefix, suffix):
-            if part:
-                size *= count_topological_orders(order.restricted_to(part), limit)
-        found.append((prefix, size))
-    return sorted(found, key=lambda entry: len(entry[0]))
-
-
-def _ideals_among(order: "CausalOrder", indices: list[int], limit: int) -> np.ndarray:
-    """The ideals of the suborder on ``indices``: bool (m, len(indices))."""
-    if not indices:
-        return np.zeros((1, 0), dtype=bool)
-    suborder = order.restricted_to(indices)
-    found = enumerate_ideals(suborder, limit)
-    if found is None:
-        raise too_many_ideals(suborder, limit)
-    return unpack(found[0].T, len(indices))
-
-
-# counted once per order, for all its features; gone when the order is
-_counted: WeakKeyDictionary["CausalOrder", tuple[IdealLattice, np.ndarray, np.ndarray]] = WeakKeyDictionary()
-
-
-def _read_lattice(order: "CausalOrder", x: int, limit: int) -> list[tuple[list[int], int]]:
-    counted = _counted.get(order)
-    if counted is None:
-        built = build_lattice(order, limit)
-        counted = _counted[order] = (built, exact_up(built), exact_down(built))
-    lattice, up, down = counted
-    edges = np.flatnonzero(lattice.edge_feature == x)
-    sources = lattice.edge_source[edges]
-    prefixes = unpack(lattice.words[sources], order.n_features)
-    sizes = up[sources] * down[lattice.edge_target[edges]]
-    return [(np.flatnonzero(prefix).tolist(), int(size)) for prefix, size in zip(prefixes, sizes, strict=True)]
+    chosen = build_lattice(order.restricted_to(others), limit).members() if others else np.zeros((1, 0), dtype=bool)
+    prefixes = np.zeros((len(chosen), order.n_features), dtype=bool)
+    prefixes[:, list(bits_of(order.ancestor_bits[x]))] = True
+    prefixes[:, others] = chosen
+    sizes = []
+    for prefix in prefixes:
+        before, after = np.flatnonzero(prefix).tolist(), [v for v in np.flatnonzero(~prefix).tolist() if v != x]
+        parts = [order.restricted_to(part) for part in (before, after) if part]
+        sizes.append(prod(count_topological_orders(part, limit) for part in parts))
+    return prefixes, sizes

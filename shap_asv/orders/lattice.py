@@ -252,15 +252,6 @@ def exact_up(lattice: IdealLattice) -> np.ndarray:
     return up
 
 
-def count_paths(lattice: IdealLattice) -> int:
-    """e(X) = down({}), exactly, keeping one size of integers at a time."""
-    down = np.array([1], dtype=object)
-    for ideals, edges in reversed(lattice.by_size()):
-        arriving = down[lattice.edge_target[edges] - ideals.stop]
-        down = np.add.reduceat(arriving, lattice.edge_starts[ideals] - edges.start)
-    return int(down[0])
-
-
 # --- several orders -----------------------------------------------------------------------------------------------
 
 

@@ -272,32 +272,6 @@ class ChordalGraph:
             row = [part for part in split if part]
         return tuple(found)
 
-    def chordless_cycle(self, members: int) -> list[int]:
-        """A cycle of four or more nodes without a chord, first node repeated at the end; for graphs not chordal."""
-        for v in bits_of(members):
-            around = self.neighbours[v] & members
-            for x in bits_of(around):
-                for y in bits_of(around & ~self.neighbours[x] & ~((2 << x) - 1)):
-                    path = self._shortest_path(x, y, members & ~(around | 1 << v) | 1 << x | 1 << y)
-                    if path:
-                        return [v, *path, v]
-        raise AssertionError("the graph is chordal")
-
-    def _shortest_path(self, start: int, goal: int, allowed: int) -> list[int]:
-        came: dict[int, int] = {start: start}
-        row = [start]
-        for v in row:
-            for u in bits_of(self.neighbours[v] & allowed):
-                if u not in came:
-                    came[u] = v
-                    row.append(u)
-        if goal not in came:
-            return []
-        path = [goal]
-        while path[-1] != start:
-            path.append(came[path[-1]])
-        return path[::-1]
-
 
 @lru_cache(maxsize=4096)
 def permutations_without_prefixes(size: int, forbidden: tuple[int, ...]) -> int:

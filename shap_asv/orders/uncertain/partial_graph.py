@@ -16,7 +16,7 @@ import networkx as nx
 from shap_asv.arguments import Seed, check_count, generator_of
 from shap_asv.errors import BudgetExceededError, CausalGraphError
 from shap_asv.orders import reading
-from shap_asv.orders.uncertain.extensions import ChordalGraph, Extensions, Orientation
+from shap_asv.orders.uncertain.extensions import Extensions, Orientation
 from shap_asv.orders.uncertain.mixture import GraphMixture, mixture_of_extensions
 
 Edge = tuple[Hashable, Hashable]
@@ -175,17 +175,17 @@ class PartialGraph:
 
     @cached_property
     def _extensions(self) -> Extensions:
-        found = Extensions(self._closed)
         for members in self._closed.buckets():
             if self._closed.is_plain(members) and not any(self._closed.spouses):
-                chordal = ChordalGraph(self._closed.neighbours)
-                if chordal.visit(members) is None:
-                    cycle = " - ".join(str(self.nodes[v]) for v in chordal.chordless_cycle(members))
+                undirected = nx.Graph(self._closed.within(members).undirected_edges())
+                if not nx.is_chordal(undirected):
+                    around = next(nodes for nodes in nx.chordless_cycles(undirected) if len(nodes) > 3)
+                    cycle = " - ".join(str(self.nodes[v]) for v in (*around, around[0]))
                     raise CausalGraphError(
                         f"the graph has no consistent extension: {cycle} is a cycle of undirected edges without a "
                         "chord, and every direction of it makes a directed cycle or a new v-structure"
                     )
-        return found
+        return Extensions(self._closed)
 
     def count(self) -> int:
         """The number of consistent extensions, exactly: DAGs with the same adjacencies and v-structures.
