@@ -22,7 +22,7 @@ from shap_asv.errors import (
     UnknownFeatureError,
     UnknownMethodError,
 )
-from shap_asv.explainer.fitting import _dag_over, _levels_of, _nearly_whole_dag, asked_coalitions
+from shap_asv.explainer.fitting import dag_over, level_names, nearly_whole_dag, asked_coalitions
 
 CHAIN = [("a", "b"), ("b", "c")]
 ANY_SET = (GaussianModel, CopulaModel, ConditionalTable, MixtureModel)
@@ -56,7 +56,7 @@ def levels():
     return AsymmetricExplainer(model, table(), order, values="conditional", seed=0, silent=True)
 
 
-def test_a_dag_over_all_features_is_a_structural_model(structural):
+def test_adag_over_all_features_is_a_structural_model(structural):
     row = table(seed=1).iloc[:5]
     explanation = structural(row)
     expected = np.array([truth(one) for _, one in row.iterrows()])
@@ -159,11 +159,11 @@ def test_a_dag_that_leaves_a_column_out_is_tried_as_one(tied):
 
 def test_which_dags_are_tried():
     features = list("abcde")
-    assert set(_nearly_whole_dag(features, [("a", "b"), ("c", "d")])) == set(features)
-    assert _nearly_whole_dag(features, [("a", "b"), ("b", "c")]) is None  # two of five are left out
-    assert _nearly_whole_dag(features, [("a", "b"), ("c", "d"), ("hidden", "a")]) is None
-    assert _nearly_whole_dag(features, CausalOrder.from_levels([["a", "b"], ["c", "d", "e"]])) is None
-    assert _dag_over(features, [("a", "b"), ("c", "d")]) is None
+    assert set(nearly_whole_dag(features, [("a", "b"), ("c", "d")])) == set(features)
+    assert nearly_whole_dag(features, [("a", "b"), ("b", "c")]) is None  # two of five are left out
+    assert nearly_whole_dag(features, [("a", "b"), ("c", "d"), ("hidden", "a")]) is None
+    assert nearly_whole_dag(features, CausalOrder.from_levels([["a", "b"], ["c", "d", "e"]])) is None
+    assert dag_over(features, [("a", "b"), ("c", "d")]) is None
 
 
 def test_levels_may_need_a_structural_model(ill_levels):
@@ -204,7 +204,7 @@ def test_levels_with_a_structural_model_are_stored_and_know_what_they_cannot(ill
     ids=["levels", "one level", "an edge", "nothing"],
 )
 def test_what_levels_are(graph, expected):
-    assert _levels_of(["a", "b", "c"], graph, seed=0) == expected
+    assert level_names(["a", "b", "c"], graph, seed=0) == expected
 
 
 def test_all_rows_are_fitted_not_shaps_sample(structural):
