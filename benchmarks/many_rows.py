@@ -21,7 +21,9 @@ def explain_many(n_rows: int, size: Size = "full") -> dict[str, float]:
 
     rows, target = data(max(n_rows, 6000))
     forest = models(size, rows[:6000], target[:6000])["random forest"]
-    explainer = AsymmetricExplainer(forest, causal_graph=causal_orders()["levels"])
+    explainer = AsymmetricExplainer(
+        forest, causal_graph=causal_orders()["levels"], feature_perturbation="tree_path_dependent"
+    )
     explainer(rows[:64], silent=True)
     before = peak_megabytes()
     seconds, found = timed(lambda: explainer(rows[:n_rows], silent=True))

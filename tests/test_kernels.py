@@ -171,7 +171,7 @@ from sklearn.tree import DecisionTreeRegressor
 from shap_asv import AsymmetricExplainer
 
 tree = DecisionTreeRegressor().fit([[0, 0], [0, 1], [1, 0], [1, 1]], [0.0, 0.0, 0.0, 4.0])
-explainer = AsymmetricExplainer(tree, causal_graph=[(0, 1)])
+explainer = AsymmetricExplainer(tree, causal_graph=[(0, 1)], feature_perturbation="tree_path_dependent")
 print(explainer([[1, 1]], silent="silent" in sys.argv).values.tolist())
 """
 

@@ -391,7 +391,9 @@ WEIGHTED = Capability(WeightedRows, "weighted rows given evidence (donors)")
 MOMENTS = Capability(Moments, "conditional means in closed form")
 TERMS = Capability(Terms, "finitely many states and a network (a discrete Bayesian network)")
 CONDITIONED_TERMS = Capability(ConditionedTerms, "a network that is conditioned on (values='conditional')")
-JOINT = Capability(JointTable, "a joint table of its states (a discrete Bayesian network)")
+JOINT = Capability(
+    JointTable, "a joint table of its states (a discrete Bayesian network, not under do(): 'cut table' is for that)"
+)
 CUT_JOINT = Capability(IntervenedJoint, "joint tables of its states under interventions (values='causal' on a network)")
 MASKED = Capability(MaskedInputs, "background rows (a matrix, a DataFrame or a shap masker)")
 GROUND = Capability(TreeGround, "background rows, or no background at all (the cover counts of the trees)")

@@ -50,6 +50,7 @@ from shap_asv.explainer.words import (
     loss_of_targets,
     read_background,
     shown_words,
+    warn_of_cover_counts,
 )
 from shap_asv.explainer.worth import Bootstrap, bootstrap_values
 from shap_asv.explanation import build_explanation, select_outputs
@@ -92,11 +93,12 @@ class AsymmetricExplainer(shap.Explainer):
     values : "auto", "conditional", "causal" or "marginal"
         What nu(S) is: given ``X_S = e_S``, given ``do(X_S = e_S)``, or with the rest untouched by S. To a table the
         first two fit a distribution (a structural model for a DAG over all features, else the best of Gaussian, copula
-        and donors); "auto" is ``"marginal"`` for a table, shap's expectation, else ``"conditional"``.
+        and donors); "auto" is ``"marginal"``, shap's expectation, for a table without a causal graph and for maskers of
+        shap, else ``"conditional"``.
     impossible : "raise" or "relax"
         Rows of probability zero: an error, or condition only on the part of the evidence that is possible.
     data, feature_perturbation : optional
-        ``shap.TreeExplainer``'s words for ``masker`` and for whether there is one.
+        ``shap.TreeExplainer``'s words for ``masker`` and for whether there is one; values are then those of shap.
 
     Order
     -----
@@ -210,12 +212,12 @@ class AsymmetricExplainer(shap.Explainer):
             model, known if counted is None else counted, link=link, linearize_link=linearize_link, **names_of
         )
         # the background is called masker, and words of TreeExplainer are settled below
-        self._words: dict[str, Any] = {"data": None, "feature_perturbation": "auto", "model_output": model_output}
+        counts = "tree_path_dependent" if feature_perturbation == "tree_path_dependent" else "auto"
+        self._words: dict[str, Any] = {"data": None, "feature_perturbation": counts, "model_output": model_output}
         self._distribution: Distribution
         if counted is None:
             self._distribution = kind_of(settled.masker).read(settled.masker, self.masker)
         else:
-            self._words["feature_perturbation"] = feature_perturbation
             self._distribution = CoverDistribution(counted_rows(self.masker))
         self.values, self.silent = fitting.settled_values(values, self._distribution), silent
         self._given = masker if counted is None else counted
@@ -232,6 +234,8 @@ class AsymmetricExplainer(shap.Explainer):
         self._execution: Execution | None = None
         arguments = self._arguments()
         features = known_features(arguments)
+        if self._distribution.of_model and counts == "auto":
+            warn_of_cover_counts(causal_graph)
         if features is not None:
             self._execution = self._executing(assemble(arguments, features))
         self.data_feature_names = features

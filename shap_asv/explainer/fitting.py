@@ -9,9 +9,10 @@
 - so it is with a DAG that leaves out a few features, which then stand alone in it: whether they do is for the score.
 
 ``values="marginal"`` is shap's expectation: what a coalition does not hold comes from background rows, whatever the
-coalition says. With a causal graph the two may well disagree about the sign of a value, so a table with a graph and
-without ``values=`` is told which one it gets. ``values="causal"`` fits what ``"conditional"`` does, and intervenes on
-it (:mod:`~shap_asv.explainer.problem`).
+coalition says. With a causal graph the two may well disagree about the sign of a value. A cause that works through its
+effects gets nothing of the marginal ones, so that a table with a graph and without ``values=`` is conditioned on, and
+one line says so. ``values="causal"`` fits what ``"conditional"`` does, and intervenes on it
+(:mod:`~shap_asv.explainer.problem`).
 
 :func:`fit_network` makes a discrete network of a table and a DAG instead; where its columns are cut may be read off a
 model.
@@ -24,6 +25,7 @@ from typing import Any
 
 import numpy as np
 import shap
+from tqdm.auto import tqdm
 
 from shap_asv.backends.contract import Problem
 from shap_asv.backgrounds.choice.choosing import CANDIDATES, Fit, choose_background, graph_candidates, level_candidates
@@ -44,6 +46,7 @@ from shap_asv.errors import (
     CausalGraphError,
     MethodNotApplicableError,
     ShapAsvWarning,
+    TableError,
     UnknownFeatureError,
     UnknownMethodError,
     did_you_mean,
@@ -72,6 +75,11 @@ from shap_asv.strata import sobol_uniforms
 #: What is fitted to a table that is conditioned on.
 FITTED = (StructuralModel, GaussianModel, CopulaModel, ConditionalTable, MixtureModel, StructuralBackground)
 _PERTURBATIONS = ("auto", "interventional", "tree_path_dependent")
+#: What is said before a table with a causal graph is conditioned on without having been asked to.
+FITS_FOR_GRAPH = (
+    "There is a causal graph: fitting a distribution to the table, for values='conditional'; values='marginal' takes "
+    "its rows as they are, as shap does"
+)
 #: Sampled orders whose prefixes are the coalitions that a background is chosen for.
 N_ORDERS = 256
 #: Rows drawn from a background that cannot condition on every set, to fit one that can.
@@ -153,16 +161,23 @@ def settle_table(given: Any, values: str, purpose: Purpose) -> Settled:
     """What to use as background in place of ``given``: a table that is conditioned on is replaced by a fit."""
     if isinstance(given, Refit):
         return fit_background(given.table, replace(purpose, like=given.like))
-    if is_table(given) and values in ("conditional", "causal"):
+    if not is_table(given):
+        return Settled(given, purpose.causal_graph, purpose.feature_names)
+    if values in ("conditional", "causal"):
         return fit_background(given, purpose)
-    if is_table(given) and values == "auto" and has_edges(purpose.causal_graph):
-        warn_user(
-            "a table with a causal graph gives marginal values here, for which causes tell nothing of their effects; "
-            "say values='conditional' (or 'causal') to fit a distribution to the table and condition (or intervene) on "
-            "it, or values='marginal' for what shap does",
-            ShapAsvWarning,
-        )
+    if values == "auto" and has_edges(purpose.causal_graph):
+        return _fit_for_graph(given, replace(purpose, values="conditional"))
     return Settled(given, purpose.causal_graph, purpose.feature_names)
+
+
+def _fit_for_graph(table: Any, purpose: Purpose) -> Settled:
+    """What is fitted to a table because there is a causal graph; one line says so, and how not to."""
+    if not purpose.silent:
+        tqdm.write(FITS_FOR_GRAPH, file=sys.stderr)
+    try:
+        return fit_background(table, purpose)
+    except TableError as error:
+        raise TableError(f"{error} (nothing is fitted to the table for values='marginal')") from error
 
 
 def settled_values(values: str, distribution: Distribution) -> str:
@@ -221,8 +236,6 @@ def choose_for(table: Any, features: Sequence[str], graph: Any, purpose: Purpose
     """Gaussian, copula, donors, a structural model of levels, or a mixture: whichever predicts the model best on
     held-out rows of the table.
     """
-    from tqdm.auto import tqdm
-
     coalitions, weights = asked_coalitions(features, graph, purpose.orders, purpose.weights, purpose.seed)
     predict = read_plain_model(purpose.model, purpose.model_output).predict
     candidates: Mapping[str, tuple[Fit, bool]] = CANDIDATES

@@ -9,7 +9,14 @@ import pandas as pd
 
 from shap_asv.backgrounds.matrix import MatrixDistribution
 from shap_asv.backgrounds.naming import Distribution
-from shap_asv.errors import ArgumentError, MethodNotApplicableError, UnknownMethodError
+from shap_asv.errors import (
+    ArgumentError,
+    CausalGraphWarning,
+    MethodNotApplicableError,
+    UnknownMethodError,
+    warn_user,
+)
+from shap_asv.explainer.causes import has_edges
 from shap_asv.explainer.rows import dense
 from shap_asv.frames import as_pandas
 from shap_asv.models.calls.outputs import RowLoss
@@ -62,6 +69,17 @@ def check_graph_word(causal_graph: Any) -> None:
         raise UnknownMethodError(
             f"causal_graph={causal_graph!r} is what shap.TreeExplainer calls model_output, its third argument; write "
             f"model_output={causal_graph!r} (the third argument here is the causal graph)"
+        )
+
+
+def warn_of_cover_counts(causal_graph: Any) -> None:
+    """Tell what trees without a table leave out, where there is a causal order and no word for that."""
+    if has_edges(causal_graph):
+        warn_user(
+            "cover counts ignore how the features depend on one another, and with that most of what a causal order is "
+            "about; pass the table that the model was trained on as masker= to condition on what is known, or "
+            "feature_perturbation='tree_path_dependent' where cover counts are meant",
+            CausalGraphWarning,
         )
 
 

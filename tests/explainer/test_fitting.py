@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
+from sklearn.tree import DecisionTreeRegressor
 
 from shap_asv import AsymmetricExplainer, CausalOrder, GaussianModel, StructuralModel
 from shap_asv.backgrounds.choice.mixture import MixtureModel
@@ -17,12 +18,12 @@ from shap_asv.backgrounds.structural.background import StructuralBackground
 from shap_asv.errors import (
     CausalGraphWarning,
     MethodNotApplicableError,
-    ShapAsvWarning,
+    NetworkError,
     TableError,
     UnknownFeatureError,
     UnknownMethodError,
 )
-from shap_asv.explainer.fitting import dag_over, level_names, nearly_whole_dag, asked_coalitions
+from shap_asv.explainer.fitting import asked_coalitions, dag_over, level_names, nearly_whole_dag
 
 CHAIN = [("a", "b"), ("b", "c")]
 ANY_SET = (GaussianModel, CopulaModel, ConditionalTable, MixtureModel)
@@ -286,19 +287,67 @@ def test_an_array_needs_as_many_names_as_columns():
         )
 
 
-def test_a_table_with_a_graph_is_told_which_values_it_gets():
-    with pytest.warns(ShapAsvWarning, match=r"values='conditional'.*values='marginal'"):
-        explainer = AsymmetricExplainer(model, table(30), CHAIN)
-    assert explainer.values == "marginal"
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        AsymmetricExplainer(model, table(30), CHAIN, values="marginal")
-        AsymmetricExplainer(model, table(30))
-        explainer.symmetric()
-        stream = io.BytesIO()
-        explainer.save(stream)
-        stream.seek(0)
-        AsymmetricExplainer.load(stream)
+@pytest.mark.parametrize("as_frame", [True, False])
+def test_a_table_with_a_graph_is_conditioned_on(as_frame, capsys):
+    """One line says so; a DAG of the columns of a DataFrame, levels of those of an array."""
+    if as_frame:
+        data, function, graph, names = table(100), model, CHAIN, None
+    else:
+        data, function, names = table(60).to_numpy(), lambda X: 3.0 * X[:, 2], ["a", "b", "c"]
+        graph = CausalOrder.from_levels([["a"], ["b", "c"]])
+    found = AsymmetricExplainer(function, data, graph, feature_names=names, seed=0)
+    assert found.values == "conditional"
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if "values=" in line]
+    assert "values='conditional'; values='marginal' takes its rows as they are" in line
+    asked = AsymmetricExplainer(function, data, graph, feature_names=names, seed=0, values="conditional")
+    row = table(1, seed=1)
+    np.testing.assert_array_equal(found(row, silent=True).values, asked(row, silent=True).values)
+    assert "values=" not in capsys.readouterr().err
+
+
+def test_a_table_is_marginal_where_it_is_in_shap(capsys):
+    """Without a graph, under one without edges, in the words of TreeExplainer, and as one of shap's maskers."""
+    import shap
+
+    nothing = nx.DiGraph()
+    nothing.add_nodes_from("abc")
+    masker = shap.maskers.Independent(table(30))
+    for background, more in [
+        (table(30), {}),
+        (table(30), {"causal_graph": nothing}),
+        (table(30), {"causal_graph": CHAIN, "values": "marginal"}),
+        (table(30), {"causal_graph": CHAIN, "feature_perturbation": "interventional"}),
+        (None, {"causal_graph": CHAIN, "data": table(30)}),
+        (masker, {"causal_graph": CHAIN}),
+    ]:
+        assert AsymmetricExplainer(model, background, **more).values == "marginal"
+    assert capsys.readouterr().err == ""
+
+
+def test_a_table_that_nothing_can_be_fitted_to_says_how_to_take_its_rows():
+    data = table(30).assign(b=pd.Timestamp("2020-01-01"))
+    with pytest.raises(TableError, match=r"'b'.*values='marginal'\)$"):
+        AsymmetricExplainer(model, data, CHAIN, silent=True)
+
+
+def test_trees_with_a_graph_and_no_table_are_told_once_what_cover_counts_ignore():
+    data = table(60)
+    trees = DecisionTreeRegressor(max_depth=3).fit(data, data["c"])
+    with pytest.warns(CausalGraphWarning, match=r"ignore how the features depend.*as masker=.*tree_path_dependent"):
+        explainer = AsymmetricExplainer(trees, causal_graph=CHAIN)
+    found = explainer(data[:2])
+    explainer.symmetric()
+    explainer.compare(data[:2])
+    explainer.sensitivity(data[:2], [CHAIN, [("c", "b"), ("b", "a")]])
+    AsymmetricExplainer(trees)
+    with pytest.raises(NetworkError, match="masker cannot be None"):
+        AsymmetricExplainer(model, causal_graph=CHAIN)
+    meant = AsymmetricExplainer(trees, causal_graph=CHAIN, feature_perturbation="tree_path_dependent")
+    np.testing.assert_array_equal(meant(data[:2]).values, found.values)
+    stream = io.BytesIO()
+    meant.save(stream)
+    stream.seek(0)
+    AsymmetricExplainer.load(stream)
 
 
 @pytest.mark.parametrize("word", ["observational", None, 3])

@@ -208,11 +208,10 @@ def test_trees_alone(background, edges):
     ground = X[:7].to_numpy() if background else None
     mentioned = ["ab", "c", "de", "f"] if ("ab", "f") in edges else names
     graph = CausalOrder.from_edges(edges, mentioned)
-    values = "marginal" if background else "auto"
+    told = {"values": "marginal"} if background else {"feature_perturbation": "tree_path_dependent"}
+    told |= {"causal_graph": graph, "groups": groups, "seed": 0}
     # named, because a few milliseconds of work are a tie that the clock decides
-    explainer = AsymmetricExplainer(
-        forest, X[:7] if background else None, graph, groups=groups, values=values, algorithm="paths"
-    )
+    explainer = AsymmetricExplainer(forest, X[:7] if background else None, algorithm="paths", **told)
     explanation = explainer(X[:3])
     between = {"a": 0, "b": 0, "c": 1, "d": 2, "e": 2, "f": 3, "ab": 0}
     pairs = [(between[u], between[v]) for u, v in edges]
@@ -227,15 +226,7 @@ def test_trees_alone(background, edges):
 
         wanted = group_games.group_values(nu, sets, group_games.orders_of_groups(4, pairs))
         np.testing.assert_allclose(found, wanted, atol=1e-6)  # forests answer in float32 thresholds, sums in doubles
-    sampled = AsymmetricExplainer(
-        forest,
-        X[:7] if background else None,
-        graph,
-        groups=groups,
-        algorithm="orders x paths",
-        seed=0,
-        values="marginal" if background else "auto",
-    )(X[:3])
+    sampled = AsymmetricExplainer(forest, X[:7] if background else None, algorithm="orders x paths", **told)(X[:3])
     assert (np.abs(sampled.values - explanation.values) <= 1e-9 + 6 * sampled.error_std).all()
     effects = explainer(X[:1], main_effects=True).main_effects[0]
     row = X[:1].to_numpy()[0]

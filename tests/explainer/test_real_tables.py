@@ -190,7 +190,9 @@ def test_marginal(name, kind):
 @pytest.mark.parametrize(("name", "kind"), [(name, kind) for name in TABLES for kind in KINDS[:3]])
 def test_the_trees_own_covers(name, kind):
     model, (X, _) = fitted(name, kind), typed(name, kind)
-    explanation = AsymmetricExplainer(model, causal_graph=list(TABLES[name].dag))(X.iloc[ROWS], silent=True)
+    explanation = AsymmetricExplainer(
+        model, causal_graph=list(TABLES[name].dag), feature_perturbation="tree_path_dependent"
+    )(X.iloc[ROWS], silent=True)
     assert_adds_up(explanation, own_prediction(model, kind, X.iloc[ROWS], margin=True))
 
 

@@ -288,7 +288,7 @@ def test_trees_over_background_rows_and_over_none():
 
     each = [explainer(graph)(X[:3], silent=True).values for graph in graphs]
     np.testing.assert_allclose(explainer(graphs)(X[:3], silent=True).values, np.mean(each, axis=0), atol=1e-12)
-    alone = AsymmetricExplainer(model, causal_graph=graphs, seed=0)
+    alone = AsymmetricExplainer(model, causal_graph=graphs, seed=0, feature_perturbation="tree_path_dependent")
     assert alone.plan(2).backend.name == "paths"
 
 
@@ -586,11 +586,13 @@ def test_trees_without_a_network(ground):
     model = RandomForestRegressor(6, max_depth=5, random_state=0).fit(
         rows, rows[:, 0] * rows[:, 1] + rows[:, 2:].sum(1)
     )
-    background, meant = (rows[:40], "marginal") if ground == "background rows" else (None, "auto")
+    background, meant = rows[:40], {"values": "marginal"}
+    if ground == "cover counts":
+        background, meant = None, {"feature_perturbation": "tree_path_dependent"}
     graphs = [[(0, 1), (1, 2), (0, 3), (3, 2), (0, 4)], [(2, 1), (1, 0), (3, 4)], [(4, 0), (3, 0), (3, 1), (0, 2)]]
 
     def over_trees(graph):
-        return AsymmetricExplainer(model, background, graph, algorithm="paths", values=meant)
+        return AsymmetricExplainer(model, background, graph, algorithm="paths", **meant)
 
     weights = [3.0, 1.0, 2.0]
     each = [over_trees(graph)(rows[:7], silent=True).values for graph in graphs]

@@ -58,7 +58,9 @@ def trees_in_levels() -> Gaps:
     y = X["f3"] * X["f450"] + X["f120"] - np.abs(X["f260"])
     model = DecisionTreeRegressor(max_depth=8, random_state=0).fit(X, y)
     levels = CausalOrder.from_levels([names[k : k + 100] for k in range(0, 500, 100)])
-    found = AsymmetricExplainer(model, causal_graph=levels)(X[:20], silent=True)
+    found = AsymmetricExplainer(model, causal_graph=levels, feature_perturbation="tree_path_dependent")(
+        X[:20], silent=True
+    )
     used = set(model.tree_.feature[model.tree_.feature >= 0].tolist())
     unused = [k for k in range(500) if k not in used]
     assert len(unused) > 300
@@ -109,7 +111,7 @@ def depth_thirty(n_background: int | None) -> Gaps:
     ground = None if n_background is None else values[3 : 3 + n_background]
     orders = tree_games.topological_orders(4, [(0, 1), (2, 3)])
     masker = None if ground is None else pd.DataFrame(ground, columns=names)
-    options = {} if ground is None else {"values": "marginal"}
+    options = {"feature_perturbation": "tree_path_dependent"} if ground is None else {"values": "marginal"}
     explainer = AsymmetricExplainer(model, masker, [("a", "b"), ("c", "d")], **options)
     X = pd.DataFrame(values[[0, 12, 30]] + 0.25, columns=names)
     found = explainer(X, silent=True)

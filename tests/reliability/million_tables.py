@@ -79,7 +79,10 @@ def mechanisms() -> StructuralModel:
 
 #: name -> (explainer, whether rows repeat)
 CASES: dict[str, tuple[Callable[[], AsymmetricExplainer], bool]] = {
-    "trees with cover counts, levels": (lambda: AsymmetricExplainer(trees(), causal_graph=LEVELS), False),
+    "trees with cover counts, levels": (
+        lambda: AsymmetricExplainer(trees(), causal_graph=LEVELS, feature_perturbation="tree_path_dependent"),
+        False,
+    ),
     "trees with 100 background rows, levels": (
         lambda: AsymmetricExplainer(trees(), table(100), LEVELS, values="marginal"),
         False,

@@ -105,8 +105,8 @@ def check(case: SimpleNamespace) -> None:
 
     def explainer(**more: Any) -> AsymmetricExplainer:
         masker = None if ground is None else pd.DataFrame(ground, columns=names)
-        more = more if ground is None else {"values": "marginal", **more}
-        arguments = {"feature_names": names, "seed": case.seed % 1000, **causes.arguments}
+        meant = {"feature_perturbation": "tree_path_dependent"} if ground is None else {"values": "marginal"}
+        arguments = {**meant, "feature_names": names, "seed": case.seed % 1000, **causes.arguments}
         return AsymmetricExplainer(model, masker, **{**arguments, **more})
 
     whole = frozenset(range(case.n))
