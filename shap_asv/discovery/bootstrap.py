@@ -19,7 +19,8 @@ Progress bars and processes of a learner are switched off where it has a switch:
 import copy
 import inspect
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Container, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,34 +94,26 @@ class BootstrapGraphs:
         Columns: ``cause`` and ``effect`` (the more frequent direction), ``directed``, ``reversed``, ``undirected`` and
         ``bidirected`` shares, and ``joined``, their sum for graphs with one edge per pair.
         """
-        shares: dict[frozenset[Hashable], dict[Any, float]] = {}
-        for graph, share in zip(self.graphs, self.frequencies.tolist(), strict=True):
-            for kind, edges in (("undirected", graph.undirected), ("bidirected", graph.bidirected)):
-                for pair in edges:
-                    line = shares.setdefault(pair, {})
-                    line[kind] = line.get(kind, 0.0) + share
-                    line["joined"] = line.get("joined", 0.0) + share
-            for edge in graph.directed:
-                pair = frozenset(edge)
-                line = shares.setdefault(pair, {})
-                line[edge] = line.get(edge, 0.0) + share
-                if pair not in graph.bidirected:
-                    line["joined"] = line.get("joined", 0.0) + share
+        shares: dict[frozenset[Hashable], Counter[Any]] = {}
+        for graph, share in self.weighted_graphs():
+            for kind, pairs in (
+                ("undirected", graph.undirected),
+                ("bidirected", graph.bidirected),
+                ("joined", {*graph.undirected, *graph.bidirected, *map(frozenset, graph.directed)}),
+                *((edge, {frozenset(edge)}) for edge in graph.directed),
+            ):
+                for pair in pairs:
+                    shares.setdefault(pair, Counter())[kind] += share  # type: ignore[assignment]
         place = {name: v for v, name in enumerate(self.features)}
         lines = []
         for pair, line in shares.items():
             a, b = sorted(pair, key=place.__getitem__)
-            if line.get((b, a), 0.0) > line.get((a, b), 0.0):
+            if line[b, a] > line[a, b]:
                 a, b = b, a
-            kinds = [line.get(key, 0.0) for key in ((a, b), (b, a), "undirected", "bidirected", "joined")]
-            lines.append((a, b, *kinds))
+            lines.append((a, b, *(float(line[key]) for key in ((a, b), (b, a), "undirected", "bidirected", "joined"))))
+        lines.sort(key=lambda line: (-line[-1], place[line[0]], place[line[1]]))
         names = ["cause", "effect", "directed", "reversed", "undirected", "bidirected", "joined"]
-        frame = pd.DataFrame(lines, columns=names)
-        frame["place"] = [
-            place[a] * len(place) + place[b] for a, b in zip(frame["cause"], frame["effect"], strict=True)
-        ]
-        frame = frame.sort_values(["joined", "place"], ascending=[False, True], kind="stable", ignore_index=True)
-        return frame.drop(columns="place")
+        return pd.DataFrame(lines, columns=names)
 
     def __repr__(self) -> str:
         k, n = len(self.graphs), len(self.features)
@@ -219,24 +212,17 @@ def bootstrap_graphs(
 
 def _gathered(found: Sequence[PartialGraph | str], n: int) -> BootstrapGraphs:
     failures = tuple((k, result) for k, result in enumerate(found) if isinstance(result, str))
-    counts: dict[PartialGraph, int] = {}
-    for graph in found:
-        if isinstance(graph, PartialGraph):
-            counts[graph] = counts.get(graph, 0) + 1
-    if not counts:
+    ranked = Counter(graph for graph in found if isinstance(graph, PartialGraph)).most_common()
+    if not ranked:
         raise CausalGraphError(f"the learner failed on all {n} resamples; on the first: {failures[0][1]}")
     if failures:
         warn_user(f"{_told(failures, n)}; the graphs are those of the others", ShapAsvWarning)
-    ranked = sorted(counts.items(), key=lambda item: -item[1])
     return BootstrapGraphs(tuple(g for g, _ in ranked), tuple(c for _, c in ranked), n, failures)
 
 
 def _told(failures: Sequence[tuple[int, str]], n: int) -> str:
-    reasons: dict[str, int] = {}
-    for _, reason in failures:
-        kind = reason.split(":")[0]
-        reasons[kind] = reasons.get(kind, 0) + 1
-    shown = ", ".join(f"{kind} ({count}x)" for kind, count in sorted(reasons.items(), key=lambda item: -item[1])[:3])
+    reasons = Counter(reason.split(":")[0] for _, reason in failures).most_common(3)
+    shown = ", ".join(f"{kind} ({count}x)" for kind, count in reasons)
     return f"nothing usable was learned on {len(failures)} of {n} resamples: {shown}; the first: {failures[0][1]}"
 
 
@@ -280,9 +266,8 @@ def with_knowledge(graph: PartialGraph, required: Iterable[Edge] = (), forbidden
     """
     directed, undirected = set(graph.directed), set(graph.undirected)
     for cause, effect in forbidden:
-        directed.discard(
-            (cause, effect)
-        )  # an edge that is forbidden both ways is turned by one and dropped by the other
+        # an edge that is forbidden both ways is turned by one and dropped by the other
+        directed.discard((cause, effect))
         if frozenset((cause, effect)) in undirected:
             undirected.remove(frozenset((cause, effect)))
             directed.add((effect, cause))
@@ -331,9 +316,17 @@ def learn(learner: Any, data: Any, required: Sequence[Edge] = (), forbidden: Seq
     """
     if isinstance(learner, type):
         maker = learner(data)
-        return maker.estimate(**_extras(maker.estimate, required, forbidden)) if hasattr(maker, "estimate") else maker
+        if not hasattr(maker, "estimate"):
+            return maker
+        return maker.estimate(**_told_to(inspect.signature(maker.estimate).parameters, required, forbidden))
     if callable(getattr(learner, "fit", None)):
-        own = _quiet_copy(learner, required, forbidden)
+        if hasattr(learner, "get_params"):
+            own = clone(learner)
+            known = own.get_params(deep=False)
+            given = {"expert_knowledge"} if known.get("expert_knowledge") is not None else set()
+            own.set_params(**_told_to(set(known) - given, required, forbidden))
+        else:
+            own = copy.deepcopy(learner)
         fitted = own.fit(data)
         return getattr(own, "causal_graph_", fitted)
     if callable(getattr(learner, "learn", None)):
@@ -343,24 +336,9 @@ def learn(learner: Any, data: Any, required: Sequence[Edge] = (), forbidden: Seq
     return learner(data)
 
 
-def _quiet_copy(learner: Any, required: Sequence[Edge], forbidden: Sequence[Edge]) -> Any:
-    if not hasattr(learner, "get_params"):
-        return copy.deepcopy(learner)
-    own = clone(learner)
-    known = own.get_params(deep=False)
-    changes = {name: value for name, value in QUIET.items() if name in known}
-    if (required or forbidden) and known.get("expert_knowledge", ...) is None:
-        changes["expert_knowledge"] = _knowledge(required, forbidden)
-    return own.set_params(**changes)
-
-
-def _extras(method: Callable[..., Any], required: Sequence[Edge], forbidden: Sequence[Edge]) -> dict[str, Any]:
-    known = inspect.signature(method).parameters
-    extras = {name: value for name, value in QUIET.items() if name in known}
-    if (required or forbidden) and "expert_knowledge" in known:
-        extras["expert_knowledge"] = _knowledge(required, forbidden)
-    return extras
-
-
-def _knowledge(required: Sequence[Edge], forbidden: Sequence[Edge]) -> Any:
-    return expert_knowledge(required, forbidden)
+def _told_to(switches: Container[str], required: Sequence[Edge], forbidden: Sequence[Edge]) -> dict[str, Any]:
+    """What a learner with these switches is told: to be quiet, and what is known of edges."""
+    told: dict[str, Any] = {name: value for name, value in QUIET.items() if name in switches}
+    if (required or forbidden) and "expert_knowledge" in switches:
+        told["expert_knowledge"] = expert_knowledge(required, forbidden)
+    return told

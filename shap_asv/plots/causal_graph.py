@@ -121,7 +121,7 @@ def causal_graph(
 
 
 def _plan(read: Attributions, order: Any, row: int | None) -> _Drawing:
-    graph = read_graph(order)
+    graph = read_graph(order, read.features)
     names = (*read.features, *(node for node in graph if node not in set(read.features)))
     number = {name: v for v, name in enumerate(names)}
     edges = [(number[u], number[v]) for u, v in graph.edges]

@@ -9,47 +9,29 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from shap_asv.errors import CausalGraphError
+from shap_asv.orders.uncertain import GraphMixture, read_partial_graph
 
 
-def read_graph(order: Any) -> nx.DiGraph:
+def read_graph(order: Any, features: Sequence[str] | None = None) -> nx.DiGraph:
     """The DAG behind ``order``.
 
     Parameters
     ----------
-    order : CausalOrder, networkx.DiGraph (pgmpy networks are some), or iterable of (cause, effect)
-        Anything else with ``features`` and ``edges`` is read like a CausalOrder. Of a mixture of graphs (anything with
-        ``edge_certainty``), the most certain edges that close no cycle.
+    order : GraphMixture, or any causal graph that :func:`~shap_asv.orders.uncertain.read_partial_graph` reads
+        Of a mixture of graphs, the most certain edges that close no cycle.
+    features : sequence of str, optional
+        Names for the rows of a matrix, and the nodes of a list without edges.
 
     Returns
     -------
     networkx.DiGraph
         Node names as str; edges of a mixture have an attribute ``certainty``.
     """
-    if hasattr(order, "edge_certainty"):
+    if isinstance(order, GraphMixture):
         return _most_certain(order.features, order.edge_certainty)
-    if isinstance(order, nx.Graph):
-        if not order.is_directed():
-            raise CausalGraphError("the causal graph is undirected: give a networkx.DiGraph, edges as (cause, effect)")
-        return _dag(order.nodes, order.edges())
-    if hasattr(order, "features") and hasattr(order, "edges"):
-        return _dag(order.features, order.edges)
-    if isinstance(order, str) or not isinstance(order, Iterable):
-        raise CausalGraphError(f"a causal graph or a list of (cause, effect) is needed, not a {type(order).__name__}")
-    return _dag((), order)
-
-
-def _dag(nodes: Iterable[Hashable], edges: Iterable[Any]) -> nx.DiGraph:
-    graph = nx.DiGraph()
-    graph.add_nodes_from(str(node) for node in nodes)
-    for edge in edges:
-        if isinstance(edge, str) or not isinstance(edge, Sequence) or len(edge) != 2:
-            raise CausalGraphError(f"an edge must be a pair (cause, effect), not {edge!r}")
-        graph.add_edge(str(edge[0]), str(edge[1]))
-    if not nx.is_directed_acyclic_graph(graph):
-        cycle = [u for u, _ in nx.find_cycle(graph)]
-        raise CausalGraphError(f"the causal graph has a cycle: {' -> '.join([*cycle, cycle[0]])}; remove an edge")
-    return graph
+    if isinstance(order, list):
+        order = [tuple(edge) if isinstance(edge, list) else edge for edge in order]
+    return nx.relabel_nodes(read_partial_graph(order, features).to_graph(), str)
 
 
 def _most_certain(nodes: Iterable[Hashable], certainty: Mapping[Any, float]) -> nx.DiGraph:
@@ -73,7 +55,7 @@ def causal_sequence(order: Any, features: Sequence[str], importance: np.ndarray 
     """
     if order is None:
         return np.arange(len(features)) if importance is None else np.argsort(-importance, kind="stable")
-    graph = read_graph(order)
+    graph = read_graph(order, features)
     graph.add_nodes_from(features)
     place = {feature: j for j, feature in enumerate(features)}
     # a latent node waits for nothing: it goes out as soon as it can, so that it holds up no feature

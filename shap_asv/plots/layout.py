@@ -13,8 +13,6 @@ The classical recipe for drawing directed graphs (Sugiyama, Tagawa and Toda 1981
    fewest crossings is kept.
 4. **Heights**. ``min sum over links of w (y_a - y_b)^2`` such that neighbours in a layer keep their distance. For one
    layer, the others fixed, this is an isotonic regression; sweeping over layers converges, since the problem is convex.
-   Squares spread the bend of an arrow over its whole length, where one bend looks better, so links that can be straight
-   are then pulled straight.
 
 Lengths are inches: the caller says how much room a node and its label take, and gets a drawing that has it.
 Everything is deterministic.
@@ -120,7 +118,8 @@ def lay_out(
         half = np.array(
             [max((boxes.half_widths[linked[i]] for i in c if i < len(linked)), default=0.0) for c in grid.columns]
         )
-        centres, width = _column_centres(grid, heights, half, column_gap)
+        right = np.cumsum(2 * half + column_gap) - column_gap
+        centres, width = right - half, float(right[-1])
         x[linked] = centres[grid.column_of[: len(linked)]]
         y[linked] = heights[: len(linked)]
         for (u, v), chain in grid.chains.items():
@@ -128,17 +127,6 @@ def lay_out(
     if alone:
         width, height = _place_alone(alone, boxes, x, y, width, height, row_gap)
     return LayeredLayout(x, y, routes, width, height)
-
-
-def _column_centres(grid: Grid, heights: np.ndarray, half: np.ndarray, gap: float) -> tuple[np.ndarray, float]:
-    """Columns stand further apart where arrows climb much between them, so that none becomes too steep to follow."""
-    centres = np.zeros(len(grid.columns))
-    centres[0] = half[0]
-    for k in range(1, len(grid.columns)):
-        climbs = [abs(heights[a] - heights[b]) for a, b in grid.links if grid.column_of[b] == k]
-        room = float(np.clip(0.28 * max(climbs, default=0.0), gap, 2 * gap))
-        centres[k] = centres[k - 1] + half[k - 1] + room + half[k]
-    return centres, float(centres[-1] + half[-1])
 
 
 def _route(chain: list[int], grid: Grid, centres: np.ndarray, half: np.ndarray, heights: np.ndarray) -> np.ndarray:
@@ -247,8 +235,7 @@ def _cost(columns: list[list[int]], grid: Grid) -> tuple[int, float]:
 
 def reduce_crossings(grid: Grid, sweeps: int = 24) -> None:
     best, least = [list(c) for c in grid.columns], _cost(grid.columns, grid)
-    starts = (grid.columns, [list(reversed(c)) for c in grid.columns], _depth_first(grid), _bends_inside(grid))
-    for start in starts:
+    for start in (grid.columns, [list(reversed(c)) for c in grid.columns]):
         columns = [list(c) for c in start]
         for sweep in range(sweeps):
             forward = sweep % 2 == 0
@@ -268,32 +255,6 @@ def reduce_crossings(grid: Grid, sweeps: int = 24) -> None:
             if cost < least:
                 best, least = [list(c) for c in columns], cost
     grid.columns[:] = best
-
-
-def _depth_first(grid: Grid) -> list[list[int]]:
-    """Columns in the sequence of a depth-first walk: families stay together."""
-    columns: list[list[int]] = [[] for _ in grid.columns]
-    seen = [False] * len(grid.column_of)
-    for root in (item for column in grid.columns for item in column):
-        waiting = [root]
-        while waiting:
-            item = waiting.pop()
-            if not seen[item]:
-                seen[item] = True
-                columns[grid.column_of[item]].append(item)
-                waiting.extend(reversed(grid.after[item] + grid.before[item]))
-    return columns
-
-
-def _bends_inside(grid: Grid) -> list[list[int]]:
-    """Columns with their bends in the middle of the nodes, so that arrows pass a star instead of going round it."""
-    columns = []
-    for column in grid.columns:
-        nodes = [item for item in column if item < grid.n_nodes]
-        bends = [item for item in column if item >= grid.n_nodes]
-        half = len(nodes) // 2
-        columns.append(nodes[:half] + bends + nodes[half:])
-    return columns
 
 
 def _transpose(columns: list[list[int]], grid: Grid) -> None:
@@ -333,51 +294,24 @@ def spread(wanted: np.ndarray, weights: np.ndarray, distances: np.ndarray) -> np
 
 
 def find_heights(grid: Grid, above: np.ndarray, below: np.ndarray, gap: float, rounds: int = 80) -> np.ndarray:
-    """Heights of all items -> float (items,); ``above`` and ``below`` say how much room each takes. O(rounds links)."""
+    """Heights of all items -> float (items,); ``above`` and ``below`` say how much room each takes. O(rounds links).
+
+    Links between bends are stiff, so that an arrow that passes layers is straight in between.
+    """
     y = np.zeros(len(grid.column_of))
     distances = []
     for column in grid.columns:
         items = np.array(column)
         distances.append(below[items[:-1]] + gap + above[items[1:]])
         y[items] = spread(np.zeros(len(items)), np.ones(len(items)), distances[-1])
-    stiffness = {}
-    for a, b in grid.links:
-        bends = (a >= grid.n_nodes) + (b >= grid.n_nodes)
-        only = len(grid.after[a]) == 1 == len(grid.before[b])
-        stiffness[a, b] = stiffness[b, a] = ((1.0, 3.0, 9.0)[bends], bends == 2 or only)
     for turn in range(2 * rounds):
-        straighten = 0.5 * min(1.0, max(0.0, turn / rounds - 1.0) * 2)
         for k in range(len(grid.columns)) if turn % 2 == 0 else reversed(range(len(grid.columns))):
             column = grid.columns[k]
             weights, wanted = np.full(len(column), 0.01), 0.01 * y[column]
             for i, item in enumerate(column):
                 for other in grid.before[item] + grid.after[item]:
-                    weight, free = stiffness[item, other]
-                    if free and straighten:
-                        weight *= 1.0 + straighten / (abs(y[item] - y[other]) + 0.01)
+                    weight = (1.0, 3.0, 9.0)[(item >= grid.n_nodes) + (other >= grid.n_nodes)]
                     weights[i] += weight
                     wanted[i] += weight * y[other]
             y[column] = spread(wanted / weights, weights, distances[k])
-    _level(y, [link for link in grid.links if stiffness[link][1]], grid.columns, distances)
     return y
-
-
-def _level(
-    y: np.ndarray,
-    links: list[tuple[int, int]],
-    columns: list[list[int]],
-    distances: list[np.ndarray],
-    slack: float = 0.06,
-) -> None:
-    """Links that are straight but for a hair become straight, where distances allow it; in place."""
-    strings = [[item] for item in range(len(y))]
-    for a, b in links:
-        if abs(y[a] - y[b]) < slack and strings[a] is not strings[b]:
-            strings[a].extend(strings[b])
-            for item in strings[b]:
-                strings[item] = strings[a]
-    for string in {id(s): s for s in strings if len(s) > 1}.values():
-        kept = y[string].copy()
-        y[string] = kept.mean()
-        if any((np.diff(y[c]) < d - 0.02).any() for c, d in zip(columns, distances, strict=True)):
-            y[string] = kept

@@ -42,7 +42,7 @@ def place_graph(graph: Any, features: Sequence[str], methods: Sequence[str]) -> 
         ``nodes`` with name, feature (a position, or None), x, y (of the upper left corner);
         ``arrows`` with from, to (positions among the nodes), path and certainty.
     """
-    dag: nx.DiGraph = read_graph(graph)
+    dag: nx.DiGraph = read_graph(graph, features)
     dag.add_nodes_from(features)
     names = [*features, *(node for node in dag if node not in set(features))]
     place = {name: i for i, name in enumerate(names)}

@@ -57,10 +57,10 @@ def test_all_ways_of_writing_a_graph(graph):
     [
         ([("a", "b"), ("b", "a")], "cycle: a -> b -> a"),
         (nx.Graph([("a", "b")]), "undirected"),
-        (["ab"], "pair"),
-        ([("a", "b", "c")], "pair"),
-        ("a->b", "not a str"),
-        (7, "not a int"),
+        (["ab"], "read from a list; pass a networkx.DiGraph"),
+        ([("a", "b", "c")], "read from a list"),
+        ("a->b", "read from a str"),
+        (7, "read from a int"),
     ],
 )
 def test_what_is_no_causal_graph(graph, message):
