@@ -8,14 +8,13 @@ Every plot takes ``shap.Explanation`` objects of the same rows and features, loo
 from shap_asv.plots.backgrounds import mechanisms, scores
 from shap_asv.plots.bars import comparison, effects
 from shap_asv.plots.causal_graph import causal_graph
-from shap_asv.plots.convergence import Convergence, convergence
+from shap_asv.plots.convergence import convergence
 from shap_asv.plots.graph_check import graph_check
 from shap_asv.plots.sensitivity import sensitivity
 from shap_asv.plots.swarms import comparison_beeswarm
 from shap_asv.plots.waterfalls import comparison_waterfall
 
 __all__ = [
-    "Convergence",
     "causal_graph",
     "comparison",
     "comparison_beeswarm",

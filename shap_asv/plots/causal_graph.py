@@ -1,6 +1,6 @@
 """The causal graph itself, its nodes coloured and sized by attribution, one panel per method.
 
-The layout is made once, in inches, from the room that the labels of all panels need (``layers.py``); a figure of ours
+The layout is made once, in inches, from the room that the labels of all panels need (``layout.py``); a figure of ours
 gets the size of the drawing, so type keeps its size whatever the number of nodes. In axes of the caller's the whole
 drawing, type included, is scaled to fit.
 """

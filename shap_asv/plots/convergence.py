@@ -5,10 +5,10 @@ orders halve the intervals. The plot shows whether the intervals of a run are na
 and, where the exact values are known, whether they cover them.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from numbers import Integral
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,110 +25,42 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#0
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
-@dataclass(frozen=True, eq=False)
-class Convergence:
-    """Estimates of one row's values from growing numbers of orders.
-
-    Attributes
-    ----------
-    n_orders : int array (s,)
-        Numbers of orders, increasing.
-    values : float array (s, n)
-        Estimates, one row per number of orders.
-    errors : float array (s, n)
-        Their standard errors.
-    feature_names : sequence of n str
-    exact : float array (n,), optional
-        The exact values, where they are known.
-    """
+class _Run(NamedTuple):
+    """Estimates of one row: numbers of orders (s,), values and errors (s, n), names (n,), exact values (n,) or None."""
 
     n_orders: np.ndarray
     values: np.ndarray
     errors: np.ndarray
-    feature_names: Sequence[str]
-    exact: np.ndarray | None = None
-
-    def __post_init__(self) -> None:
-        names = tuple(str(name) for name in self.feature_names)
-        arrays = {
-            field: np.asarray(getattr(self, field), dtype=np.float64)
-            for field in ("n_orders", "values", "errors", "exact")
-            if getattr(self, field) is not None
-        }
-        steps = arrays["n_orders"].size
-        shapes = {
-            "n_orders": (steps,),
-            "values": (steps, len(names)),
-            "errors": (steps, len(names)),
-            "exact": (len(names),),
-        }
-        for field, array in arrays.items():
-            if array.shape != shapes[field]:
-                raise ExplanationError(f"{field} has shape {array.shape}, but {shapes[field]} is needed")
-            if not np.isfinite(array).all():
-                raise ExplanationError(f"{field} holds NaN or infinite numbers, which cannot be drawn")
-            object.__setattr__(self, field, array)
-        if not steps or not names:
-            raise ExplanationError("a convergence needs at least one number of orders and one feature")
-        if arrays["n_orders"][0] <= 0 or (np.diff(arrays["n_orders"]) <= 0).any():
-            raise ExplanationError(f"n_orders must be positive and increasing, not {list(self.n_orders)}")
-        if (arrays["errors"] < 0).any():
-            raise ExplanationError("errors are standard errors, so none may be negative")
-        object.__setattr__(self, "n_orders", arrays["n_orders"].astype(np.int64))
-        object.__setattr__(self, "feature_names", names)
-
-    @classmethod
-    def from_explanations(cls, explanations: Mapping[int, Any], row: int = 0, exact: Any = None) -> "Convergence":
-        """Read ``{number of orders: shap.Explanation with error_std}``, all of the same rows.
-
-        Parameters
-        ----------
-        explanations : dict of int to shap.Explanation
-            Explanations computed with ``error_bounds=True``, one output each.
-        row : int, default 0
-        exact : shap.Explanation, optional
-            An exact explanation of the same rows.
-        """
-        counts = sorted(explanations)
-        named = {f"{count} orders": explanations[count] for count in counts}
-        read = read_attributions(named if exact is None else {**named, "exact": exact})
-        index = read.row_index(row)
-        errors = []
-        for name, explanation in named.items():
-            if explanation.error_std is None:
-                raise ExplanationError(f"the explanation of {name} has no error_std: ask for it with error_bounds=True")
-            columns = list(range(len(read.features)))
-            if explanation.feature_names is not None:
-                columns = [list(map(str, explanation.feature_names)).index(f) for f in read.features]
-            errors.append(np.atleast_2d(np.asarray(explanation.error_std, dtype=np.float64))[index, columns])
-        return cls(
-            n_orders=np.array(counts),
-            values=read.values[: len(counts), index],
-            errors=np.array(errors),
-            feature_names=read.features,
-            exact=None if exact is None else read.values[-1, index],
-        )
+    features: tuple[str, ...]
+    exact: np.ndarray | None
 
 
 def convergence(
-    estimates: Convergence | Mapping[int, Any],
+    explanations: Mapping[int, Any],
     max_display: int | None = 7,
     level: float = 0.95,
     ax: "Axes | None" = None,
     show: bool = True,
+    *,
+    row: int = 0,
+    exact: Any = None,
 ) -> "Axes":
     """Sampled values with their intervals against the number of orders.
 
     Parameters
     ----------
-    estimates : Convergence, or dict of int to shap.Explanation
-        A dict maps numbers of orders to explanations with ``error_std``; its first row is drawn.
+    explanations : dict of int to shap.Explanation
+        Explanations of the same rows by numbers of orders, computed with ``error_bounds=True``; one output each.
     max_display : int or None, default 7
         How many features are drawn: those whose last estimates are largest. None draws all.
     level : float, default 0.95
         What share of the intervals should cover the exact value.
     ax, show
         As in :func:`comparison`.
+    row : int, default 0
+        The row that is drawn.
+    exact : shap.Explanation, optional
+        An exact explanation of the same rows.
 
     Returns
     -------
@@ -136,12 +68,16 @@ def convergence(
 
     Examples
     --------
+    >>> import numpy as np, shap
     >>> from shap_asv import plots
-    >>> run = plots.Convergence([100, 400], [[0.5, -0.2], [0.4, -0.1]], [[0.1, 0.1], [0.05, 0.05]], ["smoker", "xray"])
-    >>> plots.convergence(run, show=False).get_xlabel()
+    >>> def explanation(values, errors):
+    ...     return shap.Explanation(values, np.zeros(1), feature_names=["smoker", "xray"], error_std=errors)
+    >>> few, many = np.array([[0.5, -0.2]]), np.array([[0.4, -0.1]])
+    >>> ax = plots.convergence({100: explanation(few, few / 5), 400: explanation(many, many / 10)}, show=False)
+    >>> ax.get_xlabel()
     'number of topological orders'
     """
-    run = estimates if isinstance(estimates, Convergence) else _as_run(estimates)
+    run = _read_run(explanations, row, exact)
     if not 0 < level < 1:
         raise ExplanationError(f"level is a share between 0 and 1, such as 0.95, not {level!r}")
     reach = NormalDist().inv_cdf(0.5 + level / 2) * run.errors
@@ -169,7 +105,7 @@ def convergence(
             capsize=3,
             ls="-" if i < len(PALETTE) else "--",
             zorder=3,
-            label=run.feature_names[j],
+            label=run.features[j],
         )
         if run.exact is not None:
             ax.axhline(run.exact[j], color=colour, lw=0.9, ls=(0, (1, 2)), zorder=2)
@@ -184,16 +120,32 @@ def convergence(
     return ax
 
 
-def _as_run(estimates: Any) -> Convergence:
-    if not isinstance(estimates, Mapping):
+def _read_run(explanations: Any, row: int, exact: Any) -> _Run:
+    if not isinstance(explanations, Mapping) or not explanations:
         raise ExplanationError(
-            "estimates must be a Convergence or a dict of number of orders -> shap.Explanation, "
-            f"not a {type(estimates).__name__}"
+            f"explanations must be a dict of number of orders -> shap.Explanation, not {explanations!r:.60}"
         )
-    return Convergence.from_explanations(estimates)
+    counts = sorted(explanations)
+    if any(isinstance(count, bool) or not isinstance(count, Integral) or count < 1 for count in counts):
+        raise ExplanationError(f"the keys of explanations are numbers of orders, positive integers, not {counts}")
+    named = {f"{count} orders": explanations[count] for count in counts}
+    read = read_attributions(named if exact is None else {**named, "exact": exact})
+    index = read.row_index(row)
+    errors = []
+    for name, explanation in named.items():
+        if explanation.error_std is None:
+            raise ExplanationError(f"the explanation of {name} has no error_std: ask for it with error_bounds=True")
+        columns = list(range(len(read.features)))
+        if explanation.feature_names is not None:
+            columns = [list(map(str, explanation.feature_names)).index(f) for f in read.features]
+        errors.append(np.atleast_2d(np.asarray(explanation.error_std, dtype=np.float64))[index, columns])
+    values = read.values[:, index]
+    return _Run(
+        np.array(counts), values[: len(counts)], np.array(errors), read.features, None if exact is None else values[-1]
+    )
 
 
-def _dress(ax: "Axes", run: Convergence, level: float) -> None:
+def _dress(ax: "Axes", run: _Run, level: float) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.ticker import NullFormatter, NullLocator
 
@@ -229,7 +181,7 @@ def _apart(counts: np.ndarray) -> list[int]:
     return kept[::-1]
 
 
-def _name_lines(ax: "Axes", run: Convergence, shown: np.ndarray, steps: np.ndarray) -> None:
+def _name_lines(ax: "Axes", run: _Run, shown: np.ndarray, steps: np.ndarray) -> None:
     """Names to the right of the last estimates, moved apart where they would touch, each joined to its line."""
     figure = style.root_figure(ax)
     figure.draw_without_rendering()
@@ -237,7 +189,7 @@ def _name_lines(ax: "Axes", run: Convergence, shown: np.ndarray, steps: np.ndarr
     line = 1.35 * 11 / 72 * figure.dpi * (high - low) / ax.get_window_extent().height
     ends = run.values[-1, shown]
     upwards = np.argsort(ends, kind="stable")
-    labels = [style.wrap(run.feature_names[j], 22) for j in shown]
+    labels = [style.wrap(run.features[j], 22) for j in shown]
     lines = np.array([labels[i].count("\n") + 1 for i in upwards])
     distances = line * (lines[:-1] + lines[1:]) / 2
     places = np.empty(len(shown))

@@ -8,7 +8,6 @@ import pytest
 from shap_asv.discovery import bootstrap_graphs
 from shap_asv.discovery.bootstrap import with_knowledge
 from shap_asv.errors import ArgumentError, CausalGraphError, RowsError, ShapAsvWarning, UnknownFeatureError
-from shap_asv.orders import CausalOrder
 from shap_asv.orders.uncertain import GraphMixture, PartialGraph, read_causal_graphs
 
 TABLE = pd.DataFrame({"a": range(30), "b": np.arange(30) % 7, "c": np.arange(30) % 2})
@@ -189,10 +188,3 @@ class TestLearners:
 def test_bad_input(change, error, message):
     with pytest.raises(error, match=message):
         bootstrap_graphs(**({"data": TABLE, "learner": by_mean, "n": 2, "seed": 0} | change))
-
-
-def test_single_order():
-    found = bootstrap_graphs(TABLE, lambda table: [("a", "b")], n=5, seed=0)
-    assert read_causal_graphs(found, features=["a", "b", "c"]) == CausalOrder.from_edges(
-        [("a", "b")], features=list("abc")
-    )

@@ -23,14 +23,8 @@ def test_features_without_edges_are_kept():
     assert CausalOrder.from_graph(graph).features == ("a", "b", "alone")
 
 
-def test_edges_are_the_transitive_reduction():
-    order = CausalOrder.from_edges([("a", "c"), ("a", "b"), ("b", "c"), ("a", "d"), ("c", "d")])
-    assert set(order.edges) == {("a", "b"), ("b", "c"), ("c", "d")}
-    assert order.parents == ((), (2,), (0,), (1,))  # features in order of appearance: a, c, b, d
-
-
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", range(6))
 def test_facts_agree_with_networkx(kind, seed):
     case = enumerated(kind, seed, largest=12)
     graph = nx.DiGraph(case.edges)
@@ -50,15 +44,7 @@ def test_facts_agree_with_networkx(kind, seed):
     assert list(case.order.to_graph().nodes) == list(case.order.features)
 
 
-def test_precedence_survives_projection():
-    graph = nx.DiGraph([("a", "l1"), ("l1", "l2"), ("l2", "b"), ("c", "l2"), ("b", "d"), ("l1", "d")])
-    order = CausalOrder.from_graph(graph, features=["d", "c", "b", "a"])
-    assert order.features == ("d", "c", "b", "a")
-    assert set(order.edges) == {("a", "b"), ("c", "b"), ("b", "d")}
-    assert order == CausalOrder.from_edges(graph.edges, features=["d", "c", "b", "a"])
-
-
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(10))
 def test_projection_keeps_exactly_the_paths(seed):
     rng = np.random.default_rng(seed)
     n = 9
@@ -182,12 +168,9 @@ def test_bad_graphs_are_refused_by_name(name):
 )
 def test_unknown_features_come_with_a_suggestion(ask):
     order = CausalOrder.from_edges([("smoker", "cancer")])
+    with pytest.raises(UnknownFeatureError, match=r"no feature \['zzz'\]; known are"):
+        order.ancestors(["zzz"])
     with pytest.raises(UnknownFeatureError, match="no feature 'smoking'; did you mean 'smoker'") as caught:
         ask(order)
     assert isinstance(caught.value, ValueError)
     assert isinstance(caught.value, ShapAsvError)
-
-
-def test_unhashable_feature_is_unknown():
-    with pytest.raises(UnknownFeatureError, match="known are a, b"):
-        CausalOrder.from_edges([("a", "b")]).ancestors(["zzz"])

@@ -3,7 +3,6 @@
 from collections import Counter
 from math import comb, factorial
 
-import networkx as nx
 import numpy as np
 import pytest
 
@@ -29,7 +28,7 @@ PUBLISHED = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_counts_and_classes_equal_enumeration(kind):
-    for seed in range(60):
+    for seed in range(30):
         case = enumerated(kind, seed)
         orders = case.topological_orders
         assert case.order.count_topological_orders() == len(orders), case.edges
@@ -66,7 +65,7 @@ def test_disconnected_and_stacked_orders(seed):
     assert beside.count_ideals() == build_lattice(beside).n_ideals
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_polytrees_too_large_to_enumerate(seed):
     """Atkinson's algorithm against the paths through the lattice of ideals."""
     rng = np.random.default_rng(seed)
@@ -108,22 +107,6 @@ def test_the_papers_pruned_child():
         assert sum(size for _, size in classes) == 741_015_475_200
 
 
-def test_classes_of_a_network_that_is_no_tree():
-    order = CausalOrder.from_graph(network_graph("insurance"))
-    for x in ("Age", "Accident", "PropCost"):
-        classes = order.equivalence_classes(x)
-        assert sum(size for _, size in classes) == 491612894886528
-        assert all(order.ancestors(x) <= prefix and not prefix & order.descendants(x) for prefix, _ in classes)
-        assert len({prefix for prefix, _ in classes}) == len(classes) == order.count_equivalence_classes(x)
-
-
-def test_pathfinder_is_counted_part_by_part():
-    order = CausalOrder.from_graph(network_graph("pathfinder"))
-    assert order.n_features == 109
-    assert f"{order.count_topological_orders():.3e}" == "7.572e+156"
-    assert order.count_ideals() > 10**26
-
-
 def test_few_classes_of_an_order_with_too_many_ideals():
     """The root of a star of 200 leaves has one class, of 200! orders, though there are 2^200 ideals."""
     star = CausalOrder.from_edges([("root", leaf) for leaf in range(200)])
@@ -145,6 +128,9 @@ def test_large_orders_are_counted_exactly():
     assert chains.count_topological_orders() == factorial(1000) // factorial(25) ** 40
     assert chains.count_ideals() == 26**40
     assert chains.count_equivalence_classes((0, 3)) == 26**39
+    pathfinder = CausalOrder.from_graph(network_graph("pathfinder"))  # part by part
+    assert f"{pathfinder.count_topological_orders():.3e}" == "7.572e+156"
+    assert pathfinder.count_ideals() > 10**26
 
 
 def test_a_polytree_of_300_features():
@@ -196,18 +182,8 @@ def test_limits():
             order.count_equivalence_classes("Sick", limit=limit)
 
 
-@pytest.mark.parametrize("name", ["hailfinder", "andes"])
-def test_networks_beyond_the_budget_say_so(name):
-    order = CausalOrder.from_graph(network_graph(name))
+def test_networks_beyond_the_budget_say_so():
+    order = CausalOrder.from_graph(network_graph("hailfinder"))
     for count in (order.count_ideals, order.count_topological_orders):
         with pytest.raises(BudgetExceededError, match="1,000,000"):
             count()
-
-
-def test_nodes_left_out_change_counts_as_they_should():
-    """Without its root a tree falls into its branches."""
-    graph = nx.DiGraph(pruned_child())
-    features = [v for v in graph if v != "BirthAsphyxia"]
-    without = CausalOrder.from_graph(graph, features)
-    assert without.count_topological_orders() == 741_015_475_200  # the root came first in every order anyway
-    assert without.count_ideals() == CausalOrder.from_graph(graph).count_ideals() - 1

@@ -84,13 +84,14 @@ def test_fresh_randomness_after_a_failure_would_be_caught():
     assert p_value("bent diamond", np.array(found)) < FALSE_ALARM
 
 
-def test_alarm_is_drawn_with_the_weights_of_its_lattice():
+@pytest.mark.parametrize(("network", "method", "n"), [("child", "ideals", 8000), ("alarm", "perfect", 4000)])
+def test_networks_are_drawn_with_the_weights_of_their_lattices(network, method, n):
     """Every feature at every position: within 5 standard errors, and all together as far off as they should."""
-    order = CausalOrder.from_graph(network_graph("alarm"))
-    z = position_scores(order, order.sample_topological_orders(4000, seed=9, method="perfect"))
-    assert len(z) > 250
+    order = CausalOrder.from_graph(network_graph(network))
+    z = position_scores(order, order.sample_topological_orders(n, seed=9, method=method))
+    assert len(z) > 100
     assert abs(z).max() < 5
-    assert 0.85 < (z**2).mean() < 1.15
+    assert 0.8 < (z**2).mean() < 1.2
 
 
 def test_features_of_a_large_network_stand_anywhere_between_causes_and_effects():

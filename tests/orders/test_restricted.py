@@ -73,9 +73,9 @@ def test_steps_are_the_distribution_of_restricted_orders(kind, monkeypatch):
         weights = restrict_order(order)
         orders = oracle.topological_orders(N, CASES[kind])
         shares = [1 / len(orders)] * len(orders)
-    lister = StepLister(weights)
+    lister, listed = StepLister(weights), all_sets(weights)
     for at in range(2**N - 1):
-        found, features = steps_of(lister, *all_sets(weights), at)
+        found, features = steps_of(lister, *listed, at)
         expected = weights_by_counting(orders, features, shares)
         assert found.keys() == expected.keys()
         for key, weight in expected.items():
@@ -87,9 +87,9 @@ def test_room_for_parts_is_counted(kind):
     """The plan's count of numbers that are kept is never below what the kernel took, and not far above."""
     order = CausalOrder.from_edges(CASES[kind], features=range(N))
     weights = restrict_order(order, kind=PARTS)
-    lister = StepLister(weights)
+    lister, listed = StepLister(weights), all_sets(weights)
     for at in range(2**N - 1):
-        _, features = steps_of(lister, *all_sets(weights), at)
+        _, features = steps_of(lister, *listed, at)
         taken = lister._room.used.sum()
         _, kept = shuffling_work(order, np.isin(np.arange(N), features)[None])
         assert taken <= kept[0] <= 2 * taken + 64

@@ -19,7 +19,6 @@ from shap_asv.errors import (
     UnknownMethodError,
 )
 from shap_asv.orders import CausalOrder
-from shap_asv.orders.lattice import build_lattice
 from shap_asv.orders.sampling import METHODS, parts_with_methods
 from tests.oracles.brute_force import topological_orders
 
@@ -146,27 +145,6 @@ def test_large_orders_are_sampled(order, methods):
     assert methods_used(order) == methods
     assert precedence_holds(order, draws)
     assert len(np.unique(draws, axis=0)) == 20
-
-
-@pytest.mark.parametrize("method", ["ideals", "perfect"])
-def test_child_is_drawn_with_the_weights_of_its_lattice(method):
-    """The feature at each position against exact probabilities from the lattice; too many orders to enumerate."""
-    order = CausalOrder.from_graph(network_graph("child"))
-    lattice = build_lattice(order)
-    n = 4000 if method == "ideals" else 1500
-    draws = order.sample_topological_orders(n, seed=8, method=method)
-    for k, (_, edges) in enumerate(lattice.by_size()):
-        chance = np.bincount(lattice.edge_feature[edges], weights=lattice.edge_weights[edges], minlength=20)
-        met = np.bincount(draws[:, k], minlength=20)
-        assert met[chance == 0].sum() == 0
-        common = chance * n >= 5
-        counts = np.append(met[common], met[~common].sum())
-        expected = np.append(chance[common], chance[~common].sum()) * n
-        keep = expected > 0
-        if keep.sum() > 1:
-            assert (
-                stats.chisquare(counts[keep], expected[keep] * counts[keep].sum() / expected[keep].sum()).pvalue > 1e-5
-            )
 
 
 def test_seeds():

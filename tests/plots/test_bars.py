@@ -3,7 +3,6 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-import shap
 
 from shap_asv import plots
 from shap_asv.errors import ExplanationError
@@ -20,7 +19,7 @@ def widths(ax):
     return lengths.reshape(-1, len(labels(ax)))
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", ["cancer", "child"])
 def test_bars_are_values_in_causal_order(name):
     edges = NETWORKS[name]
     pair = two_explanations(nodes(edges), rows=3)
@@ -32,11 +31,6 @@ def test_bars_are_values_in_causal_order(name):
     low, high = ax.get_ylim()
     assert low > high, "the first feature belongs on top"
     assert_neat(ax.figure)
-
-
-def test_labels_hold_states():
-    ax = plots.comparison(two_explanations(nodes(CANCER)), order=CANCER, show=False)
-    assert "Smoker = Normal" in labels(ax)
 
 
 def test_the_rest_is_summed_up():
@@ -98,12 +92,3 @@ def test_takes_a_blank_figure_but_no_other():
     blank = plt.figure()
     assert plots.comparison(two_explanations(["a"]), show=False).figure is blank
     assert plots.comparison(two_explanations(["a"]), show=False).figure is not blank
-
-
-def test_many_outputs_are_refused():
-    e = shap.Explanation(
-        np.ones((2, 3, 2)), np.zeros((2, 2)), np.ones((2, 3)), feature_names=list("abc"), output_names=["n", "y"]
-    )
-    with pytest.raises(ExplanationError, match=r"e\[\.\.\., k\]"):
-        plots.comparison((e, e), show=False)
-    plots.comparison((e[..., 1], e[..., 1]), show=False)

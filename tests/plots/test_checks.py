@@ -18,7 +18,7 @@ def wrong_asia():
     graph = nx.DiGraph(network.edges())
     graph.remove_edge("smoke", "bronc")
     graph.add_edge("asia", "smoke")
-    return check_graph(sample_rows(network, 3000, seed=1), graph)
+    return check_graph(sample_rows(network, 1000, seed=1), graph)
 
 
 def made_up(p_independent, p_edges, names=("a", "b", "c"), alpha=0.05):
@@ -83,13 +83,6 @@ def test_any_p_values_and_names(p, names):
     marks = drawn(ax)
     assert all(math.isfinite(x) for _, x, _, _ in marks)
     assert [marker == "<" for *_, marker in marks] == [own < 1e-12 for own in sorted(p)] + [False, True]
-    assert_neat(ax.figure)
-
-
-def test_many_tests_are_neat():
-    rng = np.random.default_rng(0)
-    ax = plots.graph_check(made_up(rng.random(20) ** 6, rng.random(10), LONG), max_display=None, show=False)
-    assert len(drawn(ax)) == 30
     assert_neat(ax.figure)
 
 

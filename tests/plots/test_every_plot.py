@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+import shap
 from matplotlib.text import Text
 
 from shap_asv import plots
@@ -15,7 +16,8 @@ from tests.plots.looking import two_explanations
 
 FEATURES = ["$a_b^c$", "$"]
 PAIR = two_explanations(FEATURES, rows=5)
-RUN = plots.Convergence([10, 20], np.ones((2, 2)) * [1, 2], np.ones((2, 2)), FEATURES)
+ERRORS = {"feature_names": FEATURES, "error_std": np.ones((1, 2))}
+RUN = {k: shap.Explanation(np.array([[1.0, 2.0]]), np.zeros(1), **ERRORS) for k in (10, 20)}
 NODES = (SimpleNamespace(name=FEATURES[0], causes=("root",), mechanism="forest", pit=np.linspace(0, 1, 99)),)
 CHECK = GraphCheck((TestedPair(*FEATURES, (), 0.5, 0.5),), (), (), 0.05, 100)
 #: The plot, with options -> its axes, one or several; and how many there are.

@@ -24,7 +24,7 @@ def graphs():
     for name, edges in NETWORKS.items():
         yield pytest.param(*numbered(edges), id=name)
     for kind in ("forest", "polytree", "dag", "edgeless", "complete", "chain"):
-        for n in (1, 4, 9, 25):
+        for n in (1, 9, 25):
             if kind != "complete" or n < 10:
                 yield pytest.param(n, random_edges(rng, n, kind), id=f"{kind}-{n}")
     yield pytest.param(40, [(0, v) for v in range(1, 40)], id="star-40")
@@ -123,13 +123,6 @@ def test_alarm_has_far_fewer_crossings_than_without_sorting(monkeypatch):
     monkeypatch.setattr("shap_asv.plots.layout.reduce_crossings", lambda grid: None)
     assert good <= 12
     assert good < 0.3 * count_crossings(lay_out(boxes, edges))
-
-
-def test_layout_is_deterministic():
-    n, edges = numbered(NETWORKS["alarm"])
-    boxes = random_boxes(np.random.default_rng(1), n)
-    a, b = lay_out(boxes, edges), lay_out(boxes, edges[::-1])
-    np.testing.assert_array_equal(a.y, b.y)
 
 
 def test_a_chain_is_level():

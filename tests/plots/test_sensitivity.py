@@ -48,12 +48,6 @@ def test_signs_are_told():
     assert [text.get_text() for text in ax.texts] == ["+2.00", "+0.50, other sign in 33%"]
 
 
-def test_only_the_largest_are_shown():
-    ax = plots.sensitivity(result([f"f{k}" for k in range(30)]), max_display=7, show=False)
-    assert len(drawn(ax)) == 7
-    assert len(drawn(plots.sensitivity(result([f"f{k}" for k in range(30)]), max_display=None, show=False))) == 30
-
-
 def test_bad_input():
     with pytest.raises(ExplanationError, match="draws a Sensitivity, not a list"):
         plots.sensitivity([1, 2], show=False)

@@ -16,8 +16,8 @@ from tests.statistics import worlds
 from tests.statistics.runs import FALSE_ALARM, Runs, window
 
 #: Seeds of a case; more where errors that are a fifth too large have to be seen.
-N_SEEDS = 100
-MORE_SEEDS = {"network": 150, "network, orders": 150}
+N_SEEDS = 70
+MORE_SEEDS = {"network": 100, "network, orders": 100}
 DRAWS = ("ideals x monte_carlo", {"n_draws": 256})
 #: (world, (algorithm, options)), by the name of the case.
 CASES = {

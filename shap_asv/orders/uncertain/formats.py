@@ -5,7 +5,6 @@
 | networkx, pgmpy | ``DiGraph``, ``DAG``, any network | cause -> effect |
 | pgmpy | ``PDAG`` (a CPDAG, too) | an undirected edge stands there in both directions |
 | pgmpy | ``ADMG`` | edges of type "bidirected": a hidden common cause |
-| pgmpy | ``MAG`` | marks at the two ends of an edge |
 | causal-learn | ``GeneralGraph``, ``CausalGraph``, the record of GES, FCI's pair | endpoints: tail, arrow, circle |
 | gCastle and others | 0/1 matrix or DataFrame | row causes column; entries both ways: undirected |
 | ours | ``CausalOrder``, ``PartialGraph``, list of (cause, effect) | |
@@ -101,29 +100,6 @@ def _read_admg(graph: Any, features: Sequence[Hashable] | None) -> PartialGraph:
     return PartialGraph(_nodes(graph), one_way, frozenset(), frozenset(both))
 
 
-def _has_marks(thing: Any) -> bool:
-    return (
-        isinstance(thing, nx.Graph)
-        and not thing.is_directed()
-        and thing.number_of_edges() > 0
-        and all(isinstance(marks, dict) for _, _, marks in thing.edges(data="marks"))
-    )
-
-
-def _read_marks(graph: Any, features: Sequence[Hashable] | None) -> PartialGraph:
-    ends = {"-": "TAIL", ">": "ARROW", "o": "CIRCLE"}
-    edges = []
-    for a, b, marks in graph.edges(data="marks"):
-        one, other = (ends.get(marks.get(node), "STAR") for node in (a, b))
-        if one == other == "TAIL":
-            raise CausalGraphError(
-                f"{a} - {b} is undirected in an ancestral graph, where that means selection, not an unknown "
-                f"direction; {ACCEPTED} would do"
-            )
-        edges.append((a, one, b, other))
-    return _from_endpoints(_nodes(graph), edges)
-
-
 def _read_digraph(graph: Any, features: Sequence[Hashable] | None) -> PartialGraph:
     nodes, edges = reading.read_graph(graph)
     return PartialGraph(tuple(nodes), frozenset(edges))
@@ -156,22 +132,10 @@ def _read_general_graph(thing: Any, features: Sequence[Hashable] | None) -> Part
     if features is not None and names == [f"X{k + 1}" for k in range(len(features))] and not set(names) & set(features):
         names = list(features)
     name = {node.get_name(): own for node, own in zip(graph.get_nodes(), names, strict=True)}
-    edges = [
-        (
-            name[edge.get_node1().get_name()],
-            str(edge.get_endpoint1()),
-            name[edge.get_node2().get_name()],
-            str(edge.get_endpoint2()),
-        )
-        for edge in graph.get_graph_edges()
-    ]
-    return _from_endpoints(tuple(names), edges)
-
-
-def _from_endpoints(nodes: tuple[Hashable, ...], edges: Sequence[tuple[Hashable, str, Hashable, str]]) -> PartialGraph:
-    """Edges as (node, mark at it, other node, mark at that)."""
     directed, undirected, bidirected = set(), set(), set()
-    for a, one, b, other in edges:
+    for edge in graph.get_graph_edges():
+        a, b = name[edge.get_node1().get_name()], name[edge.get_node2().get_name()]
+        one, other = str(edge.get_endpoint1()), str(edge.get_endpoint2())
         if one == "TAIL" and other == "ARROW":
             directed.add((a, b))
         elif one == "ARROW" and other == "TAIL":
@@ -186,7 +150,7 @@ def _from_endpoints(nodes: tuple[Hashable, ...], edges: Sequence[tuple[Hashable,
                 f"the graph has the edge {a} {left}-{right} {b}: a PAG, whose circles leave open whether there is a "
                 f"hidden common cause; settle them with what you know. Accepted is {ACCEPTED}"
             )
-    return PartialGraph(nodes, frozenset(directed), frozenset(undirected), frozenset(bidirected))
+    return PartialGraph(tuple(names), frozenset(directed), frozenset(undirected), frozenset(bidirected))
 
 
 # --- matrices -----------------------------------------------------------------------------------------------------
@@ -271,7 +235,6 @@ FORMATS: tuple[GraphFormat, ...] = (
     ),
     GraphFormat("pgmpy PDAG", _is_pdag, _read_pdag),
     GraphFormat("ADMG", _is_admg, _read_admg),
-    GraphFormat("graph with marks", _has_marks, _read_marks),
     GraphFormat("DiGraph", lambda x: isinstance(x, nx.Graph), _read_digraph),
     GraphFormat("causal-learn", lambda x: _bare_general_graph(x) is not None, _read_general_graph),
     GraphFormat("adjacency DataFrame", _is_frame, _read_frame),

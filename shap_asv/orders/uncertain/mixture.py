@@ -14,7 +14,7 @@ while the mean never lets b come first.
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -92,9 +92,8 @@ class GraphMixture:
             order = _in_sequence(order, orders[0].features, k)
             merged[order] = merged.get(order, 0.0) + share
         said = tuple(dict.fromkeys(order.levels for order in orders))
-        object.__setattr__(self, "orders", tuple(merged))
-        object.__setattr__(self, "weights", tuple(merged.values()))
-        object.__setattr__(self, "levels", said)
+        # a frozen class refuses assignments, not its own making
+        vars(self).update(orders=tuple(merged), weights=tuple(merged.values()), levels=said)
 
     # --- facts ----------------------------------------------------------------------------------------------------
 
@@ -188,14 +187,11 @@ class GraphMixture:
         k, n = self.n_graphs, self.n_features
         return f"GraphMixture({k} graph{'s' if k > 1 else ''} on {n} feature{'s' if n > 1 else ''})"
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.orders, self.weights, self.levels)
+    def __getstate__(self) -> dict[str, Any]:
+        # what was derived is derived again; scaling the weights again would change their last bits
+        return {name: vars(self)[name] for name in ("orders", "weights", "levels")}
 
     # --- what backends ask of an order --------------------------------------------------------------------------------
-
-    @cached_property
-    def _known_counts(self) -> dict[str, int]:
-        return {}
 
     def count_ideals(self, limit: int | None = None) -> int:
         """The number of coalitions that are an ideal of at least one graph: what the exact mean evaluates.
@@ -207,13 +203,11 @@ class GraphMixture:
         BudgetExceededError
             There are more than ``limit``, by default 1,000,000.
         """
-        limit, known = check_limit(limit), self._known_counts
-        if "exact" not in known and limit > known.get("more than", 0):
-            union = union_of_ideals(self.orders, limit)
-            known.update({"more than": limit} if union is None else {"exact": len(union)})
-        if known.get("exact", limit + 1) > limit:
+        limit = check_limit(limit)
+        count = _ideals_together(self.orders, limit)
+        if count is None:
             raise too_many_together(self.n_graphs, self.n_features, limit)
-        return known["exact"]
+        return count
 
     def count_ideals_apart(self, limit: int | None = None) -> int:
         """The sum of the ideals of the graphs: what would be evaluated if each distinct graph were explained by itself.
@@ -268,6 +262,12 @@ class GraphMixture:
         return orders
 
 
+@lru_cache(maxsize=64)  # a plan asks on behalf of every backend
+def _ideals_together(orders: tuple[CausalOrder, ...], limit: int) -> int | None:
+    union = union_of_ideals(orders, limit)
+    return None if union is None else len(union)
+
+
 def weighted_orders(order: CausalOrder | GraphMixture | None) -> list[tuple[CausalOrder, float]]:
     """An order alone, or each order of a mixture, with its weight; none without an order."""
     if isinstance(order, GraphMixture):
@@ -287,18 +287,6 @@ def _in_sequence(order: CausalOrder, features: tuple[Hashable, ...], k: int) -> 
                 f"name the features of all graphs alike"
             )
     return order.restricted_to([order.index(feature) for feature in features])
-
-
-def _restored(
-    orders: tuple[CausalOrder, ...], weights: tuple[float, ...], levels: tuple[Levels | None, ...] | None = None
-) -> GraphMixture:
-    """A mixture as it was: scaling weights a second time would change their last bits."""
-    mixture = object.__new__(GraphMixture)
-    known = tuple(dict.fromkeys(order.levels for order in orders)) if levels is None else levels
-    object.__setattr__(mixture, "levels", known)
-    object.__setattr__(mixture, "orders", orders)
-    object.__setattr__(mixture, "weights", weights)
-    return mixture
 
 
 def check_graph_weights(weights: Any, n_graphs: int) -> list[float]:

@@ -34,19 +34,14 @@ def test_pgmpy_pdag():
     assert (read.directed, read.undirected) == (WANTED.directed, WANTED.undirected)
 
 
-def test_pgmpy_admg_and_mag():
-    from pgmpy.base import ADMG, MAG
+def test_pgmpy_admg():
+    from pgmpy.base import ADMG
 
     admg = ADMG(directed_ebunch=[("a", "b"), ("b", "c")], bidirected_ebunch=[("a", "c"), ("a", "b")])
     read = read_partial_graph(admg)
     assert read.directed == {("a", "b"), ("b", "c")}
     assert read.bidirected == {frozenset("ac"), frozenset("ab")}
     assert read_causal_graphs(admg) == CausalOrder.from_edges([("a", "b"), ("b", "c")])
-    mag = MAG([("a", "b", "-", ">"), ("c", "b", ">", ">"), ("c", "d", ">", "-")])
-    read = read_partial_graph(mag)
-    assert (read.directed, read.bidirected) == ({("a", "b"), ("d", "c")}, {frozenset("bc")})
-    with pytest.raises(CausalGraphError, match="a - b is undirected in an ancestral graph, where that means selection"):
-        read_partial_graph(MAG([("a", "b", "-", "-")]))
 
 
 def test_pgmpy_learners():
@@ -72,55 +67,6 @@ def test_causal_learn_stand_ins(wrap):
     numbered = GeneralGraph([f"X{k}" for k in range(1, 6)], MATRIX)
     assert read_partial_graph(wrap(numbered), list("abcde")) == WANTED
     assert read_partial_graph(wrap(numbered)).nodes == ("X1", "X2", "X3", "X4", "X5")
-
-
-def test_causal_learn_itself():
-    pytest.importorskip("causallearn")
-    from causallearn.search.ConstraintBased.FCI import fci
-    from causallearn.search.ConstraintBased.PC import pc
-    from causallearn.search.ScoreBased.GES import ges
-
-    data = collider_data()
-    learned = pc(data, show_progress=False)
-    assert learned.G.graph.tolist() == MATRIX
-    assert read_partial_graph(learned, list("abcde")) == WANTED
-    assert read_partial_graph(learned.G, list("abcde")) == WANTED
-    assert read_partial_graph(pc(data, show_progress=False, node_names=list("abcde"))) == WANTED
-    assert read_partial_graph(ges(data), list("abcde")) == WANTED
-    with pytest.raises(CausalGraphError, match="a o-o b: a PAG"):
-        read_partial_graph(fci(data, show_progress=False), list("abcde"))
-
-    from shap_asv.discovery import bootstrap_graphs
-
-    for learner in (lambda table: pc(table.to_numpy(), show_progress=False), lambda table: ges(table.to_numpy())):
-        assert WANTED in bootstrap_graphs(pd.DataFrame(data, columns=list("abcde")), learner, n=2, seed=0).graphs
-
-
-# the same as gCastle's PC and GES have it: printed and looked at in version 1.0.4
-CASTLE_MATRIX = [[0, 1, 0, 0, 0], [1, 0, 0, 1, 0], [0, 0, 0, 1, 0], [0, 0, 0, 0, 1], [0, 0, 0, 0, 0]]
-
-
-class CastleTensor(np.ndarray):
-    """Stands for gCastle's own kind of array."""
-
-
-def test_gcastle_stand_in():
-    assert read_partial_graph(np.array(CASTLE_MATRIX).view(CastleTensor), list("abcde")) == WANTED
-
-
-def test_gcastle_itself():
-    pytest.importorskip("castle.algorithms")
-    from castle.algorithms.ges.ges import GES
-    from castle.algorithms.pc.pc import PC
-
-    from shap_asv.discovery import bootstrap_graphs
-
-    for learner in (PC(), GES()):
-        learner.learn(collider_data())
-        assert learner.causal_matrix.tolist() == CASTLE_MATRIX
-        assert read_partial_graph(learner.causal_matrix, list("abcde")) == WANTED
-    data = pd.DataFrame(collider_data(), columns=list("abcde"))
-    assert WANTED in bootstrap_graphs(data, PC(), n=2, seed=0).graphs
 
 
 def test_causal_learn_bidirected_and_circles():
@@ -178,7 +124,7 @@ def test_a_matrix_that_does_not_fit_the_features():
 @pytest.mark.parametrize("known", FORMATS, ids=lambda known: known.name)
 def test_every_format_is_tried(known):
     """Each row of the table recognises at least one of these, and reads it as the same DAG."""
-    from pgmpy.base import ADMG, MAG, PDAG
+    from pgmpy.base import ADMG, PDAG
 
     edges = [("a", "b"), ("b", "c")]
     matrix = np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]])
@@ -188,7 +134,6 @@ def test_every_format_is_tried(known):
         CausalOrder.from_edges(edges),
         PDAG(directed_ebunch=edges),
         admg,
-        MAG([(a, b, "-", ">") for a, b in edges]),
         nx.DiGraph(edges),
         GeneralGraph("abc", [[0, -1, 0], [1, 0, -1], [0, 1, 0]]),
         pd.DataFrame(matrix, columns=list("abc")),

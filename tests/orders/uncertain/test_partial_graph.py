@@ -24,22 +24,22 @@ def test_extensions_of_every_small_graph(n):
     assert max(counts) == factorial(n)
 
 
-@pytest.mark.parametrize("n", [5, 6])
-def test_extensions_of_some_larger_graphs(n):
+def test_extensions_of_some_larger_graphs():
+    n = 6
     rng = np.random.default_rng(n)
     pairs = list(combinations(range(n), 2))
     counts = []
-    while len(counts) < 250:
+    while len(counts) < 100:
         directed, undirected = graph_of_kinds(pairs, rng.choice(4, p=[0.3, 0.15, 0.15, 0.4], size=len(pairs)).tolist())
         if nx.is_directed_acyclic_graph(nx.DiGraph(directed)):
             counts.append(check(n, directed, undirected))
-    assert 20 < sum(map(bool, counts)) < 250
+    assert 8 < sum(map(bool, counts)) < 100
 
 
 def test_extensions_of_graphs_with_background_knowledge():
     """A CPDAG with some edges of one of its DAGs told: every one is extendable, and splits are needed."""
     rng = np.random.default_rng(0)
-    for _ in range(60):
+    for _ in range(25):
         undirected = [pair for pair in combinations(range(6), 2) if rng.random() < 0.75]
         dag = {pair: pair[:: rng.choice((-1, 1))] for pair in undirected}
         told = [dag[pair] for pair in undirected if rng.random() < 0.2]
@@ -52,13 +52,13 @@ def test_extensions_with_bidirected_edges():
     rng = np.random.default_rng(1)
     counts = []
     pairs = list(combinations(range(5), 2))
-    while len(counts) < 300:
+    while len(counts) < 150:
         kinds = rng.choice(5, p=[0.35, 0.15, 0.15, 0.25, 0.1], size=len(pairs))
         directed, undirected = graph_of_kinds(pairs, [k % 4 for k in kinds.tolist()])
         both = [pair for pair, kind in zip(pairs, kinds, strict=True) if kind == 4]
         if both and nx.is_directed_acyclic_graph(nx.DiGraph(directed)):
             counts.append(check(5, directed, undirected, both))
-    assert 20 < sum(map(bool, counts)) < 300
+    assert 10 < sum(map(bool, counts)) < 150
     assert max(counts) > 1
 
 
@@ -75,14 +75,7 @@ def test_known_counts(n):
         assert PartialGraph(nodes, undirected=nearly).count() == 2 * factorial(n - 1) - factorial(n - 2)
 
 
-def test_parts_multiply():
-    triangle = list(combinations(range(3), 2))
-    two = PartialGraph(range(6), undirected=[*triangle, *((a + 3, b + 3) for a, b in triangle)])
-    assert two.count() == 36
-    assert len({frozenset(dag.edges) for dag in two.extensions()}) == 36
-
-
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(12))
 def test_counts_of_chordal_graphs(seed):
     rng = np.random.default_rng(seed)
     while True:
@@ -107,37 +100,28 @@ def test_large_classes_are_counted_in_polynomial_time():
 
 
 CASES = {
-    "chordal": ([], [(0, 1), (1, 2), (0, 2), (2, 3), (1, 3), (3, 4), (3, 5)]),
-    "two parts": ([], [(0, 1), (1, 2), (3, 4), (4, 5), (3, 5)]),
+    "chordal": ([], [(0, 1), (1, 2), (0, 2), (2, 3), (1, 3), (3, 4), (3, 5)], []),
+    "two parts": ([], [(0, 1), (1, 2), (3, 4), (4, 5), (3, 5)], []),
     "background knowledge": (
         [(0, 4)],
         [(0, 1), (1, 2), (0, 2), (2, 3), (1, 3), (0, 3), (3, 4), (1, 4), (2, 4), (4, 5)],
+        [],
     ),
+    "bidirected": ([], [(0, 1), (1, 2), (0, 2)], [(0, 3)]),
 }
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_draws_are_uniform(case):
-    directed, undirected = CASES[case]
-    wanted = consistent_extensions(directed, undirected)
-    graph = PartialGraph(range(6), directed, undirected)
-    draws = Counter(frozenset(dag.edges) for dag in graph.sample(200 * len(wanted), seed=7))
-    assert set(draws) == wanted
-    assert chisquare(list(draws.values())).pvalue > 1e-3
-
-
-def test_draws_with_bidirected_edges_are_uniform():
-    graph = PartialGraph("abcd", undirected=["ab", "bc", "ac"], bidirected=["ad"])
-    wanted = consistent_extensions([], [("a", "b"), ("b", "c"), ("a", "c")], [("a", "d")])
-    draws = Counter(frozenset(e for e in dag.edges if "<" not in e[0]) for dag in graph.sample(400, seed=1))
-    assert set(draws) == wanted
-    assert chisquare(list(draws.values())).pvalue > 1e-3
-
-
-def test_draws_repeat_with_a_seed():
-    graph = PartialGraph("abcd", undirected=["ab", "bc", "cd"])
-    one, two, other = ([sorted(dag.edges) for dag in graph.sample(20, seed=seed)] for seed in (3, 3, 4))
-    assert one == two != other
+def test_draws_are_uniform_and_repeat_with_a_seed(case):
+    wanted = consistent_extensions(*CASES[case])
+    graph = PartialGraph(range(6), *CASES[case])
+    draws = [frozenset(edge for edge in dag.edges if edge[0] in graph.nodes) for dag in graph.sample(2000, seed=7)]
+    assert draws[:20] == [
+        frozenset(edge for edge in dag.edges if edge[0] in graph.nodes) for dag in graph.sample(20, seed=7)
+    ]
+    counts = Counter(draws)
+    assert set(counts) == wanted
+    assert chisquare(list(counts.values())).pvalue > 1e-3
 
 
 # --- Meek's rules -------------------------------------------------------------------------------------------------
@@ -165,7 +149,7 @@ def test_each_of_meeks_rules(directed, undirected, then):
     assert all(tuple(then) in edges for edges in found)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(12))
 def test_oriented_edges_are_those_that_all_extensions_share(seed):
     """Meek's rules are complete for a CPDAG with background knowledge."""
     rng = np.random.default_rng(seed)
@@ -182,32 +166,6 @@ def test_oriented_edges_are_those_that_all_extensions_share(seed):
     assert known.directed == frozenset.intersection(*found)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_equivalence_class(seed):
-    """All DAGs with the same skeleton and v-structures, by trying every direction of every edge."""
-    rng = np.random.default_rng(seed)
-    dag = [(a, b) for a, b in combinations(range(5), 2) if rng.random() < 0.6]
-    graph = nx.DiGraph(dag)
-    graph.add_nodes_from(range(5))
-    cpdag = equivalence_class_of(graph)
-    near = {frozenset(edge) for edge in dag}
-    same = {
-        (frozenset((a, b)), c) for a, c in dag for b, d in dag if c == d and a != b and frozenset((a, b)) not in near
-    }
-    every = consistent_extensions([], dag) if not same else None
-    found = {frozenset(extension.edges) for extension in cpdag.extensions()}
-    assert frozenset(dag) in found
-    if every is not None:
-        assert found == every
-    for edges in found:
-        assert {
-            (frozenset((a, b)), c)
-            for a, c in edges
-            for b, d in edges
-            if c == d and a != b and frozenset((a, b)) not in near
-        } == same
-
-
 # --- other things -------------------------------------------------------------------------------------------------
 
 
@@ -221,8 +179,7 @@ def test_more_extensions_than_the_limit():
 
 
 def test_splitting_has_a_limit(monkeypatch):
-    directed, undirected = CASES["background knowledge"]
-    state = PartialGraph(range(6), directed, undirected)._closed
+    state = PartialGraph(range(6), *CASES["background knowledge"])._closed
     with pytest.raises(BudgetExceededError, match="takes more than 2 splits"):
         extensions.Extensions(state, most_splits=2).count()
 
