@@ -105,7 +105,7 @@ class BootstrapGraphs:
                 for pair in pairs:
                     shares.setdefault(pair, Counter())[kind] += share  # type: ignore[assignment]
         place = {name: v for v, name in enumerate(self.features)}
-        lines = []
+        lines: list[tuple[Any, ...]] = []
         for pair, line in shares.items():
             a, b = sorted(pair, key=place.__getitem__)
             if line[b, a] > line[a, b]:

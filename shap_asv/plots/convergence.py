@@ -70,10 +70,11 @@ def convergence(
     --------
     >>> import numpy as np, shap
     >>> from shap_asv import plots
-    >>> def explanation(values, errors):
+    >>> def explanation(values):
+    ...     errors = np.abs(values) / 8
     ...     return shap.Explanation(values, np.zeros(1), feature_names=["smoker", "xray"], error_std=errors)
-    >>> few, many = np.array([[0.5, -0.2]]), np.array([[0.4, -0.1]])
-    >>> ax = plots.convergence({100: explanation(few, few / 5), 400: explanation(many, many / 10)}, show=False)
+    >>> sampled = {100: explanation(np.array([[0.5, -0.2]])), 400: explanation(np.array([[0.4, -0.1]]))}
+    >>> ax = plots.convergence(sampled, show=False)
     >>> ax.get_xlabel()
     'number of topological orders'
     """
