@@ -80,7 +80,7 @@ def usual_loss(problem: Problem, model: Any) -> str:
     ArgumentError
         The model is a classifier, and what is explained is not its probabilities.
     """
-    if problem.predictor.output_names is not None:
+    if problem.predictor.output_names is not None or problem.predictor.call.quantity == "probability":
         return "log"
     if hasattr(model, "predict_proba") and hasattr(model, "classes_"):
         raise ArgumentError(
@@ -242,8 +242,10 @@ def _number_objects(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _class_columns(distinct: np.ndarray, problem: Problem) -> np.ndarray:
     """The output that says how probable each target is; -1 for the other class of a single output."""
-    names = problem.predictor.output_names
-    if problem.n_outputs == 1:
+    call, names = problem.predictor.call, problem.predictor.output_names
+    if problem.n_outputs == 1 and call.quantity == "probability" and len(getattr(call.target, "classes_", ())) == 2:
+        names = [str(label) for label in call.target.classes_]  # the output is the probability of the second
+    elif problem.n_outputs == 1:
         unknown = [value for value in distinct.tolist() if value not in (0, 1)]
         if unknown:
             raise ArgumentError(
@@ -257,7 +259,7 @@ def _class_columns(distinct: np.ndarray, problem: Problem) -> np.ndarray:
         raise ArgumentError(
             f"y holds {distinct.tolist()[columns.index(None)]!r}, which is not a class of the model: {', '.join(names)}"
         )
-    return np.array(columns)
+    return np.array(columns) - (1 if problem.n_outputs == 1 else 0)
 
 
 def _column_of(value: Any, names: list[str]) -> int | None:

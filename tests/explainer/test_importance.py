@@ -253,9 +253,10 @@ def test_bad_settings():
 def test_a_margin_has_no_usual_loss():
     rng = np.random.default_rng(0)
     rows, y = rng.normal(size=(60, 2)), np.arange(60) % 2
-    model = GradientBoostingClassifier(n_estimators=4, random_state=0).fit(rows, y)
+    names = np.array(["no", "yes"])[y]
+    model = GradientBoostingClassifier(n_estimators=4, random_state=0).fit(rows, names)
     with pytest.raises(ArgumentError, match=r"margin.*model_output='probability'"):
-        AsymmetricExplainer(model, rows[:20]).importance(rows, y)
-    found = AsymmetricExplainer(model, rows[:20], model_output="probability").importance(rows, y)
+        AsymmetricExplainer(model, rows[:20]).importance(rows, names)
+    found = AsymmetricExplainer(model, rows[:20], model_output="probability").importance(rows, names)
     certain = model.predict_proba(rows)[np.arange(60), y]
     np.testing.assert_allclose(found.values.sum() + found.base_values, np.log(certain).mean(), atol=1e-9)

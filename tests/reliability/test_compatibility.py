@@ -20,7 +20,7 @@ from tests.reliability.declared import (
 from tests.reliability.records import kept
 
 #: Declared since the last run of the suite with the oldest versions: their lower bounds are not tried.
-NOT_TRIED_YET = {"selenium", "threadpoolctl"}
+NOT_TRIED_YET = {"selenium", "threadpoolctl", "narwhals", "polars", "pyarrow"}
 
 
 def recorded_bounds() -> dict[str, str]:
