@@ -1,5 +1,6 @@
 """Data frames of any library (pandas, polars, pyarrow, modin, ...): inside of the package a table is pandas'."""
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -37,6 +38,16 @@ def frame_columns(frame: Any) -> list[str] | None:
     """The names of the columns of a frame of any library; None for anything else."""
     known = nw.from_native(frame, eager_only=True, pass_through=True)
     return [str(name) for name in known.columns] if isinstance(known, nw.DataFrame) else None
+
+
+def as_features(columns: Iterable[str], features: Sequence[str]) -> list[str]:
+    """Columns by the names of the features, of which LightGBM keeps ``"a b"`` as ``"a_b"``.
+
+    >>> as_features(["c d", "a b", "e f"], ["a b", "c_d"])
+    ['c_d', 'a b', 'e f']
+    """
+    spelled = {name.replace(" ", "_"): name for name in features} | {name: name for name in features}
+    return [spelled.get(name, spelled.get(name.replace(" ", "_"), name)) for name in columns]
 
 
 def _values(column: "nw.Series[Any]") -> Any:

@@ -16,6 +16,7 @@ import numpy as np
 from shap_asv.backgrounds.contract import Coding, Conditions
 from shap_asv.backgrounds.matrix import columns_in_order, numbered_features
 from shap_asv.errors import ShapAsvWarning, UnknownFeatureError, did_you_mean, warn_user
+from shap_asv.frames import as_features
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,9 +97,8 @@ class CoverBackground:
 
     def _by_position(self, table: Any) -> Any:
         """Columns under other names altogether are those of the model, in its order; spaces may be underscores."""
-        names = [str(name) for name in table.columns]
-        if [name.replace(" ", "_") for name in names] != names and not set(names) >= set(self.features):
-            table, names = table.set_axis([name.replace(" ", "_") for name in names], axis=1), []
+        names = as_features(map(str, table.columns), self.features)
+        table = table.set_axis(names, axis=1)
         others = not set(names) & set(self.features) and len(names) == len(self.features)
         if not others or self.features == tuple(numbered_features(len(names))):
             return table

@@ -15,7 +15,7 @@ from shap_asv.backends.contract import Problem
 from shap_asv.backgrounds.contract import OrderedStates, ShownAsNumbers, StandsForValues
 from shap_asv.backgrounds.tables.border import some_rows
 from shap_asv.errors import RowsError, ShapAsvWarning, UnknownStateError, warn_user
-from shap_asv.frames import as_pandas, part
+from shap_asv.frames import as_features, as_pandas, part
 from shap_asv.models.plain import PlainPredictor, check_answers
 from shap_asv.models.predictor import CodedPredictor
 from shap_asv.models.trees.form import TreePredictor
@@ -66,10 +66,9 @@ class Table:
             return self.given.tocsr()[:n_rows]
         if self.columns is None:
             return self.given[:n_rows]
-        for names in (self.columns, [name.replace(" ", "_") for name in self.columns]):
-            if set(names) >= set(features):
-                return part(self.given, n_rows, [names.index(name) for name in features])
-        return part(self.given, n_rows, slice(None))
+        names = as_features(self.columns, features)
+        by_name = set(names) >= set(features)
+        return part(self.given, n_rows, [names.index(name) for name in features] if by_name else slice(None))
 
 
 def read_table(rows: Any) -> Table:
@@ -112,6 +111,8 @@ def _own_matrix(rows: Any) -> Any:
     if (library, kind) in (("xgboost", "DMatrix"), ("xgboost", "QuantileDMatrix")):
         array, names = dense(rows.get_data(), np.nan), rows.feature_names
     elif (library, kind) == ("catboost", "Pool"):
+        if rows.get_cat_feature_indices():
+            raise RowsError("a Pool does not hand out its categories; pass the DataFrame that it was made of")
         array, names = np.asarray(rows.get_features()), rows.get_feature_names()
         names = None if len(set(names)) < len(names) or names == [str(k) for k in range(len(names))] else names
     else:

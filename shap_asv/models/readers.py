@@ -227,12 +227,12 @@ def choose_call(model: Any, model_output: str = "auto") -> ModelCall:
         return raw_call(model)
     if model_output == "log_loss":
         return loss_call(model)
-    if model_output in ("predict", "decision_function") and hasattr(model, model_output):
+    booster = is_a(model, "xgboost", "Booster")
+    if model_output in ("predict", "decision_function") and hasattr(model, model_output) and not booster:
         return call_of_callable(getattr(model, model_output))
     if hasattr(model, "predict_proba"):
         return ModelCall(model, "predict_proba", quantity="probability")
-    booster = is_a(model, "xgboost", "Booster")
-    if model_output == "probability" and (booster or is_a(model, "lightgbm", "Booster")):
+    if model_output in ("probability", "predict") and (booster or is_a(model, "lightgbm", "Booster")):
         return xgboost_trees.booster_call(model) if booster else ModelCall(model, "predict")
     if model_output != "auto":
         wanted = "predict_proba" if model_output == "probability" else model_output

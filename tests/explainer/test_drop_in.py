@@ -16,7 +16,7 @@ from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier,
 from sklearn.tree import DecisionTreeRegressor
 
 from shap_asv import AsymmetricExplainer, CausalOrder, GaussianModel
-from shap_asv.errors import ShapAsvError, ShapAsvWarning
+from shap_asv.errors import CausalGraphWarning, ShapAsvError, ShapAsvWarning
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 4)).round(2)
@@ -139,9 +139,10 @@ def test_the_loss_of_a_regressor(forest):
 
 def test_a_booster_has_probabilities():
     model = xgboost.XGBClassifier(**XGB).fit(X, Y > 0)
-    ours = AsymmetricExplainer(model.get_booster(), X[:20], model_output="probability")(X[:3])
     expected = AsymmetricExplainer(model, X[:20], model_output="probability")(X[:3])
-    np.testing.assert_allclose(ours.values, expected.values, rtol=0, atol=1e-6)
+    for word in ("probability", "predict"):
+        ours = AsymmetricExplainer(model.get_booster(), X[:20], model_output=word)(X[:3])
+        np.testing.assert_allclose(ours.values, expected.values, rtol=0, atol=1e-6)
 
 
 def test_a_function_that_returns_a_frame_names_the_outputs():
@@ -194,6 +195,13 @@ def test_rows_of_the_libraries_own_kinds(named):
         np.testing.assert_allclose(explainer(wrapped).values, explainer(rows[:5]).values, rtol=0, atol=1e-6)
 
 
+def test_a_pool_does_not_hand_out_its_categories():
+    frame = FRAME.assign(d=np.where(X[:, 3] > 0, "u", "v"))
+    model = catboost.CatBoostRegressor(cat_features=["d"], **CAT).fit(frame, Y)
+    with pytest.raises(ShapAsvError, match="pass the DataFrame that it was made of"):
+        AsymmetricExplainer(model, frame[:20])(catboost.Pool(frame[:3], cat_features=["d"]))
+
+
 def test_names_with_blanks_that_lightgbm_keeps_with_underscores():
     names = ["a b", "c", "d e f", "g"]
     frame = pd.DataFrame(X, columns=names)
@@ -211,6 +219,12 @@ def test_names_with_blanks_that_lightgbm_keeps_with_underscores():
     for graph in (order, [("a b", "d e f"), ("c", "g")]):
         explainer = AsymmetricExplainer(model, causal_graph=graph, feature_perturbation="tree_path_dependent")
         assert explainer(turned[:2]).feature_names == names
+    with pytest.warns(CausalGraphWarning):
+        explainer = AsymmetricExplainer(
+            model, causal_graph=[("a b", "c")], feature_perturbation="tree_path_dependent"
+        )
+    some = explainer(turned[:5])  # whose graph does not spell "d e f"
+    np.testing.assert_allclose(some.base_values + some.values.sum(axis=1), model.predict(frame[:5]), rtol=0, atol=1e-9)
 
 
 ON_ARRAYS = {
