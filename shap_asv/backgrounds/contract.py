@@ -306,6 +306,16 @@ class ShownAsNumbers(Protocol):
 
 
 @runtime_checkable
+class CodedColumns(Protocol):
+    """Rows of floats: numbers, ``+inf`` where missing, and codes of categories."""
+
+    @property
+    def n_codes(self) -> tuple[int, ...]:
+        """How many codes each feature has; 0 where it holds numbers."""
+        ...
+
+
+@runtime_checkable
 class TreeGround(Protocol):
     """What stands behind the nodes of trees that ask for a hidden feature."""
 

@@ -313,7 +313,9 @@ def describe(problem: Problem, own_graph: bool) -> tuple[tuple[str, str], ...]:
         )
     predictor = problem.predictor
     model = {"tree": "trees", "linear": "linear"}.get(predictor.kind, "called as a function")
-    if model == "called as a function" and predictor.reason:
+    if predictor.evaluated:
+        model += f", {predictor.evaluated}"
+    elif model == "called as a function" and predictor.reason:
         model += f", because {predictor.reason}"
     meaning = _MEANINGS.get(problem.values)
     if problem.apart is not None:

@@ -32,6 +32,7 @@ from shap_asv.backends.contract import Problem
 from shap_asv.backgrounds.contract import (
     Background,
     CodedByModel,
+    CodedColumns,
     CutLoose,
     DrawsGivenEvidence,
     FiniteStates,
@@ -69,9 +70,10 @@ from shap_asv.models.contract import Predictor
 from shap_asv.models.plain import read_plain_model
 from shap_asv.models.predictor import read_model
 from shap_asv.models.products import NotSumOfProducts
-from shap_asv.models.readers import choose_call, known_columns, own_spelling
+from shap_asv.models.readers import choose_call, explained_call, known_columns, own_spelling
+from shap_asv.models.trees.compiled import CodedRows
 from shap_asv.models.trees.ensembles import FloatEnsemble
-from shap_asv.models.trees.form import place_trees, read_ensemble, tree_predictor
+from shap_asv.models.trees.form import ends_in_trees, place_trees, read_ensemble, tree_predictor
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.levels import Levels
 from shap_asv.orders.uncertain import GraphMixture
@@ -205,7 +207,7 @@ def _trees_alone(arguments: Arguments, background: Background) -> tuple[Backgrou
     """Trees that are their own background, and the background in the coding of the trees."""
     assert isinstance(background, CodedByModel)
     _check_no_encoder(arguments)
-    trees = place_trees(arguments.trees, arguments.model, arguments.model_output, background.features)
+    trees = place_trees(arguments.trees, explained_call(arguments.model, arguments.model_output), background.features)
     if background.counted is not None:
         rows = columns_in_order(background.counted, background.features, "the model")
         trees = replace(trees, own=trees.own.counted(trees.code(rows)[:, trees.place]))
@@ -251,8 +253,15 @@ def _read_predictor(arguments: Arguments, background: Background, probe: np.ndar
         output_names=arguments.output_names,
         probe=np.array(probe),  # a copy: the model may write into what it is given
         inputs=background.inputs,
-        features=features if isinstance(background, TreeGround) else None,
+        features=features if isinstance(background, TreeGround | CodedColumns) else None,
+        table=_coded_rows(background) if ends_in_trees(model) else None,
     )
+
+
+def _coded_rows(background: Background) -> CodedRows | None:
+    """Rows of a table that the background draws, for models that answer to its codes; None where it has none."""
+    rows = some_rows(background, 128) if isinstance(background, CodedColumns) else None
+    return None if rows is None else CodedRows(background.n_codes, rows)  # type: ignore[attr-defined]
 
 
 def graph_defines_do(background: Background) -> bool:

@@ -16,6 +16,7 @@ from shap_asv.backgrounds.contract import OrderedStates, ShownAsNumbers, StandsF
 from shap_asv.backgrounds.tables.border import some_rows
 from shap_asv.errors import RowsError, ShapAsvWarning, UnknownStateError, warn_user
 from shap_asv.frames import as_features, as_pandas, part
+from shap_asv.models.calls.inputs import filled
 from shap_asv.models.plain import PlainPredictor, check_answers
 from shap_asv.models.predictor import CodedPredictor
 from shap_asv.models.trees.form import TreePredictor
@@ -55,7 +56,7 @@ class Table:
     def content_for(self, absent: float) -> Any:
         """The content, where ``absent`` stands for the entries that a sparse matrix does not hold."""
         if np.isnan(absent) and hasattr(self.given, "tocsr"):
-            return dense(self.given, absent)
+            return filled(self.given, absent)
         return self.content
 
     def first(self, n_rows: int, features: Sequence[str]) -> Any:
@@ -96,20 +97,11 @@ def read_table(rows: Any) -> Table:
     return replace(table, given=given) if len(np.shape(given)) == 2 and not isinstance(given, list | tuple) else table
 
 
-def dense(matrix: Any, absent: float) -> np.ndarray:
-    """A sparse matrix of scipy as an array, where ``absent`` stands for the entries that it does not hold."""
-    stored = matrix.tocsr().copy()
-    stored.sum_duplicates()
-    filled = np.full(stored.shape, absent)
-    filled[np.repeat(np.arange(len(filled)), np.diff(stored.indptr)), stored.indices] = stored.data
-    return filled
-
-
 def _own_matrix(rows: Any) -> Any:
     """The rows of XGBoost's DMatrix or CatBoost's Pool, with the names that they have."""
     kind, library = type(rows).__name__, type(rows).__module__.split(".")[0]
     if (library, kind) in (("xgboost", "DMatrix"), ("xgboost", "QuantileDMatrix")):
-        array, names = dense(rows.get_data(), np.nan), rows.feature_names
+        array, names = filled(rows.get_data(), np.nan), rows.feature_names
     elif (library, kind) == ("catboost", "Pool"):
         if rows.get_cat_feature_indices():
             raise RowsError("a Pool does not hand out its categories; pass the DataFrame that it was made of")

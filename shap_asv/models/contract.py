@@ -48,6 +48,8 @@ class Predictor(Protocol):
         What an entry is to the model that a sparse matrix of rows does not hold.
     reason : str
         Why none of these is known, a sentence for the plan; empty otherwise.
+    evaluated : str
+        How its answers come about where the model itself is not called, for the plan; empty otherwise.
     """
 
     @property
@@ -70,6 +72,8 @@ class Predictor(Protocol):
     def absent(self) -> float: ...
     @property
     def reason(self) -> str: ...
+    @property
+    def evaluated(self) -> str: ...
     @property
     def batch_size(self) -> int | None: ...
 

@@ -23,6 +23,7 @@ from shap_asv.models.contract import Affine
 from shap_asv.models.linear import read_affine
 from shap_asv.models.products import NotSumOfProducts
 from shap_asv.models.readers import choose_call, explained_call, known_columns, known_width, own_spelling
+from shap_asv.models.trees.compiled import CodedRows, CompiledTrees, compile_trees
 from shap_asv.models.trees.form import (
     TreeForm,
     TreePredictor,
@@ -65,6 +66,8 @@ class PlainPredictor:
     trees, margin : TreeForm or None
     reason : str
         Why all of them are None.
+    compiled : CompiledTrees or None
+        What answers to rows in place of the model: its trees, where its library would need a DataFrame of them.
     """
 
     call: ModelCall
@@ -80,6 +83,7 @@ class PlainPredictor:
     trees: TreeForm | None = None
     margin: TreeForm | None = None
     reason: str = ""
+    compiled: CompiledTrees | None = field(default=None, repr=False)
 
     products: ClassVar[None] = None
 
@@ -87,8 +91,14 @@ class PlainPredictor:
     def kind(self) -> str:
         return "tree" if self.trees is not None else "black box" if self.affine is None else "linear"
 
+    @property
+    def evaluated(self) -> str:
+        return "" if self.compiled is None else self.compiled.describe()
+
     def seconds(self, n_rows: int, n_calls: int) -> float:
         """What asking the model will take (:class:`Stopwatch`)."""
+        if self.compiled is not None:
+            return self.compiled.seconds(n_rows)
         return self._stopwatch.seconds(n_rows, n_calls)
 
     @cached_property
@@ -108,9 +118,11 @@ class PlainPredictor:
 
     def predict(self, rows: Any) -> np.ndarray:
         """M at rows, or at a DataFrame (q, n) -> float64 (q, k), in calls of at most ``batch_size`` rows."""
-        frame = self.called_with(rows)
-        if len(frame) == 0:
+        if len(rows) == 0:
             return np.empty((0, self.n_outputs or 1))
+        if self.compiled is not None and not hasattr(rows, "columns"):
+            return self.compiled(np.asarray(rows, dtype=np.float64))
+        frame = self.called_with(rows)
         size = self.batch_size or max(1, CELLS // max(1, frame.shape[1]))
         blocks = []
         for start in range(0, len(frame), size):
@@ -182,7 +194,8 @@ def check_answers(predictor: "PlainPredictor | TreePredictor", rows: np.ndarray,
     """
     trees, affine, call = predictor.trees, predictor.affine, predictor.call
     plain = isinstance(handed, np.ndarray) or hasattr(handed, "iloc")
-    if handed is None or (plain and trees is None and affine is None):
+    compiled = predictor.compiled if isinstance(predictor, PlainPredictor) else None
+    if handed is None or (plain and trees is None and affine is None and compiled is None):
         return
     try:
         with warnings.catch_warnings():
@@ -198,7 +211,7 @@ def check_answers(predictor: "PlainPredictor | TreePredictor", rows: np.ndarray,
         found, scale = affine(numbers), np.abs(numbers) @ np.abs(affine.weights) + np.abs(affine.offset)
     else:
         found = predictor.predict(rows)
-        scale = np.abs(found)
+        scale = np.maximum(np.abs(found), 0.0 if compiled is None else compiled.scale)
     if (
         expected.shape == found.shape
         and (np.abs(expected - found) <= _MOVED * np.maximum(scale, np.abs(expected))).all()
@@ -230,6 +243,7 @@ def read_plain_model(
     probe: Any = None,
     inputs: Callable[[np.ndarray], Any] | None = None,
     features: Sequence[str] | None = None,
+    table: CodedRows | None = None,
 ) -> PlainPredictor:
     """A model for rows of a data matrix.
 
@@ -239,14 +253,15 @@ def read_plain_model(
     affine form of a linear model are known. ``inputs`` turns rows into what the model is called with.
 
     With ``features``, the columns of rows, a model of a tree library is read too, and by default that is explained
-    which ``shap.TreeExplainer`` explains: the margin of boosted classifiers.
+    which ``shap.TreeExplainer`` explains: the margin of boosted classifiers. With ``table``, some rows of codes
+    and numbers, trees answer to such rows in compiled code.
 
     >>> predictor = read_plain_model(lambda X: X.sum(axis=1), probe=np.zeros((2, 3)))
     >>> predictor.n_outputs, predictor.predict(np.ones((2, 3)))
     (1, array([[3.],
            [3.]]))
     """
-    trees = features is not None and made_of_trees(model)
+    trees = features is not None and table is None and made_of_trees(model)
     call = explained_call(model, model_output) if trees else choose_call(model, model_output)
     columns = None if call.method is None else known_columns(call.target)
     columns = own_spelling(call.target, columns, (*(features or ()), *(feature_names or ())))
@@ -266,13 +281,18 @@ def read_plain_model(
     predictor = replace(
         predictor, n_outputs=k, output_names=name_outputs(call, k, output_names or named), tried=tried, first_call=first
     )
+    if table is not None and features is not None and inputs is not None:
+        try:
+            return replace(predictor, compiled=compile_trees(call, features, table, inputs, predictor.called_with))
+        except NotSumOfProducts:  # then it is called as it was handed over
+            pass
     try:
         if trees:
             assert features is not None
             return replace(predictor, trees=read_trees(model, model_output, features, inputs))
         return replace(predictor, affine=_affine_form(predictor, tried))
     except NotSumOfProducts as why:
-        reason = _reason_in_front(model, model_output) if features is not None and not trees else None
+        reason = _reason_in_front(model, model_output) if features is not None and table is None and not trees else None
         reason = reason or str(why)
     if not trees or call.quantity != "probability":
         return replace(predictor, reason=reason)

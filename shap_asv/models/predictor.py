@@ -63,6 +63,7 @@ class CodedPredictor:
     affine: ClassVar[None] = None
     trees: ClassVar[None] = None
     margin: ClassVar[None] = None
+    evaluated: ClassVar[str] = ""
 
     @property
     def call(self) -> ModelCall:

@@ -92,6 +92,8 @@ class Reader:
         What an entry is to the model that a sparse matrix does not hold.
     float32 : bool
         Does it turn its input into float32 before it looks at it?
+    quick : bool
+        Does the library go down its trees faster than :mod:`~shap_asv.models.trees.compiled`?
     """
 
     name: str
@@ -107,6 +109,7 @@ class Reader:
     categories: Callable[[Any], bool] = _never
     absent: float = 0.0
     float32: bool = False
+    quick: bool = False
 
 
 def _trees(
@@ -187,6 +190,7 @@ READERS: tuple[Reader, ...] = (
         names=lambda estimator: estimator.feature_names_,
         # n_features_in_ stays what it was when a model is fitted again
         width=lambda estimator: len(estimator.feature_names_),
+        quick=True,
     ),
     Reader("linear", "linear", linear.is_linear, linear.read_linear, 1e-9),
 )

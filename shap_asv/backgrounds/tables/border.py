@@ -41,6 +41,11 @@ class TableBorder(ABC):
         return len(self.codec.columns)
 
     @property
+    def n_codes(self) -> tuple[int, ...]:
+        """How many codes each feature has; 0 where it holds numbers."""
+        return tuple(kind.n_codes if kind.category else 0 for kind in self.codec.kinds)
+
+    @property
     def latent(self) -> tuple[str, ...]:
         return ()
 
@@ -153,7 +158,7 @@ def rowwise_product(rows: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     return result
 
 
-def some_rows(background: Background) -> np.ndarray | None:
+def some_rows(background: Background, n_rows: int = 5) -> np.ndarray | None:
     """A few rows to try a model on: the background's own, else drawn; None where only the user has some."""
     if isinstance(background, Probed):
         return background.probe()
@@ -161,7 +166,7 @@ def some_rows(background: Background) -> np.ndarray | None:
         return None
     nothing = np.full((1, len(background.features)), background.free)
     # a lattice, so that no two of the rows share a number
-    places = np.add.outer(np.arange(5), np.arange(background.n_uniforms)) * 0.618
+    places = np.add.outer(np.arange(n_rows), np.arange(background.n_uniforms)) * 0.618
     return background.draws(nothing, places % 1.0)[0]
 
 

@@ -387,6 +387,17 @@ def dense(matrix: Any) -> tuple[np.ndarray, tuple[str, ...] | None]:
     return values, names
 
 
+def filled(matrix: Any, absent: float) -> np.ndarray:
+    """A matrix as float64, where ``absent`` stands for the entries that a sparse one does not hold."""
+    if not hasattr(matrix, "tocsr"):
+        return np.asarray(matrix, dtype=np.float64)
+    stored = matrix.tocsr().copy()
+    stored.sum_duplicates()
+    whole = np.full(stored.shape, absent, dtype=np.float64)
+    whole[np.repeat(np.arange(len(whole)), np.diff(stored.indptr)), stored.indices] = stored.data
+    return whole
+
+
 def equal(first: np.ndarray, second: np.ndarray, tolerance: float = 0.0) -> np.ndarray:
     """Elementwise equality up to a relative tolerance; NaN equals NaN."""
     with np.errstate(invalid="ignore"):

@@ -14,6 +14,7 @@ right, ``member_left``), and a missing value goes where ``nan_left`` says. Libra
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -185,12 +186,16 @@ class FloatEnsemble:
         """Does ``number[i]`` go left at inner node ``node[i]``? Numbers as :meth:`rounded` returns them."""
         with np.errstate(invalid="ignore"):
             left = number <= self.threshold[node]
-        for s in np.unique(self.category_set[node]) if len(self.sets) else ():
-            if s >= 0:
-                here = self.category_set[node] == s
-                member = is_member(number[here], self.sets[s])
-                left[here] = np.where(self.member_left[node[here]], member, ~member)
+        if len(self.sets):
+            asked = self.category_set[node]
+            member = is_member(number, self._listed, np.maximum(asked, 0))
+            left = np.where(asked >= 0, member == self.member_left[node], left)
         return np.where(np.isnan(number), self.nan_left[node], left)
+
+    @cached_property
+    def _listed(self) -> np.ndarray:
+        """All sets in one sorted array, see :func:`is_member`."""
+        return np.sort(np.concatenate([(s << 32) + members for s, members in enumerate(self.sets)]))
 
 
 @dataclass(frozen=True)
@@ -213,14 +218,17 @@ class Rounding:
         return rounded
 
 
-def is_member(numbers: np.ndarray, categories: np.ndarray) -> np.ndarray:
-    """Is a number one of the categories? What follows the decimal point is cut off, as all libraries do.
+def is_member(numbers: np.ndarray, categories: np.ndarray, sets: np.ndarray | int = 0) -> np.ndarray:
+    """Is a number one of the sorted categories? What follows the decimal point is cut off, as all libraries do.
 
-    >>> is_member(np.array([1.0, 1.5, 2.0, np.nan, -1.0]), np.array([1, 0]))
+    Several sets of categories are one array of ``(set << 32) + category``, and ``sets`` are those that are asked for.
+
+    >>> is_member(np.array([1.0, 1.5, 2.0, np.nan, -1.0]), np.array([0, 1]))
     array([ True,  True, False, False, False])
     """
     usable = (numbers > -1) & (numbers < 2.0**31)  # NaN is neither
-    return usable & np.isin(np.where(usable, numbers, -1).astype(np.int64), categories)
+    wanted = np.where(usable, numbers, 0).astype(np.int64) + (np.asarray(sets) << 32)
+    return usable & (np.searchsorted(categories, wanted) < np.searchsorted(categories, wanted, side="right"))
 
 
 def code_column(column: Any, labels: tuple[Any, ...] | None) -> np.ndarray:

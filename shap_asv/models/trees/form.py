@@ -166,18 +166,17 @@ def read_trees(
     >>> trees.ensemble.predict(np.array([[0.0, 1.0]])).tolist()
     [[3.0]]
     """
-    return place_trees(read_ensemble(model, model_output), model, model_output, features, inputs)
+    call = explained_call(model, model_output)
+    return place_trees(read_call(call), call, features, inputs)
 
 
 def place_trees(
     own: FloatEnsemble,
-    model: Any,
-    model_output: str,
+    call: ModelCall,
     features: Sequence[str],
     inputs: Callable[[np.ndarray], Any] | None = None,
 ) -> TreeForm:
-    """Trees that were read of ``model`` over ``features``."""
-    call = explained_call(model, model_output)
+    """Trees that were read of the target of ``call`` over ``features``."""
     final = split_stages(call.target).final
     names = own_spelling(final, known_columns(call.target), features)
     if names is not None and set(names) & set(features):
@@ -213,6 +212,7 @@ class TreePredictor:
     affine: ClassVar[None] = None
     margin: ClassVar[None] = None
     reason: ClassVar[str] = ""
+    evaluated: ClassVar[str] = ""
     batch_size: ClassVar[None] = None
 
     @property
@@ -290,7 +290,11 @@ def read_ensemble(model: Any, model_output: str = "auto") -> FloatEnsemble:
     >>> ensemble.n_trees, ensemble.n_leaves, ensemble.predict(np.array([[1.0, 0.0], [0.5, 7.0]])).ravel().tolist()
     (1, 2, [3.0, 0.0])
     """
-    call = explained_call(model, model_output)
+    return read_call(explained_call(model, model_output))
+
+
+def read_call(call: ModelCall) -> FloatEnsemble:
+    """The trees that add up to what ``call`` answers; see :func:`read_ensemble`."""
     if call.method is None:
         raise NotSumOfProducts(f"{call.name} is a callable, which cannot be looked into")
     stages = split_stages(call.target)
