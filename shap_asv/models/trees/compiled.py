@@ -268,11 +268,11 @@ def _flatten(
     masks = [_words(goes_left) for goes_left in splits.goes_left]
     longer: list[tuple[int, int, int, int]] = []  # what comes in place of the right child: column, mask, left, right
     for v in np.flatnonzero(asks_code).tolist():
-        own, at = masks[split[v]], word_of[int(place[trees.column[v]])]
+        own, begin = masks[split[v]], word_of[int(place[trees.column[v]])]
         first, *others = np.flatnonzero(own).tolist() or [0]
-        column[v], mask[v] = at + first, own[first]
+        column[v], mask[v] = begin + first, own[first]
         for word in reversed(others):
-            longer.append((at + word, int(own[word]), int(left[v]), int(right[v])))
+            longer.append((begin + word, int(own[word]), int(left[v]), int(right[v])))
             right[v] = len(inner) + len(longer) - 1
     more = np.array(longer, dtype=np.uint64).reshape(-1, 4)
     reached = np.add.reduceat(np.where(inner[:, None], False, trees.values != 0), trees.roots, axis=0) > 0
