@@ -220,9 +220,7 @@ def test_names_with_blanks_that_lightgbm_keeps_with_underscores():
         explainer = AsymmetricExplainer(model, causal_graph=graph, feature_perturbation="tree_path_dependent")
         assert explainer(turned[:2]).feature_names == names
     with pytest.warns(CausalGraphWarning):
-        explainer = AsymmetricExplainer(
-            model, causal_graph=[("a b", "c")], feature_perturbation="tree_path_dependent"
-        )
+        explainer = AsymmetricExplainer(model, causal_graph=[("a b", "c")], feature_perturbation="tree_path_dependent")
     some = explainer(turned[:5])  # whose graph does not spell "d e f"
     np.testing.assert_allclose(some.base_values + some.values.sum(axis=1), model.predict(frame[:5]), rtol=0, atol=1e-9)
 
