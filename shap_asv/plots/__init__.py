@@ -5,14 +5,9 @@ Every plot takes ``shap.Explanation`` objects of the same rows and features, loo
 ``graph_check`` what ``check_graph`` gives.) matplotlib is imported when a plot is drawn, not before.
 """
 
-from shap_asv.plots.backgrounds import mechanisms, scores
-from shap_asv.plots.bars import comparison, effects
 from shap_asv.plots.causal_graph import causal_graph
-from shap_asv.plots.convergence import convergence
-from shap_asv.plots.graph_check import graph_check
-from shap_asv.plots.sensitivity import sensitivity
-from shap_asv.plots.swarms import comparison_beeswarm
-from shap_asv.plots.waterfalls import comparison_waterfall
+from shap_asv.plots.comparisons import comparison, comparison_beeswarm, comparison_waterfall, effects
+from shap_asv.plots.diagnostics import convergence, graph_check, mechanisms, scores, sensitivity
 
 __all__ = [
     "causal_graph",

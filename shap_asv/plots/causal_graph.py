@@ -14,15 +14,15 @@ import numpy as np
 
 from shap_asv.errors import CausalGraphError
 from shap_asv.plots import style
-from shap_asv.plots.attributions import Attributions, known_order, read_attributions
-from shap_asv.plots.causes import read_graph
 from shap_asv.plots.layout import Boxes, LayeredLayout, lay_out
+from shap_asv.plots.reading import Attributions, read_attributions, read_graph
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 ARROW = "#8c8c8c"
 TITLE, MARGIN, BETWEEN = 0.32, 0.2, 0.5  # inches: above a panel, around all, between panels
+HEAD = 0.085  # inches: an arrowhead
 LOWEST = 2.9  # the colour bar with its name needs that
 PAGE = (13.0, 10.0)  # what a figure should not exceed
 # (up to this many nodes, type size in points, largest and smallest radius in inches, characters a line)
@@ -31,29 +31,18 @@ SCALES = ((9, 10.5, 0.32, 0.08, 18), (24, 9.0, 0.25, 0.065, 16), (10**9, 8.0, 0.
 
 @dataclass(frozen=True, eq=False)
 class _Drawing:
-    """What all panels share. ``column[v]`` is the position of node ``v`` in ``values``, -1 if it is not a feature."""
+    """What all panels share. The first ``n_features`` nodes are features, the others have no values."""
 
     names: tuple[str, ...]
     labels: tuple[str, ...]
-    column: np.ndarray
+    n_features: int
     layout: LayeredLayout
-    values: np.ndarray  # (methods, features): one row, or means of |value|
+    values: np.ndarray  # (methods, nodes): one row, or means of |value|
+    radii: np.ndarray  # (methods, nodes): area in proportion to |value|, down to a smallest dot
     largest: float
     signed: bool
     font: float
-    radius: tuple[float, float]
     certainty: dict[tuple[int, int], float]  # of the edges of a mixture of graphs; empty for a single graph
-
-    def radius_of(self, method: int, node: int) -> float:
-        """Area in proportion to |value|, down to a smallest dot."""
-        return _radius(
-            0.0 if self.column[node] < 0 else self.values[method, self.column[node]], self.largest, self.radius
-        )
-
-
-def _radius(value: float, largest: float, limits: tuple[float, float]) -> float:
-    high, low = limits
-    return max(low, high * float(np.sqrt(abs(value) / largest))) if largest else low
 
 
 def causal_graph(
@@ -97,15 +86,16 @@ def causal_graph(
     >>> [ax.get_title() for ax in axes]
     ['SHAP', 'ASV']
     """
-    read = read_attributions(explanations)
-    order = known_order(explanations, order)
-    if order is None:
+    from shap.plots import colors
+
+    read = read_attributions(explanations, order)
+    if read.order is None:
         raise CausalGraphError(
             "causal_graph needs the graph: give order=, a CausalOrder, a DiGraph or (cause, effect) pairs"
         )
-    drawing = _plan(read, order, row)
+    drawing = _plan(read, row)
     figure, axes, bar_place = _axes(ax, len(read.methods), drawing)
-    colours = style.diverging_colours() if drawing.signed else style.sequential_colours()
+    colours = colors.red_white_blue if drawing.signed else style.sequential_colours()
     for own in axes:
         own.set_xlim(0, drawing.layout.width)
         own.set_ylim(drawing.layout.height, 0)
@@ -120,47 +110,37 @@ def causal_graph(
     return tuple(axes)
 
 
-def _plan(read: Attributions, order: Any, row: int | None) -> _Drawing:
-    graph = read_graph(order, read.features)
+def _plan(read: Attributions, row: int | None) -> _Drawing:
+    graph = read_graph(read.order, read.features)
     names = (*read.features, *(node for node in graph if node not in set(read.features)))
     number = {name: v for v, name in enumerate(names)}
-    edges = [(number[u], number[v]) for u, v in graph.edges]
-    values, texts = read.of_row(row)
+    own_values, texts = read.of_row(row)
     _, font, high, low, width = next(scale for scale in SCALES if len(names) <= scale[0])
-    number_text = style.number_format(values.ravel(), signed=row is not None)
-    column = np.array([v if v < len(read.features) else -1 for v in range(len(names))])
+    number_text = style.number_format(own_values.ravel(), signed=row is not None)
     labels = [
         style.feature_label(f, text, width, lines=3 if text else 2)
         for f, text in zip(read.features, texts, strict=True)
     ]
-    labels += [style.wrap(name, width) for name in names[len(labels) :]]
-    # every panel's label has to fit: measure with the longest number
-    longest = max((number_text(v) for v in values.ravel()), key=len)
+    hidden = [style.wrap(name, width) for name in names[len(labels) :]]
+    values = np.pad(own_values, ((0, 0), (0, len(hidden))))
     largest = float(np.abs(values).max())
-    sizes = np.array(
-        [style.text_size(f"{label}\n{longest}" if column[v] >= 0 else label, font) for v, label in enumerate(labels)]
-    )
-    radii = np.array(
-        [
-            max(_radius(v, largest, (high, low)) for v in values[:, column[node]]) if column[node] >= 0 else low
-            for node in range(len(names))
-        ]
-    )
-    boxes = Boxes(
-        half_widths=np.maximum(sizes[:, 0] / 2 + 0.04, radii + 0.14),
-        above=radii + 0.03,
-        below=radii + 0.05 + sizes[:, 1],
-    )
+    radii = np.maximum(low, high * np.sqrt(np.abs(values) / (largest or 1.0)))
+    # every panel's label has to fit: measure with the longest number
+    longest = max(map(number_text, own_values.ravel()), key=len)
+    measured = [*(f"{label}\n{longest}" for label in labels), *hidden]
+    widths, heights = np.array([style.text_size(label, font) for label in measured]).T
+    room = radii.max(axis=0)
+    boxes = Boxes(np.maximum(widths / 2 + 0.04, room + 0.14), room + 0.03, room + 0.05 + heights)
     return _Drawing(
         names=names,
-        labels=tuple(labels),
-        column=column,
-        layout=lay_out(boxes, edges),
+        labels=(*labels, *hidden),
+        n_features=len(labels),
+        layout=lay_out(boxes, [(number[u], number[v]) for u, v in graph.edges]),
         values=values,
+        radii=radii,
         largest=largest,
         signed=row is not None,
         font=font,
-        radius=(high, low),
         certainty={(number[u], number[v]): share for u, v, share in graph.edges(data="certainty") if share is not None},
     )
 
@@ -170,7 +150,7 @@ def _axes(ax: Any, count: int, drawing: _Drawing) -> "tuple[Any, list[Axes], tup
     if ax is not None:
         return *style.panels(ax, count, (1, 1)), None
     layout = drawing.layout
-    numbers = max(style.text_size(text, 10)[0] for _, text in _bar_ticks(drawing))
+    numbers = max(style.text_size(text, 11)[0] for _, text in _bar_ticks(drawing))
     beside = 0.35 + 0.12 + 0.1 + numbers + 0.3  # the colour bar, its numbers and its name
     # side by side or one above the other, whichever fits a page better
     arrangements = []
@@ -196,42 +176,25 @@ def _draw_panel(ax: "Axes", drawing: _Drawing, method: int, colours: Any) -> Non
     from matplotlib.patches import Circle, PathPatch, Polygon
     from matplotlib.path import Path
 
-    layout = drawing.layout
-    figure = style.root_figure(ax)
+    layout, radii = drawing.layout, drawing.radii[method]
     frame = ax.get_window_extent()
-    scale = min(frame.width / layout.width, frame.height / layout.height) / figure.dpi
+    scale = min(frame.width / layout.width, frame.height / layout.height) / style.root_figure(ax).dpi
     number_text = style.number_format(drawing.values.ravel(), signed=drawing.signed)
-
-    radii = [drawing.radius_of(method, node) for node in range(len(drawing.names))]
-    head = 0.085
     for width, routes in _by_width(layout.routes, drawing.certainty).items():
-        paths = Path.make_compound_path(*strokes(routes, radii, head))
-        ax.add_patch(
-            PathPatch(
-                paths, fill=False, edgecolor=ARROW, linewidth=width * scale, capstyle="butt", zorder=1, gid="arrows"
-            )
-        )
+        paths = Path.make_compound_path(*strokes(routes, radii, HEAD))
+        look = {"edgecolor": ARROW, "linewidth": width * scale, "capstyle": "butt"}
+        ax.add_patch(PathPatch(paths, fill=False, zorder=1, gid="arrows", **look))
     for v in sorted({v for _, v in layout.routes}):
-        tip = layout.x[v] - radii[v]
-        corners = [(tip, layout.y[v]), (tip - head, layout.y[v] - 0.4 * head), (tip - head, layout.y[v] + 0.4 * head)]
+        tip, y = layout.x[v] - radii[v], layout.y[v]
+        corners = [(tip, y), (tip - HEAD, y - 0.4 * HEAD), (tip - HEAD, y + 0.4 * HEAD)]
         ax.add_patch(Polygon(corners, facecolor=ARROW, edgecolor="none", zorder=1, gid=f"head of {drawing.names[v]}"))
     for node, name in enumerate(drawing.names):
-        x, y, radius = layout.x[node], layout.y[node], radii[node]
-        feature = drawing.column[node] >= 0
-        value = drawing.values[method, drawing.column[node]] if feature else 0.0
-        share = value / drawing.largest if drawing.largest else 0.0
-        ax.add_patch(
-            Circle(
-                (x, y),
-                radius,
-                facecolor=colours(0.5 + 0.5 * share if drawing.signed else share) if feature else "white",
-                edgecolor=style.QUIET,
-                linewidth=0.9 * scale,
-                linestyle="-" if feature else (0, (2, 1.5)),
-                zorder=2,
-                gid=name,
-            )
-        )
+        x, y, radius, value = layout.x[node], layout.y[node], radii[node], drawing.values[method, node]
+        feature = node < drawing.n_features
+        share = value / (drawing.largest or 1.0)
+        colour = colours(0.5 + 0.5 * share if drawing.signed else share) if feature else "white"
+        edge = {"edgecolor": style.QUIET, "linewidth": 0.9 * scale, "linestyle": "-" if feature else (0, (2, 1.5))}
+        ax.add_patch(Circle((x, y), radius, facecolor=colour, zorder=2, gid=name, **edge))
         # a line at a time: matplotlib's own spacing of lines depends on which letters they hold
         lines = [(line, style.INK if feature else style.QUIET) for line in drawing.labels[node].split("\n")]
         lines += [(number_text(value), style.QUIET)] if feature else []
@@ -301,6 +264,4 @@ def _draw_colour_bar(
         bar = figure.colorbar(scale, cax=figure.add_axes(place))
     ticks, texts = zip(*_bar_ticks(drawing), strict=True)
     bar.set_ticks(list(ticks), labels=list(texts))
-    bar.set_label(style.value_name(drawing.signed), size=11, color=style.INK)
-    bar.ax.tick_params(labelsize=10, length=0, labelcolor=style.INK)
-    bar.outline.set_visible(False)
+    style.dress_colour_bar(bar, style.value_name(drawing.signed))

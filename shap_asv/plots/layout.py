@@ -3,14 +3,12 @@
 The classical recipe for drawing directed graphs (Sugiyama, Tagawa and Toda 1981), in four steps:
 
 1. **Layers**. A node stands to the right of all its causes. Nodes are scheduled layer by layer, those with the longest
-   chain of effects first, at most ``max_per_layer`` in each; then a node moves right, towards its effects, where that
-   shortens its arrows.
+   chain of effects first, at most ``max_per_layer`` in each.
 2. **Tracks**. An arrow that skips layers gets an invisible node, a *bend*, in every layer it passes: it has a place of
    its own there, so it runs around the nodes and not through them. Arrows of one node share their bends and fork where
    they part.
 3. **Sequence** within layers. Layers are swept back and forth, each sorted by the mean position of its neighbours
-   (barycentre), and adjacent pairs are swapped while that removes crossings; of all sequences met, the one with the
-   fewest crossings is kept.
+   (barycentre); of all sequences met, the one with the fewest crossings is kept.
 4. **Heights**. ``min sum over links of w (y_a - y_b)^2`` such that neighbours in a layer keep their distance. For one
    layer, the others fixed, this is an isotonic regression; sweeping over layers converges, since the problem is convex.
 
@@ -161,30 +159,16 @@ def assign_layers(n: int, edges: Sequence[tuple[int, int]], max_per_layer: int) 
     graph = nx.DiGraph()
     graph.add_nodes_from(range(n))
     graph.add_edges_from(edges)
-    effects, causes = ([list(near[v]) for v in range(n)] for near in (graph.succ, graph.pred))
     reach = np.zeros(n, dtype=int)  # longest chain of effects
     for u in reversed(list(nx.topological_sort(graph))):
-        reach[u] = 1 + max((reach[v] for v in effects[u]), default=-1)
+        reach[u] = 1 + max((reach[v] for v in graph.succ[u]), default=-1)
     layer = np.full(n, -1)
     level = 0
     while (layer < 0).any():
-        ready = [v for v in range(n) if layer[v] < 0 and all(0 <= layer[u] < level for u in causes[v])]
-        ready.sort(key=lambda v: (-reach[v], v))
-        layer[ready[:max_per_layer]] = level
+        ready = [v for v in range(n) if layer[v] < 0 and all(0 <= layer[u] < level for u in graph.pred[v])]
+        layer[sorted(ready, key=lambda v: (-reach[v], v))[:max_per_layer]] = level
         level += 1
-    _shorten(layer, causes, effects, max_per_layer)
     return layer
-
-
-def _shorten(layer: np.ndarray, causes: list[list[int]], effects: list[list[int]], max_per_layer: int) -> None:
-    """Move nodes with more effects than causes next to their nearest effect, where there is room; in place."""
-    for v in sorted(range(len(layer)), key=lambda v: -layer[v]):
-        if len(effects[v]) <= len(causes[v]):
-            continue
-        for target in range(min(layer[w] for w in effects[v]) - 1, layer[v], -1):
-            if (layer == target).sum() < max_per_layer:
-                layer[v] = target
-                break
 
 
 def with_bends(layer: np.ndarray, edges: Sequence[tuple[int, int]]) -> Grid:
@@ -234,50 +218,23 @@ def _cost(columns: list[list[int]], grid: Grid) -> tuple[int, float]:
 
 
 def reduce_crossings(grid: Grid, sweeps: int = 24) -> None:
-    best, least = [list(c) for c in grid.columns], _cost(grid.columns, grid)
-    for start in (grid.columns, [list(reversed(c)) for c in grid.columns]):
-        columns = [list(c) for c in start]
+    best, least = grid.columns, _cost(grid.columns, grid)
+    for start in (grid.columns, [column[::-1] for column in grid.columns]):
+        columns = list(start)
         for sweep in range(sweeps):
             forward = sweep % 2 == 0
-            towards = grid.before if forward else grid.after
-            numbers = range(1, len(columns)) if forward else range(len(columns) - 2, -1, -1)
-            for k in numbers:
-                fixed = {item: i for i, item in enumerate(columns[k - 1 if forward else k + 1])}
-                own = {item: i for i, item in enumerate(columns[k])}
-
-                def barycentre(item: int, fixed: dict[int, int] = fixed, own: dict[int, int] = own) -> float:
-                    places = [fixed[other] for other in towards[item]]  # noqa: B023 (used within the same turn)
-                    return sum(places) / len(places) if places else own[item]
-
-                columns[k].sort(key=barycentre)
-            _transpose(columns, grid)
+            towards, step = (grid.before, 1) if forward else (grid.after, -1)
+            for k in range(1, len(columns))[::step] if forward else range(len(columns) - 1)[::step]:
+                fixed, own = ({item: i for i, item in enumerate(columns[c])} for c in (k - step, k))
+                centres = {
+                    item: float(np.mean([fixed[other] for other in towards[item]])) if towards[item] else own[item]
+                    for item in own
+                }
+                columns[k] = sorted(columns[k], key=centres.__getitem__)
             cost = _cost(columns, grid)
             if cost < least:
-                best, least = [list(c) for c in columns], cost
+                best, least = list(columns), cost
     grid.columns[:] = best
-
-
-def _transpose(columns: list[list[int]], grid: Grid) -> None:
-    """Swap neighbours within columns while that removes crossings."""
-    improved = True
-    while improved:
-        improved = False
-        for k, column in enumerate(columns):
-            places = [
-                ({item: i for i, item in enumerate(columns[other])}, links)
-                for other, links in ((k - 1, grid.before), (k + 1, grid.after))
-                if 0 <= other < len(columns)
-            ]
-            for i in range(len(column) - 1):
-                a, b = column[i], column[i + 1]
-                gain = 0
-                for place, links in places:
-                    for p in (place[x] for x in links[a]):
-                        for q in (place[x] for x in links[b]):
-                            gain += (p > q) - (p < q)
-                if gain > 0:
-                    column[i], column[i + 1] = b, a
-                    improved = True
 
 
 def spread(wanted: np.ndarray, weights: np.ndarray, distances: np.ndarray) -> np.ndarray:

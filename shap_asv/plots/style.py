@@ -8,7 +8,7 @@ and blue on white have a contrast of 3.9 and 3.5, below the 4.5 that small type 
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.text import Annotation
 
 Colour = tuple[float, float, float]
+Format = Callable[[float], str]
 
 INK = "#333333"
 QUIET = "#6b6b6b"
@@ -61,13 +62,6 @@ def blend(colour: Sequence[float], share: float) -> Colour:
     return r, g, b
 
 
-def diverging_colours() -> "Colormap":
-    """Blue for negative, white for none, red for positive attributions."""
-    from shap.plots import colors
-
-    return colors.red_white_blue
-
-
 def sequential_colours() -> "Colormap":
     """White to dark purple: an amount that has no sign, darker for more."""
     from matplotlib.colors import LinearSegmentedColormap
@@ -87,26 +81,19 @@ def value_name(signed: bool) -> str:
     return IMPACT if signed else "mean(|value|)"
 
 
-def number_format(values: Iterable[float], signed: bool = True) -> "NumberFormat":
-    """A format in which the largest of ``values`` shows three significant digits."""
+def number_format(values: Iterable[float], signed: bool = True) -> Format:
+    """float -> text with a true minus sign: three significant digits of the largest, as many decimals for all."""
     largest = max((abs(float(v)) for v in values), default=0.0)
-    return NumberFormat(largest, signed)
+    exponent = math.floor(math.log10(largest)) if largest > 0 else 0
+    scientific = not -4 <= exponent <= 5
+    form = f"{'+' if signed else ''}.{2 if scientific else max(0, 2 - exponent)}{'e' if scientific else 'f'}"
 
+    def as_text(value: float) -> str:
+        text = f"{value:{form}}"
+        exactly_zero = not value or (not scientific and not float(text))
+        return "0" if exactly_zero else text.replace("-", MINUS)
 
-class NumberFormat:
-    """Callable: float -> text with a true minus sign, the same number of decimals for all values of one plot."""
-
-    def __init__(self, largest: float, signed: bool) -> None:
-        exponent = math.floor(math.log10(largest)) if largest > 0 else 0
-        self.scientific = not -4 <= exponent <= 5
-        self.decimals = 2 if self.scientific else max(0, 2 - exponent)
-        self.sign = "+" if signed else ""
-
-    def __call__(self, value: float) -> str:
-        text = f"{value:{self.sign}.{self.decimals}{'e' if self.scientific else 'f'}}"
-        if not value or (not self.scientific and not float(text)):
-            return "0"
-        return text.replace("-", MINUS)
+    return as_text
 
 
 def tick_text(value: float) -> str:
@@ -252,44 +239,6 @@ def write_beside(ax: "Axes", text: str, end: tuple[float, float], gap: float, fo
     )
 
 
-#: Share of full colour, and hatching.
-Filling = tuple[float, str]
-
-
-def draw_bar(ax: "Axes", place: Any, value: float, height: float, filling: Filling, colours: Sequence[Colour]) -> Any:
-    """A horizontal bar from zero, in the colour of its sign."""
-    full = colours[0 if value >= 0 else 1]
-    look: dict[str, Any] = {
-        "facecolor": blend(full, filling[0]),
-        "edgecolor": full,
-        "hatch": filling[1],
-        "linewidth": 0.8,
-    }
-    return ax.barh(place, value, height, zorder=2, **look)[0]
-
-
-def explain_fillings(ax: "Axes", fillings: Mapping[str, Filling]) -> None:
-    """What each filling of bars stands for, in one line above the panel."""
-    from matplotlib.patches import Patch
-
-    grey = (0.42, 0.42, 0.42)
-    keys = [
-        Patch(facecolor=blend(grey, share), edgecolor=QUIET, hatch=hatch, linewidth=0.8, label=name)
-        for name, (share, hatch) in fillings.items()
-    ]
-    explain_above(ax, keys, columns=len(keys), font=12)
-
-
-def finish_bars(ax: "Axes", labels: Sequence[str], numbers: "Sequence[Annotation]", signed: bool, show: bool) -> None:
-    """Rows of bars over one scale of values: rules between them, zero, labels, the name of the scale."""
-    rule(ax, np.arange(len(labels) - 1) + 0.5)
-    ax.axvline(0, color=INK, lw=0.8, zorder=3)
-    name_rows([ax], labels, margin=0.45)
-    ax.set_xlabel(value_name(signed), fontsize=13, color=INK)
-    settle_scale([ax], numbers)
-    finish(show)
-
-
 def explain_above(ax: "Axes", handles: Sequence[Any], columns: int, font: float) -> None:
     """A legend in one line above the panel."""
     ax.legend(
@@ -301,6 +250,13 @@ def explain_above(ax: "Axes", handles: Sequence[Any], columns: int, font: float)
         fontsize=font,
         labelcolor=INK,
     )
+
+
+def dress_colour_bar(bar: Any, name: str) -> None:
+    """The name of a colour bar and the look of its numbers, which have been set."""
+    bar.set_label(name, size=12, color=INK)
+    bar.ax.tick_params(labelsize=11, length=0, labelcolor=INK)
+    bar.outline.set_visible(False)
 
 
 def span_zero(ax: "Axes", low: float, high: float) -> None:
@@ -359,6 +315,13 @@ def _settle_ticks(axes: "Sequence[Axes]", low: float, high: float, width: float,
 # --- which features -----------------------------------------------------------------------------------------
 
 
+def check_max_display(max_display: int | None) -> None:
+    if max_display is not None and (
+        isinstance(max_display, bool) or int(max_display) != max_display or max_display < 1
+    ):
+        raise ExplanationError(f"max_display must be a whole number of at least 1, or None, not {max_display!r}")
+
+
 def chosen_features(
     importance: np.ndarray, sequence: np.ndarray, max_display: int | None
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -366,10 +329,7 @@ def chosen_features(
 
     As in shap, the group takes one of the ``max_display`` places, so that a group of one never occurs.
     """
-    if max_display is not None and (
-        isinstance(max_display, bool) or int(max_display) != max_display or max_display < 1
-    ):
-        raise ExplanationError(f"max_display must be a whole number of at least 1, or None, not {max_display!r}")
+    check_max_display(max_display)
     if max_display is None or len(sequence) <= max_display:
         return sequence, sequence[:0]
     ranked = np.argsort(-importance, kind="stable")

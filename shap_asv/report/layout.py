@@ -11,8 +11,8 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from shap_asv.plots.causes import read_graph
 from shap_asv.plots.layout import Boxes, lay_out
+from shap_asv.plots.reading import read_graph
 
 PIXELS = 96.0  # an inch
 NARROWEST, WIDEST = 156, 216

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from shap_asv.errors import ExplanationError
-from shap_asv.plots.attributions import as_text
+from shap_asv.plots.comparisons import colour_scale
+from shap_asv.plots.reading import as_text
 from shap_asv.plots.style import MINUS
-from shap_asv.plots.swarms import colour_scale
 
 EXACTLY_ZERO = 1e-12  # relative to the largest value: rounding of an exact 0
 

@@ -7,7 +7,7 @@ import pytest
 import shap
 
 from shap_asv.errors import ExplanationError
-from shap_asv.plots.attributions import known_order, read_attributions
+from shap_asv.plots.reading import read_attributions
 from tests.plots.looking import two_explanations
 
 FEATURES = ["a", "b", "c"]
@@ -33,9 +33,9 @@ def test_a_comparison_is_read_by_its_dict_and_lends_its_order():
     order = [("a", "b")]
     comparison = SimpleNamespace(explanations=pair, order=order)
     assert read_attributions(comparison).methods == ("SHAP", "ASV")
-    assert known_order(comparison, None) is order
-    assert known_order(comparison, "mine") == "mine"
-    assert known_order(pair, None) is None
+    assert read_attributions(comparison).order is order
+    assert read_attributions(comparison, "mine").order == "mine"
+    assert read_attributions(pair).order is None
 
 
 def test_one_row_slices_and_scalar_base_values():
@@ -43,7 +43,7 @@ def test_one_row_slices_and_scalar_base_values():
     read = read_attributions(pair)
     assert read.values.shape == (2, 1, 3)
     np.testing.assert_array_equal(read.base_values, [[0.3], [0.3]])
-    assert read.value_labels(0) == list(pair["SHAP"].display_data)
+    assert read.of_row(0)[1] == list(pair["SHAP"].display_data)
 
 
 def test_columns_in_another_order_are_aligned_by_name():
@@ -62,10 +62,10 @@ def test_missing_names_become_shaps_own():
 
 def test_labels_come_before_numbers():
     e = explanation([[1, 2, 3]], data=np.array([[30.0, -0.5, 1 / 3]]))
-    assert read_attributions(e).value_labels(0) == ["30", "\N{MINUS SIGN}0.5", "0.3333"]
+    assert read_attributions(e).of_row(0)[1] == ["30", "\N{MINUS SIGN}0.5", "0.3333"]
     e = explanation([[1, 2, 3]], data=np.zeros((1, 3)), display_data=np.array([["x", True, 2.0]], dtype=object))
-    assert read_attributions(e).value_labels(0) == ["x", "True", "2"]
-    assert read_attributions(explanation([[1, 2, 3]])).value_labels(0) == [None] * 3
+    assert read_attributions(e).of_row(0)[1] == ["x", "True", "2"]
+    assert read_attributions(explanation([[1, 2, 3]])).of_row(0)[1] == [None] * 3
 
 
 def test_data_of_a_model_may_be_a_recoding_of_states():

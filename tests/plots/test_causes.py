@@ -6,7 +6,7 @@ import pytest
 
 from shap_asv import orders
 from shap_asv.errors import CausalGraphError
-from shap_asv.plots.causes import causal_sequence, read_graph
+from shap_asv.plots.reading import causal_sequence, read_graph
 from tests.oracles.random_problems import random_edges
 
 

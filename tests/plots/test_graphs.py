@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 from matplotlib.patches import Circle, PathPatch, Polygon
+from shap.plots.colors import red_white_blue
 
 from shap_asv import plots
 from shap_asv.errors import CausalGraphError
 from shap_asv.orders import CausalOrder
-from shap_asv.plots.style import diverging_colours, sequential_colours
+from shap_asv.plots.style import sequential_colours
 from tests.plots.looking import ASIA, CANCER, LONG, NETWORKS, assert_neat, drawn_texts, nodes, two_explanations
 
 
@@ -102,7 +103,7 @@ def test_colour_and_area_are_values_on_one_scale(row):
     axes = plots.causal_graph(pair, ASIA, row=row, show=False)
     values = np.array([e.values[0] if row == 0 else np.abs(e.values).mean(axis=0) for e in pair.values()])
     largest = np.abs(values).max()
-    colours = diverging_colours() if row == 0 else sequential_colours()
+    colours = red_white_blue if row == 0 else sequential_colours()
     for ax, own in zip(axes, values, strict=True):
         for name, value in zip(nodes(ASIA), own, strict=True):
             circle = circles(ax)[name]

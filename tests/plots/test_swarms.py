@@ -6,7 +6,7 @@ import pytest
 import shap
 
 from shap_asv import plots
-from shap_asv.plots.swarms import MISSING, stack
+from shap_asv.plots.comparisons import MISSING, stack
 from tests.plots.looking import CANCER, NETWORKS, assert_neat, at_any_size, nodes, two_explanations
 
 

@@ -1,17 +1,19 @@
-"""Reading: whatever the caller calls "explanations" becomes one block of numbers that every plot draws from.
+"""What the caller hands over: explanations become one block of numbers that every plot draws from, graphs a DAG.
 
-Plots compare *methods* (SHAP, ASV, ...) on the same rows and the same features. This module is the border where that
-sameness is checked, so that no plot can put the credit of one patient beside that of another.
+Plots compare *methods* (SHAP, ASV, ...) on the same rows and the same features. That sameness is checked here, so that
+no plot can put the credit of one patient beside that of another.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+import networkx as nx
 import numpy as np
 
 from shap_asv.errors import ExplanationError
 from shap_asv.explanation import checked_row
+from shap_asv.orders.uncertain import GraphMixture, read_partial_graph
 from shap_asv.plots.style import feature_label
 
 DEFAULT_NAMES = ("SHAP", "ASV")
@@ -32,6 +34,8 @@ class Attributions:
         What the rows hold: numbers (codes of states for discrete features).
     display : object array (rows, n), or None
         What a reader should see instead of ``data``: labels of states.
+    order : causal graph in any form, or None
+        What puts causes above effects.
     """
 
     methods: tuple[str, ...]
@@ -40,6 +44,7 @@ class Attributions:
     features: tuple[str, ...]
     data: np.ndarray | None
     display: np.ndarray | None
+    order: Any = None
 
     @property
     def n_rows(self) -> int:
@@ -49,26 +54,25 @@ class Attributions:
         """``row`` as an index from 0; negative counts from the end, as everywhere in Python."""
         return checked_row(row, self.n_rows)
 
-    def value_labels(self, row: int) -> list[str | None]:
-        """What row ``row`` holds in each feature, as text; None where the explanations came without data."""
+    def of_row(self, row: int | None) -> tuple[np.ndarray, list[str | None]]:
+        """(values (m, n), what the row holds, as text); of None the means of |value| over all rows, without text."""
+        nothing: list[str | None] = [None] * len(self.features)
+        if row is None:
+            return np.abs(self.values).mean(axis=1), nothing
+        index = self.row_index(row)
         shown = self.display if self.display is not None else self.data
-        if shown is None:
-            return [None] * len(self.features)
-        return [as_text(value) for value in shown[row]]
+        return self.values[:, index], nothing if shown is None else [as_text(value) for value in shown[index]]
 
     def row_labels(self, texts: Sequence[str | None], width: int = 30) -> list[str]:
         """``Smoker = True``: every feature with what a row holds in it."""
         return [feature_label(feature, text, width) for feature, text in zip(self.features, texts, strict=True)]
 
-    def of_row(self, row: int | None) -> tuple[np.ndarray, list[str | None]]:
-        """(values (m, n), labels of what the row holds); of None the means of |value| over all rows, without labels."""
-        if row is None:
-            return np.abs(self.values).mean(axis=1), [None] * len(self.features)
-        index = self.row_index(row)
-        return self.values[:, index], self.value_labels(index)
+    def sequence(self, importance: np.ndarray | None = None) -> np.ndarray:
+        """Positions of the features, causes first, see :func:`causal_sequence`."""
+        return causal_sequence(self.order, self.features, importance)
 
 
-def read_attributions(explanations: Any) -> Attributions:
+def read_attributions(explanations: Any, order: Any = None) -> Attributions:
     """Check explanations against one another and stack them.
 
     Parameters
@@ -76,13 +80,36 @@ def read_attributions(explanations: Any) -> Attributions:
     explanations : dict of str to shap.Explanation, pair (shap, asv), one shap.Explanation, or a comparison
         A dict names the methods itself. A pair is taken as SHAP and ASV, in this order. An object with a dict
         ``explanations`` (a comparison) stands for that dict.
+    order : causal graph, optional
+        By default the ``order`` of a comparison.
 
     Returns
     -------
     Attributions
         Features in the order of the first explanation; others are aligned by name.
     """
-    named = _named(explanations)
+    from shap import Explanation
+
+    given = explanations
+    if not isinstance(given, Explanation | Mapping) and isinstance(getattr(given, "explanations", None), Mapping):
+        order = getattr(given, "order", None) if order is None else order
+        given = given.explanations
+    if isinstance(given, Explanation):
+        named = {"attribution": given}
+    elif isinstance(given, Mapping):
+        named = {str(name): explanation for name, explanation in given.items()}
+    elif isinstance(given, Sequence) and not isinstance(given, str) and len(given) == 2:
+        named = dict(zip(DEFAULT_NAMES, given, strict=True))
+    else:
+        raise ExplanationError(
+            f"explanations must be a dict of name -> shap.Explanation, a pair (shap, asv) or one shap.Explanation, "
+            f"not {_describe(given)}"
+        )
+    if not named:
+        raise ExplanationError("explanations is empty: give at least one shap.Explanation")
+    for name, explanation in named.items():
+        if not isinstance(explanation, Explanation):
+            raise ExplanationError(f"{name!r} must be a shap.Explanation, not {_describe(explanation)}")
     blocks = [_read_one(name, explanation) for name, explanation in named.items()]
     first = blocks[0]
     aligned = [first, *(_align(block, first) for block in blocks[1:])]
@@ -95,49 +122,13 @@ def read_attributions(explanations: Any) -> Attributions:
         features=first.features,
         data=data,
         display=display,
+        order=order,
     )
-
-
-def known_order(explanations: Any, order: Any) -> Any:
-    """``order`` if it was given, else the one that a comparison carries along (its ``order``), else None."""
-    if order is not None or not isinstance(getattr(explanations, "explanations", None), Mapping):
-        return order
-    return getattr(explanations, "order", None)
-
-
-def _named(explanations: Any) -> dict[str, Any]:
-    from shap import Explanation
-
-    if not isinstance(explanations, Explanation | Mapping) and isinstance(
-        getattr(explanations, "explanations", None), Mapping
-    ):
-        explanations = explanations.explanations
-    if isinstance(explanations, Explanation):
-        named = {"attribution": explanations}
-    elif isinstance(explanations, Mapping):
-        named = {str(name): explanation for name, explanation in explanations.items()}
-    elif isinstance(explanations, Sequence) and not isinstance(explanations, str) and len(explanations) == 2:
-        named = dict(zip(DEFAULT_NAMES, explanations, strict=True))
-    else:
-        raise ExplanationError(
-            f"explanations must be a dict of name -> shap.Explanation, a pair (shap, asv) or one shap.Explanation, "
-            f"not {_describe(explanations)}"
-        )
-    if not named:
-        raise ExplanationError("explanations is empty: give at least one shap.Explanation")
-    for name, explanation in named.items():
-        if not isinstance(explanation, Explanation):
-            raise ExplanationError(f"{name!r} must be a shap.Explanation, not {_describe(explanation)}")
-    return named
 
 
 def _describe(thing: Any) -> str:
-    kind = type(thing).__name__
-    return (
-        f"a {kind} of length {len(thing)}"
-        if isinstance(thing, Sequence) and not isinstance(thing, str)
-        else f"a {kind}"
-    )
+    length = f" of length {len(thing)}" if isinstance(thing, Sequence) and not isinstance(thing, str) else ""
+    return f"a {type(thing).__name__}{length}"
 
 
 def _read_one(name: str, explanation: Any) -> Attributions:
@@ -215,10 +206,9 @@ def _align(block: Attributions, first: Attributions) -> Attributions:
             f"{here!r} explains {first.n_rows} row(s) and {there!r} {block.n_rows}: explain the same rows with both"
         )
     columns = [block.features.index(f) for f in first.features]
-    aligned = Attributions(
-        methods=block.methods,
+    aligned = replace(
+        block,
         values=block.values[:, :, columns],
-        base_values=block.base_values,
         features=first.features,
         data=None if block.data is None else block.data[:, columns],
         display=None if block.display is None else block.display[:, columns],
@@ -233,28 +223,24 @@ def _check_same_rows(first: Attributions, other: Attributions) -> None:
     Another library's explanation of the same rows holds what the model was fed, which is a recoding of our states: a
     feature may have other values, but equal ones must stay equal on one of the two sides.
     """
-    if first.display is not None and other.display is not None:
-        differs = first.display.astype(str) != other.display.astype(str)
-    elif first.data is None or other.data is None:
+    a, b = (block.data if block.display is None else block.display for block in (first, other))
+    if a is None or b is None:
         return
-    elif first.display is None and other.display is None:
-        differs = _unequal(first.data, other.data)
-    else:
+    start = f"{first.methods[0]!r} and {other.methods[0]!r} explain different rows"
+    if (first.display is None) != (other.display is None):
         for j, feature in enumerate(first.features):
-            if not _recoded(first.data[:, j], other.data[:, j]):
+            if not _recoded(a[:, j], b[:, j]):
                 raise ExplanationError(
-                    f"{first.methods[0]!r} and {other.methods[0]!r} explain different rows: no recoding of {feature!r} "
-                    f"turns the data of one into that of the other; explain the same rows, in the same order"
+                    f"{start}: no recoding of {feature!r} turns the data of one into that of the other; explain the "
+                    "same rows, in the same order"
                 )
         return
+    differs = _unequal(a, b)
     if differs.any():
         row, j = np.argwhere(differs)[0]
-        a, b = ((block.display if block.display is not None else block.data) for block in (first, other))
-        assert a is not None
-        assert b is not None
         raise ExplanationError(
-            f"{first.methods[0]!r} and {other.methods[0]!r} explain different rows: row {row} has "
-            f"{first.features[j]} = {as_text(a[row, j])} in one and {as_text(b[row, j])} in the other"
+            f"{start}: row {row} has {first.features[j]} = {as_text(a[row, j])} in one and {as_text(b[row, j])} in the "
+            "other"
         )
 
 
@@ -284,3 +270,57 @@ def as_text(value: Any) -> str:
     else:
         text = f"{number:.4g}"
     return text.replace("-", "\N{MINUS SIGN}")
+
+
+# --- causal graphs ----------------------------------------------------------------------------------------------
+
+
+def read_graph(order: Any, features: Sequence[str] | None = None) -> nx.DiGraph:
+    """The DAG behind ``order``.
+
+    Parameters
+    ----------
+    order : GraphMixture, or any causal graph that :func:`~shap_asv.orders.uncertain.read_partial_graph` reads
+        Of a mixture of graphs, the most certain edges that close no cycle.
+    features : sequence of str, optional
+        Names for the rows of a matrix, and the nodes of a list without edges.
+
+    Returns
+    -------
+    networkx.DiGraph
+        Node names as str; edges of a mixture have an attribute ``certainty``.
+    """
+    if isinstance(order, GraphMixture):
+        return _most_certain(order.features, order.edge_certainty)
+    if isinstance(order, list):
+        order = [tuple(edge) if isinstance(edge, list) else edge for edge in order]
+    return nx.relabel_nodes(read_partial_graph(order, features).to_graph(), str)
+
+
+def _most_certain(nodes: Iterable[Hashable], certainty: Mapping[Any, float]) -> nx.DiGraph:
+    """Edges taken by falling certainty, unless they close a cycle with those taken before."""
+    graph = nx.DiGraph()
+    graph.add_nodes_from(str(node) for node in nodes)
+    for (a, b), share in sorted(certainty.items(), key=lambda item: -item[1]):
+        cause, effect = str(a), str(b)
+        if not nx.has_path(graph, effect, cause):
+            graph.add_edge(cause, effect, certainty=float(share))
+    return graph
+
+
+def causal_sequence(order: Any, features: Sequence[str], importance: np.ndarray | None = None) -> np.ndarray:
+    """Positions of ``features`` with every cause before its effects -> int (n,).
+
+    Of all topological orders the one that stays closest to the given sequence: whenever several features may come
+    next, the one that stands first in ``features`` does. Nodes of the graph that are not features pass their precedence
+    on; features that the graph does not know count as unconstrained. ``order=None`` keeps the given sequence, or puts
+    the most important feature first.
+    """
+    if order is None:
+        return np.arange(len(features)) if importance is None else np.argsort(-importance, kind="stable")
+    graph = read_graph(order, features)
+    graph.add_nodes_from(features)
+    place = {feature: j for j, feature in enumerate(features)}
+    # a latent node waits for nothing: it goes out as soon as it can, so that it holds up no feature
+    ranks = {node: (place.get(node, -1), node) for node in graph}
+    return np.array([place[node] for node in nx.lexicographical_topological_sort(graph, ranks.get) if node in place])

@@ -1,0 +1,513 @@
+"""Whether the values can be trusted: is the sample large enough, does the graph matter, do graph and background fit?
+
+- ``convergence``: a mean over ``N`` independent topological orders has a standard error that falls like
+  ``1 / sqrt(N)``; four times the orders halve the intervals. Are the intervals of a run narrow enough to tell its
+  features apart, and where the exact values are known, do they cover them?
+- ``sensitivity``: how far values depend on the causal graph.
+- ``graph_check``: independences that the graph implies should lie to the right of the threshold: one to the left is
+  contradicted by the rows, also after Holm's correction for the number of tests. Edges should lie to the left: the ends
+  of one to the right look independent.
+- ``scores``: how far each background's score lies above the best, with its standard error. Scores themselves share a
+  large part that no background can explain; what tells backgrounds apart is the difference on the same rows, whose
+  standard error is far smaller. A whisker of two errors that does not reach zero is a background that is worse.
+- ``mechanisms``: a histogram of PIT values for each node of a structural model. The *probability integral transform* of
+  a held-out value is its place in the distribution that the mechanism predicted for it. If the mechanism is right,
+  places are uniform and all bars end at the dashed line, but for chance (the grey band). A hill in the middle means
+  predicted distributions that are too wide, a bowl too narrow ones, a slope that they lie too low or too high.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from numbers import Integral
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from shap_asv.errors import ExplanationError
+from shap_asv.plots import style
+from shap_asv.plots.layout import spread
+from shap_asv.plots.reading import read_attributions
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# the palette of Okabe and Ito (2008), which stays apart for all kinds of colour vision, without its pale yellow
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+#: Smaller p-values are drawn here, as an arrow: how far below does not matter any more, and zero has no logarithm.
+SMALLEST = 1e-12
+#: Letters in a line of a label of ``graph_check``.
+WIDTH = 30
+#: Bars of a histogram at most, and histograms in a row.
+N_BINS, COLUMNS = 20, 4
+
+
+# --- the sample -------------------------------------------------------------------------------------------------------
+
+
+class _Run(NamedTuple):
+    """Estimates of one row: numbers of orders (s,), values and errors (s, n), names (n,), exact values (n,) or None."""
+
+    n_orders: np.ndarray
+    values: np.ndarray
+    errors: np.ndarray
+    features: tuple[str, ...]
+    exact: np.ndarray | None
+
+
+def convergence(
+    explanations: Mapping[int, Any],
+    max_display: int | None = 7,
+    level: float = 0.95,
+    ax: "Axes | None" = None,
+    show: bool = True,
+    *,
+    row: int = 0,
+    exact: Any = None,
+) -> "Axes":
+    """Sampled values with their intervals against the number of orders.
+
+    Parameters
+    ----------
+    explanations : dict of int to shap.Explanation
+        Explanations of the same rows by numbers of orders, computed with ``error_bounds=True``; one output each.
+    max_display : int or None, default 7
+        How many features are drawn: those whose last estimates are largest. None draws all.
+    level : float, default 0.95
+        What share of the intervals should cover the exact value.
+    ax, show
+        As in :func:`comparison`.
+    row : int, default 0
+        The row that is drawn.
+    exact : shap.Explanation, optional
+        An exact explanation of the same rows.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import numpy as np, shap
+    >>> from shap_asv import plots
+    >>> def explanation(values):
+    ...     errors = np.abs(values) / 8
+    ...     return shap.Explanation(values, np.zeros(1), feature_names=["smoker", "xray"], error_std=errors)
+    >>> sampled = {100: explanation(np.array([[0.5, -0.2]])), 400: explanation(np.array([[0.4, -0.1]]))}
+    >>> ax = plots.convergence(sampled, show=False)
+    >>> ax.get_xlabel()
+    'number of topological orders'
+    """
+    run = _read_run(explanations, row, exact)
+    if not 0 < level < 1:
+        raise ExplanationError(f"level is a share between 0 and 1, such as 0.95, not {level!r}")
+    reach = NormalDist().inv_cdf(0.5 + level / 2) * run.errors
+    # chosen_features keeps one place for a group; estimates of many features have no common line, so none is drawn here
+    limit = None if max_display is None else max_display + 1
+    shown, _ = style.chosen_features(np.abs(run.values[-1]), np.argsort(-run.values[-1], kind="stable"), limit)
+
+    _, (ax,) = style.panels(ax, 1, (8, max(5.0, 1.6 + 0.24 * len(shown))))
+    # features step sideways by turns, so that their intervals do not cover one another
+    decades = np.diff(np.log10(run.n_orders)).min(initial=1.0)
+    places = np.array([(i + 1) // 2 * (-1) ** i for i in range(len(shown))]) / max(len(shown) // 2, 3)
+    steps = 10 ** (min(0.045, 0.3 * decades) * places)
+    for i, j in enumerate(shown):
+        x = run.n_orders * steps[i]
+        colour = PALETTE[i % len(PALETTE)]
+        ax.errorbar(
+            x,
+            run.values[:, j],
+            yerr=reach[:, j],
+            color=colour,
+            marker=MARKERS[i % len(MARKERS)],
+            markersize=5.5,
+            lw=1.2,
+            elinewidth=1.2,
+            capsize=3,
+            ls="-" if i < len(PALETTE) else "--",
+            zorder=3,
+            label=run.features[j],
+        )
+        if run.exact is not None:
+            ax.axhline(run.exact[j], color=colour, lw=0.9, ls=(0, (1, 2)), zorder=2)
+    drawn = [run.values[:, shown] - reach[:, shown], run.values[:, shown] + reach[:, shown], np.zeros((1, len(shown)))]
+    drawn += [] if run.exact is None else [run.exact[None, shown]]
+    low, high = float(np.concatenate(drawn).min()), float(np.concatenate(drawn).max())
+    margin = 0.05 * (high - low) or 1.0
+    ax.set_ylim(low - margin, high + margin)
+    _dress(ax, run, level)
+    _name_lines(ax, run, shown, steps)
+    style.finish(show)
+    return ax
+
+
+def _read_run(explanations: Any, row: int, exact: Any) -> _Run:
+    if not isinstance(explanations, Mapping) or not explanations:
+        raise ExplanationError(
+            f"explanations must be a dict of number of orders -> shap.Explanation, not {explanations!r:.60}"
+        )
+    counts = sorted(explanations)
+    if any(isinstance(count, bool) or not isinstance(count, Integral) or count < 1 for count in counts):
+        raise ExplanationError(f"the keys of explanations are numbers of orders, positive integers, not {counts}")
+    named = {f"{count} orders": explanations[count] for count in counts}
+    read = read_attributions(named if exact is None else {**named, "exact": exact})
+    index = read.row_index(row)
+    errors = []
+    for name, explanation in named.items():
+        if explanation.error_std is None:
+            raise ExplanationError(f"the explanation of {name} has no error_std: ask for it with error_bounds=True")
+        columns = list(range(len(read.features)))
+        if explanation.feature_names is not None:
+            columns = [list(map(str, explanation.feature_names)).index(f) for f in read.features]
+        errors.append(np.atleast_2d(np.asarray(explanation.error_std, dtype=np.float64))[index, columns])
+    values = read.values[:, index]
+    return _Run(
+        np.array(counts), values[: len(counts)], np.array(errors), read.features, None if exact is None else values[-1]
+    )
+
+
+def _dress(ax: "Axes", run: _Run, level: float) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.ticker import NullFormatter, NullLocator
+
+    low, high = run.n_orders[0], run.n_orders[-1]
+    ax.set_xscale("log")
+    ax.set_xlim(low / 1.25, high * 1.25)
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    ticks = _apart(run.n_orders)
+    ax.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+    ax.axhline(0, color="#999999", lw=0.8, zorder=1)
+    ax.grid(axis="y", color=style.GUIDE, lw=0.5, dashes=style.DOTTED)
+    for side in ("right", "top", "left"):
+        ax.spines[side].set_visible(False)
+    ax.tick_params(color=style.INK, labelcolor=style.INK, labelsize=11)
+    ax.tick_params("y", length=0)
+    ax.set_xlabel("number of topological orders", fontsize=13, color=style.INK)
+    ax.set_ylabel(style.IMPACT, fontsize=13, color=style.INK)
+    meaning = f"sampled, {100 * level:.4g}% interval"
+    keys = [Line2D([], [], color=style.QUIET, marker="|", markersize=13, lw=1.2, label=meaning)]
+    if run.exact is not None:
+        keys.append(Line2D([], [], color=style.QUIET, lw=1.2, ls=(0, (1, 2)), label="exact"))
+    style.explain_above(ax, keys, columns=2, font=11)
+
+
+def _apart(counts: np.ndarray) -> list[int]:
+    """Those numbers of orders that can stand below the axis without touching, the last one among them."""
+    kept = [int(counts[-1])]
+    width = max(np.log10(counts[-1] / counts[0]), 0.2)
+    for count in counts[-2::-1]:
+        if np.log10(kept[-1] / count) > 0.11 * width:
+            kept.append(int(count))
+    return kept[::-1]
+
+
+def _name_lines(ax: "Axes", run: _Run, shown: np.ndarray, steps: np.ndarray) -> None:
+    """Names to the right of the last estimates, moved apart where they would touch, each joined to its line."""
+    figure = style.root_figure(ax)
+    figure.draw_without_rendering()
+    low, high = ax.get_ylim()
+    line = 1.35 * 11 / 72 * figure.dpi * (high - low) / ax.get_window_extent().height
+    ends = run.values[-1, shown]
+    upwards = np.argsort(ends, kind="stable")
+    labels = [style.wrap(run.features[j], 22) for j in shown]
+    lines = np.array([labels[i].count("\n") + 1 for i in upwards])
+    distances = line * (lines[:-1] + lines[1:]) / 2
+    places = np.empty(len(shown))
+    offsets = np.concatenate([[0.0], np.cumsum(distances)])
+    free = spread(ends[upwards], np.ones(len(shown)), distances) - offsets
+    places[upwards] = offsets + np.clip(free, low, max(low, high - offsets[-1]))  # the best places inside the axes
+    for i, (end, place) in enumerate(zip(ends, places, strict=True)):
+        ax.annotate(
+            labels[i],
+            (run.n_orders[-1] * steps[i], end),
+            xytext=(1.035, place),
+            textcoords=ax.get_yaxis_transform(),
+            va="center",
+            fontsize=11,
+            color=style.INK,
+            parse_math=False,
+            annotation_clip=False,
+            arrowprops={
+                "arrowstyle": "-",
+                "color": PALETTE[i % len(PALETTE)],
+                "lw": 0.8,
+                "relpos": (0, 0.5),
+                "shrinkA": 2,
+                "shrinkB": 3,
+            },
+        )
+
+
+# --- the graph --------------------------------------------------------------------------------------------------------
+
+
+def sensitivity(
+    result: Any,
+    row: int | None = None,
+    max_display: int | None = 10,
+    ax: "Axes | None" = None,
+    show: bool = True,
+) -> "Axes":
+    """One interval per feature: from the lowest to the highest value over the graphs, a dot at their mean.
+
+    Small strokes are the single graphs. Beside a feature whose sign depends on the graph stands in how many of them.
+    Where values were sampled, a thin line goes on past the interval by their standard error.
+
+    Parameters
+    ----------
+    result : Sensitivity
+        Of one output; ``result.output(k)`` picks one.
+    row : int or None, default None
+        The row to draw; None draws the mean of |value| over all rows under each graph.
+    max_display : int or None, default 10
+        Features with the largest values are shown. None shows all.
+    ax, show
+        As in :func:`comparison`.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from shap_asv import plots
+    >>> from shap_asv.sensitivity import Sensitivity
+    >>> result = Sensitivity([[[0.3, -0.1]], [[0.2, 0.4]]], ["smoker", "xray"])
+    >>> [label.get_text() for label in plots.sensitivity(result, row=0, show=False).get_yticklabels()]
+    ['xray', 'smoker']
+    """
+    if not hasattr(result, "sign_changes") or not hasattr(result, "importance"):
+        raise ExplanationError(f"plots.sensitivity draws a Sensitivity, not a {type(result).__name__}")
+    frame = result.to_frame(row)
+    per_graph = result.importance() if row is None else result.values[:, result.check_row(row)]
+    style.check_max_display(max_display)
+    shown = np.argsort(-np.abs(frame[["lowest", "highest"]].to_numpy()).max(axis=1), kind="stable")[:max_display]
+    frame, per_graph, signed = frame.iloc[shown], per_graph[:, shown], row is not None
+
+    _, (ax,) = style.panels(ax, 1, (8, 0.46 * len(shown) + 1.3))
+    columns = ["mean", "lowest", "highest", "sign changes"]
+    positive, negative = style.sign_colours(signed)
+    text = style.number_format(frame["mean"], signed=signed)
+    numbers = []
+    for place, (mean, low, high, changes) in enumerate(frame[columns].to_numpy().tolist()):
+        colour = positive if mean >= 0 else negative
+        ax.plot([low, high], [place, place], lw=7, color=style.blend(colour, 0.35), solid_capstyle="butt", zorder=2)
+        ax.plot(per_graph[:, place], np.full(len(per_graph), place), "|", ms=7, color=style.QUIET, mew=0.6, zorder=3)
+        ax.plot([mean], [place], "o", ms=8, color=colour, mec="white", mew=1.0, zorder=4, gid="mean")
+        words = text(mean) + (f", other sign in {changes:.0%}" if round(100 * changes) else "")
+        numbers.append(style.write_beside(ax, words, (high, place), gap=7))
+    errors = frame["error"].to_numpy() if "error" in frame else np.zeros(len(frame))
+    lows, highs = frame["lowest"].to_numpy() - errors, frame["highest"].to_numpy() + errors
+    if errors.any():
+        ax.hlines(np.arange(len(frame)), lows, highs, lw=1.0, color=style.QUIET, zorder=2, gid="error")
+    style.rule(ax, np.arange(len(frame) - 1) + 0.5)
+    ax.axvline(0, color=style.INK, lw=0.8, zorder=1)
+    style.span_zero(ax, lows.min(), highs.max())
+    style.name_rows([ax], [style.wrap(str(name), 30) for name in frame.index], margin=0.45)
+    ax.set_xlabel(style.value_name(signed), fontsize=13, color=style.INK)
+    style.settle_scale([ax], numbers)
+    style.finish(show)
+    return ax
+
+
+def graph_check(
+    check: Any,
+    max_display: int | None = 10,
+    ax: "Axes | None" = None,
+    show: bool = True,
+) -> "Axes":
+    """p-values of what a causal graph implies about a table, worst first, against the threshold.
+
+    Above, implied independences, smallest p-value first (corrected by Holm's method, so that all have the same
+    threshold ``alpha``); below, edges, largest p-value first. Filled: independences that the rows contradict, and edges
+    that are not seen in them.
+
+    Parameters
+    ----------
+    check : GraphCheck
+        What :func:`~shap_asv.discovery.check_graph` gives.
+    max_display : int or None, default 10
+        So many independences and so many edges are shown, the worst. None shows all.
+    ax, show
+        As in :func:`comparison`.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from shap_asv import check_graph, load_network, plots, sample_rows
+    >>> rows = sample_rows(load_network("cancer"), 5000, seed=0)
+    >>> wrong = [("Pollution", "Cancer"), ("Smoker", "Cancer"), ("Cancer", "Xray"), ("Smoker", "Dyspnoea")]
+    >>> ax = plots.graph_check(check_graph(rows, wrong), max_display=1, show=False)
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['Cancer, Dyspnoea\\ngiven Smoker', 'Smoker \N{RIGHTWARDS ARROW} Dyspnoea']
+    """
+    if not hasattr(check, "independences") or not hasattr(check, "doubtful_edges"):
+        raise ExplanationError(f"plots.graph_check draws what check_graph returns, not a {type(check).__name__}")
+    if not check.independences and not check.edges:
+        raise ExplanationError("nothing was tested: the graph has no edge between columns and implies no independence")
+    style.check_max_display(max_display)
+    independences, edges = check.independences[:max_display], check.edges[:max_display]
+    p_values = np.array([*(test.adjusted for test in independences), *(test.p for test in edges)])
+    is_edge = np.arange(len(p_values)) >= len(independences)
+    wrong = (p_values <= check.alpha) != is_edge
+    powers = np.log10(np.maximum(p_values, SMALLEST))
+    arrow = "\N{RIGHTWARDS ARROW}"
+    labels = [
+        style.wrap(f"{t.x}, {t.y}", WIDTH, 1) + (f"\n{style.wrap(t.condition.strip(), WIDTH, 1)}" if t.given else "")
+        for t in independences
+    ] + [style.wrap(f"{t.x} {arrow} {t.y}", WIDTH, 2) for t in edges]
+
+    _, (ax,) = style.panels(ax, 1, (9, 0.5 * len(labels) + 1.8), one_per="check")
+    red, blue = style.sign_colours()
+    numbers = []
+    for place, (p, x, edge, filled) in enumerate(zip(p_values, powers, is_edge, wrong, strict=True)):
+        colour, marker, word = (blue, "s", "not seen, ") if edge else (red, "o", "contradicted, ")
+        look: dict[str, Any] = {"marker": "<" if p < SMALLEST else marker, "color": colour if filled else "white"}
+        ax.plot([x], [place], ms=8, mec=colour, mew=1.4, zorder=3, gid="wrong" if filled else "right", **look)
+        text = f"{word if filled else ''}p = {p:.1g}".replace("-", style.MINUS)
+        numbers.append(style.write_beside(ax, text, (x, place), 8))
+        numbers[-1].set_bbox({"fc": "white", "ec": "none", "pad": 0.5})  # the threshold passes behind the words
+    style.name_rows([ax], labels, margin=0.45)
+    style.rule(ax, range(len(labels)))
+    threshold = math.log10(check.alpha)
+    ax.axvline(threshold, color=style.INK, lw=1.0, ls="--", zorder=2, gid="alpha")
+    if len(set(is_edge.tolist())) == 2:
+        ax.axhline(len(independences) - 0.5, color=style.QUIET, lw=0.8, zorder=1)
+    lowest = min(powers.min(), threshold - 1)
+    ax.set_xlim(1.04 * lowest, -0.04 * lowest)
+    ax.set_xlabel(f"p-value (dashed line: {check.alpha:g})", fontsize=13, color=style.INK)
+    _explain_tests(ax, check, red, blue)
+    style.settle_scale([ax], numbers)
+    _name_powers(ax)
+    style.finish(show)
+    return ax
+
+
+def _name_powers(ax: "Axes") -> None:
+    """Powers of ten below the scale, up to one: the room beyond it is for words."""
+    low = math.ceil(ax.get_xlim()[0])
+    ticks = list(range(0, low - 1, -max(1, math.ceil(-low / 4))))
+    ax.set_xticks(ticks, [f"{10.0**tick:.0e}" if tick < -3 else f"{10.0**tick:g}" for tick in ticks])
+
+
+def _explain_tests(ax: "Axes", check: Any, red: style.Colour, blue: style.Colour) -> None:
+    from matplotlib.lines import Line2D
+
+    handles = []
+    for tests, bad, marker, colour, what, word in (
+        (check.independences, check.violations, "o", red, "implied independences", "contradicted"),
+        (check.edges, check.doubtful_edges, "s", blue, "edges", "not seen"),
+    ):
+        if tests:
+            label = f"{what}: {len(bad)} of {len(tests)} {word}"
+            handles.append(Line2D([], [], marker=marker, ls="", ms=8, color=colour, label=label))
+    style.explain_above(ax, handles, 1, 11)  # side by side they would not fit beside long labels
+
+
+# --- the background ---------------------------------------------------------------------------------------------------
+
+
+def scores(table: Any, *, ax: "Axes | None" = None, show: bool = True) -> "Axes":
+    """Scores of backgrounds above the best one, with whiskers of two standard errors, the best on top.
+
+    Parameters
+    ----------
+    table : ScoreTable
+        What ``score_background`` gives: ``names``, ``scores`` and ``above_best``.
+    ax : matplotlib axes, optional
+    show : bool, default True
+        Call ``matplotlib.pyplot.show()``.
+
+    Returns
+    -------
+    Axes
+    """
+    if not hasattr(table, "above_best"):
+        raise ExplanationError(f"scores draws what score_background returns, not a {type(table).__name__}")
+    if len(table.names) < 2:
+        raise ExplanationError(
+            f"one background ({table.names[0]}) cannot be compared; score several: score_background({{'a': ..., "
+            "'b': ...}, model, rows)"
+        )
+    above, error = table.above_best
+    order = np.argsort(table.scores, kind="stable")
+    (own,) = style.panels(ax, 1, (6.0, 1.0 + 0.45 * len(order)), 1, one_per="table")[1]
+    heights = np.arange(len(order))[::-1]
+    reach = 2 * np.nan_to_num(error[order])  # a single row has no standard error
+    own.axvline(0, color=style.INK, lw=0.8, ls="--", zorder=1)
+    own.errorbar(above[order], heights, xerr=reach, fmt="o", color=style.amount_colour(), capsize=3, zorder=2)
+    own.set_ylim(-0.6, len(order) - 0.4)
+    own.set_yticks(heights)
+    own.set_yticklabels([style.wrap(table.names[k], 34, 2) for k in order], parse_math=False, color=style.INK)
+    own.set_xlabel(f"score above the best ({table.scores[order[0]]:.3g}), two standard errors", color=style.QUIET)
+    style.bare(own)
+    style.finish(show)
+    return own
+
+
+def mechanisms(
+    report: Any,
+    nodes: Sequence[str] | None = None,
+    *,
+    ax: Any = None,
+    show: bool = True,
+) -> "list[Axes]":
+    """PIT histograms of the nodes of a structural model.
+
+    Parameters
+    ----------
+    report : MechanismReport
+        What ``model.report()`` gives: nodes with ``name``, ``mechanism``, ``causes``, ``pit`` and ``improvement``.
+    nodes : list of str, optional
+        Which nodes, in which order. By default all that have causes: a root is its own histogram.
+    ax : matplotlib axes, or a sequence of them, optional
+        One per node.
+    show : bool, default True
+        Call ``matplotlib.pyplot.show()``.
+
+    Returns
+    -------
+    list of Axes
+    """
+    known = {node.name: node for node in report.nodes}
+    if nodes is None:
+        chosen = [node for node in report.nodes if node.causes]
+    else:
+        for name in nodes:
+            if name not in known:
+                raise ExplanationError(f"the report has no node {name!r}; its nodes are {', '.join(known)}")
+        chosen = [known[name] for name in nodes]
+    if not chosen:
+        raise ExplanationError("no node of this model has causes: there is nothing to draw; name roots with nodes=")
+    across = min(len(chosen), COLUMNS)
+    size = (3.0 * across, 2.3 * -(-len(chosen) // across))
+    _, axes = style.panels(ax, len(chosen), size, across, one_per="node")
+    for own, node in zip(axes, chosen, strict=True):
+        _draw_histogram(own, node)
+    style.finish(show)
+    return axes
+
+
+def _draw_histogram(ax: "Axes", node: Any) -> None:
+    pit = np.asarray(node.pit)
+    bins = int(np.clip(len(pit) // 20, 4, N_BINS))
+    counts = np.histogram(pit, bins=bins, range=(0, 1))[0]
+    heights = counts * bins / len(pit)
+    # binomial: about 19 of 20 bars of a right mechanism end inside of the band
+    chance = 2 * np.sqrt(bins * (1 - 1 / bins) / len(pit))
+    ax.axhspan(1 - chance, 1 + chance, color=style.GUIDE, alpha=0.5, lw=0, zorder=0)
+    colour = style.amount_colour()
+    ax.bar((np.arange(bins) + 0.5) / bins, heights, width=0.92 / bins, color=style.blend(colour, 0.7), zorder=2)
+    ax.axhline(1, color=style.INK, lw=0.8, ls="--", zorder=3)
+    ax.set_xlim(0, 1)
+    ax.set_ylim(0, max(2.0, 1.1 * float(heights.max())))
+    ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
+    ax.set_yticks([])
+    style.bare(ax)
+    ax.set_title(style.wrap(node.name, 28, 1), fontsize=12, color=style.INK, parse_math=False)
+    ax.set_xlabel(style.wrap(f"{node.mechanism}", 32, 2), fontsize=9, color=style.QUIET, parse_math=False)
