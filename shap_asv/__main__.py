@@ -5,10 +5,43 @@ wrong.
 """
 
 import sys
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from shap_asv.command.request import JOBS, check_out, check_request, find_network, make_parser
-from shap_asv.command.steps import Steps
-from shap_asv.errors import ShapAsvError
+from shap_asv.errors import ShapAsvError, ShapAsvWarning
+
+
+class Steps:
+    """Prints what has been done, and when.
+
+    >>> Steps().say("read the table")  # doctest: +ELLIPSIS
+    [...s] read the table
+    """
+
+    def __init__(self) -> None:
+        self.start = time.monotonic()
+
+    def say(self, words: str) -> None:
+        print(f"[{time.monotonic() - self.start:5.1f} s] {words}", flush=True)
+
+    @contextmanager
+    def saying_warnings(self) -> Iterator[None]:
+        """Our warnings as lines like any other: no file, no line of code."""
+        with warnings.catch_warnings():
+            usual = warnings.showwarning
+
+            def show(message: Any, category: Any, *place: Any, **more: Any) -> None:
+                if issubclass(category, ShapAsvWarning):
+                    self.say(f"Note: {message}.")
+                else:
+                    usual(message, category, *place, **more)
+
+            warnings.showwarning = show
+            yield
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -28,9 +61,9 @@ def main(arguments: list[str] | None = None) -> int:
 
         with steps.saying_warnings():
             if options.job == "explain":
-                run_explain(request, steps)
+                run_explain(request, steps.say)
             else:
-                run_demo(options, steps)
+                run_demo(options, steps.say)
     except (ShapAsvError, OSError) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 2

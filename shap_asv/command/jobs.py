@@ -9,7 +9,7 @@ is the user's, or one that is trained here.
 """
 
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,15 +17,11 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pandas as pd
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OrdinalEncoder
-from sklearn.tree import DecisionTreeClassifier
 
 from shap_asv.backgrounds.discrete.states.ranking import low_to_high
 from shap_asv.backgrounds.pgmpy_networks import load_network, read_network
 from shap_asv.command import tables
 from shap_asv.command.request import Request, meant
-from shap_asv.command.steps import Steps
 from shap_asv.command.training import Trained, load_model, train
 from shap_asv.datasets import sample_rows
 from shap_asv.errors import RowsError, UnknownFeatureError
@@ -38,64 +34,18 @@ from shap_asv.report.sentences import conclude, in_words
 #: What the bundled networks are usually asked to predict.
 TARGETS = {"cancer": "Cancer", "asia": "dysp", "child": "Disease", "insurance": "Accident", "alarm": "CVP"}
 TRAINING_ROWS = 5000
-
-
-def run_demo(request: Namespace, steps: Steps) -> Path:
-    """Train a tree on the network's data, explain it by SHAP and ASV, write the report; returns its path.
-
-    ``request`` is what the command line says; ``target`` and ``state`` have defaults that depend on the network.
-    """
-    network = load_network(request.network)
-    plain = read_network(network)
-    target = request.target or TARGETS.get(request.network) or plain.names[-1]
-    if target not in plain.names:
-        raise UnknownFeatureError(
-            f"target {target!r} is not a node of the network{meant(target, plain.names, 'its nodes are')}"
-        )
-    steps.say(f"read the network {request.network}: {len(plain.names)} nodes; {target} is to be predicted")
-    drawn = sample_rows(network, TRAINING_ROWS + request.rows, request.seed)
-    X, y = drawn.drop(columns=target), drawn[target].astype(str)
-    X_train, X_new = X[:TRAINING_ROWS].astype(str), X[TRAINING_ROWS:].astype(str)
-    steps.say(f"drew {TRAINING_ROWS:,} rows to train on and {request.rows:,} to explain")
-    states = dict(zip(plain.names, plain.states, strict=True))
-    encoder = OrdinalEncoder(categories=[[str(s) for s in states[name]] for name in X.columns])
-    tree = DecisionTreeClassifier(max_depth=request.depth, min_samples_leaf=5, random_state=request.seed)
-    model = make_pipeline(encoder, tree).fit(X_train, y[:TRAINING_ROWS])
-    accuracy = float((model.predict(X_new) == y[TRAINING_ROWS:].to_numpy()).mean())
-    words = (
-        f"A decision tree of depth {request.depth} was trained; it is right in {accuracy:.0%} of the rows explained."
-    )
-    steps.say(words)
-    state = telling_output(model, request.state)
-    explainer = AsymmetricExplainer(
-        model, network, algorithm=request.algorithm, seed=request.seed, budget=20.0, n_orders=ORDERS
-    )
-    comparison = explainer.compare(X_new, silent=True, **({} if state is None else {"outputs": state}))
-    steps.say(f"explained {request.rows:,} rows by SHAP and by ASV, over the same network")
-    explained = explained_words(target, model, state)
-    page = comparison.to_html(
-        request.out / "index.html",
-        title=f"Why does the tree say so? {explained} in the network {request.network}",
-        explained=explained,
-        graph=network,
-        notes=[f"Rows were drawn from the network {request.network}. {words}"],
-    )
-    print(f"\n{summary_of(comparison, explained)}\n")
-    steps.say(f"wrote {page}; open it in a browser")
-    return page
-
-
 #: Orders where they have to be sampled; the standard errors say what they are worth.
 ORDERS = 256
 #: Calls of the model for one side: seconds for boosted trees.
 CALLS = 8_000_000
+#: Tells the user, in a line, what has been done.
+Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
-    """The table as the model and the background want it."""
+class Task:
+    """What is to be explained, as the model and the background want it; ``drawn`` is the graph of the page."""
 
-    X: pd.DataFrame
     rows: pd.DataFrame
     model: Any
     background: Any
@@ -104,44 +54,75 @@ class Prepared:
     notes: list[str]
 
 
-def run_explain(request: Request, steps: Steps) -> Path | None:
+def run_demo(options: Namespace, say: Say) -> Path | None:
+    """Train a tree on the network's data, explain it by SHAP and ASV, write the report; returns its path.
+
+    ``options`` are those of the command line; ``target`` and ``state`` have defaults that depend on the network.
+    """
+    network = load_network(options.network)
+    plain = read_network(network)
+    target = options.target or TARGETS.get(options.network) or plain.names[-1]
+    if target not in plain.names:
+        raise UnknownFeatureError(
+            f"target {target!r} is not a node of the network{meant(target, plain.names, 'its nodes are')}"
+        )
+    say(f"read the network {options.network}: {len(plain.names)} nodes; {target} is to be predicted")
+    drawn = sample_rows(network, TRAINING_ROWS + options.rows, options.seed).astype(str)
+    X, y = drawn.drop(columns=target), drawn[target]
+    say(f"drew {TRAINING_ROWS:,} rows to train on and {options.rows:,} to explain")
+    states = dict(zip(plain.names, plain.states, strict=True))
+    trained = train(X[:TRAINING_ROWS], y[:TRAINING_ROWS], options.seed, [[str(s) for s in states[name]] for name in X])
+    notes = [trained.words, f"Rows were drawn from the network {options.network}."]
+    task = Task(X[TRAINING_ROWS:], trained.model, network, None, network, notes)
+    output = telling_output(trained.model, options.state)
+    explained = explained_words(target, trained.model, output)
+    title = f"Why does the tree say so? {explained} in the network {options.network}"
+    return _report(task, options, "auto", output, explained, title, say)
+
+
+def run_explain(request: Request, say: Say) -> Path | None:
     """Explain, write the report, and say where it is; None when only a plan was asked for."""
-    prepared = prepare(request, steps)
-    for note in prepared.notes:
-        steps.say(note)
-    if request.network is None:
-        steps.say("fitting distributions to the table; this can take a minute or two")
+    task = prepare(request, say)
+    output = telling_output(task.model, request.output)
+    values = "auto" if request.network is not None else request.values
+    explained = explained_words(request.target, task.model, output)
+    return _report(task, request, values, output, explained, f"{request.target}, explained by SHAP and ASV", say)
+
+
+def _report(
+    task: Task, options: Namespace | Request, values: str, output: str | None, explained: str, title: str, say: Say
+) -> Path | None:
+    """Explain the rows and write the page; or print the plans, where only they are asked for."""
+    for note in task.notes:
+        say(note)
+    fitted = isinstance(task.background, pd.DataFrame)
+    if fitted:
+        say("fitting distributions to the table; this can take a minute or two")
     explainer = AsymmetricExplainer(
-        prepared.model,
-        prepared.background,
-        prepared.causal_graph,
-        feature_names=list(prepared.X.columns),
-        values="auto" if request.network is not None else request.values,
-        algorithm=request.algorithm,
-        seed=request.seed,
-        budget=request.budget,
+        task.model,
+        task.background,
+        task.causal_graph,
+        feature_names=list(task.rows.columns),
+        values=values,
+        algorithm=options.algorithm,
+        seed=options.seed,
+        budget=options.budget,
         n_orders=ORDERS,
-        n_draws=draws_for(len(prepared.rows), prepared.X.shape[1]),
+        n_draws=draws_for(*task.rows.shape),
         silent=True,
     )
-    steps.say("fitted the distribution" if request.network is None else "read the network as the distribution")
-    if request.plan:
-        for name, plan in plan_methods(explainer, prepared.rows, silent=True).items():
+    say("fitted the distribution" if fitted else "read the network as the distribution")
+    if options.plan:
+        for name, plan in plan_methods(explainer, task.rows, silent=True).items():
             print(f"\n{name}. {plan}")
         return None
-    outputs = telling_output(prepared.model, request.output)
-    comparison = explainer.compare(prepared.rows, silent=True, **({} if outputs is None else {"outputs": outputs}))
-    steps.say(f"explained {len(prepared.rows):,} rows by SHAP and by ASV")
-    explained = explained_words(request.target, prepared.model, outputs)
+    comparison = explainer.compare(task.rows, silent=True, **({} if output is None else {"outputs": output}))
+    say(f"explained {len(task.rows):,} rows by SHAP and by ASV")
     page = comparison.to_html(
-        request.out / "index.html",
-        title=f"{request.target}, explained by SHAP and ASV",
-        explained=explained,
-        graph=prepared.drawn,
-        notes=prepared.notes,
+        options.out / "index.html", title=title, explained=explained, graph=task.drawn, notes=task.notes
     )
     print(f"\n{summary_of(comparison, explained)}\n")
-    steps.say(f"wrote {page}")
+    say(f"wrote {page}; open it in a browser")
     return page
 
 
@@ -156,20 +137,20 @@ def draws_for(n_rows: int, n_features: int) -> int:
     return min(2048, max(128, 1 << affordable.bit_length() >> 1))
 
 
-def prepare(request: Request, steps: Steps) -> Prepared:
+def prepare(request: Request, say: Say) -> Task:
     """Read the table and the graph, and load or train the model."""
     table = tables.read_table(request.data, [*request.features, request.target])
-    steps.say(f"read {request.data}: {tables.describe(table)}")
+    say(f"read {request.data}: {tables.describe(table)}")
     X, y = table[list(request.features)], table[request.target]
     if request.network is not None:
-        return _with_network(request, X, y, steps)
+        return _with_network(request, X, y, say)
     tables.check_labels(X)
     X, notes = _for_the_model(request, X)
     X = X if request.model is not None else tables.with_categories(X)
     X, trained, dropped = _model_of(request, X, y)
     graph, drawn, told = _causes(request, X)
     rows = tables.choose_rows(request.rows, X)
-    return Prepared(X, rows, trained.model, X, graph, drawn, [trained.words, *notes, *dropped, *told])
+    return Task(rows, trained.model, X, graph, drawn, [trained.words, *notes, *dropped, *told])
 
 
 def _model_of(
@@ -241,12 +222,12 @@ def _without(graph: Any, nodes: Sequence[str]) -> Any:
     return rest
 
 
-def _with_network(request: Request, X: pd.DataFrame, y: pd.Series, steps: Steps) -> Prepared:
+def _with_network(request: Request, X: pd.DataFrame, y: pd.Series, say: Say) -> Task:
     assert request.network is not None
     network = load_network(request.network)
     plain = read_network(network)
     states = dict(zip(plain.names, plain.states, strict=True))
-    steps.say(f"read {request.network}: {len(plain.names)} nodes")
+    say(f"read {request.network}: {len(plain.names)} nodes")
     unknown = [str(name) for name in X.columns if name not in states]
     X = X.drop(columns=unknown)
     if X.shape[1] == 0:
@@ -259,11 +240,11 @@ def _with_network(request: Request, X: pd.DataFrame, y: pd.Series, steps: Steps)
     if request.target in states:
         y = tables.to_states(y.to_frame(), states)[request.target]
     X, trained, dropped = _model_of(request, X, y, [[str(state) for state in states[name]] for name in X.columns])
-    if request.rows.file is None:
-        rows = tables.choose_rows(request.rows, X)
+    if isinstance(request.rows, Path):
+        rows = tables.to_states(tables.read_rows(request.rows, list(X.columns)), states)
     else:
-        rows = tables.to_states(tables.read_rows(request.rows.file, list(X.columns)), states)
-    return Prepared(X, rows, trained.model, network, None, network, [trained.words, *notes, *dropped])
+        rows = tables.choose_rows(request.rows, X)
+    return Task(rows, trained.model, network, None, network, [trained.words, *notes, *dropped])
 
 
 def telling_output(model: Any, wanted: str | None) -> str | None:

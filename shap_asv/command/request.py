@@ -64,8 +64,7 @@ def _add_demo(parser: argparse.ArgumentParser) -> None:
     add("--target", help="the node to predict (by default a telling one, else the last)")
     add("--state", help="explain the probability of this state of the target alone")
     add("--rows", type=_positive, default=300, help="rows to explain; %(default)s")
-    add("--depth", type=_positive, default=5, help="depth of the decision tree; %(default)s")
-    _add_common(parser, Path("demo"))
+    _add_common(parser, Path("demo"), budget=20.0)
 
 
 def _add_explain(parser: argparse.ArgumentParser) -> None:
@@ -96,13 +95,13 @@ def _add_explain(parser: argparse.ArgumentParser) -> None:
         default="conditional",
         help="given what is known, or shap's expectation over background rows; %(default)s",
     )
-    add("--plan", action="store_true", help="only say what would be computed, and at what cost")
-    add("--budget", type=float, default=120.0, help="seconds that each side may take, about; %(default)s")
-    _add_common(parser, Path("page"))
+    _add_common(parser, Path("page"), budget=120.0)
 
 
-def _add_common(parser: argparse.ArgumentParser, out: Path) -> None:
+def _add_common(parser: argparse.ArgumentParser, out: Path, budget: float) -> None:
     add = parser.add_argument
+    add("--plan", action="store_true", help="only say what would be computed, and at what cost")
+    add("--budget", type=float, default=budget, help="seconds that each side may take, about; %(default)s")
     add("--algorithm", default="auto", help="auto, exact, sampling, or a backend by name; %(default)s")
     add("--seed", type=int, default=0, help="of data, model and sampling; %(default)s")
     add("--out", type=Path, default=out, help="folder of the report, index.html; %(default)s")
@@ -118,14 +117,8 @@ def _positive(text: str) -> int:
 Edge = tuple[str, str]
 
 
-@dataclass(frozen=True)
-class RowChoice:
-    """Which rows to explain: those from ``start`` to ``stop``, a list of ``positions``, or all rows of a ``file``."""
-
-    start: int = 0
-    stop: int | None = None
-    positions: tuple[int, ...] | None = None
-    file: Path | None = None
+#: Which rows to explain: a slice of the table, positions, or all rows of a file.
+RowChoice = slice | list[int] | Path
 
 
 @dataclass(frozen=True)
@@ -291,31 +284,29 @@ def read_rows_choice(text: str) -> RowChoice:
     """``100``: the first hundred; ``10:20``; ``3,17,40``; or the name of a CSV file.
 
     >>> read_rows_choice("10:20")
-    RowChoice(start=10, stop=20, positions=None, file=None)
+    slice(10, 20, None)
     """
     if text.lower().endswith(".csv"):
         read_header(Path(text))
-        return RowChoice(file=Path(text))
+        return Path(text)
     try:
         if ":" in text:
             start, stop = (int(part) if part.strip() else None for part in text.split(":"))
-            choice = RowChoice(start or 0, stop)
-            if choice.start < 0 or (stop is not None and stop <= choice.start):
-                raise ValueError
-            return choice
-        if "," in text:
-            positions = tuple(int(part) for part in _split(text))
-            if min(positions) < 0:
-                raise ValueError
-            return RowChoice(positions=positions)
-        if int(text) < 1:
-            raise ValueError
-        return RowChoice(stop=int(text))
+            choice: RowChoice = slice(start or 0, stop)
+            wrong = (start or 0) < 0 or (stop is not None and stop <= (start or 0))
+        elif "," in text:
+            positions = [int(part) for part in _split(text)]
+            choice, wrong = positions, min(positions) < 0
+        else:
+            choice, wrong = slice(0, int(text)), int(text) < 1
     except ValueError:
+        wrong = True
+    if wrong:
         raise ArgumentError(
             f"--rows is a number (the first ...), a slice such as 10:20, positions such as 3,17,40, or a .csv file; "
             f"not {text!r}"
-        ) from None
+        )
+    return choice
 
 
 def check_out(out: Path) -> None:

@@ -93,22 +93,18 @@ def read_rows(path: Path, features: list[str]) -> pd.DataFrame:
 
 def choose_rows(choice: RowChoice, table: pd.DataFrame) -> pd.DataFrame:
     """The rows to explain, from the table or from a file of their own."""
-    if choice.file is not None:
-        rows = read_rows(choice.file, list(table.columns))
+    if isinstance(choice, Path):
+        rows = read_rows(choice, list(table.columns))
         for name in table.columns:  # the types are those of the table: a file of two rows may look like whole numbers
             try:
                 rows[name] = rows[name].astype(table[name].dtype)
             except (TypeError, ValueError) as error:
-                raise RowsError(f"{choice.file}: column {name!r} is not {table[name].dtype}: {error}") from None
+                raise RowsError(f"{choice}: column {name!r} is not {table[name].dtype}: {error}") from None
         return rows
-    if choice.positions is not None:
-        beyond = [place for place in choice.positions if place >= len(table)]
-        if beyond:
-            raise RowsError(f"--rows: there is no row {beyond[0]}; the table has rows 0 to {len(table) - 1}")
-        return table.iloc[list(choice.positions)]
-    if choice.start >= len(table):
-        raise RowsError(f"--rows: there is no row {choice.start}; the table has rows 0 to {len(table) - 1}")
-    return table.iloc[choice.start : choice.stop]
+    beyond = choice.start if isinstance(choice, slice) else max(choice)
+    if beyond >= len(table):
+        raise RowsError(f"--rows: there is no row {beyond}; the table has rows 0 to {len(table) - 1}")
+    return table.iloc[choice]
 
 
 def to_states(table: pd.DataFrame, states: Mapping[str, Sequence[Hashable]]) -> pd.DataFrame:

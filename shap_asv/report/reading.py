@@ -5,7 +5,7 @@ with the same adjective), otherwise the first two methods.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,27 +108,16 @@ def read_block(comparison: Any, explained: str | None = None) -> Block:
     Parameters
     ----------
     comparison : Comparison
-        Or anything with ``explanations``, ``features``, ``order``, ``backgrounds``, ``plans`` and ``conditional``.
     explained : str, optional
         What a single output is called, such as ``P(disease = yes)``.
     """
-    explanations: Mapping[str, Any] = comparison.explanations
+    explanations = list(comparison.explanations.values())
     features = tuple(str(name) for name in comparison.features)
-    methods, shape = [], None
-    for name, explanation in explanations.items():
-        method = _read_method(str(name), explanation, features, comparison)
-        if shape is not None and method.values.shape != shape:
-            raise ExplanationError(
-                f"{name!r} has values for (rows, features, outputs) = {method.values.shape}, the others for {shape}; "
-                "explain the same rows and outputs with every method"
-            )
-        shape = method.values.shape
-        methods.append(method)
-    outputs = _output_names(list(explanations.values()), methods[0].values.shape[2], explained)
-    labels, tones = _read_rows(list(explanations.values()), features)
+    methods = [_read_method(str(name), e, features, comparison) for name, e in comparison.explanations.items()]
+    outputs = _output_names(explanations, methods[0].values.shape[2], explained)
+    labels, tones = _read_rows(explanations, features)
     above, n_graphs = _read_order(comparison.order, features)
-    compared = getattr(comparison, "pair", None)
-    return Block(tuple(methods), features, outputs, labels, tones, above, n_graphs, compared)
+    return Block(tuple(methods), features, outputs, labels, tones, above, n_graphs, comparison.pair)
 
 
 def _read_method(name: str, explanation: Any, features: Sequence[str], comparison: Any) -> Method:
@@ -139,18 +128,15 @@ def _read_method(name: str, explanation: Any, features: Sequence[str], compariso
         row, place = np.argwhere(~np.isfinite(values))[0][:2].tolist()
         raise ExplanationError(f"{name!r} holds a value that is not finite, in row {row}, feature {place}")
     places = _places(explanation, features)
-    r, n = values.shape[:2]
+    values = np.atleast_3d(values)[:, places]
+    r, _, k = values.shape
     base = np.asarray(0.0 if explanation.base_values is None else explanation.base_values, dtype=float)
     error = getattr(explanation, "error_std", None)
-    error = None if error is None or not np.any(error) else np.asarray(error, dtype=float).reshape(r, n, -1)[:, places]
-    k = values.reshape(r, n, -1).shape[2]
-    if base.size == r and k == 1:
-        base = base.reshape(r, 1)
     return Method(
         name,
-        values.reshape(r, n, k)[:, places],
-        np.broadcast_to(base, (r, k)),
-        error,
+        values,
+        np.broadcast_to(base.reshape(r, 1) if base.size == r and k == 1 else base, (r, k)),
+        None if error is None or not np.any(error) else np.atleast_3d(np.asarray(error, dtype=float))[:, places],
         comparison.backgrounds.get(name),
         comparison.plans.get(name),
         name in comparison.conditional,

@@ -9,7 +9,7 @@ import pytest
 
 import shap_asv
 from shap_asv.__main__ import main
-from shap_asv.command.request import RowChoice, read_edges, read_levels, read_rows_choice
+from shap_asv.command.request import read_edges, read_levels, read_rows_choice
 from shap_asv.errors import CausalGraphError
 
 TABLE = "age,smoker,tar,ill\n40,yes,1.5,1\n50,no,0.5,0\n"
@@ -89,10 +89,10 @@ def test_neither_causes_nor_two_kinds_of_them(files, capsys):
 
 
 def test_rows():
-    assert read_rows_choice("7") == RowChoice(0, 7)
-    assert read_rows_choice("10:20") == RowChoice(10, 20)
-    assert read_rows_choice("10:") == RowChoice(10, None)
-    assert read_rows_choice("3, 17") == RowChoice(positions=(3, 17))
+    assert read_rows_choice("7") == slice(0, 7)
+    assert read_rows_choice("10:20") == slice(10, 20)
+    assert read_rows_choice("10:") == slice(10, None)
+    assert read_rows_choice("3, 17") == [3, 17]
 
 
 def test_edges_with_and_without_a_header(files):

@@ -4,14 +4,13 @@ import base64
 import json
 import re
 import tempfile
-from types import SimpleNamespace
 
 import networkx as nx
 import numpy as np
 import pytest
 import shap
 
-from shap_asv import Sensitivity
+from shap_asv import Comparison, Sensitivity
 from shap_asv.errors import ArgumentError, ExplanationError
 from shap_asv.report import write_report
 from shap_asv.report.layout import place_graph
@@ -51,7 +50,7 @@ def test_arrays_arrive():
 def test_features_are_listed_causes_first_whatever_the_order_of_columns():
     comparison = random_comparison()
     turned = {name: e[:, [4, 3, 2, 1, 0]] for name, e in comparison.explanations.items()}
-    turned = type(comparison)(turned, comparison.order, comparison.backgrounds, comparison.plans)
+    turned = Comparison(turned, comparison.order, comparison.backgrounds, comparison.plans)
     one, other = (payload_of(render_report(each)) for each in (comparison, turned))
     assert one["methods"] == other["methods"]
     assert one["states"] == other["states"]
@@ -86,9 +85,7 @@ def test_names_cannot_become_markup():
         name: shap.Explanation(np.ones((2, 1)), np.zeros(2), data=np.zeros((2, 1)), feature_names=[nasty])
         for name in ("SHAP", "ASV")
     }
-    comparison = SimpleNamespace(
-        explanations=explanations, features=[nasty], order=None, backgrounds={}, plans={}, conditional=()
-    )
+    comparison = Comparison(explanations)
     page = render_report(comparison, title=nasty, notes=[nasty])
     assert "<img" not in page
     assert payload_of(page)["features"] == [nasty]
@@ -98,10 +95,7 @@ def test_names_cannot_become_markup():
 @pytest.mark.parametrize("methods", [("ASV",), ("SHAP", "ASV", "a", "b", "c")])
 def test_any_number_of_methods(methods):
     full = random_comparison(methods=("SHAP", "ASV", "a", "b", "c"))
-    explanations = {name: full.explanations[name] for name in methods}
-    some = SimpleNamespace(
-        explanations=explanations, features=full.features, order=full.order, backgrounds={}, plans={}, conditional=()
-    )
+    some = Comparison({name: full.explanations[name] for name in methods}, full.order)
     payload = payload_of(render_report(some))
     assert [method["name"] for method in payload["methods"]] == list(methods)
     assert payload["pair"] == (None if len(methods) == 1 else [0, 1])
@@ -157,7 +151,7 @@ def test_wrong_words(tmp_path):
     values[3, 2] = np.nan
     broken["ASV"] = shap.Explanation(values, broken["ASV"].base_values, feature_names=FEATURES)
     with pytest.raises(ExplanationError, match="row 3, feature 2"):
-        type(comparison)(broken, comparison.order).to_html(tmp_path / "report.html")
+        Comparison(broken, comparison.order).to_html(tmp_path / "report.html")
 
 
 def test_three_hundred_rows_of_twenty_features_are_small(tmp_path):
@@ -174,5 +168,5 @@ def test_three_hundred_rows_of_twenty_features_are_small(tmp_path):
         )
         for name in ("SHAP", "ASV")
     }
-    path = random_comparison().__class__(explanations).to_html(tmp_path / "new" / "report.html")
+    path = Comparison(explanations).to_html(tmp_path / "new" / "report.html")
     assert path.stat().st_size < 2_000_000
