@@ -1,7 +1,6 @@
 """One case of the property tests: which network, graph, encoder, model and rows, and what is asked beside values.
 
-A case is a small record of words and numbers. Hypothesis draws it field by field (and can simplify it, see
-``test_properties.py``); the long run draws it from its number (``kinds/contract.py``), which repeats it anywhere.
+A case is a small record of words and numbers, drawn from its number (``kinds/asking.py``), which repeats it anywhere.
 ``tests/reliability/building.py`` makes the network, the model and the rows of it.
 """
 
@@ -76,6 +75,11 @@ CHOICES: dict[str, tuple] = {
         "effects",
         "matrix",
         "matrix",
+        "groups",
+        "groups",
+        "groups",
+        "sensitivity",
+        "importance",
     ),
     "compiled": (False, False, True),
 }

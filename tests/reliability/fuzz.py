@@ -4,10 +4,10 @@ Case ``k`` depends on the number ``k`` alone, so a failure is repeated by its nu
 
     python -m tests.reliability.fuzz --case 4711
 
-How far each thousand has come is kept in ``.fuzz.json`` beside this file (not under version control): a run that was
-stopped goes on where it was, unless the sources have changed since: a thousand of other sources is run again.
-``--matrix`` runs every cell of the questions of an explainer once (``kinds/questions.py``) and leaves the cases alone.
-``--fresh`` starts over, ``--workers`` takes several processes. No record is kept of fewer than 20,000 cases.
+How far it has come is kept in ``.fuzz.json`` beside this file (not under version control): a run that was stopped goes
+on where it was, unless the sources have changed since; ``--fresh`` starts over. ``--matrix`` runs every cell of the
+questions of an explainer once (``kinds/questions.py``) and leaves the cases alone. ``--workers`` takes several
+processes. No record is kept of fewer than 20,000 cases.
 """
 
 import argparse
@@ -21,9 +21,10 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 
 from threadpoolctl import threadpool_limits
@@ -31,30 +32,26 @@ from tqdm import tqdm
 
 from tests.reliability.kinds import questions
 from tests.reliability.kinds.table import KINDS, case_of, check, kind_of
-from tests.reliability.records import Figure, Record, keep, show
+from tests.reliability.records import ROOT, Figure, Record, keep, show
 
 STATE = Path(__file__).parent / ".fuzz.json"
 ASKED = 20_000  # cases that make a record
-SPAN = 1000  # cases counted together
 BATCH = 20  # cases that another process runs before it reports
 SAVE_EVERY = 5.0  # seconds
-ROOT = Path(__file__).parents[2]
 COMMAND = "python -m tests.reliability.fuzz"
 
 Judge = Callable[[int], str | None]
-Outcome = tuple[int, str | None, float]  # a case, what went wrong, seconds of the processor
 
 
 @dataclass
-class Span:
-    """What came of the cases ``first .. first + done - 1``; seconds of the processor, not of the clock."""
+class Progress:
+    """What came of the cases ``0 .. done - 1``; seconds of the processor, not of the clock."""
 
-    first: int
+    sources: str
     done: int = 0
     failures: list[int] = field(default_factory=list)
     seconds: float = 0.0
     slowest: float = 0.0
-    sources: list[str] = field(default_factory=list)
 
 
 def sources() -> str:
@@ -65,16 +62,20 @@ def sources() -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
 
 
-def read_state(path: Path) -> dict[int, Span]:
-    if not path.exists():
-        return {}
-    return {int(first): Span(**span) for first, span in json.loads(path.read_text()).items()}
+def read_state(path: Path) -> Progress:
+    """What an earlier run of the same sources has done, else nothing."""
+    code = sources()
+    before = Progress(**json.loads(path.read_text())) if path.exists() else Progress(code)
+    if before.sources != code:
+        print(f"{before.done:,} cases were run with other sources; they are run again")
+        return Progress(code)
+    return before
 
 
-def write_state(path: Path, spans: dict[int, Span]) -> None:
-    partial = path.with_suffix(".part")  # a run that is killed while writing leaves the old state whole
-    partial.write_text(json.dumps({str(first): asdict(span) for first, span in spans.items()}, indent=1))
-    partial.replace(path)
+def write_state(path: Path, progress: Progress) -> None:
+    partly = path.with_suffix(".part")  # a run that is killed while writing leaves the old state whole
+    partly.write_text(json.dumps(asdict(progress), indent=1))
+    partly.replace(path)
 
 
 @contextmanager
@@ -98,117 +99,64 @@ def failure_of(k: int) -> str | None:
     return None
 
 
-def outcomes(first: int, count: int, judge: Judge) -> list[Outcome]:
-    """Run the cases ``first .. first + count - 1``."""
-    found = []
-    for k in range(first, first + count):
-        start = time.process_time()
-        problem = judge(k)
-        found.append((k, problem, time.process_time() - start))
-    return found
-
-
-def outcomes_elsewhere(first: int, count: int, judge: Judge) -> list[Outcome]:
-    """The same in a worker."""
-    with threadpool_limits(1):
-        return outcomes(first, count, judge)
+def outcome(judge: Judge, k: int) -> tuple[int, str | None, float]:
+    """Run case ``k``: its number, what went wrong, and seconds of the processor."""
+    start = time.process_time()
+    return k, judge(k), time.process_time() - start
 
 
 def start_worker(code: str) -> None:
     """Ctrl-C is for the parent; a worker that has read other sources than the parent is of no use."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threadpool_limits(1)
     if sources() != code:
         raise RuntimeError("the sources changed while workers were started")
 
 
-def in_turn(plan: list[tuple[Span, int]], judge: Judge) -> Iterator[tuple[Span, list[Outcome]]]:
-    """What is left of each span up to its size, case by case; whoever takes an outcome counts it in its span."""
-    for span, size in plan:
-        while span.done < size:
-            yield span, outcomes(span.first + span.done, 1, judge)
-
-
-def side_by_side(
-    plan: list[tuple[Span, int]], judge: Judge, workers: int, code: str
-) -> Iterator[tuple[Span, list[Outcome]]]:
-    """The same by several processes, each at a span of its own; a span goes on when its last batch is counted."""
-    waiting = [(span, size) for span, size in plan if span.done < size][::-1]
-    running: dict[Future[list[Outcome]], tuple[Span, int]] = {}
-    # spawned, not forked: the libraries of some models do not survive a fork
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, context, start_worker, (code,))
-
-    def submit(span: Span, size: int) -> None:
-        first = span.first + span.done
-        running[pool.submit(outcomes_elsewhere, first, min(BATCH, size - span.done), judge)] = (span, size)
-
-    try:
-        while running or waiting:
-            while waiting and len(running) < workers:
-                submit(*waiting.pop())
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
-                span, size = running.pop(future)
-                yield span, future.result()
-                if span.done < size:
-                    submit(span, size)
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def run(
-    cases: int, path: Path = STATE, silent: bool = False, workers: int = 1, judge: Judge = failure_of
-) -> list[Span]:
-    """Run what is left of the first ``cases`` cases, span by span; the state is kept as it goes."""
-    spans = read_state(path)
-    code = sources()
-    stale = [first for first in range(0, cases, SPAN) if first in spans and set(spans[first].sources) - {code}]
-    if stale:
-        print(f"{sum(spans[first].done for first in stale):,} cases were run with other sources; they are run again")
-    plan = []
-    for first in range(0, cases, SPAN):
-        if first in stale or first not in spans:
-            spans[first] = Span(first, sources=[code])
-        plan.append((spans[first], min(SPAN, cases - first)))
-    before = sum(min(span.done, size) for span, size in plan)
-    bar = tqdm(total=cases, initial=before, unit="case", disable=silent, smoothing=0.02)
+def run(cases: int, path: Path = STATE, silent: bool = False, workers: int = 1, judge: Judge = failure_of) -> Progress:
+    """Run what is left of the first ``cases`` cases; the state is kept as it goes."""
+    progress = read_state(path)
+    bar = tqdm(total=cases, initial=progress.done, unit="case", disable=silent, smoothing=0.02)
     saved = time.monotonic()
-    work = in_turn(plan, judge) if workers == 1 else side_by_side(plan, judge, workers, code)
+    left, judged, pool = range(progress.done, cases), partial(outcome, judge), None
+    if workers > 1:
+        # spawned, not forked: the libraries of some models do not survive a fork
+        context = multiprocessing.get_context("spawn")
+        pool = ProcessPoolExecutor(workers, context, start_worker, (progress.sources,))
     try:
-        for span, found in work:
-            for k, problem, taken in found:
-                span.done += 1
-                span.seconds += taken
-                span.slowest = max(span.slowest, taken)
-                if problem is not None:
-                    span.failures.append(k)
-                    bar.write(f"case {k} fails: {problem}\n  repeat it with: {COMMAND} --case {k}")
-            bar.update(len(found))
+        for k, problem, taken in map(judged, left) if pool is None else pool.map(judged, left, chunksize=BATCH):
+            progress.done += 1
+            progress.seconds += taken
+            progress.slowest = max(progress.slowest, taken)
+            if problem is not None:
+                progress.failures.append(k)
+                bar.write(f"case {k} fails: {problem}\n  repeat it with: {COMMAND} --case {k}")
+            bar.update()
             if time.monotonic() - saved > SAVE_EVERY:
-                write_state(path, spans)
+                write_state(path, progress)
                 saved = time.monotonic()
     finally:
         bar.close()
-        write_state(path, spans)
-        work.close()
-    return [span for span, _ in plan]
+        write_state(path, progress)
+        if pool is not None:
+            pool.shutdown(cancel_futures=True)
+    return progress
 
 
-def record_of(spans: list[Span]) -> Record:
+def record_of(progress: Progress) -> Record:
     """The figures of a finished run."""
-    tried = sum(span.done for span in spans)
-    failures = [k for span in spans for k in span.failures]
-    seconds = sum(span.seconds for span in spans)
-    slowest = max(span.slowest for span in spans)
-    counts = Counter(kind_of(k).name for span in spans for k in range(span.first, span.first + span.done))
+    tried, failures = progress.done, progress.failures
+    counts = Counter(kind_of(k).name for k in range(tried))
     shares = ", ".join(f"{kind.name} {counts[kind.name]:,} ({counts[kind.name] / tried:.0%})" for kind in KINDS)
     notes = [f"{kind.name[0].upper()}{kind.name[1:]}: {kind.note}" for kind in KINDS]
     notes.append("No oracle imports anything of this package.")
+    mean = progress.seconds / tried * 1e3
     figures = [
         Figure("cases tried", f"{tried:,}", f"at least {ASKED:,}", tried >= ASKED),
         Figure("kinds of cases and their shares", shares),
         Figure("failures", str(len(failures)), "0", not failures),
-        Figure("processor time of a case, mean and largest", f"{seconds / tried * 1e3:.0f} ms, {slowest:.1f} s"),
-        Figure("processor time in all", f"{seconds / 60:.1f} minutes"),
+        Figure("processor time of a case, mean and largest", f"{mean:.0f} ms, {progress.slowest:.1f} s"),
+        Figure("processor time in all", f"{progress.seconds / 60:.1f} minutes"),
     ]
     return Record("fuzz", "Property tests against the definition", "make fuzz", figures, notes)
 
@@ -250,16 +198,15 @@ def main(arguments: list[str] | None = None) -> int:
             return 1 if run_matrix(options.silent) else 0
         if options.fresh:
             STATE.unlink(missing_ok=True)
-        spans = run(options.cases, STATE, options.silent, options.workers)
+        progress = run(options.cases, STATE, options.silent, options.workers)
     if options.cases < ASKED:
-        show(record_of(spans))
+        show(record_of(progress))
         print(f"no record is kept of fewer than {ASKED:,} cases")
     else:
-        keep(record_of(spans))
-    failures = [k for span in spans for k in span.failures]
-    for k in failures:
+        keep(record_of(progress))
+    for k in progress.failures:
         print(f"case {k} failed; repeat it with: {COMMAND} --case {k}")
-    return 1 if failures else 0
+    return 1 if progress.failures else 0
 
 
 if __name__ == "__main__":

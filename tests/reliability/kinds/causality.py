@@ -35,6 +35,13 @@ class Causes:
     arguments: dict[str, Any]
     orders: list[tuple[int, ...]]
     weights: np.ndarray
+    one_graph: bool = False
+
+    def always_before(self) -> Edges:
+        """Pairs whose first member comes before the second in every order: of one graph, all that it says."""
+        n = len(self.orders[0])
+        pairs = permutations(range(n), 2)
+        return [(a, b) for a, b in pairs if all(order.index(a) < order.index(b) for order in self.orders)]
 
 
 def random_edges(n: int, rng: np.random.Generator, density: float = 0.45) -> Edges:
@@ -73,13 +80,13 @@ def known_causes(form: str, names: list[str], rng: np.random.Generator) -> Cause
         levels = [np.flatnonzero(level == k) for k in range(3) if (level == k).any()]
         edges = [(int(a), int(b)) for a in range(n) for b in range(n) if level[a] < level[b]]
         order = CausalOrder.from_levels([[names[i] for i in members] for members in levels])
-        return Causes({"causal_graph": order}, *of_graphs(n, [edges]))
+        return Causes({"causal_graph": order}, *of_graphs(n, [edges]), one_graph=True)
     if form in ("mixture", "weighted mixture"):
         return _mixture(form, names, rng)
     if form in ("partly directed", "matrix"):
         return _partly_directed(form, names, rng)
     edges = [] if form == "no edges" else random_edges(n, rng)
-    return Causes({"causal_graph": digraph(names, edges)}, *of_graphs(n, [edges]))
+    return Causes({"causal_graph": digraph(names, edges)}, *of_graphs(n, [edges]), one_graph=True)
 
 
 def known_levels(
@@ -92,7 +99,7 @@ def known_levels(
     confounded = [k for k in range(len(levels)) if rng.random() < 0.4]
     edges = [(a, b) for a in range(n) for b in range(n) if level[a] < level[b]]
     order = CausalOrder.from_levels([[names[i] for i in members] for members in levels], confounded=confounded)
-    return Causes({"causal_graph": order}, *of_graphs(n, [edges])), levels, confounded
+    return Causes({"causal_graph": order}, *of_graphs(n, [edges]), one_graph=True), levels, confounded
 
 
 def _explicit(form: str, names: list[str], rng: np.random.Generator) -> Causes:

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shap_asv import AsymmetricExplainer, CopulaModel, GaussianModel
+from shap_asv import CopulaModel, GaussianModel
 from tests.oracles import copulas
 from tests.oracles import gaussian_interventions as oracle
-from tests.reliability.kinds.asking import ALSO, Question, ask
+from tests.reliability.kinds.asking import ALSO, Kind, Question, ask, asked
 from tests.reliability.kinds.causality import FORMS, known_causes, known_levels
-from tests.reliability.kinds.contract import Kind
 
 CHOICES: dict[str, tuple] = {
     "n": (2, 3, 4, 1),
@@ -58,15 +57,11 @@ def check(case: SimpleNamespace) -> None:
         matrix = correlation if case.meaning == "conditional" else np.eye(case.n)
         return float(copulas.means(values, matrix, rows[r], sorted(members)) @ slopes)
 
-    def explainer(**more: Any) -> AsymmetricExplainer:
-        arguments = {"feature_names": names, "n_draws": 4096, "seed": case.seed % 1000, "values": case.meaning}
-        arguments |= causes.arguments
-        return AsymmetricExplainer(model, background, **{**arguments, **more})
-
     scale = max(1.0, float(np.abs(values @ slopes).max()), float(np.abs(rows @ slopes).max()))
     X = pd.DataFrame(rows, columns=names)
-    also = "symmetric" if (case.meaning, case.also) == ("causal", "groups") else case.also  # levels say what moves
-    ask(Question(explainer, X, names, causes, nu, 1e-9 * scale, 0.005 * scale), also)
+    explainer, by_levels = asked(model, background, causes, names, case, values=case.meaning), case.meaning == "causal"
+    also = "groups" if by_levels and case.also == "sensitivity" else case.also
+    ask(Question(explainer, X, names, causes, nu, 1e-9 * scale, 0.005 * scale, by_levels=by_levels), also)
 
 
 COPULAS = Kind(

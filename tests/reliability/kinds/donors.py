@@ -6,16 +6,14 @@ Where one label decides a whole row (``determined``), not even that: whoever agr
 and the rest of the row follows."""
 
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from shap_asv import AsymmetricExplainer, ConditionalTable
+from shap_asv import ConditionalTable
 from tests.oracles.donors import Donors
-from tests.reliability.kinds.asking import ALSO, Question, ask
+from tests.reliability.kinds.asking import ALSO, Kind, Question, ask, asked
 from tests.reliability.kinds.causality import FORMS, known_causes, known_levels
-from tests.reliability.kinds.contract import Kind
 
 CHOICES: dict[str, tuple] = {
     "n": (2, 3, 4, 1),
@@ -121,14 +119,11 @@ def check(case: SimpleNamespace) -> None:
     # by levels every draw is a question of its own
     n_draws, sampled = (8192, 0.02) if case.meaning == "conditional" else (1024, 0.05)
 
-    def explainer(**more: Any) -> AsymmetricExplainer:
-        arguments = {"feature_names": names, "n_draws": n_draws, "seed": case.seed % 1000, "values": case.meaning}
-        arguments |= causes.arguments
-        return AsymmetricExplainer(model, background, **{**arguments, **more})
-
     scale = max(1.0, float(np.abs(model(table)).max()))
-    also = "symmetric" if (case.meaning, case.also) == ("causal", "groups") else case.also  # levels say what moves
-    ask(Question(explainer, X, names, causes, nu, 1e-9 * scale, sampled * scale), also)
+    explainer = asked(model, background, causes, names, case, values=case.meaning, n_draws=n_draws)
+    by_levels = case.meaning == "causal"
+    also = "groups" if by_levels and case.also == "sensitivity" else case.also
+    ask(Question(explainer, X, names, causes, nu, 1e-9 * scale, sampled * scale, by_levels=by_levels), also)
 
 
 DONORS = Kind(

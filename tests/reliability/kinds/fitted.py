@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shap_asv import AsymmetricExplainer, fit_network
+from shap_asv import fit_network
 from tests.oracles import brute_force, fitted_networks
-from tests.reliability.kinds.asking import ALSO, Question, ask
+from tests.reliability.kinds.asking import ALSO, Kind, Question, ask, asked
 from tests.reliability.kinds.causality import FORMS, Causes, digraph, known_causes, of_graphs, random_edges
-from tests.reliability.kinds.contract import Kind
 
 CHOICES: dict[str, tuple] = {
     "n": (2, 3, 4, 1),
@@ -82,7 +81,7 @@ def check(case: SimpleNamespace) -> None:
     names = [every[v] for v in nodes]
     if case.causes == "own":  # latent columns hand precedence on
         before = [(a, b) for a in range(case.n) for b in range(case.n) if _reaches(edges, nodes[a], nodes[b])]
-        causes = Causes({}, *of_graphs(case.n, [before]))
+        causes = Causes({}, *of_graphs(case.n, [before]), one_graph=True)
     else:
         causes = known_causes(case.causes, names, rng)
     model = Model(names, cuts, rng)
@@ -97,11 +96,8 @@ def check(case: SimpleNamespace) -> None:
     def nu(r: int, members: frozenset[int]) -> np.ndarray:
         return brute_force.conditional_expectation(joint, model.table[..., None], states[r], members)
 
-    def explainer(**more: Any) -> AsymmetricExplainer:
-        arguments = {"feature_names": names, "n_draws": 4096, "seed": case.seed % 1000, **causes.arguments}
-        return AsymmetricExplainer(model, background, **{**arguments, **more})
-
     scale = float(np.abs(model.table).max())
+    explainer = asked(model, background, causes, names, case)
     ask(Question(explainer, X, names, causes, nu, 1e-9 * scale, 0.1 * scale), case.also)
 
 

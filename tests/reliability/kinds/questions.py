@@ -34,7 +34,7 @@ from shap_asv.explainer.options import VALUES
 from tests.declared import FEATURES, any_form, as_table, example_table, model_for
 from tests.oracles.tree_games import cover_value
 from tests.oracles.tree_readers import from_scikit_learn
-from tests.reliability.kinds.contract import Kind
+from tests.reliability.kinds.asking import Kind
 
 N_ROWS, N_DRAWS, FAR = 2, 512, 7.0
 PAIR = {"pair": ["x0", "x1"]}

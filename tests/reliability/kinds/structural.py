@@ -1,4 +1,4 @@
-"""Given mechanisms, whose noise has few equally likely levels: every world is enumerated.
+"""Given mechanisms, whose noise has few equally likely levels: every world is enumerated, natural or under ``do``.
 
 Scrambled Sobol points have as many points in each of the boxes that s quarterings make as in any other: 256 points for
 s <= 3, and 1,024 for s <= 5 (256 do not for s = 4: Sobol's property A' is not for every s). 4,096 draws come in groups
@@ -6,7 +6,6 @@ of 256, 32,768 in groups of 1,024. So means over draws are the exact expectation
 has to be swallowed by a tolerance for noise.
 """
 
-from collections.abc import Callable
 from itertools import product
 from types import SimpleNamespace
 from typing import Any
@@ -14,20 +13,23 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shap_asv import AsymmetricExplainer, StructuralModel
-from tests.reliability.kinds.asking import ALSO_ANCESTRAL, Question, ask
-from tests.reliability.kinds.causality import Causes, digraph, of_graphs, random_edges
-from tests.reliability.kinds.contract import Kind
+from shap_asv import StructuralModel
+from tests.reliability.kinds.asking import ALSO, ALSO_ANCESTRAL, Kind, Question, ask, asked
+from tests.reliability.kinds.causality import FORMS, Causes, digraph, known_causes, of_graphs, random_edges
 
 CHOICES: dict[str, tuple] = {
     "n": (2, 3, 4, 5, 1),
+    "latent": (0, 1, 1),
     "levels": (2, 4, 4),
     "values": ("numbers", "numbers", "mixed", "constants"),
     "shape": ("dag", "dag", "forest", "complete", "edgeless"),
+    "meaning": ("conditional", "causal"),
     "causes": ("own", "own", "denser", "mixture", "orders"),
+    "causal_causes": FORMS,
     "model": ("callable", "callable of two outputs", "linear"),
     "like": (True, False),
     "also": ALSO_ANCESTRAL,
+    "causal_also": (*ALSO, "effects", "effects"),
 }
 #: Worlds, at most -> draws whose groups have each of them equally often.
 DRAWS = {64: 4096, 1024: 32768}
@@ -60,11 +62,9 @@ class Mechanism:
 def number_of(column: Any) -> np.ndarray:
     """Labels count by their place."""
     column = np.asarray(column)
-    return (
-        np.searchsorted(LABELS.astype(str), column.astype(str)).astype(float)
-        if column.dtype.kind in "OU"
-        else column.astype(float)
-    )
+    if column.dtype.kind in "OU":
+        return np.searchsorted(LABELS.astype(str), column.astype(str)).astype(float)
+    return column.astype(float)
 
 
 class Model:
@@ -94,77 +94,82 @@ def worlds(
     return pd.DataFrame({name: values[name] for name in names})
 
 
-def edges_of(n: int, shape: str, rng: np.random.Generator) -> list[tuple[int, int]]:
+def _edges(n: int, shape: str, rng: np.random.Generator) -> list[tuple[int, int]]:
     if shape == "forest":
         return [(int(rng.integers(v)), v) for v in range(1, n) if rng.random() < 0.8]
-    density = {"dag": 0.5, "complete": 1.0, "edgeless": 0.0}[shape]
-    return random_edges(n, rng, density)
+    return random_edges(n, rng, {"dag": 0.5, "complete": 1.0, "edgeless": 0.0}[shape])
 
 
-def mechanisms_of(values: str, levels: int, names: list[str], edges: list, rng: Any) -> dict[str, Mechanism]:
-    """One for each node."""
-    kinds = {"numbers": ("number",), "mixed": ("number", "label", "bool"), "constants": ("number", "constant")}
-    found = {}
-    for v, name in enumerate(names):
-        parents = [names[a] for a, b in edges if b == v]
-        found[name] = Mechanism(str(rng.choice(kinds[values])), levels, parents, rng)
-    return found
-
-
-def _causes(case: SimpleNamespace, names: list[str], edges: list, rng: np.random.Generator) -> Causes:
+def _causes(form: str, names: list[str], edges: list, rng: np.random.Generator) -> Causes:
     """Orders whose beginnings hold the causes of their members: the model's own, and some of them."""
-    every = of_graphs(case.n, [edges])[0]
+    n = len(names)
+    every = of_graphs(n, [edges])[0]
     more = []
     for _ in range(3):
         order = every[int(rng.integers(len(every)))]
-        extra = {(order[a], order[b]) for a in range(case.n) for b in range(a + 1, case.n) if rng.random() < 0.3}
+        extra = {(order[a], order[b]) for a in range(n) for b in range(a + 1, n) if rng.random() < 0.3}
         more.append(sorted({*edges, *extra}))
-    if case.causes == "denser":
-        return Causes({"causal_graph": digraph(names, more[0])}, *of_graphs(case.n, more[:1]))
-    if case.causes == "mixture":
+    if form == "denser":
+        return Causes({"causal_graph": digraph(names, more[0])}, *of_graphs(n, more[:1]))
+    if form == "mixture":
         weights = rng.uniform(0.1, 2.0, 3)
         graphs = [(digraph(names, graph), float(weight)) for graph, weight in zip(more, weights, strict=True)]
-        return Causes({"causal_graph": graphs}, *of_graphs(case.n, more, weights))
-    if case.causes == "orders":
+        return Causes({"causal_graph": graphs}, *of_graphs(n, more, weights))
+    if form == "orders":
         chosen = [every[k] for k in rng.integers(len(every), size=2)]
         return Causes({"orders": [[names[i] for i in order] for order in chosen]}, chosen, np.full(2, 0.5))
-    return Causes({}, *of_graphs(case.n, [edges]))
+    return Causes({}, every, np.full(len(every), 1 / len(every)))
 
 
 def check(case: SimpleNamespace) -> None:
     rng = np.random.default_rng([case.seed, 3])
-    names = [f"v{k}" for k in range(case.n)]
-    edges = edges_of(case.n, case.shape, rng)
-    order = [names[k] for k in of_graphs(case.n, [edges])[0][0]]
-    mechanisms = mechanisms_of(case.values, case.levels, names, edges, rng)
-    whole = worlds(names, mechanisms, order, {})
-    given: dict[str, Callable] = dict(mechanisms)
-    background = StructuralModel(digraph(names, edges), given, like=whole if case.like else None)
+    causal = case.meaning == "causal"
+    m = min(5, case.n + case.latent) if causal else case.n
+    every, n = [f"v{k}" for k in range(m)], min(case.n, m)
+    edges = _edges(m, case.shape, rng)
+    order = [every[k] for k in of_graphs(m, [edges])[0][0]]
+    kinds = {"numbers": ("number",), "mixed": ("number", "label", "bool"), "constants": ("number", "constant")}
+    mechanisms = {
+        name: Mechanism(
+            str(rng.choice(kinds[case.values])), case.levels, [every[a] for a, b in edges if b == v], rng
+        )
+        for v, name in enumerate(every)
+    }  # fmt: skip
+    whole = worlds(every, mechanisms, order, {})
+    # what is set may lead to labels that nature does not: the table of examples has them all
+    labelled = {name: LABELS for name in every if mechanisms[name].kind == "label"}
+    like = pd.concat([whole, whole.iloc[np.arange(len(LABELS)) % len(whole)].assign(**labelled)], ignore_index=True)
+    background = StructuralModel(digraph(every, edges), dict(mechanisms), like=like if causal or case.like else None)
+    names = [every[k] for k in sorted(rng.permutation(m)[:n].tolist())]
     model = Model(names, 2 if case.model.endswith("outputs") else 1, rng, case.model == "linear")
-    X = whole.iloc[rng.integers(len(whole), size=3)].reset_index(drop=True)
-    causes = _causes(case, names, edges, rng)
+    X = whole[names].iloc[rng.integers(len(whole), size=3)].reset_index(drop=True)
+    if causal:
+        causes = known_causes(case.causal_causes, names, rng)
+    else:
+        causes = _causes(case.causes, names, edges, rng)
 
-    def nu(r: int, members: frozenset[int]) -> Any:
-        clamped = {names[i]: X.iloc[r][names[i]] for i in members}
-        return model(worlds(names, mechanisms, order, clamped)).reshape(-1, model.slopes.shape[1]).mean(axis=0)
+    def nu(r: int, members: frozenset[int], shown: int | None = None) -> np.ndarray:
+        """``E[M | do(members)]``; a feature that is shown has the row's value in the eyes of the model alone."""
+        found = worlds(every, mechanisms, order, {names[i]: X.iloc[r][names[i]] for i in members})
+        if shown is not None:
+            found = found.assign(**{names[shown]: X[names[shown]].iloc[[r] * len(found)].to_numpy()})
+        return np.asarray(model(found)).reshape(len(found), -1).mean(axis=0)
 
-    n_draws = next(draws for most, draws in DRAWS.items() if case.levels**case.n <= most)
-
-    def explainer(**more: Any) -> AsymmetricExplainer:
-        arguments = {"feature_names": names, "n_draws": n_draws, "seed": case.seed % 1000, **causes.arguments}
-        return AsymmetricExplainer(model, background, **{**arguments, **more})
-
+    n_draws = next(draws for most, draws in DRAWS.items() if case.levels**m <= most)
     tolerance = 1e-9 * max(1.0, float(np.abs(model(whole)).max()))
-    ask(Question(explainer, X, names, causes, nu, tolerance, tolerance), case.also)
+    explainer = asked(model, background, causes, names, case, values=case.meaning, n_draws=n_draws)
+    question = Question(explainer, X, names, causes, nu, tolerance, tolerance, nu)
+    ask(question, case.causal_also if causal else case.also)
 
 
 STRUCTURAL = Kind(
     "structural models",
-    2,
+    4,
     CHOICES,
     check,
     "up to 5 nodes with mechanisms of random parents and of noise with 2 or 4 equally likely levels, numbers, labels, "
-    "bools and constants; the model's own graph, denser ones, mixtures and orders of it; all worlds are simulated "
-    "forwards. Groups of 1,024 scrambled Sobol points are balanced over the levels, so that draws have to agree to "
-    "1e-9 as well.",
+    "bools and constants; conditional values along the model's own graph, denser ones, mixtures and orders of it, or "
+    "causal values with hidden causes and causes known in one of 9 forms; all worlds are simulated forwards with what "
+    "is known or set clamped. Groups of 1,024 scrambled Sobol points are balanced over the levels, so that draws have "
+    "to agree to 1e-9 as well.",
 )

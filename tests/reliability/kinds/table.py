@@ -9,34 +9,24 @@ from typing import Any
 
 import numpy as np
 
-from tests.reliability.kinds.contract import Kind
+from tests.reliability.kinds.asking import Kind
 from tests.reliability.kinds.copulas import COPULAS
 from tests.reliability.kinds.donors import DONORS
 from tests.reliability.kinds.fitted import FITTED
 from tests.reliability.kinds.gaussians import GAUSSIANS
-from tests.reliability.kinds.graphs import GRAPHS
-from tests.reliability.kinds.groups import GROUPS
-from tests.reliability.kinds.levels import LEVELS
-from tests.reliability.kinds.mechanisms import MECHANISMS
-from tests.reliability.kinds.networks import NETWORKS
 from tests.reliability.kinds.questions import MATRIX
-from tests.reliability.kinds.simulated import SIMULATED
 from tests.reliability.kinds.structural import STRUCTURAL
 from tests.reliability.kinds.trees import TREES
+from tests.reliability.properties import NETWORKS
 
 KINDS: tuple[Kind, ...] = (
     NETWORKS,
-    GROUPS,
-    LEVELS,
     GAUSSIANS,
     COPULAS,
     STRUCTURAL,
-    MECHANISMS,
-    SIMULATED,
     DONORS,
     FITTED,
     TREES,
-    GRAPHS,
     MATRIX,
 )
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pytest
 from sklearn.ensemble import (
     ExtraTreesRegressor,
     GradientBoostingRegressor,
@@ -15,12 +14,9 @@ from sklearn.ensemble import (
 )
 from sklearn.tree import DecisionTreeRegressor
 
-from shap_asv import AsymmetricExplainer
-from shap_asv.errors import MethodNotApplicableError
 from tests.oracles import tree_games, tree_readers
-from tests.reliability.kinds.asking import Question, ask
+from tests.reliability.kinds.asking import Kind, Question, ask, asked
 from tests.reliability.kinds.causality import FORMS, known_causes
-from tests.reliability.kinds.contract import Kind
 
 CHOICES: dict[str, tuple] = {
     "n": (2, 3, 4, 5, 1),
@@ -40,7 +36,7 @@ CHOICES: dict[str, tuple] = {
     "missing": (False, False, True),
     "ground": ("covers", "covers", "rows", "one row"),
     "causes": FORMS,
-    "also": ("nothing", "every backend", "symmetric", "groups", "importance", "saved", "one row"),
+    "also": ("nothing", "every backend", "symmetric", "groups", "importance", "sensitivity", "saved", "one row"),
 }
 KNOW_GAPS = ("tree", "forest", "xgboost", "xgboost of classes", "lightgbm", "lightgbm of classes")
 
@@ -103,22 +99,15 @@ def check(case: SimpleNamespace) -> None:
     def nu(r: int, members: frozenset[int]) -> np.ndarray:
         return offset + tree_games.value(trees, rows[r], members, ground)
 
-    def explainer(**more: Any) -> AsymmetricExplainer:
-        masker = None if ground is None else pd.DataFrame(ground, columns=names)
-        meant = {"feature_perturbation": "tree_path_dependent"} if ground is None else {"values": "marginal"}
-        arguments = {**meant, "feature_names": names, "seed": case.seed % 1000, **causes.arguments}
-        return AsymmetricExplainer(model, masker, **{**arguments, **more})
-
+    masker = None if ground is None else pd.DataFrame(ground, columns=names)
+    meant = {"feature_perturbation": "tree_path_dependent"} if ground is None else {"values": "marginal"}
+    explainer = asked(model, masker, causes, names, case, **meant)
     whole = frozenset(range(case.n))
     scale = max(1.0, *(float(np.abs(nu(r, whole)).max()) for r in range(len(rows))))
     precision = 3e-6 if case.model.startswith("xgboost") else 1e-9
-    question = Question(explainer, X, names, causes, nu, precision * scale, precision * scale)
-    if (case.ground, case.also) == ("covers", "importance"):  # sums over paths are not values of coalitions
-        ask(question, "nothing")
-        with pytest.raises(MethodNotApplicableError, match="a loss needs nu"):
-            explainer().importance(X, np.zeros(len(X)), loss=lambda found, y: np.zeros(len(y)), silent=True)
-        return
-    ask(question, case.also)
+    has_games = ground is not None
+    slack = precision * scale
+    ask(Question(explainer, X, names, causes, nu, slack, slack, has_games=has_games), case.also)
 
 
 TREES = Kind(

@@ -2,8 +2,7 @@
 
 from tests.reliability.mutations.mutant import Mutant
 
-KINDS = "tests/reliability/test_kinds.py::test_every_question_of_a_kind"
-OF_GROUPS = f"{KINDS}[groups and global values"
+OF_GROUPS = "tests/reliability/test_properties.py::test_every_question_of_a_kind[discrete networks]"
 UNCERTAIN = "tests/explainer/test_uncertain_graphs.py"
 OF_SENSITIVITY = "tests/explainer/test_sensitivity_of_groups.py"
 DO = "tests/explainer/test_causal_values.py"
@@ -14,14 +13,14 @@ MUTANTS = (
         "orders/players.py",
         "        return np.asarray(coalitions)[:, self.of_feature]",
         "        return np.asarray(coalitions)[:, self.of_feature] & (np.arange(len(self.of_feature)) > 0)",
-        (f"{OF_GROUPS}-values]",),
+        (OF_GROUPS,),
     ),
     Mutant(
         "groups: the quotient turns arrows around",
         "orders/players.py",
         "                pair = int(self.of_feature[u]), int(self.of_feature[v])",
         "                pair = int(self.of_feature[v]), int(self.of_feature[u])",
-        (f"{OF_GROUPS}-values]", f"{OF_GROUPS}-every backend]"),
+        (OF_GROUPS,),
     ),
     Mutant(
         "groups: orders of groups put their members apart",
@@ -42,7 +41,7 @@ MUTANTS = (
         "backends/losses.py",
         "        return self.loss(nu.reshape(r * m, k), np.repeat(targets, m)).reshape(r, m)",
         "        return self.loss(nu.reshape(r * m, k), np.tile(targets, m)).reshape(r, m)",
-        (f"{OF_GROUPS}-importance]",),
+        (OF_GROUPS,),
     ),
     Mutant(
         "importance: resampled rows are all rows",

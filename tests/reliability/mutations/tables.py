@@ -3,14 +3,14 @@ several graphs, the bootstrap."""
 
 from tests.reliability.mutations.mutant import Mutant
 
-_CASES = "tests/reliability/test_properties.py::test_the_first_cases_of_a_kind"
+_CASES = "tests/reliability/test_properties.py::test_every_question_of_a_kind"
 STRUCTURAL = (f"{_CASES}[structural models]",)
 GAUSSIANS = (f"{_CASES}[Gaussians]",)
 COPULAS = (f"{_CASES}[copulas]",)
 DONORS = (f"{_CASES}[donors]", "tests/backgrounds/test_donors.py")
 FITTED = (f"{_CASES}[fitted networks]",)
 TREES = (f"{_CASES}[trees without a network]",)
-GRAPHS = (f"{_CASES}[several graphs]",)
+GRAPHS = FITTED
 MECHANISMS = ("tests/backgrounds/structural/test_spread.py", "tests/backgrounds/structural/test_fitted_models.py")
 PARTS = ("tests/orders/test_restricted.py::test_steps_are_the_distribution_of_restricted_orders",)
 BOOTSTRAP = ("tests/explainer/test_bootstrapping.py",)
