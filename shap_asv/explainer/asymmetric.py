@@ -59,7 +59,7 @@ from shap_asv.planning import Budget, Plan, check_room
 from shap_asv.sensitivity import Sensitivity
 
 #: What ``compare`` passes on to calls; the rest makes the explainer.
-CALL_ARGUMENTS = ("max_evals", "main_effects", "error_bounds", "batch_size", "outputs", "silent")
+CALL_ARGUMENTS = ("y", "max_evals", "main_effects", "error_bounds", "batch_size", "outputs", "silent")
 
 
 class AsymmetricExplainer(shap.Explainer):
@@ -460,7 +460,7 @@ class AsymmetricExplainer(shap.Explainer):
         >>> direct.values.round(3).tolist(), indirect.values.round(3).tolist()
         ([[0.0, 0.0, 0.1]], [[0.014, 0.678, 0.0]])
         """
-        execution = self._execution_for(read_table(X))
+        execution = self._without_targets(self._execution_for(read_table(X)), "effects(X)")
         return measure_effects(execution, self._settings, X, self.encoder, outputs, silent)
 
     def bootstrap(self, X: Any, n: int = 20, data: Any = None, choose: bool = False, **call: Any) -> Bootstrap:
@@ -480,7 +480,9 @@ class AsymmetricExplainer(shap.Explainer):
         graph then has values of its own. Where graphs ask for coalitions that the background cannot condition on, all
         are explained over one that can, fitted to the same table; the result says so.
         """
-        return measure_sensitivity(self, read_table(X), X, graphs, outputs, silent)
+        table = read_table(X)
+        self._without_targets(self._execution_for(table), "sensitivity(X)")
+        return measure_sensitivity(self, table, X, graphs, outputs, silent)
 
     def importance(self, X: Any, y: Any, loss: Any = "auto", n_bootstrap: int = 200, silent: bool = False) -> Any:
         """How much each feature lowers the loss, over all rows: asymmetric SAGE.
@@ -519,11 +521,21 @@ class AsymmetricExplainer(shap.Explainer):
         if n_bootstrap < 2:
             raise ArgumentError(f"n_bootstrap={n_bootstrap} resamples have no spread; at least 2 are needed")
         table = read_table(X)
-        execution, encoded = self._execution_for(table), self.encoder is not None
-        settings = self._settings(execution.problem)
+        execution = self._without_targets(self._execution_for(table), "importance(X, y)")
+        settings, encoded = self._settings(execution.problem), self.encoder is not None
         if isinstance(loss, str) and loss == "auto":
             loss = usual_loss(execution.problem, self.model)
         return measure_importance(execution, table, y, settings, loss, int(n_bootstrap), encoded, silent)
+
+    @staticmethod
+    def _without_targets(execution: Execution, question: str) -> Execution:
+        """The execution; an error where what is explained is the loss of targets, which ``question`` does not take."""
+        if isinstance(execution.problem.predictor.call.then, RowLoss):
+            raise MethodNotApplicableError(
+                f"model_output='log_loss' is the loss of the target of each row, and {question} does not look at "
+                "one; make the explainer with another model_output=, or ask explainer(X, y)"
+            )
+        return execution
 
     @property
     def causal_order(self) -> Any:

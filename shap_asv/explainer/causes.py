@@ -21,7 +21,7 @@ import networkx as nx
 import numpy as np
 
 from shap_asv.backgrounds.contract import Background
-from shap_asv.errors import CausalGraphError, OrdersError, ShapAsvWarning, UnknownFeatureError, listed
+from shap_asv.errors import CausalGraphError, OrdersError, ShapAsvWarning, UnknownFeatureError, did_you_mean, listed
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.levels import Levels
 from shap_asv.orders.players import Players
@@ -54,16 +54,44 @@ def read_causal_graph(
     Features that a graph does not mention are kept without any edge, and nodes that are not features are projected
     out; both are said in a warning (the latter not for ``hidden`` nodes, which are known to be latent). ``seed`` is
     for graphs with undirected edges that stand for too many DAGs to list.
+
+    Raises
+    ------
+    CausalGraphError
+        Not a graph; or an edge names what is neither a feature nor hidden, and no feature depends on that.
     """
     if isinstance(causal_graph, CausalOrder | GraphMixture) and causal_graph.features == tuple(features):
         return causal_graph
     several = weighted_graphs(causal_graph)
-    graphs: Any = (
-        as_partial_graph(causal_graph, features)
-        if several is None
-        else [(as_partial_graph(graph, features), weight) for graph, weight in several]
-    )
+    weighted = [(causal_graph, 1.0)] if several is None else several
+    graphs = [(as_partial_graph(graph, features), weight) for graph, weight in weighted]
+    _check_strangers([graph for graph, _ in graphs], features, hidden)
     return read_causal_graphs(graphs, features, hidden, seed=seed)
+
+
+def _check_strangers(graphs: Sequence[PartialGraph], features: Sequence[str], hidden: Sequence[str]) -> None:
+    """Raise on an edge to an unknown name that says nothing of the features: a typo, most likely.
+
+    With two neighbours, of which it causes one, an unknown name is a mediator or a hidden common cause.
+    """
+    neighbours: dict[str, set[str]] = {}
+    causes: set[str] = set()
+    for graph in graphs:
+        if not set(features) & set(graph.nodes):
+            return  # an error of its own
+        for edge in [*graph.directed, *graph.undirected, *graph.bidirected]:
+            a, b = map(str, edge)
+            neighbours.setdefault(a, set()).add(b)
+            neighbours.setdefault(b, set()).add(a)
+        causes |= {str(cause) for cause, _ in graph.directed}
+        causes |= {str(node) for pair in graph.undirected for node in pair}
+    for node in sorted(set(neighbours) - {*features, *hidden}):
+        if len(neighbours[node]) < 2 or node not in causes:
+            hint = did_you_mean(node, features, f"leave it out (the features are {listed(features)})")
+            raise CausalGraphError(
+                f"the causal graph has an edge to {node!r}, which is neither a feature nor a node of the background "
+                f"and puts no feature before another; {hint}"
+            )
 
 
 def weighted_graphs(causal_graph: Any) -> list[tuple[Any, Any]] | None:
@@ -427,6 +455,8 @@ def _dag_within(features: Sequence[str], graph: Any) -> nx.DiGraph | None:
     if graph is None or isinstance(graph, CausalOrder):
         return None
     dag = as_dag(graph, features)
+    if dag is not None:
+        _check_strangers([as_partial_graph(graph, features)], features, ())
     inside = set(features)
     if dag is None or any(cause not in inside and effect in inside for cause, effect in dag.edges):
         return None

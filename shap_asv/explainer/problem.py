@@ -207,6 +207,11 @@ def _trees_alone(arguments: Arguments, background: Background) -> tuple[Backgrou
     """Trees that are their own background, and the background in the coding of the trees."""
     assert isinstance(background, CodedByModel)
     _check_no_encoder(arguments)
+    if arguments.link is not None:
+        raise MethodNotApplicableError(
+            "link= is applied to the expected output of each coalition, and cover counts are followed along the trees "
+            "without it; pass the table or background rows as masker=, or leave link= out"
+        )
     trees = place_trees(arguments.trees, explained_call(arguments.model, arguments.model_output), background.features)
     if background.counted is not None:
         rows = columns_in_order(background.counted, background.features, "the model")

@@ -73,9 +73,24 @@ def test_every_public_name_is_in_the_catalogue():
 def test_graph_that_misses_features_or_has_others_warns(case):
     with pytest.warns(errors.CausalGraphWarning, match="does not mention 'asia'"):
         case.make(causal_graph=[("smoke", "lung")])
-    chain = [*zip(case.names, case.names[1:], strict=False), ("moon", "smoke")]
+    chain = [*zip(case.names, case.names[1:], strict=False), ("moon", "smoke"), ("moon", "lung")]
     with pytest.warns(errors.CausalGraphWarning, match="'moon', not a feature of the model"):
         case.make(causal_graph=chain)
+
+
+@pytest.mark.parametrize(
+    ("edge", "says"),
+    [(("smoke", "xrey"), "'xrey', .*did you mean 'xray'"), (("smoke", "ill"), "'ill', .*leave it out"),
+     (("ill", "smoke"), "'ill', .*leave it out")],
+)  # fmt: skip
+@pytest.mark.parametrize("over", ["network", "table", "levels", "a list"])
+def test_an_edge_to_an_unknown_name_is_an_error(case, over, edge, says):
+    """It left plain SHAP, with a warning. A mediator and a hidden common cause may have names of their own."""
+    table = case.X.assign(**{name: (case.X[name] == "yes").astype(float) for name in case.names})
+    given = {"network": (case.network, [edge]), "a list": (case.network, [[("smoke", "lung")], [edge]])}
+    given |= {"table": (table, [edge]), "levels": (table, CausalOrder.from_levels([[name] for name in edge]))}
+    with pytest.raises(errors.CausalGraphError, match=says):
+        AsymmetricExplainer(lambda X: np.zeros(len(X)), *given[over], feature_names=case.names)
 
 
 def test_names_in_edges_that_change_nothing_warn():

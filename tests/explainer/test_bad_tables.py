@@ -11,6 +11,7 @@ import pytest
 
 from shap_asv import AsymmetricExplainer, CausalOrder, GaussianModel, StructuralModel, fit_network
 from shap_asv.errors import (
+    CausalGraphError,
     CausalGraphWarning,
     ImpossibleEvidenceError,
     MechanismError,
@@ -62,7 +63,10 @@ def test_a_node_without_a_column(make):
         with pytest.raises(TableError, match=r"node 'luck'.*no column.*leave it out"):
             make(people(), graph)
         return
-    # a hidden cause: what is not measured is not learned, and the others are related without it
+    with pytest.raises(CausalGraphError, match="'luck', which is neither a feature nor"):
+        make(people(), graph)
+    # a hidden cause of two: what is not measured is not learned, and the others are related without it
+    graph = [*DAG, ("luck", "pay"), ("luck", "job")]
     with pytest.warns(CausalGraphWarning, match="'luck', not a feature of the model; projected out"):
         explainer = make(people(), graph)
     assert not isinstance(explainer.masker, StructuralModel)

@@ -92,7 +92,9 @@ def test_levels_are_chosen_for_by_score(levels):
 
 
 @pytest.mark.parametrize(
-    "graph", [[("a", "c")], nx.DiGraph([("a", "b"), ("hidden", "b"), ("b", "c")])], ids=["few edges", "hidden cause"]
+    "graph",
+    [[("a", "c")], nx.DiGraph([("a", "b"), ("hidden", "b"), ("hidden", "c"), ("b", "c")])],
+    ids=["few edges", "hidden cause"],
 )
 def test_graphs_that_do_not_say_it_all(graph):
     with pytest.warns(CausalGraphWarning):
@@ -162,7 +164,7 @@ def test_which_dags_are_tried():
     features = list("abcde")
     assert set(nearly_whole_dag(features, [("a", "b"), ("c", "d")])) == set(features)
     assert nearly_whole_dag(features, [("a", "b"), ("b", "c")]) is None  # two of five are left out
-    assert nearly_whole_dag(features, [("a", "b"), ("c", "d"), ("hidden", "a")]) is None
+    assert nearly_whole_dag(features, [("a", "b"), ("c", "d"), ("hidden", "a"), ("hidden", "b")]) is None
     assert nearly_whole_dag(features, CausalOrder.from_levels([["a", "b"], ["c", "d", "e"]])) is None
     assert dag_over(features, [("a", "b"), ("c", "d")]) is None
 

@@ -9,7 +9,15 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from shap_asv import AsymmetricExplainer, CausalOrder, GaussianModel, GraphMixture, StructuralModel, load_network
+from shap_asv import (
+    AsymmetricExplainer,
+    CausalOrder,
+    GaussianModel,
+    GraphMixture,
+    StructuralModel,
+    compare,
+    load_network,
+)
 from shap_asv.errors import CausalGraphError, MethodNotApplicableError
 from tests.reliability.kinds import questions as matrix
 
@@ -209,6 +217,20 @@ def test_classes_are_compared_by_value(classes):
         other.importance(rows, np.full(60, 7), silent=True)
 
 
+@pytest.mark.parametrize("ask", ["effects", "sensitivity", "importance"])
+def test_a_loss_of_targets_is_refused_where_there_are_no_targets(ask):
+    """They answered for what the loss is made of, in silence."""
+    rows = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 2)), columns=["a", "b"])
+    y = rows["a"] + rows["b"] > 0
+    model = LogisticRegression().fit(rows, y)
+    explainer = AsymmetricExplainer(
+        model, GaussianModel.fit(rows), levels("a", "b"), values="causal", model_output="log_loss", seed=0, n_draws=16
+    )
+    with pytest.raises(MethodNotApplicableError, match="loss of the target"):
+        getattr(explainer, ask)(rows[:2], *([y[:2]] if ask == "importance" else []))
+    assert compare(model, rows, rows[:2], y=y[:2], model_output="log_loss").asv.values.shape == (2, 2)
+
+
 # --- the rest -------------------------------------------------------------------------------------------------------
 
 
@@ -268,7 +290,8 @@ def test_every_question_has_a_definition():
 
 
 def test_the_matrix_tells_meanings_and_orders_apart():
-    words = {"seed": 0, "background": "discrete network", "groups": False, "ask": "__call__", "values": "causal"}
+    words = {"seed": 0, "background": "discrete network", "groups": False, "link": None}
+    words |= {"ask": "__call__", "values": "causal"}
     cell = matrix.Cell(SimpleNamespace(**words, order="two graphs"))
     explainer = cell.explainer()
     found = explainer(cell.table, silent=True)
@@ -281,6 +304,6 @@ def test_the_matrix_tells_meanings_and_orders_apart():
 
 def test_cells_are_answered():
     """Refusals have their reasons, and are not the rule where there is a definition."""
-    words = {"seed": 0, "groups": False, "values": "conditional", "order": "own", "ask": "__call__"}
+    words = {"seed": 0, "groups": False, "link": None, "values": "conditional", "order": "own", "ask": "__call__"}
     answers = {name: matrix.outcome(SimpleNamespace(**words, background=name)) for name in matrix.BY_NAME}
     assert [name for name, answer in answers.items() if answer != "holds"] == ["no background"]

@@ -1,4 +1,4 @@
-"""The matrix: every question of an explainer x background x meaning of nu(S) x kind of order x groups or not.
+"""The matrix: every question of an explainer x background x meaning of nu(S) x kind of order x groups or not x link.
 
 A cell is made from the declarations: the table of backgrounds, the words of ``values=``, and the public methods of the
 explainer, so that a new row, word or method is asked here without being named. It equals the definition, all orders x
@@ -111,6 +111,7 @@ class Game:
     background: Any
     model: Any
     table: Any
+    link: Any = None
 
     def __post_init__(self):
         self.rows = self.background.read(self.table)
@@ -125,7 +126,8 @@ class Game:
     def nu(self, row, members, shown=()):
         key = row, frozenset(members), frozenset(shown)
         if key not in self.known:
-            self.known[key] = self.compute(*key)
+            value, error = self.compute(*key)
+            self.known[key] = (value if self.link is None else self.link(value)), error
         return self.known[key]
 
     def compute(self, row, members, shown):
@@ -193,6 +195,8 @@ class Cell:
         told = {"seed": self.case.seed % 1000, "n_draws": N_DRAWS, "feature_names": list(FEATURES), "silent": True}
         told |= {"values": self.case.values, "groups": PAIR if self.case.groups else None}
         told |= ORDERS[self.case.order][0]()
+        if self.case.link is not None:
+            told |= {"link": self.case.link, "linearize_link": False}
         if self.case.order == "explicit orders":
             names = ["pair", "x2"] if self.case.groups else list(FEATURES)
             told |= {"orders": [names, names[::-1]], "weights": [1, 3]}
@@ -207,7 +211,7 @@ class Cell:
         values = explainer.values if values is None else values
         background = meant(self.natural(explainer), values, levels or LEVELS.get(self.case.order))
         assert background is not None, "no definition: this had to be refused"
-        return Game(background, self.model, self.table)
+        return Game(background, self.model, self.table, self.case.link)
 
     def orders(self, explainer):
         if self.case.order == "explicit orders":
@@ -360,8 +364,8 @@ def bootstrap(cell, explainer):
 def score(cell, explainer):
     """``score_background`` asks the same background outside of an explainer: what is expected given what is known."""
     graph = explainer.causal_order
-    if cell.case.groups or graph is None or explainer.values not in ("auto", "conditional"):
-        raise ShapAsvError("scores are of features, orders of a graph, conditional values")
+    if cell.case.groups or cell.case.link or graph is None or explainer.values not in ("auto", "conditional"):
+        raise ShapAsvError("scores are of features, orders of a graph, conditional values of the model itself")
     natural = cell.natural(explainer)
     table = example_table(cell.kind, 40, seed=1)
     found = score_background(explainer.masker, cell.model, table, graph, n_draws=N_DRAWS, feature_names=FEATURES)
@@ -407,6 +411,7 @@ CHOICES = {
     "values": VALUES,
     "order": tuple(ORDERS),
     "groups": (False, False, True),
+    "link": (None, None, np.arcsinh),  # its slope is at most 1: errors of nu are no larger behind it
     "ask": (*QUESTIONS, *sorted(ASKED - set(QUESTIONS) - OTHERS)),
 }
 
@@ -444,6 +449,6 @@ MATRIX = Kind(
     check,
     "Each question of an explainer (values, symmetric values, main effects, comparisons, importance, direct effects, "
     "sensitivity, bootstrap, scores) of each kind of background under each meaning of nu(S), for graphs, levels, "
-    "orders and lists of them, with groups and without: what is answered is the mean over all orders of nu(S) as the "
-    "background itself gives it, and what is refused has its reason in one sentence.",
+    "orders and lists of them, with groups and without, behind a link and without: what is answered is the mean over "
+    "all orders of nu(S) as the background itself gives it, and what is refused has its reason in one sentence.",
 )
