@@ -100,7 +100,7 @@ def test_what_a_version_with_other_modules_left_on_disk_is_compiled_again(packag
 # A leaf that asks for a code of at most 1, and the one step of its one feature: twice phi of a row that has code 1.
 REAL = """
 import numpy as np
-from shap_asv.backends.trees.kernels.deep import Room, add_steps
+from shap_asv.backends.trees.phi_kernels import Room, add_steps
 from shap_asv.backends.trees.leaves import Leaves
 from shap_asv.orders.restricted_kernels import Steps
 
@@ -119,7 +119,7 @@ def test_a_mutant_of_a_real_inner_kernel_is_noticed_under_warm_caches(tmp_path):
     shutil.copytree(Path(kernels.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
     assert run(package, cache, REAL) == (1, 0)
     assert run(package, cache, REAL) == (1, 1)
-    inner = package / "backends" / "trees" / "kernels" / "rows.py"
+    inner = package / "backends" / "trees" / "path_kernels.py"
     text = inner.read_text()
     condition = "((code >= low) & (code <= high)) << bit"
     assert text.count(condition) == 1

@@ -8,15 +8,13 @@ the model, and background rows are looked at once, when the tables of the leaves
 
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shap_asv.backends.contract import Attribution, Attributor, Backend, Problem, Settings, TooLarge
 from shap_asv.backends.pace import Report, keep_silent, part_of
-from shap_asv.backends.trees.attributor import PATH_BITS, TreeAttributor, prepare_trees
-from shap_asv.backends.trees.cost import largest_walk, parts_work, path_lengths, tree_cost
-from shap_asv.backends.weight_columns import N_GROUPS
+from shap_asv.backends.trees.cost import N_GROUPS, PATH_BITS, largest_walk, parts_work, path_lengths, tree_cost
 from shap_asv.backends.workload import SAMPLED_ORDERS, Sweep, draw_orders, ideals_obstacle
 from shap_asv.backgrounds.contract import GROUND, TreeGround
 from shap_asv.costs import Cost
@@ -27,7 +25,6 @@ from shap_asv.orders import CausalOrder
 from shap_asv.orders.restricted import (
     FOREST,
     LATTICE,
-    LEVELS,
     MOST_CHANCES,
     MOST_IDEALS,
     ORDERS,
@@ -38,6 +35,9 @@ from shap_asv.orders.restricted import (
 )
 from shap_asv.orders.sampling import drawing_cost
 from shap_asv.orders.uncertain import GraphMixture
+
+if TYPE_CHECKING:
+    from shap_asv.backends.trees.attributor import TreeAttributor
 
 #: Rows that are explained together.
 ROW_BLOCK = 16_384
@@ -51,7 +51,7 @@ class PathsAttributor:
     """
 
     trees: TreeForm
-    inner: TreeAttributor
+    inner: "TreeAttributor"
     _begun: list[bool] = field(default_factory=list, repr=False)
     _lock: Any = field(default_factory=Lock, repr=False)
 
@@ -84,6 +84,8 @@ class AloneAttributor:
     rowwise = True
 
     def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
+        from shap_asv.backends.trees.attributor import prepare_trees  # brings numba in
+
         trees, ground = _trees_and_ground(self.problem)
         numbers, n = trees.numbers(rows), self.problem.n_players
         effects = np.empty((len(rows), n, self.problem.n_outputs))
@@ -113,14 +115,13 @@ def _obstacle(problem: Problem) -> str | None:
         return found
     found = ENSEMBLE.obstacle(problem.predictor)
     if found is not None:
-        margin = problem.predictor.margin
-        return found if margin is None else f"{found}, and {_cost_of_sum(problem, margin)}"
+        return found
     trees = problem.predictor.trees
     assert trees is not None
     if problem.link is not None:
         return (
-            "a link that is not the identity has to see every coalition's value as a whole; the sum of the trees "
-            f"without a link {_cost_of_sum(problem, trees)}"
+            "a link that is not the identity has to see every coalition's value as a whole; without a link the trees "
+            "are added up leaf by leaf"
         )
     if problem.n_features > PATH_BITS:
         longest = len(path_lengths(trees.ensemble).leaves) - 1
@@ -169,14 +170,9 @@ def _parts_obstacle(problem: Problem, settings: Settings) -> str | None:
     )
 
 
-def _cost_of_sum(problem: Problem, trees: TreeForm) -> str:
-    """Probabilities of boosted trees, and links, are not a sum; the margin is, and this is what it would take."""
-    seconds = _cost(problem, trees, 1000, LEVELS).seconds
-    return f"would take {'less than 0.1' if seconds < 0.1 else f'about {seconds:.1f}'} s for 1,000 rows"
-
-
-def _cost(problem: Problem, trees: TreeForm, n_rows: int, kind: str, **counts: int) -> Cost:
-    background = problem.background
+def _cost(problem: Problem, n_rows: int, kind: str, **counts: int) -> Cost:
+    trees, background = problem.predictor.trees, problem.background
+    assert trees is not None
     assert isinstance(background, TreeGround)
     rows = background.ground()
     return tree_cost(trees.ensemble, kind, n_rows, 0 if rows is None else len(rows), **counts)
@@ -211,29 +207,31 @@ def paths_backend(sweep: Sweep) -> Backend:
         return ideals_obstacle(problem, settings)
 
     def cost(problem: Problem, settings: Settings, n_rows: int) -> Cost:
-        trees, kind = problem.predictor.trees, _kind(problem, sampled)
-        assert trees is not None
+        kind = _kind(problem, sampled)
         if sampled:
             assert problem.order is not None
             orders = settings.n_orders
-            found = _cost(problem, trees, n_rows, kind, n_orders=orders, n_groups=min(N_GROUPS, orders))
+            found = _cost(problem, n_rows, kind, n_orders=orders, n_groups=min(N_GROUPS, orders))
             return found + drawing_cost(problem.order, orders, settings.order_method)
         if kind == ORDERS:
             assert problem.given_orders is not None
-            return _cost(problem, trees, n_rows, kind, n_orders=len(problem.given_orders))
+            return _cost(problem, n_rows, kind, n_orders=len(problem.given_orders))
         if kind == PARTS:
             assert isinstance(problem.order, CausalOrder)
             counts = [part.count_ideals(limit=settings.ideal_limit) for part in prime_orders(problem.order)]
-            work, kept = parts_work(trees.ensemble, problem.order)
-            return _cost(problem, trees, n_rows, kind, n_ideals=sum(counts)) + Cost({"shuffle": work}, int(16 * kept))
+            assert problem.predictor.trees is not None
+            work, kept = parts_work(problem.predictor.trees.ensemble, problem.order)
+            return _cost(problem, n_rows, kind, n_ideals=sum(counts)) + Cost({"shuffle": work}, int(16 * kept))
         if kind != LATTICE:
-            return _cost(problem, trees, n_rows, kind)
+            return _cost(problem, n_rows, kind)
         assert problem.order is not None
         ideals = problem.order.count_ideals(limit=settings.ideal_limit)
         listed = Cost({}, ideals * (problem.n_features * 13 + 100))
-        return _cost(problem, trees, n_rows, kind, n_ideals=ideals) + listed
+        return _cost(problem, n_rows, kind, n_ideals=ideals) + listed
 
     def prepare(problem: Problem, settings: Settings) -> Attributor:
+        from shap_asv.backends.trees.attributor import prepare_trees  # brings numba in
+
         trees, ground = _trees_and_ground(problem)
         if not sampled:
             inner = prepare_trees(

@@ -40,8 +40,6 @@ class Predictor(Protocol):
         The model as an affine function of rows of numbers, verified against the model.
     trees : TreeForm or None
         The model as an ensemble of trees over rows of numbers, verified against the model.
-    margin : TreeForm or None
-        The trees below the probabilities that the model was asked for, which are not a sum themselves.
     call : ModelCall
         The function of the model that is explained.
     absent : float
@@ -64,8 +62,6 @@ class Predictor(Protocol):
     def affine(self) -> Affine | None: ...
     @property
     def trees(self) -> Optional["TreeForm"]: ...
-    @property
-    def margin(self) -> Optional["TreeForm"]: ...
     @property
     def call(self) -> ModelCall: ...
     @property

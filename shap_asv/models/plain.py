@@ -63,9 +63,9 @@ class PlainPredictor:
     inputs : callable or None
         Turns rows into what the model is called with.
     affine : Affine or None
-    trees, margin : TreeForm or None
+    trees : TreeForm or None
     reason : str
-        Why all of them are None.
+        Why both of them are None.
     compiled : CompiledTrees or None
         What answers to rows in place of the model: its trees, where its library would need a DataFrame of them.
     """
@@ -81,7 +81,6 @@ class PlainPredictor:
     inputs: Callable[[np.ndarray], Any] | None = field(default=None, repr=False)
     affine: Affine | None = None
     trees: TreeForm | None = None
-    margin: TreeForm | None = None
     reason: str = ""
     compiled: CompiledTrees | None = field(default=None, repr=False)
 
@@ -293,14 +292,7 @@ def read_plain_model(
         return replace(predictor, affine=_affine_form(predictor, tried))
     except NotSumOfProducts as why:
         reason = _reason_in_front(model, model_output) if features is not None and table is None and not trees else None
-        reason = reason or str(why)
-    if not trees or call.quantity != "probability":
-        return replace(predictor, reason=reason)
-    try:
-        margin = read_trees(call.target, "raw", features or (), inputs)
-        return replace(predictor, reason=reason, margin=margin)
-    except NotSumOfProducts:
-        return replace(predictor, reason=reason)
+        return replace(predictor, reason=reason or str(why))
 
 
 def _reason_in_front(model: Any, model_output: str) -> str | None:

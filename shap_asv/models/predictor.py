@@ -37,7 +37,7 @@ class CodedPredictor:
     ----------
     features : tuple of str
     states : tuple of tuple
-    n_outputs, output_names, kind, products, affine, trees, margin, reason
+    n_outputs, output_names, kind, products, affine, trees, reason
         As in :class:`~shap_asv.models.contract.Predictor`.
     batch_size : int
         Rows per call of the model: as many as make 32 MiB of input.
@@ -62,7 +62,6 @@ class CodedPredictor:
     absent: ClassVar[float] = 0.0
     affine: ClassVar[None] = None
     trees: ClassVar[None] = None
-    margin: ClassVar[None] = None
     evaluated: ClassVar[str] = ""
 
     @property

@@ -389,10 +389,11 @@ def first_that_reads(
     for reader in readers:
         if not reader.applies(estimator):
             continue
-        if call.quantity == "probability" and not reader.probabilities:
+        if call.quantity == "loss" or (call.quantity == "probability" and not reader.probabilities):
+            no_sum = f"the loss of {name} is" if call.quantity == "loss" else f"the probabilities of {name} are"
             reasons.append(
-                f"the probabilities of {name} are not a sum over {'trees' if reader.kind == 'tree' else 'features'}; "
-                f"the margin (model_output='raw', log-odds for two classes) is one"
+                f"{no_sum} not a sum over {'trees' if reader.kind == 'tree' else 'features'}; the margin "
+                f"(model_output='raw', log-odds for two classes) is one"
             )
             break
         try:

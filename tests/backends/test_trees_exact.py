@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shap_asv.backends.trees import attributor
+from shap_asv.backends.trees import cost
 from shap_asv.backends.trees.attributor import prepare_trees
 from shap_asv.orders import CausalOrder, restricted
 from tests.backends.tree_problems import ensemble_of
@@ -35,8 +35,8 @@ def way(request, monkeypatch):
     if request.param == "parts":
         monkeypatch.setattr(restricted, "FEW_IDEALS", 1)
     if request.param == "long paths":
-        monkeypatch.setattr(attributor, "TABLE_BITS", 0)
-        monkeypatch.setattr(attributor, "WIDE_TABLE_BITS", 0)
+        monkeypatch.setattr(cost, "TABLE_BITS", 0)
+        monkeypatch.setattr(cost, "WIDE_TABLE_BITS", 0)
     return request.param
 
 
@@ -71,8 +71,8 @@ def test_random_ensembles_of_depth_twelve(seed, name, background, long_paths):
     ground = oracle.random_rows(rng, 5, N, (seed % 5,)) if background else None
     with pytest.MonkeyPatch.context() as patch:
         if long_paths:
-            patch.setattr(attributor, "TABLE_BITS", 2)
-            patch.setattr(attributor, "WIDE_TABLE_BITS", 2)
+            patch.setattr(cost, "TABLE_BITS", 2)
+            patch.setattr(cost, "WIDE_TABLE_BITS", 2)
         found = prepare_trees(ensemble_of(trees, N), order_of(ORDERS[name]), ground).attribute(rows)
     listed = oracle.topological_orders(N, ORDERS[name])
     for row, phi in zip(rows, found.phi, strict=True):

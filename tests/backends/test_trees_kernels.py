@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from shap_asv.backends.trees.coding import code_ensemble
-from shap_asv.backends.trees.ground import Grounds
-from shap_asv.backends.trees.leaves import find_leaves
+from shap_asv.backends.trees.leaves import Grounds, code_ensemble, find_leaves
 from tests.backends.tree_problems import ensemble_of
 from tests.oracles import tree_games as oracle
 
@@ -15,7 +13,7 @@ N = 6
 @pytest.mark.parametrize("n_rows", [1, 64, 200])
 def test_counts_of_background_rows(n_rows, monkeypatch):
     """F(D - B) of every leaf and every B, several blocks of rows, NaN and categories among them."""
-    monkeypatch.setattr("shap_asv.backends.trees.ground.BLOCK", 90)
+    monkeypatch.setattr("shap_asv.backends.trees.leaves.BLOCK", 90)
     rng = np.random.default_rng(n_rows)
     trees = [oracle.random_tree(rng, N, 6, categorical=(2,)) for _ in range(3)]
     coding = code_ensemble(ensemble_of(trees, N))
@@ -26,16 +24,13 @@ def test_counts_of_background_rows(n_rows, monkeypatch):
     lengths = np.diff(leaves.start)
     at = np.concatenate([[0], np.cumsum(1 << lengths)])
     outside = np.empty(at[-1])
-    for _ in range(2):  # the second time from what was kept
-        grounds.count_outside(leaves, (0, len(lengths)), at, outside)
-        shares = grounds.shares(leaves)
-        for leaf in range(len(lengths)):
-            entries = range(leaves.start[leaf], leaves.start[leaf + 1])
-            holds = np.array([satisfies(leaves, e, codes[leaves.feature[e]]) for e in entries])
-            for inside in range(1 << lengths[leaf]):
-                needed = [j for j in range(lengths[leaf]) if not inside >> j & 1]
-                assert outside[at[leaf] + inside] == pytest.approx(holds[needed].all(axis=0).mean(), abs=1e-15)
-            assert shares[leaf] == pytest.approx(holds.all(axis=0).mean(), abs=1e-15)
+    grounds.count_outside(leaves, (0, len(lengths)), at, outside)
+    for leaf in range(len(lengths)):
+        entries = range(leaves.start[leaf], leaves.start[leaf + 1])
+        holds = np.array([satisfies(leaves, e, codes[leaves.feature[e]]) for e in entries])
+        for inside in range(1 << lengths[leaf]):
+            needed = [j for j in range(lengths[leaf]) if not inside >> j & 1]
+            assert outside[at[leaf] + inside] == pytest.approx(holds[needed].all(axis=0).mean(), abs=1e-15)
 
 
 def satisfies(leaves, entry, codes):

@@ -14,7 +14,7 @@ import xgboost
 from sklearn import ensemble, tree
 
 from shap_asv import AsymmetricExplainer
-from shap_asv.backends.trees import attributor
+from shap_asv.backends.trees import attributor, cost
 from shap_asv.backends.trees.attributor import prepare_trees
 from shap_asv.backends.trees.cost import largest_walk, path_lengths, tree_cost
 from shap_asv.errors import BudgetExceededError, MethodNotApplicableError, ModelError, OrdersError, RowsError
@@ -132,8 +132,8 @@ FOREST = CausalOrder.from_edges([(0, 1), (0, 2), (3, 4)], features=range(5))
 @pytest.mark.parametrize("background", [None, GROUND[:, :5]], ids=["covers", "rows"])
 @pytest.mark.parametrize("bits", [8, 3], ids=["tables", "long paths"])
 def test_a_rows_bits_do_not_depend_on_its_company(parsed, background, bits, monkeypatch):
-    monkeypatch.setattr(attributor, "WIDE_TABLE_BITS", bits)
-    monkeypatch.setattr(attributor, "TABLE_BITS", bits)
+    monkeypatch.setattr(cost, "WIDE_TABLE_BITS", bits)
+    monkeypatch.setattr(cost, "TABLE_BITS", bits)
     for order in (None, FOREST):
         made = prepare_trees(parsed, order, background)
         whole = made.attribute(X[:, :5]).phi
@@ -149,8 +149,7 @@ def test_tables_that_are_not_kept_are_the_same(parsed, monkeypatch):
     first = kept.attribute(X[:, :5]).phi
     assert kept._kept
     monkeypatch.setattr(attributor, "KEPT_BYTES", 0)
-    monkeypatch.setattr("shap_asv.backends.trees.tables.CHUNK", 200)
-    monkeypatch.setattr("shap_asv.backends.trees.ground.KEPT_BYTES", 0)
+    monkeypatch.setattr("shap_asv.backends.trees.attributor.CHUNK", 200)
     fresh = prepare_trees(parsed, FOREST)
     assert (fresh.attribute(X[:, :5]).phi == first).all()
     assert not fresh._kept
@@ -257,7 +256,7 @@ def test_depth_thirty(deep, background):
     model, rows = deep
     assert max(one.tree_.max_depth for one in model.estimators_) >= 20
     parsed = read_ensemble(model)
-    assert len(path_lengths(parsed).leaves) - 1 > attributor.WIDE_TABLE_BITS
+    assert len(path_lengths(parsed).leaves) - 1 > cost.WIDE_TABLE_BITS
     ground = rows[-background:] if background else None
     expected = shap.TreeExplainer(model, ground).shap_values(rows[:5], check_additivity=False)
     found = prepare_trees(parsed, background=ground).attribute(rows[:5])

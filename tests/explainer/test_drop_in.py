@@ -124,6 +124,8 @@ def test_probabilities_and_losses(name):
         assert explainer.expected_value(1) == pytest.approx(theirs.expected_value(1), rel=1e-4)
     with pytest.raises(ShapAsvError, match="needs the target of each row"):
         explainer(X[:6])
+    with pytest.raises(ShapAsvError, match=f"the loss of {type(model).__name__} is not a sum over trees"):
+        AsymmetricExplainer(model, model_output="log_loss")
 
 
 def test_the_loss_of_a_regressor(forest):

@@ -15,7 +15,7 @@ EQUIVALENT: dict[str, str] = {
         "strict= of a zip asserts that both are as long, which they are"
     ),
     "backends/forest/recursion.py: : 2**22 -> (2 * 22)": "lanes computed at a time; each is computed by itself",
-    "backends/trees/attributor.py: : 12 -> 13": (
+    "backends/trees/cost.py: : 12 -> 13": (
         "where tables end and the algorithm for long paths begins: both give the same values, and are tested apart"
     ),
     "backends/trees/leaves.py: find_leaves: 5 -> 6": "room for a sixth number that nobody writes or reads",

@@ -12,8 +12,7 @@ With ``w_D(i, B)`` = the probability that exactly B of D precede i in a random o
 
     phi_i = c * sum over B inside {j : p_j} of  w_D(i, B) * (p_i F(D - B - i) - F(D - B))
 
-so that a row matters to a leaf through d bits only. The files follow that sentence: ``coding`` and ``leaves`` turn
-numbers into bits, :mod:`shap_asv.orders.restricted` gives ``w_D``, ``kernels.tables`` tabulates phi over the
-patterns of a leaf, ``kernels.rows`` adds tables up for rows, ``kernels.deep`` does without tables where paths are long,
-and ``attributor`` puts them together.
+so that a row matters to a leaf through d bits only. The files follow that sentence: ``leaves`` turns numbers into bits,
+:mod:`shap_asv.orders.restricted` gives ``w_D``, ``attributor`` tabulates phi over the patterns of a leaf and adds up
+for rows; ``path_kernels`` and ``phi_kernels`` are their compiled code, and ``cost`` is what it all takes.
 """

@@ -1,9 +1,11 @@
-"""From an ensemble, a distribution and an order to attributions of rows.
+"""From an ensemble, a distribution and an order to attributions of rows. Importing this module imports numba.
 
-What does not depend on rows is done once: paths, codes, and (where memory allows) the tables of phi per pattern. Long
-paths have no tables; see :mod:`shap_asv.backends.trees.kernels.deep`.
+What does not depend on rows is done once: paths, codes, and (where memory allows) tables of phi: for leaves with few
+features, every pattern at once, before any row is seen. Longer paths have no tables; there phi is computed for the
+patterns that occur, one after the other.
 """
 
+from collections import namedtuple
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,29 +14,33 @@ import numpy as np
 
 from shap_asv.backends.contract import Attribution
 from shap_asv.backends.pace import Report, keep_silent, paced, part_of
-from shap_asv.backends.trees.coding import Coding, code_ensemble
-from shap_asv.backends.trees.ground import Grounds
-from shap_asv.backends.trees.leaves import Leaves, find_leaves
-from shap_asv.backends.trees.long_paths import add_long_paths
-from shap_asv.backends.trees.tables import Tables, build_tables
+from shap_asv.backends.trees import phi_kernels as kernels
+from shap_asv.backends.trees.cost import KEPT_BYTES, N_GROUPS, PATH_BITS, ROW_BLOCK, table_bits
+from shap_asv.backends.trees.leaves import Coding, Grounds, Leaves, code_ensemble, find_leaves
+from shap_asv.backends.trees.path_kernels import find_patterns
 from shap_asv.errors import BudgetExceededError, ModelError, OrdersError, RowsError
 from shap_asv.models.trees.ensembles import FloatEnsemble
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.players import Players
-from shap_asv.orders.restricted import LEVELS, RestrictedWeights, restrict_groups, restrict_order, restrict_orders
+from shap_asv.orders.restricted import (
+    LEVELS,
+    RestrictedWeights,
+    Sets,
+    StepLister,
+    restrict_groups,
+    restrict_order,
+    restrict_orders,
+)
 from shap_asv.orders.uncertain import GraphMixture
 from shap_asv.strata import group_of_draws
 
-#: Features of a path up to which phi is tabulated: where a closed form is at hand, and where none is.
-TABLE_BITS, WIDE_TABLE_BITS = 8, 12
-#: Features of a path that fit a machine word.
-PATH_BITS = 57
-#: Bytes of tables that are kept from call to call.
-KEPT_BYTES = 1 << 28
-#: Rows that are worked on together.
-ROW_BLOCK = 16_384
-#: Groups of sampled orders: their spread is the standard error.
-N_GROUPS = 25
+# Of the leaves from `first` on: set_of (leaves,) is their set of features; row_of is the row of a pattern in the table,
+# for each set from cell_at (sets + 1,) on; phi lies feature by feature, from entry_at (leaves + 1,) on:
+# phi[entry_at + place * rows + row].
+Tables = namedtuple("Tables", "first set_of cell_at row_of entry_at phi")
+
+#: Numbers of phi that are computed together, before patterns are found to share rows.
+CHUNK = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,8 +112,6 @@ class TreeAttributor:
 
     def _add_up(self, order: RestrictedWeights, codes: np.ndarray, report: Report) -> np.ndarray:
         """phi of all leaves, (k, players, r), under one order: first those with tables, then those with long paths."""
-        from shap_asv.backends.trees.kernels.rows import add_tables
-
         leaves = self.leaves
         lengths = np.diff(leaves.start)
         out = np.zeros((leaves.values.shape[1], self.n_features, codes.shape[1]))
@@ -116,7 +120,7 @@ class TreeAttributor:
         for tables in self._tables(order, tabulated):
             n_leaves = len(tables.set_of)
             for piece in paced(n_leaves, 256):
-                add_tables(
+                kernels.add_tables(
                     leaves, tables, (tables.first + piece.start, tables.first + piece.stop), codes, pattern, scaled, out
                 )
                 report((tables.first + piece.stop) / len(lengths))
@@ -146,17 +150,6 @@ class TreeAttributor:
             yield tables
         if keeping:
             self._kept[:] = kept
-
-
-def table_bits(n_leaves: np.ndarray, closed: bool) -> int:
-    """Features up to which paths have tables; ``n_leaves[d]`` leaves look at d features.
-
-    With a closed form at hand (``closed``), tables pay only while they can be kept.
-    """
-    if not closed:
-        return WIDE_TABLE_BITS
-    cells = np.cumsum([d * 2**d * count for d, count in enumerate(n_leaves.tolist())])
-    return max(0, min(TABLE_BITS, int(np.searchsorted(8 * cells, KEPT_BYTES, side="right")) - 1))
 
 
 def prepare_trees(
@@ -225,13 +218,11 @@ def prepare_trees(
         codes = coding.codes(background)
     categorical = np.array([categories is not None for categories in coding.categories])
     grounds = Grounds(codes, coding.nan_code, categorical)
-    if not len(leaves.values):
-        reached = np.zeros(0)
-    elif background is None:
-        reached = np.multiply.reduceat(leaves.ratio, leaves.start[:-1])
+    if background is not None:
+        base = ensemble.predict(background).mean(axis=0)
     else:
-        reached = grounds.shares(leaves)
-    base = ensemble.offset + constant + reached @ leaves.values
+        reached = np.multiply.reduceat(leaves.ratio, leaves.start[:-1]) if len(leaves.values) else np.zeros(0)
+        base = ensemble.offset + constant + reached @ leaves.values
     return TreeAttributor(coding, leaves, orderings, sizes, grounds, base, players)
 
 
@@ -290,3 +281,121 @@ def make_orderings(
     group = group_of_draws(len(orders), n_groups)
     groups = tuple(restrict_orders(orders[group == g]) for g in range(n_groups))
     return groups, np.bincount(group, minlength=n_groups).astype(float)
+
+
+# --- tables ----------------------------------------------------------------------------------------------------------
+
+
+def build_tables(leaves: Leaves, order: RestrictedWeights, grounds: Grounds, n_leaves: int) -> Iterator[Tables]:
+    """Tables of the first ``n_leaves`` leaves, some at a time. O(2^d d^2) per leaf, and w_D once per set D."""
+    if not n_leaves:
+        return
+    lister = StepLister(order)
+    lengths = np.diff(leaves.start)[:n_leaves]
+    opens = opening(leaves, n_leaves)
+    sizes = np.cumsum(lengths * 2.0**lengths)
+    first = 0
+    while first < n_leaves:
+        done = sizes[first - 1] if first else 0.0
+        last = max(first + 1, int(np.searchsorted(sizes, done + CHUNK, side="right")))
+        sets = np.flatnonzero(opens[first:last]) + first
+        if not opens[first]:
+            sets = np.concatenate([[first], sets])
+        n_sets, steps = lister.list(Sets(leaves.start, leaves.feature, sets[: lister.sets_at_once()]))
+        if n_sets < len(sets):
+            last, sets = int(sets[n_sets]), sets[:n_sets]
+        yield _build(leaves, order, grounds, (first, last), sets, steps)
+        first = last
+
+
+def opening(leaves: Leaves, n_leaves: int) -> np.ndarray:
+    """Which leaves look at other features than the leaf before: bool (n_leaves,)."""
+    lengths = np.diff(leaves.start)[:n_leaves]
+    opens = np.ones(n_leaves, dtype=bool)
+    for d in np.unique(lengths).tolist():
+        here = np.flatnonzero(lengths == d)  # a run: leaves are sorted by length
+        features = leaves.feature[leaves.start[here[0]] : leaves.start[here[-1] + 1]].reshape(-1, d)
+        opens[here[1:]] = (features[1:] != features[:-1]).any(axis=1)
+    return opens
+
+
+def _build(
+    leaves: Leaves, order: RestrictedWeights, grounds: Grounds, span: tuple[int, int], sets: np.ndarray, steps: tuple
+) -> Tables:
+    first, last = span
+    lengths = np.diff(leaves.start)
+    widest = int(lengths[last - 1])
+    set_of = np.searchsorted(sets, np.arange(first, last), side="right") - 1
+    cell_at = np.concatenate([[0], np.cumsum(1 << lengths[sets])])
+    row_of = np.empty(cell_at[-1], dtype=np.int32)
+    n_rows = np.empty(len(sets), dtype=np.int64)
+    room = np.empty(1 << widest, dtype=np.int64)
+    kernels.number_patterns(lengths[sets], steps, order.closed, cell_at, row_of, room, n_rows)
+    outside_at = np.concatenate([[0], np.cumsum(1 << lengths[first:last])])
+    outside = np.empty(outside_at[-1])
+    if grounds.n_rows:
+        grounds.count_outside(leaves, span, outside_at, outside)
+    else:
+        kernels.multiply_ratios(leaves.start, leaves.ratio, span, outside_at, outside)
+    entry_at = np.concatenate([[0], np.cumsum(lengths[first:last] * n_rows[set_of])])
+    tables = Tables(first, set_of, cell_at, row_of, entry_at, np.empty(entry_at[-1]))
+    weight, cell = np.zeros((widest, 1 << widest)), np.empty(1 << widest)
+    kernels.fill_tables(lengths[sets], tables, n_rows, steps, outside_at, outside, weight, cell)
+    return tables
+
+
+# --- long paths ------------------------------------------------------------------------------------------------------
+
+
+def add_long_paths(
+    leaves: Leaves,
+    order: RestrictedWeights,
+    background: np.ndarray,
+    first: int,
+    codes: np.ndarray,
+    out: np.ndarray,
+    report: Report,
+) -> None:
+    """out (k, n, r) += phi of the leaves from ``first`` on; ``background`` (n, m) are codes, m = 0 for cover ratios."""
+    n_leaves = len(leaves.values)
+    widest = int(np.diff(leaves.start)[-1])
+    kept = 1 << min(kernels.KEPT_BITS, widest)
+    room = kernels.Room(
+        np.empty(codes.shape[1], dtype=np.int64),
+        np.empty(widest),
+        np.empty((2, widest + 1)),
+        np.empty((kept, widest)),
+        np.zeros(kept, dtype=bool),
+    )
+    others = np.empty(background.shape[1], dtype=np.int64)
+    if order.kind == LEVELS:
+        rule = gauss_rule(widest)
+        for piece in paced(n_leaves - first, 4):
+            span = (first + piece.start, first + piece.stop)
+            if len(others):
+                kernels.add_rows(leaves, order.level, background, others, span, codes, room, out)
+            else:
+                kernels.add_ratios(leaves, order.level, rule, span, codes, room, out)
+            report(span[1] / n_leaves)
+        return
+    lister, known, steps = StepLister(order), np.zeros(0, dtype=np.int64), None
+    for leaf in range(first, n_leaves):
+        features = leaves.feature[leaves.start[leaf] : leaves.start[leaf + 1]]
+        if steps is None or not np.array_equal(features, known):
+            steps, known = lister.merged(Sets(leaves.start, leaves.feature, np.array([leaf]))), features
+        find_patterns(leaves, leaf, background, others)
+        before, after = np.empty((2, len(steps.code)))
+        kernels.weigh_outside(leaves, leaf, steps.code, others, before)
+        kernels.weigh_outside(leaves, leaf, steps.code | 1 << steps.place, others, after)
+        kernels.add_steps(leaves, leaf, steps, before, after, codes, room, out)
+        report((leaf + 1) / n_leaves)
+
+
+def gauss_rule(widest: int) -> Any:
+    """Gauss-Legendre rules on [0, 1] with 1 .. (widest + 1) // 2 points."""
+    most = max(1, (widest + 1) // 2)
+    points, weights = np.zeros((2, most + 1, most))
+    for q in range(1, most + 1):
+        nodes, node_weights = np.polynomial.legendre.leggauss(q)
+        points[q, :q], weights[q, :q] = (nodes + 1) / 2, node_weights / 2
+    return kernels.Rule(points, weights)

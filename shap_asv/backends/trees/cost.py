@@ -9,12 +9,21 @@ from functools import lru_cache
 
 import numpy as np
 
-from shap_asv.backends.trees.attributor import KEPT_BYTES, ROW_BLOCK, table_bits
 from shap_asv.costs import Cost
 from shap_asv.models.trees.ensembles import FloatEnsemble
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.restricted import FOREST, LATTICE, LEVELS, ORDERS, PARTS, shuffling_work
 
+#: Features of a path up to which phi is tabulated: where a closed form is at hand, and where none is.
+TABLE_BITS, WIDE_TABLE_BITS = 8, 12
+#: Features of a path that fit a machine word.
+PATH_BITS = 57
+#: Bytes of tables that are kept from call to call.
+KEPT_BYTES = 1 << 28
+#: Rows that are worked on together.
+ROW_BLOCK = 16_384
+#: Groups of sampled orders: their spread is the standard error.
+N_GROUPS = 25
 # Features of a path from which its table does not stay in the caches.
 _FAR = 11
 # What listing a step is, by the kind of order.
@@ -175,3 +184,14 @@ def tree_cost(
     memory += n_ideals * n + 20 * n_edges + 8 * n_orders * n
     memory += min(n_rows, ROW_BLOCK) * n * (8 * k * (4 if groups > 1 else 1) + 4) + 8 * n_rows * n * k
     return Cost({name: float(count) for name, count in operations.items()}, int(memory), coalitions=n_ideals)
+
+
+def table_bits(n_leaves: np.ndarray, closed: bool) -> int:
+    """Features up to which paths have tables; ``n_leaves[d]`` leaves look at d features.
+
+    With a closed form at hand (``closed``), tables pay only while they can be kept.
+    """
+    if not closed:
+        return WIDE_TABLE_BITS
+    cells = np.cumsum([d * 2**d * count for d, count in enumerate(n_leaves.tolist())])
+    return max(0, min(TABLE_BITS, int(np.searchsorted(8 * cells, KEPT_BYTES, side="right")) - 1))

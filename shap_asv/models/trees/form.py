@@ -210,7 +210,6 @@ class TreePredictor:
     kind: ClassVar[str] = "tree"
     products: ClassVar[None] = None
     affine: ClassVar[None] = None
-    margin: ClassVar[None] = None
     reason: ClassVar[str] = ""
     evaluated: ClassVar[str] = ""
     batch_size: ClassVar[None] = None

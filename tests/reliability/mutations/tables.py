@@ -213,7 +213,7 @@ MUTANTS = (
     # --- trees alone ---
     Mutant(
         "trees: cover ratios of the wrong child",
-        "backends/trees/kernels/leaves.py",
+        "backends/trees/path_kernels.py",
         "ratio[depth, place] *= nodes.cover[node] / weight if weight > 0 else 0.5",
         "ratio[depth, place] *= 1.0 - nodes.cover[node] / weight if weight > 0 else 0.5",
         TREES,

@@ -1,1 +1,0 @@
-"""What is compiled of the algorithm on the paths of trees."""
