@@ -172,7 +172,7 @@ CASES: dict[str, tuple[Callable[[], tuple[Any, Any]], bool, bool]] = {
 
 def measure(case: str) -> dict[str, Any]:
     """CPU and wall seconds of explaining the first rows; CPU seconds of compiling among them."""
-    from shap_asv.compiling import listening
+    from shap_asv.kernels import listening
 
     compiling, begun = 0.0, []
 

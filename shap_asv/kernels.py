@@ -2,32 +2,31 @@
 
 numba keeps compiled code on disk and takes it back as long as the file of the function is the same. But compiled code
 contains what the function calls as well, and that may stand in other files: after a change there, the old code would go
-on being used, by whoever tests the change and by whoever upgrades the package. So the stamp of a kernel covers the
-source of its own module and of all modules of the package that this one imports, directly or not.
+on being used, in tests and after an upgrade of the package. So the stamp of a kernel covers the source of its own
+module and of all modules of the package that this one imports, directly or not.
 
-Compiling takes seconds: listeners (:mod:`shap_asv.compiling`) are told when it begins and ends.
+The first use of a kernel on a machine compiles it, which takes seconds: :func:`listening` tells a progress bar, or a
+line on the screen.
 """
 
-import gc
 import hashlib
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache, partial
 from linecache import getlines
 from typing import Any
 
 import numba
 from numba import extending
-from numba.core import cgutils, event
-from numba.core.runtime import rtsys
+from numba.core import event
 
-from shap_asv.compiling import tell
+#: For the screen.
+COMPILING = "compiling, once on this machine; later processes read it from disk"
 
 # Absolute imports at the top of a module: the module, and the names taken from it, which may be modules themselves.
 _IMPORT = re.compile(r"^(?:from|import) (shap_asv[\w.]*)(?: import (\([^)]*\)|.*))?", re.MULTILINE)
-
-_WRONG_TYPES = "a kernel is called apart with arguments of types that it was not compiled for"
 
 
 @extending.intrinsic
@@ -38,69 +37,6 @@ def count_bits(typing: Any, word: Any) -> Any:
         return builder.ctpop(arguments[0])
 
     return numba.types.uint64(numba.types.uint64), generate
-
-
-@extending.intrinsic
-def _call_apart(typing: Any, address: Any, arguments: Any) -> Any:
-    """Call a kernel that returns nothing, by its :func:`address_of`, with a tuple of arguments.
-
-    A kernel that is called by its name becomes a part of its caller, and is optimised there all over again. One that is
-    called by its address is compiled once.
-    """
-
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        convention = context.call_conv
-        where, known = cgutils.unpack_tuple(builder, values[0], 2)
-        expected = context.get_constant(numba.types.int64, _digest_types(tuple(arguments)))
-        with cgutils.if_unlikely(builder, builder.icmp_signed("!=", known, expected)):
-            convention.return_user_exc(builder, TypeError, (_WRONG_TYPES,))
-        kind = convention.get_function_type(numba.types.none, tuple(arguments))
-        callee = builder.inttoptr(where, kind.as_pointer())
-        given = cgutils.unpack_tuple(builder, values[1], len(arguments))
-        status, _ = convention.call_function(builder, callee, numba.types.none, tuple(arguments), given)
-        with cgutils.if_unlikely(builder, status.is_error):
-            convention.return_status_propagate(builder, status)
-        return context.get_dummy_value()
-
-    return numba.types.none(address, arguments), generate
-
-
-def _call_plainly(function: Any, arguments: Any) -> None:
-    function(*arguments)
-
-
-#: Inside kernels: ``call_apart(address, arguments)``, see above; with NUMBA_DISABLE_JIT a kernel is its own address.
-call_apart = _call_plainly if numba.config.DISABLE_JIT else _call_apart
-
-
-def address_of(compiled: Any, *arguments: Any) -> Any:
-    """Where a kernel for arguments like these is, and a number that tells their types; compiled here if need be.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> @kernel(cache=False)
-    ... def double(row):
-    ...     row *= 2
-    >>> @kernel(cache=False)
-    ... def twice(address, row):
-    ...     call_apart(address, (row,))
-    ...     call_apart(address, (row,))
-    >>> row = np.ones(3)
-    >>> twice(address_of(double, row), row)
-    >>> row
-    array([4., 4., 4.])
-    """
-    if numba.config.DISABLE_JIT:
-        return compiled
-    types = tuple(map(numba.typeof, arguments))
-    compiled.compile(types)
-    found = compiled.overloads[types]
-    return found.library.get_pointer_to_function(found.fndesc.llvm_func_name), _digest_types(types)
-
-
-def _digest_types(types: tuple[Any, ...]) -> int:
-    return int.from_bytes(hashlib.sha256(repr(types).encode()).digest()[:7])
 
 
 def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
@@ -126,15 +62,15 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """
     if function is None:
         return lambda decorated: kernel(decorated, **options)
-    # without the entry for other languages, which nobody asks for and which takes as long to compile as Python's own
-    inner = function.__name__.startswith("_")  # nor Python's, where other kernels alone call it
+    # without the entry for other languages, which takes as long to compile as Python's own, and without Python's where
+    # other kernels alone call it
+    inner = function.__name__.startswith("_")
     options = {"nogil": True, "cache": not inner, "no_cfunc_wrapper": True, "no_cpython_wrapper": inner, **options}
     compiled = numba.njit(**options)(function)
     if options["cache"] and not numba.config.DISABLE_JIT:
         index = compiled._cache._cache_file
         index._load_index = partial(_known_index, index._load_index)
         index._source_stamp = (index._source_stamp, digest_sources(function.__module__))
-        compiled._cache.load_overload = partial(_load_without_compiler, compiled._cache)
     return compiled
 
 
@@ -147,17 +83,6 @@ def _known_index(load: Callable[[], dict[Any, Any]]) -> dict[Any, Any]:
         return load()
     except (ImportError, AttributeError):
         return {}
-
-
-def _load_without_compiler(kept: Any, signature: Any, context: Any) -> Any:
-    """What is on disk for a signature, ready to be called; None where nothing is.
-
-    numba's own ``load_overload`` gets its compiler ready first, a quarter of a second in a fresh process, half of what
-    a small problem takes. Code from the disk needs the runtime alone; a compiler that is needed gets itself ready.
-    """
-    rtsys.initialize(context)
-    with kept._guard_against_spurious_io_errors():
-        return kept._load_overload(signature, context)
 
 
 @cache
@@ -182,33 +107,29 @@ def digest_sources(module: str) -> str:
     return hashlib.sha256(repr(sorted(sources.items())).encode()).hexdigest()
 
 
-def _is_ours(function: Any) -> bool:
-    """Functions made by ``exec`` may have no module."""
-    return (function.__module__ or "").partition(".")[0] == __package__
+@contextmanager
+def listening(tell: Callable[[bool], None]) -> Iterator[None]:
+    """Call ``tell(True)`` before each compilation of a kernel of this package and ``tell(False)`` after it.
 
-
-class _Teller(event.Listener):
-    """Hears of every compilation of numba, and passes on those of this package.
-
-    Meanwhile no garbage is collected: the compiler makes little of it, but so many objects that Python would look
-    through all of memory again and again, a tenth of the time.
+    Compilations are nested, and may happen in any thread; threads that need the same kernel wait for each other.
     """
-
-    def __init__(self) -> None:
-        self.collects: list[bool] = []  # whether garbage was collected before, per compilation under way: they nest
-
-    def on_start(self, event: Any) -> None:
-        function = event.data["dispatcher"].py_func
-        if _is_ours(function):
-            self.collects.append(gc.isenabled())
-            gc.disable()
-            tell(True)
-
-    def on_end(self, event: Any) -> None:
-        if _is_ours(event.data["dispatcher"].py_func):
-            if self.collects.pop():
-                gc.enable()
-            tell(False)
+    with event.install_listener("numba:compile", _Listener(tell)):
+        yield
 
 
-event.register("numba:compile", _Teller())
+class _Listener(event.Listener):
+    def __init__(self, tell: Callable[[bool], None]) -> None:
+        self._tell = tell
+
+    def on_start(self, heard: Any) -> None:
+        if _is_ours(heard):
+            self._tell(True)
+
+    def on_end(self, heard: Any) -> None:
+        if _is_ours(heard):
+            self._tell(False)
+
+
+def _is_ours(heard: Any) -> bool:
+    """Functions made by ``exec`` may have no module."""
+    return (heard.data["dispatcher"].py_func.__module__ or "").partition(".")[0] == __package__

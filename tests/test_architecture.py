@@ -17,8 +17,7 @@ ALLOWED = {
     "errors": set(),
     "arguments": set(),
     "frames": set(),
-    "compiling": set(),  # its way to kernels is lazy: it must not bring numba in
-    "kernels": {"compiling"},
+    "kernels": set(),
     "costs": set(),
     "strata": set(),
     "orders": {"strata"},
@@ -26,10 +25,9 @@ ALLOWED = {
     "models": set(),
     "values": {"backgrounds", "models", "strata"},
     "backends": {"strata", "orders", "backgrounds", "models", "values"},
-    "planning": {"compiling", "orders", "backgrounds", "models", "values", "backends"},
+    "planning": {"orders", "backgrounds", "models", "values", "backends"},
     "explanation": set(),
     "explainer": {
-        "compiling",
         "orders",
         "backgrounds",
         "models",
@@ -112,7 +110,6 @@ HEAVY = {"shap", "pgmpy", "matplotlib", "pandas", "sklearn", "scipy", "joblib", 
 #: Imports inside functions that are neither heavy nor bring numba in. This list only shrinks: what is not needed any
 #: more has to go.
 KNOWN: set[tuple[str, str]] = {
-    ("__main__", "command.jobs"),
     ("backgrounds.choice.choosing", "backgrounds.structural.fitting"),
     ("backgrounds.choice.choosing", "backgrounds.structural.model"),
     ("backgrounds.discrete.inference.terms", "backgrounds.discrete.inference.compiled_terms"),

@@ -1,7 +1,6 @@
 """Compiled code on disk is taken back only while all of its source is the same, and compiling is never silent."""
 
 import ast
-import gc
 import os
 import shutil
 import subprocess
@@ -9,10 +8,10 @@ import sys
 from pathlib import Path
 
 import numba
-import numpy as np
 import pytest
 
-from shap_asv import compiling, kernels
+from shap_asv import kernels
+from shap_asv.explainer.progress import ProgressBar
 
 MODULES = {
     "__init__.py": "",
@@ -56,8 +55,7 @@ def package(tmp_path):
     folder.mkdir()
     for name, text in MODULES.items():
         (folder / name).write_text(text)
-    for module in (kernels, compiling):
-        shutil.copy(Path(module.__file__), folder / Path(module.__file__).name)
+    shutil.copy(kernels.__file__, folder / "kernels.py")
     return folder
 
 
@@ -95,36 +93,6 @@ def test_what_a_version_with_other_modules_left_on_disk_is_compiled_again(packag
     (package / "old.py").rename(package / "new.py")
     assert run(package, tmp_path / "cache", script.format("new")) == (18, 0)
     assert run(package, tmp_path / "cache", script.format("new")) == (18, 1)
-
-
-# A leaf that asks for a code of at most 1, and the one step of its one feature: twice phi of a row that has code 1.
-REAL = """
-import numpy as np
-from shap_asv.backends.trees.phi_kernels import Room, add_steps
-from shap_asv.backends.trees.leaves import Leaves
-from shap_asv.orders.restricted_kernels import Steps
-
-one, none = np.array([1]), np.array([0])
-leaves = Leaves(np.array([0, 1]), none, none, one, none > 0, none - 1, one / 2, np.ones((1, 1)), none, none + 9)
-room = Room(np.zeros(1, dtype=np.int64), np.zeros(1), np.zeros((2, 2)), np.zeros((1, 1)), none > 0)
-steps, codes, out = Steps(none, none, none, np.ones(1)), np.ones((1, 1), dtype=np.int32), np.zeros((1, 1, 1))
-add_steps(leaves, 0, steps, one / 2, np.ones(1), codes, room, out)
-print(int(2 * out[0, 0, 0]), sum(add_steps.stats.cache_hits.values()))
-"""
-
-
-def test_a_mutant_of_a_real_inner_kernel_is_noticed_under_warm_caches(tmp_path):
-    """The outer kernel stands in one file, what it calls in another: only the inner one is broken."""
-    package, cache = tmp_path / "shap_asv", tmp_path / "cache"
-    shutil.copytree(Path(kernels.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
-    assert run(package, cache, REAL) == (1, 0)
-    assert run(package, cache, REAL) == (1, 1)
-    inner = package / "backends" / "trees" / "path_kernels.py"
-    text = inner.read_text()
-    condition = "((code >= low) & (code <= high)) << bit"
-    assert text.count(condition) == 1
-    inner.write_text(text.replace(condition, condition.replace("<= high", "< high")))
-    assert run(package, cache, REAL) == (-1, 0)
 
 
 def test_the_digest_covers_what_is_imported_and_nothing_else():
@@ -166,20 +134,19 @@ def _is_kernel(function):
 # --- nobody waits for the compiler without a word ---------------------------------------------------------------------
 
 FIRST_CALL = """
-import sys
 from sklearn.tree import DecisionTreeRegressor
 from shap_asv import AsymmetricExplainer
 
 tree = DecisionTreeRegressor().fit([[0, 0], [0, 1], [1, 0], [1, 1]], [0.0, 0.0, 0.0, 4.0])
 explainer = AsymmetricExplainer(tree, causal_graph=[(0, 1)], feature_perturbation="tree_path_dependent")
-print(explainer([[1, 1]], silent="silent" in sys.argv).values.tolist())
+print(explainer([[1, 1]]).values.tolist())
 """
 
 
-def first_call(cache, *arguments):
+def first_call(cache):
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
     return subprocess.run(
-        [sys.executable, "-c", FIRST_CALL, *arguments], env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-c", FIRST_CALL], env=environment, capture_output=True, text=True, check=True
     )
 
 
@@ -191,26 +158,16 @@ def test_a_first_call_says_once_that_it_compiles(tmp_path):
     assert warm.stdout == cold.stdout
 
 
-LOADED = """
-import sys
-from shap_asv.outer import run
-assert run(6, 3) == 46
-assert run.stats.cache_hits, "it was not on disk"
-assert "numba.cpython.unicode" not in sys.modules, "the compiler was made ready"
-assert run(6.0, 3.0) == 46.0  # now it is needed
-assert "numba.cpython.unicode" in sys.modules
-print(run(6, 3), 1)
-"""
+@pytest.mark.parametrize("silent", [True, False])
+def test_silent_is_silent(silent, capsys):
+    @kernels.kernel(cache=False)
+    def ours(a):
+        return a + 1
 
-
-def test_code_on_disk_is_loaded_without_the_compiler(package, tmp_path):
-    """A quarter of a second of every first call; what is not on disk is compiled as ever, in the same process."""
-    run(package, tmp_path / "cache")
-    assert run(package, tmp_path / "cache", LOADED) == (46, 1)
-
-
-def test_silent_is_silent(tmp_path):
-    assert first_call(tmp_path, "silent").stderr == ""
+    ours.py_func.__module__ = "shap_asv.somewhere"
+    with ProgressBar(1, silent):
+        ours(1)
+    assert bool(capsys.readouterr().err) is not silent
 
 
 def test_listeners_hear_of_nested_compilations():
@@ -225,72 +182,14 @@ def test_listeners_hear_of_nested_compilations():
         return within(a)
 
     # a kernel of another package is not ours to speak of
-    with compiling.listening(heard.append):
+    with kernels.listening(heard.append):
         around(1)
     assert heard == []
     for function in (within, around):
         function.py_func.__module__ = "shap_asv.somewhere"
-    with compiling.listening(heard.append):
+    with kernels.listening(heard.append):
         around(1.5)
     assert heard == [True, True, False, False]
-
-
-@kernels.kernel(cache=False)
-def fill(row, value):
-    row[:] = value
-    if value < 0:
-        raise ValueError("below zero")
-
-
-@kernels.kernel(cache=False)
-def fill_apart(address, row, value):
-    kernels.call_apart(address, (row, value))
-
-
-def test_a_kernel_called_by_its_address_is_not_linked():
-    row = np.zeros(2)
-    fill_apart(kernels.address_of(fill, row, 1.0), row, 3.0)
-    assert row.tolist() == [3.0, 3.0]
-    with pytest.raises(ValueError, match="below zero"):
-        fill_apart(kernels.address_of(fill, row, 1.0), row, -1.0)
-    (compiled,) = fill_apart.overloads.values()
-    assert "fill_apart" in compiled.library.get_llvm_str()
-    (inner,) = fill.overloads.values()
-    assert inner.fndesc.llvm_func_name not in compiled.library.get_llvm_str()
-
-
-def test_an_address_is_for_its_types_alone():
-    """Called with others, the kernel would read arguments that are not there."""
-    row = np.zeros(2)
-    address = kernels.address_of(fill, row, 1)
-    with pytest.raises(TypeError, match="types that it was not compiled for"):
-        fill_apart(address, row, 1.0)
-    assert row.tolist() == [0.0, 0.0]
-
-
-@pytest.mark.parametrize("collects", [True, False])
-def test_garbage_is_collected_again_after_compiling(collects, monkeypatch):
-    seen = []
-    monkeypatch.setattr(kernels, "tell", lambda begins: seen.append((begins, gc.isenabled())))
-
-    @kernels.kernel(cache=False)
-    def inner(a):
-        return a + 1
-
-    @kernels.kernel(cache=False)
-    def outer(a):
-        return inner(a)
-
-    # compilations are told of by the module in which they stand
-    inner.py_func.__module__ = outer.py_func.__module__ = "shap_asv.kernels"
-    before = gc.isenabled()
-    try:
-        (gc.enable if collects else gc.disable)()
-        assert outer(1) == 2
-        assert gc.isenabled() == collects
-    finally:
-        (gc.enable if before else gc.disable)()
-    assert seen == [(True, False), (True, False), (False, False), (False, collects)]
 
 
 def test_functions_without_a_module_are_none_of_ours():

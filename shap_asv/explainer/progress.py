@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import Any
 
 from shap_asv.backends.pace import Report
-from shap_asv.compiling import COMPILING, listening
+from shap_asv.kernels import COMPILING, listening
 
 #: Seconds before a bar appears: short calls show none.
 DELAY = 3.0

@@ -9,9 +9,9 @@ from collections import namedtuple
 
 import numpy as np
 
-from shap_asv.backends.forest.passes import Closure, Dial, inner
-from shap_asv.backends.forest.patterns import Patterns
-from shap_asv.kernels import call_apart, kernel
+from shap_asv.backends.forest.passes import Closure, Dial, chain_occupancy, inner, pass_down, pass_up
+from shap_asv.backends.forest.patterns import Patterns, find_patterns
+from shap_asv.kernels import kernel
 
 # ForestLayout without what only preparation needs.
 Shape = namedtuple("Shape", "parent size card message_offset table table_offset child_base child_offset child_stride")
@@ -27,9 +27,7 @@ Rows = namedtuple("Rows", "codes contexts")
 Batch = namedtuple("Batch", "own message phi runs factor by_pattern")
 # Room to work in, made by Python: code that makes arrays takes its time to compile. message: all messages of a term;
 # total (a, k, r): sums by pattern; local_of (n,): places in the closure; count (2,): two numbers found.
-Scratch = namedtuple("Scratch", "closure patterns lanes batch message total local_of count apart")
-# Addresses of the kernels that are called apart.
-Apart = namedtuple("Apart", "read_closure find_patterns chain_occupancy pass_up pass_down")
+Scratch = namedtuple("Scratch", "closure patterns lanes batch message total local_of count")
 
 NO_CLOCK = -2
 # An attribution under a panel clock must add up to this, as a share of the term's largest value.
@@ -56,7 +54,7 @@ def explain_groups(
     zero = n - n  # a literal would have a type of its own, and compile what it is passed to twice
     closure, patterns, lanes, batch = scratch.closure, scratch.patterns, scratch.lanes, scratch.batch
     message, total, local_of = scratch.message, scratch.total, scratch.local_of
-    count, apart = scratch.count, scratch.apart
+    count = scratch.count
     out, failed = results
     n_lanes = lanes.before.shape[1]
     for g in range(first_group, last_group):
@@ -65,13 +63,13 @@ def explain_groups(
             failed[g] = True
             continue
         tree, places = (shape.parent, shape.size), (clocks.local_at[c], clocks.decay_at[c])
-        call_apart(apart.read_closure, (tree, model.closure[g], places, closure, local_of, count))
+        read_closure(tree, model.closure[g], places, closure, local_of, count)
         a, n_top = count[0], count[1]
         last_term = model.start[g + 1]
         extent = (a, n_top, model.start[g], last_term)
         functions = (model.terms, model.vectors, model.vector_offset)
         members = (closure.position, closure.children)
-        call_apart(apart.find_patterns, (shape.card, functions, members, extent, rows, patterns, count))
+        find_patterns(shape.card, functions, members, extent, rows, patterns, count)
         n_tops, n_patterns = count[0], count[1]
         for i in range(a):
             for q in range(k):
@@ -88,7 +86,7 @@ def explain_groups(
             decay=clocks.decay,
         )
         if by_clock:
-            call_apart(apart.chain_occupancy, (dial, closure, (a, n_top), lanes.path, lanes.front))
+            chain_occupancy(dial, closure, (a, n_top), lanes.path, lanes.front)
         step = n_lanes // n_patterns if n_patterns < n_lanes else 1
         for first in range(model.start[g], last_term, step):
             n_terms = step if first + step <= last_term else last_term - first
@@ -119,8 +117,8 @@ def explain_groups(
                 # whole vectors: lanes that are not in use hold old numbers
                 filled = n_lanes if z < chunk else (used + 15) // 16 * 16
                 seen = (batch.own[z], batch.message[z], batch.phi[z])
-                call_apart(apart.pass_up, (dial, closure, (a, n_top), seen, lanes, filled))
-                call_apart(apart.pass_down, (dial, closure, (a, n_top), seen, lanes, filled))
+                pass_up(dial, closure, (a, n_top), seen, lanes, filled)
+                pass_down(dial, closure, (a, n_top), seen, lanes, filled)
             if dial.n_panels > 1:
                 failed[g] = _efficiency_gap(model, closure, (a, n_top, first), batch, n_runs) > _GAP
                 if failed[g]:

@@ -14,7 +14,6 @@ import numpy as np
 
 from shap_asv.backends.forest.clock import Clock, make_clock
 from shap_asv.backends.forest.kernels import (
-    Apart,
     Batch,
     Clocks,
     Model,
@@ -22,15 +21,13 @@ from shap_asv.backends.forest.kernels import (
     Scratch,
     Shape,
     explain_groups,
-    read_closure,
 )
 from shap_asv.backends.forest.layout import ForestLayout
-from shap_asv.backends.forest.passes import Closure, Dial, Lanes, chain_occupancy, pass_down, pass_up
-from shap_asv.backends.forest.patterns import Patterns, find_patterns
+from shap_asv.backends.forest.passes import Closure, Lanes
+from shap_asv.backends.forest.patterns import Patterns
 from shap_asv.backends.forest.recursion import explain_plainly
 from shap_asv.backends.forest.terms import TermGroups
 from shap_asv.backends.pace import Report, keep_silent, paced
-from shap_asv.kernels import address_of
 
 _ROW_BLOCK = 2048
 _GROUP_BLOCKS = 8
@@ -73,7 +70,6 @@ def explain_large(
         block = codes[start : start + step]
         rows = Rows(codes=np.ascontiguousarray(block), contexts=layout.row_contexts(block))
         scratch = _make_scratch(layout, groups, clocks, len(block))
-        scratch = scratch._replace(apart=_find_kernels(shape, model, dials, rows, scratch))
         for i, (first, last) in enumerate(pairwise(bounds), start=1):
             out[:, :, start : start + step] += explain(rows, scratch, first, last)
             report((start + len(block) * i / (len(bounds) - 1)) / len(codes))
@@ -126,23 +122,7 @@ def _make_scratch(layout: ForestLayout, groups: TermGroups, clocks: Sequence[Clo
     )
     message = np.zeros(int(layout.message_offset[-1]))
     total = np.zeros((widest, groups.coefficients.shape[1], n_rows))
-    return Scratch(closure, patterns, lanes, batch, message, total, whole(layout.n_features), whole(2), None)
-
-
-def _find_kernels(shape: Shape, model: Model, clocks: Clocks, rows: Rows, scratch: Scratch) -> Apart:
-    """The addresses of the kernels that are called apart, compiled for arguments as ``explain_groups`` passes them."""
-    closure, patterns, lanes, batch = scratch.closure, scratch.patterns, scratch.lanes, scratch.batch
-    dial = Dial(1, 1, clocks.weights, clocks.local, clocks.decay)
-    seen = (batch.own[0], batch.message[0], batch.phi[0])
-    tree, places = (shape.parent, shape.size), (clocks.local_at[0], clocks.decay_at[0])
-    functions, members = (model.terms, model.vectors, model.vector_offset), (closure.position, closure.children)
-    return Apart(
-        address_of(read_closure, tree, model.closure[0], places, closure, scratch.local_of, scratch.count),
-        address_of(find_patterns, shape.card, functions, members, (1, 1, 1, 1), rows, patterns, scratch.count),
-        address_of(chain_occupancy, dial, closure, (1, 1), lanes.path, lanes.front),
-        address_of(pass_up, dial, closure, (1, 1), seen, lanes, 1),
-        address_of(pass_down, dial, closure, (1, 1), seen, lanes, 1),
-    )
+    return Scratch(closure, patterns, lanes, batch, message, total, whole(layout.n_features), whole(2))
 
 
 def _most_work(groups: TermGroups, clocks: Sequence[Clock]) -> int:
