@@ -31,6 +31,6 @@ def pruned_child_network() -> DiscreteNetwork:
         vectors[v] = np.vstack([np.ones(card), np.eye(card)])
         terms = np.zeros((card, network.n_nodes), dtype=int)
         terms[:, v] = np.arange(1, card + 1)
-        tables[v] = background.expectations(evidence, vectors, terms).T
+        tables[v] = background.expected_sums(evidence, vectors, terms, np.eye(card)).T
         parents[v] = (kept,)
     return DiscreteNetwork(network.names, network.states, tuple(parents), tuple(tables))

@@ -112,7 +112,6 @@ HEAVY = {"shap", "pgmpy", "matplotlib", "pandas", "sklearn", "scipy", "joblib", 
 KNOWN: set[tuple[str, str]] = {
     ("backgrounds.choice.choosing", "backgrounds.structural.fitting"),
     ("backgrounds.choice.choosing", "backgrounds.structural.model"),
-    ("backgrounds.discrete.inference.terms", "backgrounds.discrete.inference.compiled_terms"),
     ("backgrounds.gaussian.model", "backgrounds.gaussian.copula"),
     ("backgrounds.gaussian.model", "backgrounds.gaussian.interventions"),
     ("backgrounds.gaussian.model", "networkx"),

@@ -28,7 +28,7 @@ from shap_asv.backends.contract import Attribution, Attributor, Backend, Problem
 from shap_asv.backends.pace import Report, keep_silent
 from shap_asv.backends.relaxed import relaxing
 from shap_asv.backends.weight_columns import Columns, added_up, contract
-from shap_asv.backends.workload import Sweep, network_and_terms
+from shap_asv.backends.workload import Sweep, expected_output, network_and_terms
 from shap_asv.backgrounds.contract import TERMS, Terms
 from shap_asv.backgrounds.discrete.inference.counting import TOLD_APART
 from shap_asv.backgrounds.grouping import number_rows
@@ -88,10 +88,7 @@ class TermwiseAttributor:
     @cached_property
     def _base(self) -> np.ndarray:
         """The value of the empty coalition (k,), the same for all rows and calls."""
-        products = self.products
-        nothing = np.full((1, len(self.background.features)), -1)
-        expected = self.background.expectations(nothing, products.vectors, products.terms)[0]
-        return np.asarray(products.offset + expected @ products.coefficients)
+        return expected_output(self.background, self.products)
 
     def _group_values(self, group: TermGroup, patterns: np.ndarray) -> np.ndarray:
         """Patterns (u, n) -> their share of ``nu @ W``, (u, c, k)."""
@@ -106,9 +103,8 @@ class TermwiseAttributor:
             if len(pattern):
                 ids, chosen = self._number_evidence(group, part, pattern, of_class)
                 evidence = np.where(group.classes[of_class[chosen]], part[pattern[chosen]], -1)
-                expected = self.background.expectations(evidence, products.vectors, terms)
-                # terms are added up before classes are: there are fewer outputs than terms
-                values[pattern * q + of_class] = (expected @ coefficients)[ids]
+                expected = self.background.expected_sums(evidence, products.vectors, terms, coefficients)
+                values[pattern * q + of_class] = expected[ids]
             out[block] = contract(values.reshape(len(part), q, -1), group.weights)
         return out
 

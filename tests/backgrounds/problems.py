@@ -23,6 +23,11 @@ def as_network(cards, parents, tables):
     return DiscreteNetwork(names, states, tuple(tuple(p) for p in parents), tuple(tables))
 
 
+def expectations(background, evidence, vectors, terms):
+    """``E[prod of g | e_S]`` (E, T): a sum for each term alone."""
+    return background.expected_sums(evidence, vectors, terms, np.eye(len(terms)))
+
+
 class Problem:
     """A random network, random features (shuffled, the rest latent), a possible row, random terms."""
 

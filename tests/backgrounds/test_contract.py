@@ -31,6 +31,7 @@ from shap_asv.backgrounds.tables.border import some_rows
 from shap_asv.errors import RowsError, ShapAsvError, UnknownFeatureError
 from shap_asv.explainer.rows import shown_rows
 from shap_asv.values.contract import evidence_of
+from tests.backgrounds.problems import expectations
 from tests.declared import (
     BACKEND_PAIRS,
     FEATURES,
@@ -440,7 +441,7 @@ def test_expectations_and_probabilities_are_those_of_the_joint(background, evide
     np.testing.assert_allclose(np.exp(log_p), [joint[index].sum() for index in everything], rtol=1e-9)
     vectors = [rng.normal(size=(2, c)) for c in background.cardinalities]
     terms = np.array(list(itertools.product(range(2), repeat=3)))
-    found = background.expectations(asked, vectors, terms)
+    found = expectations(background, asked, vectors, terms)
     products = np.stack(
         [np.einsum("i,j,k->ijk", *(v[t] for v, t in zip(vectors, ts, strict=True))) for ts in terms], -1
     )

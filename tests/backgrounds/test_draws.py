@@ -6,7 +6,6 @@ from scipy.stats import chisquare
 
 from shap_asv.backgrounds.discrete.background import DiscreteBackground
 from shap_asv.backgrounds.discrete.drawing import distribution_function
-from shap_asv.backgrounds.discrete.inference.engine import Inference
 from shap_asv.backgrounds.pgmpy_networks import read_network
 from shap_asv.errors import ShapAsvError
 from tests.backgrounds.problems import Problem, as_network, loaded
@@ -52,17 +51,6 @@ def test_draws_follow_the_conditional(seed, latent):
     assert draws.shape == (len(picked), 20_000, len(problem.cards))
     p_values = [chi_square(problem, evidence[i], draws[j]) for j, i in enumerate(picked)]
     assert min(p_values) > 1e-4 / len(picked)
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_both_implementations_draw_the_same(seed, monkeypatch):
-    problem = Problem(seed, ["dag", "forest", "polytree", "edgeless"][seed % 4], n=6, zeros=0.2 * (seed % 2))
-    uniforms = np.random.default_rng(seed).random((300, 6))
-    results = []
-    for compiled in (False, True):
-        monkeypatch.setattr(Inference, "uses_kernels", lambda self, work, compiled=compiled: compiled)
-        results.append(problem.background.draws(problem.evidence(), uniforms))
-    np.testing.assert_array_equal(*results)
 
 
 def test_draws_do_not_depend_on_the_batch():

@@ -1,7 +1,5 @@
 """Exact conditional expectations against sums over the full joint, on random networks and all coalitions."""
 
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -11,44 +9,38 @@ from shap_asv.backgrounds.discrete.background import DiscreteBackground
 from shap_asv.backgrounds.discrete.inference import engine
 from shap_asv.backgrounds.discrete.inference.engine import Inference
 from shap_asv.errors import BudgetExceededError, NetworkError, ShapAsvError, UnknownFeatureError, UnknownMethodError
-from tests.backgrounds.problems import Problem, as_network
+from tests.backgrounds.problems import Problem, as_network, expectations
 from tests.oracles import random_problems
 
 KINDS = ["dag", "forest", "polytree", "edgeless", "complete", "chain"]
 
 
-@pytest.fixture(params=["numpy", "compiled"])
-def path(request, monkeypatch):
-    """Force one of the two implementations of the inner loops."""
-    monkeypatch.setattr(Inference, "uses_kernels", lambda self, work: request.param == "compiled")
-    return request.param
-
-
 @pytest.mark.parametrize("zeros", [0.0, 0.3])
 @pytest.mark.parametrize("kind", KINDS)
-def test_equal_to_the_full_joint(kind, zeros, path):
+def test_equal_to_the_full_joint(kind, zeros):
     for seed in range(6):
         problem = Problem(seed, kind, n=2 + seed % 5, zeros=zeros)
-        got = problem.background.expectations(problem.evidence(), problem.vectors, problem.terms)
+        got = expectations(problem.background, problem.evidence(), problem.vectors, problem.terms)
         np.testing.assert_allclose(got, problem.expected(), rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_equal_to_the_full_joint_in_logarithms(seed, path, monkeypatch):
+def test_equal_to_the_full_joint_in_logarithms(seed, monkeypatch):
     original = engine.plan_elimination
     monkeypatch.setattr(engine, "plan_elimination", lambda *args: replace(original(*args), underflow_safe=False))
     problem = Problem(seed, "dag", n=5, zeros=0.3 * (seed % 2))
-    got = problem.background.expectations(problem.evidence(), problem.vectors, problem.terms)
+    got = expectations(problem.background, problem.evidence(), problem.vectors, problem.terms)
     np.testing.assert_allclose(got, problem.expected(), rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["dag", "edgeless", "forest"])
-def test_sums_are_expectations_times_coefficients(kind, path, monkeypatch):
+def test_sums_are_expectations_times_coefficients(kind, monkeypatch):
     for seed in range(4):
         problem = Problem(seed, kind, n=5, n_terms=30)
-        evidence = np.repeat(problem.evidence(), 2, axis=0)[problem.rng.permutation(2 * len(problem.coalitions))]
+        shuffled = problem.rng.permutation(2 * len(problem.coalitions))
+        evidence = np.repeat(problem.evidence(), 2, axis=0)[shuffled]
         coefficients = problem.rng.normal(size=(30, 3))
-        expected = problem.background.expectations(evidence, problem.vectors, problem.terms) @ coefficients
+        expected = np.repeat(problem.expected(), 2, axis=0)[shuffled] @ coefficients
         for limit in (1 << 20, 64):
             monkeypatch.setattr(engine, "RESULT_LIMIT", limit)
             got = problem.background.expected_sums(evidence, problem.vectors, problem.terms, coefficients)
@@ -57,27 +49,13 @@ def test_sums_are_expectations_times_coefficients(kind, path, monkeypatch):
         problem.background.expected_sums(evidence, problem.vectors, problem.terms, coefficients[:29])
 
 
-def test_both_implementations_give_the_same_bits(monkeypatch):
-    for seed in range(8):
-        kind = "forest" if seed % 3 else "dag"  # one or several connected parts
-        problem = Problem(seed, kind, n=7, zeros=0.2 * (seed % 2), n_terms=40 + seed % 4)
-        coefficients = problem.rng.normal(size=(len(problem.terms), 3))
-        results = []
-        for compiled in (False, True):
-            monkeypatch.setattr(Inference, "uses_kernels", lambda self, work, compiled=compiled: compiled)
-            arguments = problem.evidence(), problem.vectors, problem.terms
-            sums = problem.background.expected_sums(*arguments, coefficients)
-            results.append(np.hstack([problem.background.expectations(*arguments), sums]))
-        np.testing.assert_array_equal(*results)
-
-
-def test_blocks_change_no_bit(path, monkeypatch):
+def test_blocks_change_no_bit(monkeypatch):
     problem = Problem(3, n=6, n_terms=30, latent=False)
-    whole = problem.background.expectations(problem.evidence(), problem.vectors, problem.terms)
+    whole = expectations(problem.background, problem.evidence(), problem.vectors, problem.terms)
     monkeypatch.setattr(engine, "ENTRY_LIMIT", 40)
     monkeypatch.setattr(engine, "RESULT_LIMIT", 100)
     np.testing.assert_array_equal(
-        problem.background.expectations(problem.evidence(), problem.vectors, problem.terms), whole
+        expectations(problem.background, problem.evidence(), problem.vectors, problem.terms), whole
     )
     np.testing.assert_allclose(whole, problem.expected(), rtol=0, atol=1e-9)
 
@@ -88,9 +66,9 @@ def test_rows_do_not_mix():
     rows = np.array([random_problems.random_row(problem.rng, *problem.plain) for _ in range(20)])[:, problem.nodes]
     evidence = np.concatenate([problem.evidence(row) for row in rows])
     evidence = evidence[problem.rng.permutation(len(evidence))]
-    together = problem.background.expectations(evidence, problem.vectors, problem.terms)
+    together = expectations(problem.background, evidence, problem.vectors, problem.terms)
     for i in range(0, len(evidence), 97):
-        alone = problem.background.expectations(evidence[i : i + 1], problem.vectors, problem.terms)
+        alone = expectations(problem.background, evidence[i : i + 1], problem.vectors, problem.terms)
         np.testing.assert_allclose(together[i], alone[0], rtol=0, atol=1e-12)
 
 
@@ -102,22 +80,22 @@ def test_indicator_terms_sum_to_one():
     vectors[2] = np.vstack([np.ones(card), np.eye(card)])
     terms_ = np.zeros((card, len(problem.cards)), dtype=int)
     terms_[:, 2] = np.arange(1, card + 1)
-    got = problem.background.expectations(problem.evidence(), vectors, terms_)
+    got = expectations(problem.background, problem.evidence(), vectors, terms_)
     np.testing.assert_allclose(got.sum(axis=1), 1, atol=1e-12)
 
 
 def test_first_vector_need_not_be_ones():
     problem = Problem(8, n=5, latent=False)
     flipped = [vectors[::-1].copy() for vectors in problem.vectors]
-    got = problem.background.expectations(problem.evidence(), flipped, 5 - problem.terms)
+    got = expectations(problem.background, problem.evidence(), flipped, 5 - problem.terms)
     np.testing.assert_allclose(got, problem.expected(), rtol=0, atol=1e-9)
 
 
 def test_empty_batches():
     background = Problem(0, n=4, latent=False).background
     vectors = [np.ones((1, c)) for c in background.cardinalities]
-    assert background.expectations(np.empty((0, 4), dtype=int), vectors, np.zeros((3, 4), dtype=int)).shape == (0, 3)
-    assert background.expectations(np.full((2, 4), -1), vectors, np.empty((0, 4), dtype=int)).shape == (2, 0)
+    assert expectations(background, np.empty((0, 4), dtype=int), vectors, np.zeros((3, 4), dtype=int)).shape == (0, 3)
+    assert expectations(background, np.full((2, 4), -1), vectors, np.empty((0, 4), dtype=int)).shape == (2, 0)
     assert background.log_probability(np.empty((0, 4), dtype=int)).shape == (0,)
 
 
@@ -189,31 +167,12 @@ def test_wrong_arguments():
         DiscreteBackground(network, [])
     evidence = problem.evidence()
     with pytest.raises(ShapAsvError, match="vectors of feature"):
-        problem.background.expectations(evidence, [vectors[:, :1] for vectors in problem.vectors], problem.terms)
+        expectations(problem.background, evidence, [vectors[:, :1] for vectors in problem.vectors], problem.terms)
     with pytest.raises(ShapAsvError, match=r"outside of 0\.\.5"):
-        problem.background.expectations(evidence, problem.vectors, problem.terms + 6)
+        expectations(problem.background, evidence, problem.vectors, problem.terms + 6)
     with pytest.raises(ShapAsvError, match="NaN or infinity"):
-        problem.background.expectations(evidence, [vectors * np.nan for vectors in problem.vectors], problem.terms)
+        expectations(problem.background, evidence, [vectors * np.nan for vectors in problem.vectors], problem.terms)
     with pytest.raises(NetworkError, match="a DiscreteNetwork is needed, not dict"):
         DiscreteBackground({})
     with pytest.raises(ShapAsvError, match="do not fit 4 features"):
-        problem.background.expectations(evidence, problem.vectors[:3], problem.terms)
-
-
-def test_small_work_does_not_wait_for_the_compiler():
-    """A fresh process that asks a small question has not imported numba (nor pgmpy)."""
-    script = (
-        "import sys, numpy as np; from shap_asv.backgrounds.discrete.background import DiscreteBackground; "
-        "from shap_asv.backgrounds.discrete.network import DiscreteNetwork; "
-        "b = DiscreteBackground(DiscreteNetwork(('a',), (('x', 'y'),), ((),), (np.array([0.5, 0.5]),))); "
-        "b.expectations(np.full((100, 1), -1), [np.array([[1.0, 0.0]])], np.zeros((5, 1), dtype=int)); "
-        "b.draws(np.full((100, 1), -1), np.zeros((10, 1))); "
-        "sys.exit('numba' in sys.modules or 'pgmpy' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
-
-
-def test_long_work_loads_the_kernels():
-    problem = Problem(0, n=4, latent=False)
-    machinery = Inference(problem.background.network, np.arange(4))
-    assert machinery.uses_kernels(2 * engine.PATIENCE)
+        expectations(problem.background, evidence, problem.vectors[:3], problem.terms)

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from shap_asv.backgrounds.discrete.background import DiscreteBackground
-from shap_asv.backgrounds.discrete.states.impossible import read_off
 from shap_asv.errors import ImpossibleEvidenceError, RowsError, UnknownStateError
-from tests.backgrounds.problems import Problem, as_network
+from tests.backgrounds.problems import Problem, as_network, expectations
 
 
 @pytest.fixture
@@ -49,7 +48,7 @@ def test_queries_raise_on_impossible_evidence(wet):
     evidence = np.array([[-1, -1, -1, -1], [1, 0, -1, -1]])
     vectors = [np.ones((1, 2))] * 4
     with pytest.raises(ImpossibleEvidenceError, match=r"evidence row 1 .*n0='s1', n1='s0'"):
-        background.expectations(evidence, vectors, np.zeros((1, 4), dtype=int))
+        expectations(background, evidence, vectors, np.zeros((1, 4), dtype=int))
     with pytest.raises(ImpossibleEvidenceError, match="evidence row 1"):
         background.draws(evidence, np.zeros((3, 4)))
     assert np.isneginf(background.log_probability(evidence)).tolist() == [False, True]
@@ -89,7 +88,7 @@ def test_relaxed_expectations(seed):
     tables = problem.term_tables()
     rows = impossible_rows(problem)
     for row in rows[:: max(1, len(rows) // 3)]:
-        got = problem.background.expectations(problem.evidence(row), problem.vectors, problem.terms)
+        got = expectations(problem.background, problem.evidence(row), problem.vectors, problem.terms)
         assert np.isfinite(got).all()
         for members, value in zip(problem.coalitions, got, strict=True):
             observed = set(np.flatnonzero(members))
@@ -152,20 +151,3 @@ def test_codes_are_checked(wet):
         wet().log_probability(np.array([[0, 0, 0]]))
     with pytest.raises(RowsError, match="integers"):
         wet().log_probability(np.array([[0.0, 0.0, 0.0, 0.0]]))
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_rows_read_off_the_tables_are_those_of_the_joint(seed):
-    """Where the causes of all features are features; elsewhere, and with free entries, inference is asked."""
-    problem = Problem(seed, zeros=0.4, latent=seed % 2 == 0)
-    background = problem.background
-    rows = np.argwhere(np.ones(problem.cards, dtype=bool))
-    found = read_off(background.network, background.nodes, rows)
-    closed = all(p in problem.nodes for v in problem.nodes for p in background.network.parents[v])
-    assert (found is not None) == closed
-    if closed:
-        assert (found == (problem.p_features == 0).reshape(-1)).all()
-        assert (
-            read_off(background.network, background.nodes, np.where(np.arange(len(problem.nodes)) == 0, -1, rows))
-            is None
-        )

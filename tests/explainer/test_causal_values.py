@@ -11,6 +11,7 @@ from sklearn.ensemble import RandomForestRegressor
 from shap_asv import AsymmetricExplainer, CausalOrder, fit_network
 from shap_asv.backgrounds.contract import KnowsInterventions
 from shap_asv.errors import ImpossibleEvidenceError
+from tests.backgrounds.problems import expectations
 from tests.explainer.test_exact import GRAPHS, MODELS, make_graph, make_model, predict_codes
 from tests.oracles import brute_force, interventions
 from tests.oracles.random_problems import random_network
@@ -157,8 +158,8 @@ def test_the_general_way_agrees_on_ancestral_sets():
         vectors = [rng.normal(size=(3, card)) for card in problem.feature_cards]
         terms = rng.integers(3, size=(8, 6))
         np.testing.assert_allclose(
-            natural.intervened().expectations(evidence, vectors, terms),
-            natural.expectations(evidence, vectors, terms),
+            expectations(natural.intervened(), evidence, vectors, terms),
+            expectations(natural, evidence, vectors, terms),
             rtol=0,
             atol=1e-12,
         )

@@ -11,9 +11,6 @@ EQUIVALENT: dict[str, str] = {
     "(sum((kept.n_entries for kept in list(self._plans.values()))) >= PLAN_ENTRIES_KEPT)": (
         "when remembered plans are forgotten; they are made again, the same"
     ),
-    "backgrounds/discrete/inference/compiled_terms.py: _prepare: True -> False": (
-        "strict= of a zip asserts that both are as long, which they are"
-    ),
     "backends/forest/recursion.py: : 2**22 -> (2 * 22)": "lanes computed at a time; each is computed by itself",
     "backends/trees/cost.py: : 12 -> 13": (
         "where tables end and the algorithm for long paths begins: both give the same values, and are tested apart"

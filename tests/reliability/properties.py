@@ -18,7 +18,6 @@ import shap
 
 from shap_asv import AsymmetricExplainer, CausalOrder
 from shap_asv.backends.forest.prepared import PreparedForest
-from shap_asv.backgrounds.discrete.inference.engine import Inference
 from shap_asv.errors import CausalGraphWarning, ImpossibleEvidenceError
 from tests.oracles import brute_force, interventions
 from tests.reliability.building import (
@@ -151,7 +150,6 @@ def check(case: Case) -> None:
 def compiled(wanted: bool) -> Iterator[None]:
     """Small problems run without a compiler; the kernels for large ones have to give the same, so they are forced."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Inference, "uses_kernels", lambda self, work: wanted)
         if wanted:
             patch.setattr(PreparedForest, "is_small", False)
         yield

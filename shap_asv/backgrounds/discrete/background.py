@@ -22,12 +22,7 @@ from shap_asv.backgrounds.discrete.inference.requisite import RequisiteEvidence
 from shap_asv.backgrounds.discrete.joint import feature_joint, intervened_joint, largest_product, rough
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork, checked_network
 from shap_asv.backgrounds.discrete.states.border import Border, LabelBorder
-from shap_asv.backgrounds.discrete.states.impossible import (
-    minimal_contradiction,
-    read_off,
-    relax_evidence,
-    relaxed_expectations,
-)
+from shap_asv.backgrounds.discrete.states.impossible import minimal_contradiction, relax_evidence, relaxed_sums
 from shap_asv.backgrounds.discrete.states.ranking import ranks
 from shap_asv.backgrounds.intervening import Intervening, natural_own
 from shap_asv.backgrounds.naming import NamedDistribution
@@ -80,7 +75,7 @@ class DiscreteBackground:
     >>> background.read([["yes", "yes"]]).tolist()
     [[1, 1]]
     >>> it_rains = (np.array([[1.0, 1.0], [0.0, 1.0]]), np.array([[1.0, 1.0]]))
-    >>> background.expectations(np.array([[-1, -1], [-1, 1]]), it_rains, np.array([[1, 0]])).tolist()
+    >>> background.expected_sums(np.array([[-1, -1], [-1, 1]]), it_rains, np.array([[1, 0]]), np.ones((1, 1))).tolist()
     [[0.25], [1.0]]
     >>> background.draws(np.array([[-1, 1]]), np.random.default_rng(0).random((3, 2))).tolist()
     [[[1, 1], [1, 1], [1, 1]]]
@@ -191,9 +186,7 @@ class DiscreteBackground:
         rows = self.checked_evidence(rows)
         if self.impossible == "relax":
             return
-        impossible = read_off(self.network, self.nodes, rows)
-        if impossible is None:
-            impossible = np.isneginf(self._log_probability(rows))
+        impossible = np.isneginf(self._log_probability(rows))
         if impossible.any():
             failing = np.flatnonzero(impossible)
             first = int(failing[0])
@@ -243,8 +236,12 @@ class DiscreteBackground:
         """``log P(X_S = e_S)`` for evidence (E, n), -1 = free -> float64 (E,); ``-inf`` where it is impossible."""
         return self._log_probability(self.checked_evidence(evidence))
 
-    def expectations(self, evidence: np.ndarray, vectors: Sequence[np.ndarray], terms: np.ndarray) -> np.ndarray:
-        """``E[prod over v of g_tv(X_v) | X_S = e_S]`` for every evidence row and term, exactly.
+    def expected_sums(
+        self, evidence: np.ndarray, vectors: Sequence[np.ndarray], terms: np.ndarray, coefficients: np.ndarray
+    ) -> np.ndarray:
+        """``sum over t of coefficients[t] * E[prod over v of g_tv(X_v) | X_S = e_S]`` -> float64 (E, k), exactly.
+
+        Memory does not grow with E times T, and repeated evidence is multiplied out once.
 
         Parameters
         ----------
@@ -254,32 +251,6 @@ class DiscreteBackground:
             The functions ``g`` of each feature, tabulated over its states.
         terms : int array (T, n)
             Which row of ``vectors[v]`` each term uses.
-
-        Returns
-        -------
-        float64 array (E, T)
-            Dense. Temporaries stay bounded whatever E and T are.
-        """
-        evidence = self.checked_evidence(evidence)
-        by_node, node_terms = self.checked_terms(vectors, terms)
-        result, rows = self.inference.expectations(self.on_nodes(evidence), by_node, node_terms)
-        if len(rows):
-            self._refuse_impossible(evidence, rows)
-            result[rows] = self._relaxed_expectations(evidence[rows], vectors, terms)
-        return result
-
-    def expected_sums(
-        self, evidence: np.ndarray, vectors: Sequence[np.ndarray], terms: np.ndarray, coefficients: np.ndarray
-    ) -> np.ndarray:
-        """``sum over t of coefficients[t] * E[prod over v of g_tv(X_v) | X_S = e_S]`` -> float64 (E, k).
-
-        :meth:`expectations` ``@ coefficients`` without the array in between: memory does not grow with E times T, and
-        repeated evidence is multiplied out once, so there is no need to look for it first.
-
-        Parameters
-        ----------
-        evidence, vectors, terms
-            As for :meth:`expectations`.
         coefficients : float array (T, k)
         """
         evidence = self.checked_evidence(evidence)
@@ -288,7 +259,8 @@ class DiscreteBackground:
         result, rows = self.inference.expected_sums(self.on_nodes(evidence), by_node, node_terms, coefficients)
         if len(rows):
             self._refuse_impossible(evidence, rows)
-            result[rows] = self._relaxed_expectations(evidence[rows], vectors, terms) @ coefficients
+            kept = relax_evidence(self._log_probability, evidence[rows], np.argsort(self.nodes))
+            result[rows] = relaxed_sums(self.expected_sums, evidence[rows], kept, vectors, terms, coefficients)
         return result
 
     def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
@@ -356,13 +328,6 @@ class DiscreteBackground:
         """The error that names the first impossible row of the evidence, unless the user wants to go on."""
         if self.impossible == "raise":
             raise ImpossibleEvidenceError(self._contradiction(evidence[rows[0]], f"evidence row {rows[0]}", len(rows)))
-
-    def _relaxed_expectations(
-        self, evidence: np.ndarray, vectors: Sequence[np.ndarray], terms: np.ndarray
-    ) -> np.ndarray:
-        """Expectations for evidence that is impossible as it stands."""
-        kept = relax_evidence(self._log_probability, evidence, np.argsort(self.nodes))
-        return relaxed_expectations(self.expectations, evidence, kept, vectors, terms)
 
     def possible_evidence(self, evidence: np.ndarray) -> np.ndarray:
         """What can be conditioned on: evidence (E, n) with impossible rows relaxed, or an error naming the first."""
@@ -515,9 +480,9 @@ class DiscreteInterventions(Intervening):
     >>> natural = DiscreteBackground(rain_and_grass)
     >>> it_rains = (np.array([[1.0, 1.0], [0.0, 1.0]]), np.array([[1.0, 1.0]]))
     >>> wet = np.array([[-1, 1]])
-    >>> natural.expectations(wet, it_rains, np.array([[1, 0]])).tolist()
+    >>> natural.expected_sums(wet, it_rains, np.array([[1, 0]]), np.ones((1, 1))).tolist()
     [[1.0]]
-    >>> natural.intervened().expectations(wet, it_rains, np.array([[1, 0]])).tolist()
+    >>> natural.intervened().expected_sums(wet, it_rains, np.array([[1, 0]]), np.ones((1, 1))).tolist()
     [[0.25]]
     """
 
@@ -551,14 +516,6 @@ class DiscreteInterventions(Intervening):
     def log_probability(self, evidence: np.ndarray) -> np.ndarray:
         """0: what is set is as it was set."""
         return np.zeros(len(self.natural.checked_evidence(evidence)))
-
-    def expectations(self, evidence: np.ndarray, vectors: Sequence[np.ndarray], terms: np.ndarray) -> np.ndarray:
-        """``E[prod over v of g_tv(X_v) | do(X_S = e_S)]`` for every evidence row and term -> float64 (E, T).
-
-        Arguments as for :meth:`DiscreteBackground.expectations`.
-        """
-        codes = self._codes(evidence)
-        return self.inference.expectations(codes, *self.natural.checked_terms(vectors, terms))[0]
 
     def expected_sums(
         self, evidence: np.ndarray, vectors: Sequence[np.ndarray], terms: np.ndarray, coefficients: np.ndarray

@@ -10,8 +10,6 @@ same number, so differences between coalitions are estimated with far less noise
   was drawn before it and all evidence, which is what a compiled ``Circuit`` holds.
 """
 
-from collections.abc import Sequence, Sized
-
 import numpy as np
 
 from shap_asv.backgrounds.discrete.inference.circuit import BucketRows, Circuit
@@ -76,8 +74,7 @@ def draw_backward(circuit: Circuit, uniforms: np.ndarray, columns: np.ndarray) -
     n_evidence, n_draws = circuit.n_evidence, len(uniforms)
     draws = np.zeros((uniforms.shape[1], n_evidence, n_draws), dtype=np.int32)
     rows: list[np.ndarray | None] = [None] * len(circuit.buckets)
-    for root, root_rows in zip(circuit.plan.roots, circuit.root_rows, strict=True):
-        rows[root] = np.broadcast_to(root_rows[:, None], (n_evidence, n_draws))
+    rows[-1] = np.broadcast_to(circuit.root_rows[:, None], (n_evidence, n_draws))
     for b in reversed(range(len(circuit.buckets))):
         bucket, held, here = circuit.plan.buckets[b], circuit.buckets[b], rows[b]
         assert here is not None
@@ -100,73 +97,3 @@ def _owner_and_place(rows: BucketRows) -> tuple[np.ndarray, np.ndarray]:
     """The row of each entry, and its place in the row."""
     owners = np.repeat(np.arange(rows.n_rows), np.diff(rows.starts))
     return owners, np.arange(rows.n_entries) - rows.starts[owners]
-
-
-# --- the same, compiled -------------------------------------------------------------------------------------
-
-
-def draw_forward_compiled(
-    network: DiscreteNetwork, evidence: np.ndarray, uniforms: np.ndarray, columns: np.ndarray, wanted: np.ndarray
-) -> np.ndarray:
-    """:func:`draw_forward` by a kernel: the same states, faster."""
-    from shap_asv.backgrounds.discrete import kernels  # brings numba in
-
-    nodes = np.flatnonzero(wanted)
-    cards = np.array(network.cardinalities)
-    strides = [
-        int(np.prod(cards[list(network.parents[v][i + 1 :])])) for v in nodes for i in range(len(network.parents[v]))
-    ]
-    tables = [node_bounds(network, int(v)).ravel() for v in nodes]
-    arrays = kernels.ForwardArrays(
-        nodes,
-        cards[nodes],
-        _offsets(tables),
-        _offsets([network.parents[v] for v in nodes]),
-        np.array([p for v in nodes for p in network.parents[v]], dtype=np.int64),
-        np.array(strides, dtype=np.int64),
-        np.concatenate(tables),
-    )
-    out = np.empty((evidence.shape[1], len(uniforms), len(columns)), dtype=np.int32)
-    kernels.draw_forward(arrays, np.ascontiguousarray(evidence.T), np.ascontiguousarray(uniforms), columns, out)
-    return out
-
-
-def draw_backward_compiled(circuit: Circuit, uniforms: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """:func:`draw_backward` by a kernel: the same states, faster."""
-    from shap_asv.backgrounds.discrete import kernels  # brings numba in
-
-    n_buckets = len(circuit.buckets)
-    # roots first: position i of the kernel is bucket n_buckets - 1 - i
-    held, planned = circuit.buckets[::-1], circuit.plan.buckets[::-1]
-    first_row = _offsets([rows.starts[:-1] for rows in held])
-    first_entry = _offsets([rows.states for rows in held])
-    child_rows = [
-        child + first_row[n_buckets - 1 - c]
-        for rows, bucket in zip(held, planned, strict=True)
-        for c, child in zip(bucket.children, rows.child_rows, strict=True)
-    ]
-    arrays = kernels.CircuitArrays(
-        np.array([bucket.node for bucket in planned], dtype=np.int64),
-        first_entry,
-        _offsets([bucket.children for bucket in planned]),
-        np.array([n_buckets - 1 - c for bucket in planned for c in bucket.children], dtype=np.int64),
-        np.cumsum([0] + [rows.n_entries * len(rows.child_rows) for rows in held], dtype=np.int64),
-        np.append(
-            np.concatenate([rows.starts[:-1] + i for rows, i in zip(held, first_entry[:-1], strict=True)]),
-            first_entry[-1],
-        ),
-        np.concatenate([rows.states for rows in held]),
-        np.concatenate([_row_bounds(rows)[_owner_and_place(rows)] for rows in held]),
-        np.concatenate(child_rows) if child_rows else np.empty(0, dtype=np.int64),
-    )
-    root_rows = np.full((n_buckets, circuit.n_evidence), -1, dtype=np.int64)
-    for root, rows in zip(circuit.plan.roots, circuit.root_rows, strict=True):
-        root_rows[n_buckets - 1 - root] = rows + first_row[n_buckets - 1 - root]
-    out = np.empty((root_rows.shape[1], len(uniforms), len(columns)), dtype=np.int32)
-    kernels.draw_backward(arrays, root_rows, np.ascontiguousarray(uniforms), columns, out)
-    return out
-
-
-def _offsets(parts: Sequence[Sized]) -> np.ndarray:
-    """Where each part starts when all are laid end to end, and where the last one ends."""
-    return np.cumsum([0] + [len(part) for part in parts], dtype=np.int64)

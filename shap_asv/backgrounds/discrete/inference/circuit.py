@@ -7,10 +7,10 @@ evidence at or below the bucket, given ``s``. What inference needs of the eviden
 
 of the bucket's variable given its separator. With it,
 
-- ``P(e) = prod over roots of D_root``;
+- ``P(e) = D_root``;
 - the expectation of a product of one-feature functions is ``R_b(s) = sum over x of w_b(x | s) g(x) prod of R_c(s_c(s,
-  x))``, read at the roots: a mean of means, which neither underflows nor cancels, however improbable the evidence is;
-- a draw from ``P(x | e)`` walks from the roots to the leaves and draws each ``x`` from ``w_b(. | s, e)``.
+  x))``, read at the root: a mean of means, which neither underflows nor cancels, however improbable the evidence is;
+- a draw from ``P(x | e)`` walks from the root to the leaves and draws each ``x`` from ``w_b(. | s, e)``.
 
 A *row* of bucket ``b`` is a pair (evidence at or below ``b``, separator state). Rows that agree are one row, and only
 rows that the root can reach under the evidence exist: where a separator variable is observed, its other states are
@@ -22,7 +22,7 @@ bucket are left out are kept apart (``marks``), and everything else stays as it 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -43,18 +43,12 @@ class BucketRows:
         ``w(x | row)``; they sum to one over a row, or are all 0 in a row that is impossible.
     child_rows : tuple of int arrays (entries,)
         The row of each child bucket that the entry leads to.
-    met : int array (rows,)
-        An evidence row of the batch that the row belongs to (any other one agrees with it at and below the bucket).
-    separators : int array (rows,)
-        The number of the row's separator state.
     """
 
     starts: np.ndarray
     states: np.ndarray
     weights: np.ndarray
     child_rows: tuple[np.ndarray, ...]
-    met: np.ndarray
-    separators: np.ndarray
 
     @property
     def n_rows(self) -> int:
@@ -74,15 +68,15 @@ class Circuit:
     plan : EliminationPlan
     buckets : tuple of BucketRows
         In the order of ``plan.buckets``.
-    root_rows : tuple of int arrays (E,)
-        The row of each root bucket that belongs to each evidence row.
+    root_rows : int array (E,)
+        The row of the root bucket that belongs to each evidence row.
     log_probability : float64 array (E,)
         ``log P(e)``, ``-inf`` where the evidence is impossible.
     """
 
     plan: EliminationPlan
     buckets: tuple[BucketRows, ...]
-    root_rows: tuple[np.ndarray, ...]
+    root_rows: np.ndarray
     log_probability: np.ndarray
 
     @property
@@ -93,15 +87,6 @@ class Circuit:
     def n_rows(self) -> int:
         return sum(rows.n_rows for rows in self.buckets)
 
-    def distinct(self) -> tuple["Circuit", np.ndarray]:
-        """The same circuit with every distinct evidence row once, and the place of each evidence row in it (E,)."""
-        columns = [
-            (rows, self.buckets[root].n_rows) for root, rows in zip(self.plan.roots, self.root_rows, strict=True)
-        ]
-        ids, chosen = number_rows(columns, self.n_evidence)
-        rows = tuple(rows[chosen] for rows in self.root_rows)
-        return replace(self, root_rows=rows, log_probability=self.log_probability[chosen]), ids
-
     @property
     def n_entries(self) -> int:
         return sum(rows.n_entries for rows in self.buckets)
@@ -109,7 +94,10 @@ class Circuit:
 
 @dataclass(frozen=True, eq=False)
 class _Layout:
-    """Rows and entries of one bucket before any probability is known; ``places`` are places in the bucket's table."""
+    """Rows and entries of one bucket before any probability is known: the row of each entry and its place in the
+    bucket's table, and an evidence row of the batch that each row belongs to (any other agrees with it from there on
+    down).
+    """
 
     starts: np.ndarray
     entry_rows: np.ndarray
@@ -117,7 +105,6 @@ class _Layout:
     places: np.ndarray
     child_rows: tuple[np.ndarray, ...]
     met: np.ndarray
-    separators: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,14 +140,11 @@ def compile_evidence(
     for bucket, layout in zip(plan.buckets, layouts, strict=True):
         weights, message = weigh(bucket, layout, messages, cut)
         messages.append(message)
-        rows.append(BucketRows(layout.starts, layout.states, weights, layout.child_rows, layout.met, layout.separators))
-    log_probability = np.zeros(n_evidence)
-    for root in plan.roots:
-        with np.errstate(divide="ignore"):
-            total = np.log(messages[root]) if plan.underflow_safe else messages[root]
-        log_probability += total[numbering.ids[root]]
-    root_rows = tuple(numbering.ids[root].astype(np.intp, copy=False) for root in plan.roots)
-    return Circuit(plan, tuple(rows), root_rows, log_probability)
+        rows.append(BucketRows(layout.starts, layout.states, weights, layout.child_rows))
+    with np.errstate(divide="ignore"):
+        total = np.log(messages[-1]) if plan.underflow_safe else messages[-1]
+    root_rows = numbering.ids[-1].astype(np.intp, copy=False)
+    return Circuit(plan, tuple(rows), root_rows, total[root_rows])
 
 
 def _number_cuts(plan: EliminationPlan, cut: np.ndarray) -> np.ndarray:
@@ -199,11 +183,9 @@ def _number(plan: EliminationPlan, labels: np.ndarray, bounds: np.ndarray) -> _N
 def _lay_out(
     plan: EliminationPlan, codes: np.ndarray, numbering: _Numbering, entry_limit: int | None
 ) -> list[_Layout] | None:
-    """Rows and entries from the roots down: only what can be reached; None past the limit."""
-    wanted: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-    for root in plan.roots:
-        count = len(numbering.chosen[root])
-        wanted[root] = np.arange(count), np.zeros(count, dtype=np.intp)
+    """Rows and entries from the root down: only what can be reached; None past the limit."""
+    count = len(numbering.chosen[-1])
+    wanted = {len(plan.buckets) - 1: (np.arange(count), np.zeros(count, dtype=np.intp))}
     layouts: list[_Layout] = []
     n_entries = 0
     for b in reversed(range(len(plan.buckets))):
@@ -222,9 +204,7 @@ def _lay_out(
             )
             child_rows.append(ids)
             wanted[c] = below_classes, below_separators
-        layouts.append(
-            _Layout(starts, entry_rows, states, places, tuple(child_rows), chosen[row_classes], row_separators)
-        )
+        layouts.append(_Layout(starts, entry_rows, states, places, tuple(child_rows), chosen[row_classes]))
         n_entries += len(states)
         if entry_limit is not None and n_entries > entry_limit:
             return None

@@ -53,8 +53,8 @@ def shape_of(network: DiscreteNetwork, order: Sequence[int], relevant: np.ndarra
     for b, v in enumerate(inside):
         scope[b, list(scopes[b])] = below[b, v] = True
         separator = scopes[b] - {v}
-        if separator:
-            above = min(position[u] for u in separator)
+        above = min((position[u] for u in separator), default=len(inside) - 1)
+        if above > b:
             scopes[above] |= separator
             below[above] |= below[b]
             n_children[above] += 1

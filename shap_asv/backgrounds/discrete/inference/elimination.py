@@ -3,8 +3,8 @@
 Eliminating the variables one by one from ``P(x) = prod of CPTs`` leaves one *bucket* per variable: the CPTs that are
 used up when it is summed out, times the messages of the buckets that were waiting for it, as a function of the
 variables that are still there and occur in it (the *separator*). A bucket has one parent, the bucket of the first
-separator variable to be eliminated next, so buckets form a forest with one tree per connected component of the
-network.
+separator variable to be eliminated next. Buckets without a separator, the last ones of parts of the network that are
+not connected, hang below the very last bucket: buckets form one tree.
 
 The order: small cliques first of all, then the best root of the clique tree.
 
@@ -387,19 +387,16 @@ class Bucket:
 
 @dataclass(frozen=True, eq=False)
 class EliminationPlan:
-    """Buckets in elimination order; children come before parents.
+    """Buckets in elimination order; children come before parents, and the last one is the root.
 
     Attributes
     ----------
     buckets : tuple of Bucket
-    roots : tuple of int
-        Buckets with an empty separator, one per connected component.
     underflow_safe : bool
         No product of CPT entries, however long, can underflow, so that messages need no logarithms.
     """
 
     buckets: tuple[Bucket, ...]
-    roots: tuple[int, ...]
     underflow_safe: bool
 
     @property
@@ -472,7 +469,6 @@ def _plan(network: DiscreteNetwork, workload: np.ndarray, factors_apart: bool) -
 
     separators: list[tuple[int, ...]] = []
     children: list[list[int]] = [[] for _ in order]
-    roots = []
     for b, v in enumerate(order):
         # a variable with a single state is not a variable: left out, it cannot blow up the number of axes
         scope = {u for w in families[b] for u in (w, *network.parents[w]) if cards[u] > 1}
@@ -487,10 +483,9 @@ def _plan(network: DiscreteNetwork, workload: np.ndarray, factors_apart: bool) -
                 "network, or merge states"
             )
         separators.append(separator)
-        if separator:
-            children[min(position[u] for u in separator)].append(b)
-        else:
-            roots.append(b)
+        above = min((position[u] for u in separator), default=len(order) - 1)
+        if above > b:
+            children[above].append(b)
 
     buckets = []
     for b, v in enumerate(order):
@@ -526,7 +521,7 @@ def _plan(network: DiscreteNetwork, workload: np.ndarray, factors_apart: bool) -
         )
     floor = sum(math.log(table[table > 0].min()) for table in network.tables)
     # exp(-708) is the smallest normal double; the margin keeps quotients of messages normal, too
-    return EliminationPlan(tuple(buckets), tuple(roots), floor > -600)
+    return EliminationPlan(tuple(buckets), floor > -600)
 
 
 def _spread(table: np.ndarray, variables: tuple[int, ...], axes: tuple[int, ...]) -> np.ndarray:

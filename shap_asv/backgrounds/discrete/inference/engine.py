@@ -1,22 +1,16 @@
 """Exact inference on a network, in blocks: evidence and terms of any number through circuits of bounded size.
 
 What happens to one block: barren nodes (no evidence, no term at or below them) are dropped, the rest is eliminated by
-a plan that is kept for later calls (``elimination``), the evidence is compiled
-(``circuit``), and the terms run through it (``terms``).
+a plan that is kept for later calls (``elimination``), the evidence is compiled (``circuit``), and the terms run through
+it (``terms``), or draws do (``drawing``).
 """
 
-import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from shap_asv.backgrounds.discrete.drawing import (
-    draw_backward,
-    draw_backward_compiled,
-    draw_forward,
-    draw_forward_compiled,
-)
+from shap_asv.backgrounds.discrete.drawing import draw_backward, draw_forward
 from shap_asv.backgrounds.discrete.inference.circuit import Circuit, compile_evidence
 from shap_asv.backgrounds.discrete.inference.elimination import (
     EliminationPlan,
@@ -24,13 +18,7 @@ from shap_asv.backgrounds.discrete.inference.elimination import (
     plan_elimination,
     sample_workload,
 )
-from shap_asv.backgrounds.discrete.inference.terms import (
-    TermColumns,
-    count_products,
-    evaluate_terms,
-    expected_sums,
-    number_terms,
-)
+from shap_asv.backgrounds.discrete.inference.terms import TermColumns, expected_sums, number_terms
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 
 ENTRY_LIMIT = 1 << 20
@@ -38,14 +26,9 @@ ENTRY_LIMIT = 1 << 20
 RESULT_LIMIT = 1 << 24
 """Numbers held between the buckets while terms are evaluated; terms are split into blocks that stay below."""
 EVIDENCE_BLOCK = 1 << 15
-PATIENCE = 1e9
-"""Nanoseconds of work in numpy before the compiled kernels are loaded."""
 PLAN_ENTRIES_KEPT = 1 << 22
 """Table entries of all plans that are kept."""
-_KERNELS = "shap_asv.backgrounds.discrete.kernels"
 _SAMPLED_EVIDENCE = 64
-_NANOSECONDS_PER_CODE = 30.0
-_NANOSECONDS_PER_PRODUCT = 2.0
 
 
 class Inference:
@@ -73,19 +56,9 @@ class Inference:
         self._plans: dict[tuple[bytes, bool], EliminationPlan] = {}
         self._workloads: dict[bool, np.ndarray] = {}
         self._orders: dict[bool, list[int]] = {}
-        self._spent = 0.0
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_plans": {}}  # plans are quickly made again, and large
-
-    def uses_kernels(self, work: float) -> bool:
-        """Whether to run compiled, given the nanoseconds that numpy would take for what comes next.
-
-        Once loaded, kernels are used always. They are loaded when numpy has been busy for :data:`PATIENCE`, so that
-        small problems never wait for a compiler. Which way it goes changes no bit of a result.
-        """
-        self._spent += work
-        return self._spent > PATIENCE or _KERNELS in sys.modules
 
     def with_ancestors(self, nodes: np.ndarray) -> np.ndarray:
         """bool (nodes,) -> the smallest ancestral set that contains them."""
@@ -94,6 +67,7 @@ class Inference:
     def plan(self, asked: np.ndarray, causal: bool = False) -> EliminationPlan:
         """How variables are eliminated when evidence and terms are on the ``asked`` nodes, bool (nodes,)."""
         relevant = self.with_ancestors(asked)
+        relevant[0] |= not relevant.any()  # a plan has a root
         key = relevant.tobytes(), causal
         plan = self._plans.get(key)
         if plan is None:
@@ -181,19 +155,6 @@ class Inference:
             result[others[where]] = circuit.log_probability
         return result
 
-    def expectations(
-        self, evidence: np.ndarray, vectors: Sequence[np.ndarray | None], terms: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """``E[prod of g | e]`` -> (E, T), and the evidence rows that are impossible (their values mean nothing).
-
-        ``vectors[v]`` is None for nodes that no term looks at.
-        """
-        result = np.empty((evidence.shape[1], len(terms)))
-        impossible = np.zeros(evidence.shape[1], dtype=bool)
-        for where, circuit, block, columns, compiled in self._blocks(evidence, vectors, terms, impossible):
-            evaluate_terms(circuit, columns, result[where, block], compiled)
-        return result, np.flatnonzero(impossible)
-
     def expected_sums(
         self,
         evidence: np.ndarray,
@@ -201,26 +162,19 @@ class Inference:
         terms: np.ndarray,
         coefficients: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """``sum over t of coefficients[t] * E[term t | e]`` -> (E, k), and the evidence rows that are impossible.
+        """``sum over t of coefficients[t] * E[term t | e]`` -> (E, k), and the evidence rows that are impossible (their
+        values mean nothing).
 
-        Distinct evidence is multiplied out once.
+        Distinct evidence is multiplied out once. ``vectors[v]`` is None for nodes that no term looks at.
         """
         result = np.zeros((evidence.shape[1], coefficients.shape[1]))
         impossible = np.zeros(evidence.shape[1], dtype=bool)
-        for where, circuit, block, columns, compiled in self._blocks(evidence, vectors, terms, impossible):
-            result[where] += expected_sums(circuit, columns, coefficients[block], compiled)
-        return result, np.flatnonzero(impossible)
-
-    def _blocks(
-        self, evidence: np.ndarray, vectors: Sequence[np.ndarray | None], terms: np.ndarray, impossible: np.ndarray
-    ) -> Iterator[tuple[slice, Circuit, slice, TermColumns, bool]]:
-        """Blocks of evidence and of terms, and whether to run compiled; marks what is ``impossible``, in place."""
         numbered: dict[int, list[tuple[slice, TermColumns]]] = {}
         for where, circuit in self.circuits(evidence, np.array([table is not None for table in vectors])):
             impossible[where] = np.isneginf(circuit.log_probability)
             for block, columns in _term_blocks(circuit, vectors, terms, numbered):
-                compiled = self.uses_kernels(count_products(circuit, columns) * _NANOSECONDS_PER_PRODUCT)
-                yield where, circuit, block, columns, compiled
+                result[where] += expected_sums(circuit, columns, coefficients[block])
+        return result, np.flatnonzero(impossible)
 
     def draw(
         self, evidence: np.ndarray, ancestral: bool, uniforms: np.ndarray, columns: np.ndarray
@@ -233,17 +187,14 @@ class Inference:
         wanted = np.zeros(self.network.n_nodes, dtype=bool)
         wanted[columns] = True
         wanted = self.with_ancestors(wanted)
-        compiled = self.uses_kernels(evidence.shape[1] * len(uniforms) * wanted.sum() * _NANOSECONDS_PER_CODE)
         if ancestral:
-            forward = draw_forward_compiled if compiled else draw_forward
-            yield np.arange(evidence.shape[1]), forward(self.network, evidence, uniforms, columns, wanted)
+            yield np.arange(evidence.shape[1]), draw_forward(self.network, evidence, uniforms, columns, wanted)
             return
-        backward = draw_backward_compiled if compiled else draw_backward
         from_above = self._holds_features_above(evidence)
         for causal in (True, False):
             places = np.flatnonzero(from_above == causal)
             for where, circuit in self.circuits(evidence[:, places], wanted, causal):
-                yield places[where], backward(circuit, uniforms, columns)
+                yield places[where], draw_backward(circuit, uniforms, columns)
 
 
 def _term_blocks(

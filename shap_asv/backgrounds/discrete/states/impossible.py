@@ -13,8 +13,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from shap_asv.backgrounds.discrete.network import DiscreteNetwork
-
 LogProbability = Callable[[np.ndarray], np.ndarray]
 
 
@@ -43,40 +41,26 @@ def relax_evidence(log_probability: LogProbability, evidence: np.ndarray, topolo
     return kept
 
 
-def relaxed_expectations(
-    expectations: Callable[[np.ndarray, Sequence[np.ndarray], np.ndarray], np.ndarray],
+def relaxed_sums(
+    expected_sums: Callable[..., np.ndarray],
     evidence: np.ndarray,
     kept: np.ndarray,
     vectors: Sequence[np.ndarray],
     terms: np.ndarray,
+    coefficients: np.ndarray,
 ) -> np.ndarray:
-    """Expectations (E, T) given ``kept``, the part of the evidence that is possible.
+    """Sums (E, k) given ``kept``, the part of the evidence that is possible.
 
     A dropped feature is not conditioned on, but the model sees its value: ``g(e_v)`` is a constant factor.
     """
-    dropped = (evidence >= 0) & (kept < 0)
-    result = np.empty((len(evidence), len(terms)))
+    dropped = np.where(kept < 0, evidence, -1)
+    result = np.empty((len(evidence), coefficients.shape[1]))
     with_ones = [np.vstack([table, np.ones(np.shape(table)[1])]) for table in vectors]
-    for pattern in np.unique(dropped, axis=0):
-        members = np.flatnonzero((dropped == pattern).all(axis=1))
-        outer = np.ones((len(members), len(terms)))
-        for v in np.flatnonzero(pattern).tolist():
-            outer *= np.asarray(vectors[v], dtype=np.float64)[terms[:, v]][:, evidence[members, v]].T
-        unseen = np.where(pattern, [len(table) - 1 for table in with_ones], terms)
-        result[members] = outer * expectations(kept[members], with_ones, unseen)
+    for values in np.unique(dropped, axis=0):
+        members = (dropped == values).all(axis=1)
+        factors = np.ones(len(terms))
+        for v in np.flatnonzero(values >= 0).tolist():
+            factors *= with_ones[v][terms[:, v], values[v]]
+        unseen = np.where(values >= 0, [len(table) - 1 for table in with_ones], terms)
+        result[members] = expected_sums(kept[members], with_ones, unseen, factors[:, None] * coefficients)
     return result
-
-
-def read_off(network: DiscreteNetwork, nodes: np.ndarray, rows: np.ndarray) -> np.ndarray | None:
-    """Which rows (r, n) of codes of ``nodes`` are impossible, bool (r,), as their entries of the tables tell.
-
-    Where the causes of the nodes are among them, ``P(x) = prod of tables[v][x_v, x_parents(v)]`` over these nodes
-    alone. None where a cause is not, or an entry of a row is free: that takes inference.
-    """
-    column = {int(v): k for k, v in enumerate(nodes)}
-    if rows.min(initial=0) < 0 or not all(p in column for v in column for p in network.parents[v]):
-        return None
-    impossible = np.zeros(len(rows), dtype=bool)
-    for v, k in column.items():
-        impossible |= network.tables[v][tuple(rows[:, [k, *(column[p] for p in network.parents[v])]].T)] == 0
-    return impossible
