@@ -105,7 +105,6 @@ limits: $(READY)
 	$(BIN)/python -m tests.reliability.plans
 	$(BIN)/python -m tests.reliability.beyond
 	$(BIN)/python -m tests.reliability.million
-	$(BIN)/python -m tests.reliability.million_tables
 
 engines: $(READY)
 	$(BIN)/python -m tests.reliability.engines

@@ -10,6 +10,7 @@ from shap_asv.backends.contract import Settings
 from shap_asv.backends.registry import BACKENDS
 from shap_asv.planning import AT_ONCE, bytes_text, make_plan, result_bytes
 from tests.reliability import plans, problems
+from tests.reliability.records import ROOT
 
 
 def problem_of(name, target, model=problems.tree):
@@ -39,7 +40,7 @@ def test_costs_name_rows_of_the_table_and_grow(name):
 
 
 def test_every_operation_of_the_table_is_counted_somewhere():
-    package = plans.ROOT / "shap_asv"
+    package = ROOT / "shap_asv"
     source = "".join(path.read_text() for path in package.rglob("*.py") if path.name != "costs.py")
     assert [name for name in costs.SECONDS if f'"{name}"' not in source] == []
 

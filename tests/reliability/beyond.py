@@ -13,7 +13,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,11 +26,10 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from shap_asv import AsymmetricExplainer, ConditionalTable, GaussianModel, sample_rows
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.errors import BudgetExceededError, MethodNotApplicableError
+from tests.reliability.apart import read_size
 from tests.reliability.jobs import network, target, wave
-from tests.reliability.peaks import read_size
-from tests.reliability.records import Figure, Record, keep
+from tests.reliability.records import ROOT, Figure, Record, keep
 
-ROOT = Path(__file__).parents[2]
 #: Bytes that a process may take beside its imports, and what of them an explainer is allowed by ``memory_limit=``.
 ROOM, ALLOWED = 3 * 2**29, 2**29
 #: Longer than any case takes.
@@ -147,29 +146,25 @@ def many_donors(**options: Any) -> Case:
 
 
 CASES: dict[str, Callable[..., Case]] = {
-    "any model, 2^26 states": lambda **options: any_model(26, **options),
-    "any model, 2^28 states, algorithm='exact'": lambda **options: any_model(28, algorithm="exact", **options),
-    "any model, 2^28 states, algorithm='orders x table'": lambda **options: any_model(
-        28, algorithm="orders x table", **options
-    ),
+    "any model, 2^26 states": partial(any_model, 26),
+    "any model, 2^28 states, algorithm='exact'": partial(any_model, 28, algorithm="exact"),
+    "any model, 2^28 states, algorithm='orders x table'": partial(any_model, 28, algorithm="orders x table"),
     "2^45 ideals": independent_causes,
-    "2^45 ideals, algorithm='exact'": lambda **options: independent_causes(algorithm="exact", **options),
-    "2^45 ideals, algorithm='exact', ideal_limit=10^12": lambda **options: independent_causes(
-        algorithm="exact", ideal_limit=10**12, **options
+    "2^45 ideals, algorithm='exact'": partial(independent_causes, algorithm="exact"),
+    "2^45 ideals, algorithm='exact', ideal_limit=10^12": partial(
+        independent_causes, algorithm="exact", ideal_limit=10**12
     ),
-    "5 million rows of numbers": lambda **options: numbers_of(5_000_000, **options),
-    "20 million rows of numbers": lambda **options: numbers_of(20_000_000, **options),
-    "5 million rows of labels": lambda **options: labels_of(5_000_000, **options),
-    "10 million rows of labels": lambda **options: labels_of(10_000_000, **options),
-    "20 trees grown to the end": lambda **options: big_forest(20, **options),
-    "a slow model, budget=0.1": lambda **options: slow_model(budget=0.1, **options),
-    "a slow model, budget=0.1, tolerance=1e-9": lambda **options: slow_model(budget=0.1, tolerance=1e-9, **options),
-    "Gaussian, linear model, 2^45 ideals": lambda **options: wide_gaussian("linear", **options),
-    "Gaussian, any model, 2^45 ideals": lambda **options: wide_gaussian("any", **options),
-    "Gaussian, any model, 2^45 ideals, algorithm='exact'": lambda **options: wide_gaussian(
-        "any", algorithm="exact", **options
-    ),
-    "20 million rows, trees with cover counts": lambda **options: cover_counts(20_000_000, **options),
+    "5 million rows of numbers": partial(numbers_of, 5_000_000),
+    "20 million rows of numbers": partial(numbers_of, 20_000_000),
+    "5 million rows of labels": partial(labels_of, 5_000_000),
+    "10 million rows of labels": partial(labels_of, 10_000_000),
+    "20 trees grown to the end": partial(big_forest, 20),
+    "a slow model, budget=0.1": partial(slow_model, budget=0.1),
+    "a slow model, budget=0.1, tolerance=1e-9": partial(slow_model, budget=0.1, tolerance=1e-9),
+    "Gaussian, linear model, 2^45 ideals": partial(wide_gaussian, "linear"),
+    "Gaussian, any model, 2^45 ideals": partial(wide_gaussian, "any"),
+    "Gaussian, any model, 2^45 ideals, algorithm='exact'": partial(wide_gaussian, "any", algorithm="exact"),
+    "20 million rows, trees with cover counts": partial(cover_counts, 20_000_000),
     "20 trees grown to the end, 20,000 background rows": trees_on_a_table,
     "300,000 rows as donors, any model": many_donors,
 }

@@ -9,7 +9,6 @@ alone; the record keeps what it said of the others.
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -17,7 +16,7 @@ import pandas as pd
 from scipy import stats
 
 from shap_asv import AsymmetricExplainer, CausalOrder, StructuralModel
-from tests.reliability.records import ROOT, Figure, Record, keep, kept
+from tests.reliability.records import Figure, Record, before, keep
 
 LOW, HIGH = 0.93, 0.97
 ASKED = f"{LOW:.0%} to {HIGH:.0%}"
@@ -160,29 +159,18 @@ def figure(name: str) -> Figure:
     return Figure(what, f"{mean:.1%} (standard error {error:.1%}; {seconds:.0f} s)", ASKED, LOW <= mean <= HIGH)
 
 
-def rows_before() -> dict[str, Figure]:
-    """What the last record says, with the commit of that record."""
-    found = {}
-    for record in kept(ROOT):
-        if record.name == "coverage":
-            for one in record.figures:
-                at = "" if "; at " in one.value else f"; at {record.commit or 'an earlier commit'}"
-                found[one.what] = replace(one, value=one.value + at)
-    return found
-
-
 def main(names: list[str]) -> int:
     unknown = set(names) - set(MEASURES)
     if unknown:
         raise SystemExit(f"nothing is called {sorted(unknown)}; there are: {list(MEASURES)}")
-    before = rows_before()
+    taken = {one.what: one for one in before("coverage")}
     figures = []
     for name, (what, _) in MEASURES.items():
         if not names or name in names:
             figures.append(figure(name))
             print(figures[-1], flush=True)
-        elif what in before:
-            figures.append(before[what])
+        elif what in taken:
+            figures.append(taken[what])
     notes = [
         "Shares of nominal 95% intervals that hold the exact value. Standard errors of draws have a floor: intervals "
         "of smooth models may be too long. Values that hang on rare events are covered less (see `given` among the "

@@ -8,21 +8,19 @@ explainer then gives what a fresh one gives.
 import json
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterable
-from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
 
 from shap_asv.explainer import blocks, execution
+from tests.reliability.apart import apart
 from tests.reliability.jobs import LONG_JOBS, rows_for
 from tests.reliability.records import Figure, Record, keep
 
-ROOT = Path(__file__).parents[2]
 #: Rows of the long call: far more than can be explained before the signal comes.
 N_ROWS = 20_000
 #: Seconds from the first block of rows to the signal; the next one where a job was over before it came.
@@ -76,10 +74,7 @@ def wait_for_interrupt(explainer, rows, delay: float) -> float | None:
 
 def interrupted(n_jobs: int, jobs: Iterable[str]) -> list[dict]:
     """What became of each job, interrupted in a process of its own."""
-    command = [sys.executable, "-m", "tests.reliability.limits", str(n_jobs), *jobs]
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1800)
-    assert run.returncode == 0, run.stderr
-    return [json.loads(line) for line in run.stdout.splitlines()]
+    return apart("limits", str(n_jobs), *jobs)
 
 
 def main() -> None:

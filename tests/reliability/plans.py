@@ -1,9 +1,9 @@
 """Planned seconds and memory against what is taken, over the grid of ``problems.py``.
 
 ``python -m tests.reliability.plans`` runs all problems and keeps a record; ``python -m tests.reliability.plans WORD``
-runs those whose name contains the word and only prints. Each problem runs in a process of its own that is forked when
-everything is imported. What is compiled lies on disk and is loaded before: an explainer is made twice, and the second
-one is timed. The factors by which constants of ``shap_asv.costs`` are off are printed, too.
+runs those whose name contains the word and only prints. Each problem runs in a process of its own. What is compiled
+lies on disk and is loaded before: an explainer is made twice, and the second one is timed. The factors by which
+constants of ``shap_asv.costs`` are off are printed, too.
 """
 
 import argparse
@@ -13,17 +13,14 @@ import math
 import os
 import sys
 import time
-import traceback
 import warnings
-from pathlib import Path
 from typing import Any
 
 from shap_asv.costs import SECONDS
-from tests.reliability.peaks import Peak
+from tests.reliability.apart import Peak, apart
 from tests.reliability.problems import GRID
 from tests.reliability.records import Figure, Record, keep
 
-ROOT = Path(__file__).parents[2]
 #: A plan says "< 0.1 s" below this, and nobody waits: such times are all alike. So is memory below the second figure.
 AT_ONCE, LITTLE = 0.1, 64 * 2**20
 #: Factors between planned and taken seconds: of nearly all problems, and of all.
@@ -56,28 +53,6 @@ def measure(name: str) -> dict[str, Any]:
         "planned_memory": plan.memory,
         "taken_memory": peak.used,
     }
-
-
-def measure_apart(name: str) -> dict[str, Any]:
-    """The same in a forked process, which gives all of its memory back."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:  # never returns: exits at once, whatever happens
-        code = 1
-        try:
-            os.write(writing, json.dumps(measure(name)).encode())
-            code = 0
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            os._exit(code)
-    os.close(writing)
-    with os.fdopen(reading) as answer:
-        found = answer.read()
-    os.waitpid(child, 0)
-    if not found:
-        raise RuntimeError(f"the process that ran {name!r} ended without an answer")
-    return dict(json.loads(found))
 
 
 def ratio(planned: float, taken: float) -> float:
@@ -137,7 +112,7 @@ def main(word: str = "") -> None:
     measured = {}
     for name in GRID:
         if word in name:
-            found = measured[name] = measure_apart(name)
+            found = measured[name] = apart("plans", "--one", name)[0]
             print(f"{ratio(found['planned'], found['taken']):7.2f}  {name} ({found['backend']})", flush=True)
     figures = [
         Figure(
@@ -165,7 +140,13 @@ def main(word: str = "") -> None:
 if __name__ == "__main__":
     reader = argparse.ArgumentParser(description="Planned seconds and memory against what is taken.")
     reader.add_argument("word", nargs="?", default="", help="run the problems whose name contains it, keep no record")
+    reader.add_argument("--one", help="run this problem in this process, and print what was measured")
+    options = reader.parse_args()
     if not ONE_THREAD.items() <= os.environ.items():
         again = [sys.executable, "-m", "tests.reliability.plans", *sys.argv[1:]]
         os.execve(sys.executable, again, os.environ | ONE_THREAD)
-    main(reader.parse_args().word)
+    if options.one:
+        warnings.simplefilter("ignore")
+        print(json.dumps(measure(options.one)))
+    else:
+        main(options.word)

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -18,23 +18,15 @@ from sklearn.ensemble import (
     RandomForestRegressor,
 )
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
-from sklearn.svm import SVR
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from xgboost import XGBRegressor
 
-from shap_asv import (
-    AsymmetricExplainer,
-    ConditionalTable,
-    GaussianModel,
-    StructuralModel,
-    load_network,
-    sample_rows,
-)
+from shap_asv import AsymmetricExplainer, ConditionalTable, GaussianModel, StructuralModel, load_network, sample_rows
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.independent import IndependentColumns
 from shap_asv.backgrounds.pgmpy_networks import read_network
@@ -54,60 +46,66 @@ class Case:
 
 # --- models -----------------------------------------------------------------------------------------------------------
 
-
-def tree() -> DecisionTreeClassifier:
-    return DecisionTreeClassifier(max_depth=8, random_state=0)
-
-
-def few_trees() -> RandomForestClassifier:
-    return RandomForestClassifier(20, max_depth=6, random_state=0)
-
-
-def hundred_trees() -> RandomForestClassifier:
-    return RandomForestClassifier(100, max_depth=8, random_state=0)
-
-
-def neurons() -> MLPClassifier:
-    return MLPClassifier(hidden_layer_sizes=(20,), max_iter=20, random_state=0)
-
-
-def logistic() -> LogisticRegression:
-    return LogisticRegression(max_iter=200)
-
-
-def codes_of_states() -> LinearRegression:
-    """One output: the number of a state."""
-    return LinearRegression()
+tree = partial(DecisionTreeClassifier, max_depth=8, random_state=0)
+few_trees = partial(RandomForestClassifier, 20, max_depth=6, random_state=0)
+hundred_trees = partial(RandomForestClassifier, 100, max_depth=8, random_state=0)
+extra_trees = partial(ExtraTreesClassifier, 30, max_depth=7, random_state=0)
+neurons = partial(MLPClassifier, hidden_layer_sizes=(20,), max_iter=20, random_state=0)
+#: Regressors, which on a network have the number of a state for a target.
+line = partial(LinearRegression)
+codes_by_tree = partial(DecisionTreeRegressor, max_depth=7, random_state=0)
+codes_by_forest = partial(RandomForestRegressor, 40, max_depth=7, random_state=0)
+pairs_by_forest = partial(RandomForestRegressor, 50, max_depth=6, random_state=0)
+deep_trees = partial(RandomForestRegressor, 30, random_state=0)
+boosted = partial(GradientBoostingRegressor, n_estimators=200, max_depth=4, random_state=0)
+boosted_more = partial(GradientBoostingRegressor, n_estimators=400, max_depth=5, random_state=0)
+many_neurons = partial(MLPRegressor, hidden_layer_sizes=(100, 50), max_iter=5, random_state=0)
+neighbours = partial(KNeighborsRegressor, 10)
+xgboost = partial(XGBRegressor, n_estimators=60, max_depth=4, n_jobs=1, random_state=0)
+lightgbm = partial(LGBMRegressor, n_estimators=50, num_leaves=15, n_jobs=1, random_state=0, verbose=-1)
+catboost = partial(
+    CatBoostRegressor, iterations=40, depth=4, thread_count=1, random_seed=0, verbose=False, allow_writing_files=False
+)
+OF_ONE_HOT = (neurons, line, neighbours)
 
 
-def codes_by_tree() -> DecisionTreeRegressor:
-    return DecisionTreeRegressor(max_depth=7, random_state=0)
+def sines(table: Any) -> np.ndarray:
+    """A black box that is quick."""
+    return np.sin(np.asarray(table, dtype=float)).sum(axis=1)
 
 
-def codes_by_forest() -> RandomForestRegressor:
-    return RandomForestRegressor(40, max_depth=7, random_state=0)
+def slowly(table: Any) -> np.ndarray:
+    """A black box that takes about a twentieth of a millisecond for a row."""
+    matrix = np.asarray(table, dtype=float)
+    return np.array([sum(float(value) ** 2 for value in row for _ in range(40)) for row in matrix])
 
 
-# --- networks ---------------------------------------------------------------------------------------------------------
+def polynomial(table: Any) -> np.ndarray:
+    """A black box with some arrays of its own."""
+    matrix = np.asarray(table, dtype=float)
+    products = matrix[:, :, None] * matrix[:, None, :]
+    return np.tanh(products.sum(axis=2)).sum(axis=1)
+
+
+# --- networks, all of whose nodes may not be features -----------------------------------------------------------------
 
 
 @cache
-def _fitted(name: str, target: str, model: Callable[[], Any]) -> tuple[Any, Any]:
+def _fitted(name: str, target: str, model: Callable[[], Any], only: tuple[str, ...]) -> tuple[Any, Any]:
     """A network, and a model of ``target`` fitted to rows of it."""
     network = load_network(name)
     train = sample_rows(network, 2000, seed=0)
     known = read_network(network)
     states = dict(zip(known.names, known.states, strict=True))
-    names = [column for column in train.columns if column != target]
+    names = list(only) or [column for column in train.columns if column != target]
     asked = train[target]
     if is_regressor(model()):
         asked = asked.map({label: code for code, label in enumerate(states[target])}).astype(float)
-    one_hot = model in (neurons, logistic, codes_of_states)
-    encoder = (OneHotEncoder if one_hot else OrdinalEncoder)(categories=[list(states[column]) for column in names])
+    encoder = OneHotEncoder if model in OF_ONE_HOT else OrdinalEncoder
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        fitted = make_pipeline(encoder, model()).fit(train[names], asked)
-    return network, fitted
+        fitted = make_pipeline(encoder(categories=[list(states[column]) for column in names]), model())
+        return network, fitted.fit(train[names], asked)
 
 
 def on(
@@ -115,20 +113,29 @@ def on(
     target: str,
     model: Callable[[], Any],
     n_rows: int,
+    only: Sequence[str] = (),
     reverse: tuple[str, str] | None = None,
+    turned: tuple[str, str] | None = None,
     **options: Any,
 ) -> Case:
-    """A model on an example network; the graph is the network's, with an edge reversed where asked for."""
+    """A model on an example network, of all nodes but the target, or of some ``only``: the others are latent.
+
+    The graph is the network's; with an edge to ``reverse`` it has that edge turned round, and with ``turned`` it is
+    uncertain: the network's, or the same with that edge turned round.
+    """
 
     def make(**more: Any) -> AsymmetricExplainer:
-        network, fitted = _fitted(name, target, model)
+        network, fitted = _fitted(name, target, model, tuple(only))
+        edges = [edge for edge in network.edges() if target not in edge]
         if reverse is not None:
-            edges = [edge for edge in network.edges() if target not in edge and edge != reverse]
-            more["causal_graph"] = [*edges, reverse[::-1]]
+            more["causal_graph"] = [edge[::-1] if edge == reverse else edge for edge in edges]
+        if turned is not None:
+            more["causal_graph"] = [edges, [edge[::-1] if edge == turned else edge for edge in edges]]
         return AsymmetricExplainer(fitted, network, **more)
 
     def rows(n: int) -> pd.DataFrame:
-        return sample_rows(_fitted(name, target, model)[0], n, seed=1).drop(columns=target)
+        drawn = sample_rows(load_network(name), n, seed=1).drop(columns=target)
+        return drawn[list(only)] if only else drawn
 
     return Case(make, rows, n_rows, options)
 
@@ -145,14 +152,13 @@ def many_states(n: int, max_parents: int, max_states: int) -> DiscreteNetwork:
 def of_network(
     network: DiscreteNetwork, model: Callable[[], Any], n_rows: int, outputs: int = 1, **options: Any
 ) -> Case:
-    """A model of numbers that depend on every node of a random network; linear ones see states one by one."""
+    """A model of numbers that depend on every node of a random network."""
 
     @cache
     def fitted() -> Any:
         train = sample_rows(network, 1000, seed=0)
-        coder = OneHotEncoder if model is LinearRegression else OrdinalEncoder
         asked = [(train == f"s{k % 2}").sum(axis=1) * (train["x0"] == f"s{k // 2}") for k in range(outputs)]
-        pipeline = make_pipeline(coder(categories=[list(labels) for labels in network.states]), model())
+        pipeline = make_pipeline(OrdinalEncoder(categories=[list(labels) for labels in network.states]), model())
         return pipeline.fit(train, asked[0] if outputs == 1 else np.stack(asked, axis=1))
 
     return Case(
@@ -163,22 +169,10 @@ def of_network(
     )
 
 
-@cache
-def _ensemble(kind: str, n: int, trees: int, depth: int) -> Any:
-    train = sample_rows(random_network(kind, n), 1000, seed=0)
-    states = [list(labels) for labels in random_network(kind, n).states]
-    model = RandomForestRegressor(trees, max_depth=depth, random_state=0)
-    return make_pipeline(OrdinalEncoder(categories=states), model).fit(train, (train == "s1").sum(axis=1))
-
-
 def on_random(kind: str, n: int, trees: int, depth: int, n_rows: int, **options: Any) -> Case:
     """A random forest on a random network of that shape."""
-    return Case(
-        lambda **more: AsymmetricExplainer(_ensemble(kind, n, trees, depth), random_network(kind, n), **more),
-        lambda rows: sample_rows(random_network(kind, n), rows, seed=1),
-        n_rows,
-        options,
-    )
+    forest = partial(RandomForestRegressor, trees, max_depth=depth, random_state=0)
+    return of_network(random_network(kind, n), forest, n_rows, **options)
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------
@@ -188,7 +182,7 @@ Edges = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Numbers:
-    """A table of numbers along a causal graph, with models and backgrounds of it."""
+    """A table of numbers along a causal graph."""
 
     edges: Edges
     slope: float = 0.7
@@ -198,30 +192,25 @@ class Numbers:
     def names(self) -> list[str]:
         return ["x0", *(effect for _, effect in self.edges)]
 
-
-@cache
-def table_of(numbers: Numbers, n: int = 0) -> pd.DataFrame:
-    rng = np.random.default_rng(0)
-    n = n or numbers.n
-    columns = {"x0": rng.normal(size=n)}
-    for cause, effect in numbers.edges:
-        columns[effect] = numbers.slope * columns[cause] + rng.normal(size=n)
-    return pd.DataFrame(columns)
+    def table(self, n: int = 0) -> pd.DataFrame:
+        rng = np.random.default_rng(0)
+        n = n or self.n
+        columns = {"x0": rng.normal(size=n)}
+        for cause, effect in self.edges:
+            columns[effect] = self.slope * columns[cause] + rng.normal(size=n)
+        return pd.DataFrame(columns)
 
 
 @cache
 def fitted_to(numbers: Numbers, make: Callable[[], Any]) -> Any:
-    """A model of something that depends on every column; ``pairs`` of it where the model has two outputs."""
-    table = table_of(numbers)
-    asked = np.asarray(np.sin(table["x0"]) * table["x3"] + table.sum(axis=1))
-    if make in (pairs_by_line, pairs_by_forest):
-        asked = np.stack([asked, np.asarray(table["x1"] ** 2 - table["x2"])], axis=1)
-    return make().fit(table, asked)
+    """A model of something that depends on every column."""
+    table = numbers.table()
+    return make().fit(table, np.asarray(np.sin(table["x0"]) * table["x3"] + table.sum(axis=1)))
 
 
 @cache
 def background_of(numbers: Numbers, kind: str) -> Any:
-    table = table_of(numbers)
+    table = numbers.table()
     return {
         "gaussian": lambda: GaussianModel.fit(table),
         "copula": lambda: GaussianModel.fit(table, marginals="empirical"),
@@ -229,6 +218,7 @@ def background_of(numbers: Numbers, kind: str) -> Any:
         "structural": lambda: StructuralModel.fit(table, list(numbers.edges), seed=0, silent=True),
         "independent": lambda: IndependentColumns(table),
         "rows": lambda: table[:100],
+        "table": lambda: table,
         "covers": lambda: None,
     }[kind]()
 
@@ -237,45 +227,8 @@ FIRST = Numbers(tuple((f"x{v // 2}", f"x{v}") for v in range(1, 12)))
 SECOND = Numbers(tuple((f"x{max(0, v - 3)}", f"x{v}") for v in range(1, 10)), -0.5, 700)
 CROSSED: Edges = (*SECOND.edges, ("x1", "x5"), ("x2", "x7"))
 STAR = Numbers(tuple(("x0", f"x{v}") for v in range(1, 14)), 0.9, 500)
-
-
-def sines(table: Any) -> np.ndarray:
-    """A black box that is quick."""
-    return np.sin(np.asarray(table, dtype=float)).sum(axis=1)
-
-
-def slowly(table: Any) -> np.ndarray:
-    """A black box that takes about a twentieth of a millisecond for a row."""
-    matrix = np.asarray(table, dtype=float)
-    return np.array([sum(float(value) ** 2 for value in row for _ in range(40)) for row in matrix])
-
-
-def neurons_of_numbers() -> Any:
-    return MLPRegressor(hidden_layer_sizes=(20,), max_iter=20, random_state=0)
-
-
-def many_neurons() -> Any:
-    return MLPRegressor(hidden_layer_sizes=(100, 50), max_iter=5, random_state=0)
-
-
-def deep_trees() -> Any:
-    return RandomForestRegressor(30, random_state=0)
-
-
-def boosted() -> Any:
-    return GradientBoostingRegressor(n_estimators=200, max_depth=4, random_state=0)
-
-
-def pairs_by_line() -> Any:
-    return LinearRegression()
-
-
-def pairs_by_forest() -> Any:
-    return RandomForestRegressor(50, max_depth=6, random_state=0)
-
-
-def boosted_more() -> Any:
-    return GradientBoostingRegressor(n_estimators=400, max_depth=5, random_state=0)
+FOURTH = Numbers((("x0", "x1"), ("x0", "x2"), ("x1", "x3"), ("x2", "x4"), ("x3", "x5")), 0.6, 400)
+FIFTH = Numbers(tuple((f"x{max(0, v - 2)}", f"x{v}") for v in range(1, 11)), 0.5, 900)
 
 
 def of_numbers(
@@ -289,158 +242,38 @@ def of_numbers(
     """A model of numbers, to be fitted or a black box, under a background made from a table."""
 
     def make(**more: Any) -> AsymmetricExplainer:
-        if kind == "rows":
-            more["values"] = "marginal"
-        chosen = model if model in (sines, slowly) else fitted_to(numbers, model)
-        return AsymmetricExplainer(
-            chosen,
-            background_of(numbers, kind),
-            list(numbers.edges if graph is None else graph),
-            feature_names=numbers.names,
-            **more,
-        )
+        meant = {"rows": {"values": "marginal"}, "table": {"values": "conditional", "silent": True}}.get(kind, {})
+        chosen = model if model in (sines, slowly, polynomial) else fitted_to(numbers, model)
+        edges = list(numbers.edges if graph is None else graph)
+        told = {"feature_names": numbers.names, **meant, **more}
+        return AsymmetricExplainer(chosen, background_of(numbers, kind), edges, **told)
 
-    return Case(make, lambda n: table_of(numbers, n + 2000)[-n:], n_rows, options)
-
-
-# --- models of other libraries ----------------------------------------------------------------------------------------
-
-
-def xgboost() -> XGBRegressor:
-    return XGBRegressor(n_estimators=60, max_depth=4, n_jobs=1, random_state=0)
-
-
-def lightgbm() -> LGBMRegressor:
-    return LGBMRegressor(n_estimators=50, num_leaves=15, n_jobs=1, random_state=0, verbose=-1)
-
-
-def catboost() -> CatBoostRegressor:
-    return CatBoostRegressor(
-        iterations=40, depth=4, thread_count=1, random_seed=0, verbose=False, allow_writing_files=False
-    )
-
-
-def extra_trees() -> ExtraTreesClassifier:
-    return ExtraTreesClassifier(30, max_depth=7, random_state=0)
-
-
-def neighbours() -> KNeighborsRegressor:
-    return KNeighborsRegressor(10)
-
-
-def support_vectors() -> SVR:
-    return SVR()
-
-
-def wide_neurons() -> MLPRegressor:
-    """A layer of which a batch of rows takes far more memory than the rows do."""
-    return MLPRegressor(hidden_layer_sizes=(300,), max_iter=5, random_state=0)
-
-
-def labels_alike(table: Any) -> np.ndarray:
-    """A black box of labels: how many of them are the most frequent one of their row."""
-    labels = np.asarray(table, dtype=object)
-    return np.array([max((row == label).sum() for label in row) for row in labels], dtype=float)
-
-
-def polynomial(table: Any) -> np.ndarray:
-    """A black box of numbers, with some arrays of its own."""
-    matrix = np.asarray(table, dtype=float)
-    products = matrix[:, :, None] * matrix[:, None, :]
-    return np.tanh(products.sum(axis=2)).sum(axis=1)
-
-
-# --- networks, all of whose nodes may not be features -----------------------------------------------------------------
-
-
-@cache
-def _trained(name: str, target: str, model: Callable[[], Any], only: tuple[str, ...]) -> tuple[Any, Any]:
-    network = load_network(name)
-    train = sample_rows(network, 1500, seed=3)
-    known = read_network(network)
-    states = dict(zip(known.names, known.states, strict=True))
-    names = list(only) or [column for column in train.columns if column != target]
-    asked = train[target]
-    if is_regressor(model()):
-        asked = asked.map({label: code for code, label in enumerate(states[target])}).astype(float)
-    coder = OneHotEncoder if model in (neighbours, support_vectors, wide_neurons) else OrdinalEncoder
-    encoder = coder(categories=[list(states[column]) for column in names])
-    return network, make_pipeline(encoder, model()).fit(train[names], asked)
-
-
-def among(
-    name: str,
-    target: str,
-    model: Callable[..., Any],
-    n_rows: int,
-    only: Sequence[str] = (),
-    turned: tuple[str, str] | None = None,
-    **options: Any,
-) -> Case:
-    """A model on an example network, of all nodes but the target, or of some ``only``: the others are latent.
-
-    With ``turned``, an edge, the causal graph is uncertain: the network's, or the same with that edge turned round.
-    """
-
-    def make(**more: Any) -> AsymmetricExplainer:
-        if turned is not None:
-            edges = [edge for edge in load_network(name).edges() if target not in edge]
-            more["causal_graph"] = [edges, [edge[::-1] if edge == turned else edge for edge in edges]]
-        if model is labels_alike:
-            network = load_network(name)
-            names = list(only) or [node for node in network.nodes() if node != target]
-            return AsymmetricExplainer(model, network, feature_names=names, **more)
-        network, fitted = _trained(name, target, model, tuple(only))
-        return AsymmetricExplainer(fitted, network, **more)
-
-    def rows(n: int) -> pd.DataFrame:
-        drawn = sample_rows(load_network(name), n, seed=4).drop(columns=target)
-        return drawn[list(only)] if only else drawn
-
-    return Case(make, rows, n_rows, options)
-
-
-# --- tables to be fitted ----------------------------------------------------------------------------------------------
-
-FOURTH = Numbers((("x0", "x1"), ("x0", "x2"), ("x1", "x3"), ("x2", "x4"), ("x3", "x5")), 0.6, 400)
-FIFTH = Numbers(tuple((f"x{max(0, v - 2)}", f"x{v}") for v in range(1, 11)), 0.5, 900)
-
-
-def to_table(model: Callable[..., Any], n_rows: int, numbers: Numbers, graph: Any, **options: Any) -> Case:
-    """A model of numbers under whatever ``values="conditional"`` fits to the table."""
-
-    def make(**more: Any) -> AsymmetricExplainer:
-        chosen = model if model is polynomial else fitted_to(numbers, model)
-        return AsymmetricExplainer(
-            chosen, table_of(numbers), graph, values="conditional", feature_names=numbers.names, silent=True, **more
-        )
-
-    return Case(make, lambda n: table_of(numbers, n + 2000)[-n:], n_rows, options)
+    return Case(make, lambda n: numbers.table(n + 2000)[-n:], n_rows, options)
 
 
 # --- the grid ---------------------------------------------------------------------------------------------------------
 
 GRID: dict[str, Case] = {
     "asia, neurons, 200 rows": on("asia", "dysp", neurons, 200),
-    "asia, xray, lightgbm, 1,000 rows": among("asia", "xray", lightgbm, 1000),
+    "asia, xray, lightgbm, 1,000 rows": on("asia", "xray", lightgbm, 1000),
     "asia, a group, 20 trees, 50 rows": on("asia", "dysp", few_trees, 50, groups={"ill": ["tub", "lung", "bronc"]}),
     "survey, 100 trees, 500 rows": on("survey", "T", hundred_trees, 500),
-    "earthquake, JohnCalls, catboost, 300 rows": among("earthquake", "JohnCalls", catboost, 300),
+    "earthquake, JohnCalls, catboost, 300 rows": on("earthquake", "JohnCalls", catboost, 300),
     "sachs, Jnk, neurons, 300 rows": on("sachs", "Jnk", neurons, 300),
-    "sachs, two graphs, xgboost, 30 rows": among("sachs", "Akt", xgboost, 30, turned=("Raf", "Mek")),
+    "sachs, two graphs, xgboost, 30 rows": on("sachs", "Akt", xgboost, 30, turned=("Raf", "Mek")),
     "sachs, no order, causal values, 20 trees, 5 rows": on(
         "sachs", "Akt", few_trees, 5, causal_graph=[], values="causal"
     ),
     "child, LowerBodyO2, decision tree, 1,000 rows": on("child", "LowerBodyO2", tree, 1000),
     "child, Age, 100 trees, 300 rows": on("child", "Age", hundred_trees, 300),
     "child, LowerBodyO2, neurons, 2 rows": on("child", "LowerBodyO2", neurons, 2, n_draws=100),
-    "child, ChestXray, lightgbm, 500 rows": among("child", "ChestXray", lightgbm, 500),
+    "child, ChestXray, lightgbm, 500 rows": on("child", "ChestXray", lightgbm, 500),
     "child, latent LungFlow, decision tree, 300 rows": on("child", "LungFlow", tree, 300),
     "child, latent Sick, 20 trees, 50 rows": on("child", "Sick", few_trees, 50),
     "child, a group of reports, decision tree, 20 rows": on(
         "child", "Age", tree, 20, groups={"reports": ["LVHreport", "GruntingReport", "CO2Report", "XrayReport"]}
     ),
-    "child, seven features, nearest neighbours, 10 rows": among(
+    "child, seven features, nearest neighbours, 10 rows": on(
         "child", "Disease", neighbours, 10, ("Age", "LVHreport", "CO2Report", "XrayReport", "RUQO2", "Sick", "LVH")
     ),
     "child, CO2Report, 20 trees, ideals x terms, 20 rows": on(
@@ -451,14 +284,14 @@ GRID: dict[str, Case] = {
         "child", "LowerBodyO2", few_trees, 5, reverse=("LungParench", "Grunting")
     ),
     "child, RUQO2, linear model of codes, ideals x linear, 50 rows": on(
-        "child", "RUQO2", codes_of_states, 50, algorithm="ideals x linear"
+        "child", "RUQO2", line, 50, algorithm="ideals x linear"
     ),
     "child, neurons, orders x monte_carlo, 10 rows": on(
         "child", "XrayReport", neurons, 10, algorithm="orders x monte_carlo", n_orders=20, n_draws=50
     ),
     "insurance, MedCost, 100 trees, 2 rows": on("insurance", "MedCost", hundred_trees, 2),
-    "insurance, latent DrivQuality, catboost, 3 rows": among("insurance", "DrivQuality", catboost, 3),
-    "insurance, Airbag, extra trees, orders x closures, 10 rows": among(
+    "insurance, latent DrivQuality, catboost, 3 rows": on("insurance", "DrivQuality", catboost, 3),
+    "insurance, Airbag, extra trees, orders x closures, 10 rows": on(
         "insurance", "Airbag", extra_trees, 10, algorithm="orders x closures", n_orders=100
     ),
     "insurance, OtherCar, forest of codes, ideals x terms, 2 rows": on(
@@ -468,19 +301,19 @@ GRID: dict[str, Case] = {
         "insurance", "PropCost", tree, 5, algorithm="orders x trees", n_orders=100
     ),
     "alarm, HRBP, decision tree, 5 rows": on("alarm", "HRBP", tree, 5),
-    "alarm, latent HR, xgboost, 2 rows": among("alarm", "HR", xgboost, 2),
+    "alarm, latent HR, xgboost, 2 rows": on("alarm", "HR", xgboost, 2),
     "alarm, decision tree, orders x terms, 5 rows": on(
         "alarm", "BP", tree, 5, algorithm="orders x terms", n_orders=100
     ),
     "alarm, neurons, orders x monte_carlo, 2 rows": on(
         "alarm", "BP", neurons, 2, algorithm="orders x monte_carlo", n_orders=20, n_draws=50
     ),
-    "alarm, eight features, extra trees, 30 rows": among(
+    "alarm, eight features, extra trees, 30 rows": on(
         "alarm", "BP", extra_trees, 30, ("CVP", "PCWP", "HRBP", "HREKG", "SAO2", "EXPCO2", "PRESS", "MINVOL")
     ),
     "water, decision tree, 5 rows": on("water", "CKNN_12_45", tree, 5, n_orders=100),
     "hepar2, decision tree, 20 rows": on("hepar2", "fatigue", tree, 20, n_orders=100),
-    "win95pts, Problem6, extra trees, 3 rows": among("win95pts", "Problem6", extra_trees, 3, n_orders=30),
+    "win95pts, Problem6, extra trees, 3 rows": on("win95pts", "Problem6", extra_trees, 3, n_orders=30),
     "hailfinder, MeanRH, tree of codes, 3 rows": on("hailfinder", "MeanRH", codes_by_tree, 3, n_orders=30),
     "forest of 30 nodes, 100 trees, 100 rows": on_random("forest", 30, 100, 8, 100),
     "forest of 300 nodes, 20 trees, 50 rows": on_random("forest", 300, 20, 6, 50),
@@ -491,7 +324,7 @@ GRID: dict[str, Case] = {
     "dag of 18 nodes, three outputs, 50 rows": of_network(random_network("dag", 18), pairs_by_forest, 50, 3),
     "large tables on 15 nodes, xgboost, 10 rows": of_network(many_states(15, 3, 7), xgboost, 10),
     "complete graph of 15 nodes, 20 trees, 50 rows": on_random("complete", 15, 20, 6, 50),
-    "gaussian, linear model, 200 rows": of_numbers("gaussian", LinearRegression, 200),
+    "gaussian, linear model, 200 rows": of_numbers("gaussian", line, 200),
     "gaussian, sines, 5 rows": of_numbers("gaussian", sines, 5),
     "gaussian, slow black box, 1 row": of_numbers("gaussian", slowly, 1, n_orders=10, n_draws=50),
     "gaussian, many neurons, 10 rows": of_numbers("gaussian", many_neurons, 10, SECOND),
@@ -508,7 +341,7 @@ GRID: dict[str, Case] = {
     "background rows, star, slow black box, 1 row": of_numbers(
         "rows", slowly, 1, STAR, algorithm="orders x marginal", n_orders=20
     ),
-    "table with a graph, polynomial, 20 rows": to_table(polynomial, 20, FOURTH, list(FOURTH.edges)),
+    "table with a graph, polynomial, 20 rows": of_numbers("table", polynomial, 20, FOURTH),
     "covers, 200 boosted trees, 3,000 rows": of_numbers("covers", boosted, 3000),
     "covers, 400 boosted trees, 20,000 rows": of_numbers("covers", boosted_more, 20_000, SECOND),
     "covers, deep trees, 1,000 rows": of_numbers("covers", deep_trees, 1000, SECOND, CROSSED),

@@ -86,3 +86,15 @@ def kept(root: Path = ROOT) -> list[Record]:
     """All records, by name."""
     texts = [json.loads(path.read_text()) for path in sorted((root / FOLDER).glob("*.json"))]
     return [Record(**{**text, "figures": [Figure(**figure) for figure in text["figures"]]}) for text in texts]
+
+
+def before(name: str, root: Path = ROOT) -> list[Figure]:
+    """The figures of the last record of that name, each with the commit at which it was taken."""
+    return [
+        figure
+        if "; at " in figure.value
+        else replace(figure, value=f"{figure.value}; at {record.commit or 'an earlier commit'}")
+        for record in kept(root)
+        if record.name == name
+        for figure in record.figures
+    ]

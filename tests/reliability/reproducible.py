@@ -5,11 +5,10 @@ prints a digest of what each of a few jobs gives.
 """
 
 import hashlib
-import subprocess
+import json
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from threading import Barrier
 from unittest.mock import patch
 
@@ -19,10 +18,10 @@ import shap
 
 from shap_asv import AsymmetricExplainer
 from shap_asv.explainer import blocks
+from tests.reliability.apart import apart
 from tests.reliability.jobs import JOBS, depends_on_seed, rows_for
 from tests.reliability.records import Figure, Record, keep
 
-ROOT = Path(__file__).parents[2]
 #: Rows that are explained, and those of one block: several blocks for every number of processes, though equal rows
 #: (a small network has few others) are computed once.
 N_ROWS, BLOCK = 24, 2
@@ -52,9 +51,7 @@ def explained(explainer: AsymmetricExplainer, n_rows: int = N_ROWS) -> str:
 
 def digests_elsewhere(names: list[str]) -> list[str]:
     """The same in a process of its own."""
-    command = [sys.executable, "-m", "tests.reliability.reproducible", *names]
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    return run.stdout.split()
+    return apart("reproducible", *names)
 
 
 def with_seed(explainer: AsymmetricExplainer, seed: int) -> AsymmetricExplainer:
@@ -155,6 +152,6 @@ def _missing(holds: list[str], asked: list[str]) -> str:
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        print(*digests(sys.argv[1:]))
+        print(*map(json.dumps, digests(sys.argv[1:])), sep="\n")
     else:
         sys.exit(main())

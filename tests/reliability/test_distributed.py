@@ -21,7 +21,6 @@ from shap_asv import AsymmetricExplainer, StructuralModel
 from shap_asv.discovery import bootstrap_graphs
 from shap_asv.errors import ShapAsvError, ShapAsvWarning
 from shap_asv.explainer import blocks
-from tests.reliability.engines import kill_at_work
 from tests.reliability.jobs import JOBS, rows_for
 
 
@@ -63,6 +62,30 @@ def test_a_model_travels_once(cluster, small_blocks):
     kept = cluster.run(lambda: len(blocks._UNPACKED))
     assert set(kept.values()) <= {0, 1}
     assert sum(kept.values()) >= 1
+
+
+def kill_at_work(client, pause=0.2):
+    """Kill a worker of a local cluster a moment after it was given blocks.
+
+    What is returned counts the blocks that were on a worker when it died, since this call. A worker that dies before
+    there is work, or when all is done, leaves it at zero.
+    """
+    scheduler = client.cluster.scheduler
+    address, pid = next(iter(client.run(os.getpid).items()))
+    worker = scheduler.workers[address]
+
+    def count_lost():
+        return sum(prefix.suspicious for prefix in list(scheduler.task_prefixes.values()))
+
+    def kill():
+        while not worker.processing:
+            time.sleep(0.001)
+        time.sleep(pause)
+        os.kill(pid, signal.SIGKILL)
+
+    before = count_lost()
+    threading.Thread(target=kill, daemon=True).start()
+    return lambda: count_lost() - before
 
 
 class WithoutGenerators(ThreadingBackend):
@@ -109,7 +132,7 @@ def test_a_worker_killed_in_the_middle_costs_no_row(cluster, monkeypatch):
     monkeypatch.setattr(blocks, "BLOCK_LIMIT", 1)
     rows = slow_rows()
     expected = rows  # the model adds up its inputs, and the background is zero
-    lost = kill_at_work(cluster, pause=0.2)
+    lost = kill_at_work(cluster)
     with joblib.parallel_config(backend="dask"):
         found = slow_explainer()(rows, silent=True).values
     assert lost(), "no block was on the worker when it was killed"
@@ -127,7 +150,7 @@ def test_a_block_whose_workers_die_is_an_error_and_not_a_wait(monkeypatch):
         distributed.Client(local) as client,
         joblib.parallel_config(backend="dask"),
     ):
-        kill_at_work(client, pause=0.2)
+        kill_at_work(client)
         with pytest.raises(ShapAsvError, match="died, one after the other"):
             slow_explainer()(slow_rows(), silent=True)
 

@@ -2,10 +2,8 @@
 
 import json
 import re
-import runpy
 import shutil
 import subprocess
-import sys
 from contextlib import nullcontext
 from datetime import date
 
@@ -13,7 +11,7 @@ import pytest
 
 from tests.reliability import engines
 from tests.reliability.compatibility import IMPORTS, judge_import
-from tests.reliability.records import FOLDER, ROOT, Figure, Record, keep, kept, present_commit
+from tests.reliability.records import FOLDER, ROOT, Figure, Record, before, keep, kept, present_commit
 from tests.reliability.report import PAGE, page
 
 RECORD = Record(
@@ -55,7 +53,7 @@ def test_whatever_keeps_a_record_is_reached_by_make():
     """A run that no target has is forgotten, and its part of the page grows old."""
     started = {module for recipe in RECIPES.values() for module in re.findall(r"python -m ([\w.]+)", recipe)}
     found = keepers()
-    assert len(found) >= 18
+    assert len(found) >= 15
     assert found - started == set()
 
 
@@ -67,24 +65,18 @@ def test_the_command_of_a_record_can_be_given(record):
     assert target[1] in RECIPES if target else module[1] in keepers()
 
 
-def test_a_run_is_kept_and_reaches_the_page(tmp_path, capsys):
-    keep(RECORD, tmp_path)
-    (record,) = kept(tmp_path)
-    assert (record.figures, record.notes) == (RECORD.figures, RECORD.notes)
-    assert abs((date.today() - date.fromisoformat(record.date)).days) <= 1
-    text = (tmp_path / PAGE).read_text()
-    assert "| speed | 299,792,458 m/s | some | yes |" in text
-    assert f"`make light`, taken on {record.date}" in text
-    assert "speed: 299,792,458 m/s (asked: some) - holds" in capsys.readouterr().out
-
-
-def test_a_record_names_its_commit(repository):
+def test_a_run_is_kept_and_reaches_the_page(repository, capsys):
     (repository / FOLDER / "old.json").unlink()
     keep(RECORD, repository)
     (record,) = kept(repository)
+    assert (record.figures, record.notes) == (RECORD.figures, RECORD.notes)
+    assert abs((date.today() - date.fromisoformat(record.date)).days) <= 1
+    text = (repository / PAGE).read_text()
+    assert "| speed | 299,792,458 m/s | some | yes |" in text
     assert (len(record.commit) >= 7) if HAS_GIT else (record.commit == "")
     at = f"at {record.commit} " if HAS_GIT else ""
-    assert f"taken {at}on {record.date}" in (repository / PAGE).read_text()
+    assert f"`make light`, taken {at}on {record.date}" in text
+    assert "speed: 299,792,458 m/s (asked: some) - holds" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -118,66 +110,38 @@ def test_old_records_have_neither_commit_nor_date(tmp_path):
     (record,) = kept(tmp_path)
     assert (record.commit, record.date) == ("", "")
     assert "\n`make old`\n" in page([record])
+    assert before("old", tmp_path) == [Figure("a", "b; at an earlier commit")]
 
 
-@pytest.fixture
-def three_engines(monkeypatch):
-    """One that is right, one that is not, one that nobody has installed."""
+def test_engines(tmp_path, monkeypatch):
+    """One that is right, one that is not, one that is not installed; a run of some keeps the figures of the others."""
 
-    def wrong_by_a_little(explainer, X):
-        return engines.Found(explainer(X, silent=True).values + 1e-9, "a remark")
+    def off_by_a_little(explainer, X):
+        return engines.explained(explainer, X) + 1e-9
 
     found = {
         "here": ("joblib", lambda: nullcontext(engines.explained)),
-        "wrong": ("joblib", lambda: nullcontext(wrong_by_a_little)),
+        "wrong": ("joblib", lambda: nullcontext(off_by_a_little)),
         "missing": ("no_such_module", lambda: pytest.fail("is not installed")),
     }
-    monkeypatch.setattr(engines, "NEWER", ("ideals x moments, Gaussian", "paths, no background"))
+    declared = {name: engines.DECLARED[name] for name in ("ideals x moments, Gaussian", "paths, no background")}
     monkeypatch.setattr(engines, "ENGINES", found)
-    monkeypatch.setattr(engines, "ALGORITHMS", ("auto",))
-    monkeypatch.setattr(engines, "N_ROWS", 50)
-
-
-def test_engines_a_whole_run_keeps_what_it_found(tmp_path, three_engines):
-    old = Figure("gone (joblib 1.0), auto", "same bits (1 s)", "same bits", True)
-    keep(Record("engines", "", "", [old]), tmp_path)
+    monkeypatch.setattr(engines, "DECLARED", declared)
+    monkeypatch.setattr(engines, "LARGE", {"child, auto": (engines.LARGE["child, auto"][0], 50)})
     assert engines.main([], tmp_path) == 1
-    (record,) = kept(tmp_path)
-    here, here_newer, wrong, wrong_newer, missing = record.figures
-    assert (here_newer.value, here_newer.holds) == ("2 of 2 same bits", True)
-    assert wrong_newer.value.startswith("0 of 2 same bits; ideals x moments, Gaussian differs by 1e-09")
-    assert wrong_newer.holds is False
-    assert (here.value.startswith("same bits ("), here.holds) == (True, True)
-    assert (wrong.value.startswith("differ by 1e-09 ("), wrong.holds) == (True, False)
-    assert wrong.value.endswith("; a remark")
+    here, wrong, missing = kept(tmp_path)[0].figures
+    assert (here.value.startswith("3 of 3 same bits ("), here.holds) == (True, True)
+    assert (wrong.value.startswith("0 of 3 same bits ("), wrong.holds) == (True, False)
+    assert "; ideals x moments, Gaussian differs by 1e-09" in wrong.value
     assert missing == Figure("missing (no_such_module)", "not installed")
-
-
-def test_engines_a_run_of_some_keeps_the_rows_of_the_others(tmp_path, three_engines):
-    here = Figure("here (joblib 1.0), auto", "same bits (1 s)", "same bits", True)
-    old = Figure("missing (no_such_module 1.0), auto", "same bits (2 s)", "same bits", True)
-    keep(Record("engines", "", "", [here, old]), tmp_path)
-    for _ in range(2):
-        assert engines.main(["missing"], tmp_path) == 0
-        (record,) = kept(tmp_path)
-        assert [figure.what for figure in record.figures] == [here.what, "missing (no_such_module)"]
-        assert record.figures[0].value == "same bits (1 s); at an earlier commit"
+    assert engines.main(["missing"], tmp_path) == 1
+    again = kept(tmp_path)[0].figures
+    assert [figure.what for figure in again] == [here.what, wrong.what, missing.what]
+    assert again[0].value.startswith(here.value + "; at ")
     with pytest.raises(SystemExit, match="no engine is called 'nowhere'"):
         engines.main(["nowhere"], tmp_path)
 
 
-def test_versions_without_another_python_says_what_it_needs(monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["versions"])
-    monkeypatch.delitem(sys.modules, "tests.reliability.versions", raising=False)  # another test may have imported it
-    with pytest.raises(SystemExit, match="make versions OTHER_PYTHON=PYTHON"):
-        runpy.run_module("tests.reliability.versions", run_name="__main__")
-
-
 def test_imports_are_measured_by_those_of_shap():
-    verdicts = {what: [judge_import(what, seconds, 4.0).holds for seconds in (4.9, 5.1)] for what in IMPORTS}
-    assert verdicts == {
-        "import shap": [None, None],
-        "import shap_asv": [None, None],
-        "import shap, shap_asv": [True, False],
-        "the explainer class, which needs shap": [True, False],
-    }
+    verdicts = [[judge_import(what, seconds, 4.0).holds for seconds in (4.9, 5.1)] for what in IMPORTS]
+    assert verdicts == [[None, None], [None, None], [True, False], [True, False]]
