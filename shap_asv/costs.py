@@ -12,7 +12,7 @@ run ``python -m tests.reliability.plans``: it times a grid of problems and print
 
 A plan has to rank the ways to an answer and to tell seconds from hours: a factor of two does not matter, and counting
 must cost next to nothing. Nothing is drawn, tried or compiled for it, so that the same question has the same plan on
-every machine. The one exception is a model that is called as a function (``models/calls/speed.py``): its rows and calls
+every machine. The one exception is a model that is called as a function (``models/calls.py``): its rows and calls
 are counted as ``asked`` and ``calls``, and its first call tells what they take.
 """
 

@@ -54,7 +54,7 @@ from shap_asv.explainer.words import (
 )
 from shap_asv.explainer.worth import Bootstrap, bootstrap_values
 from shap_asv.explanation import build_explanation, select_outputs
-from shap_asv.models.calls.outputs import RowLoss
+from shap_asv.models.calls import RowLoss
 from shap_asv.planning import Budget, Plan, check_room
 from shap_asv.sensitivity import Sensitivity
 

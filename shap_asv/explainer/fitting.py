@@ -67,7 +67,7 @@ from shap_asv.explainer.causes import (
 )
 from shap_asv.explainer.problem import names_known_to_model
 from shap_asv.explainer.progress import DELAY
-from shap_asv.models.plain import read_plain_model
+from shap_asv.models.predictor import read_plain_model
 from shap_asv.models.trees.form import column_thresholds
 from shap_asv.orders import CausalOrder
 from shap_asv.strata import sobol_uniforms

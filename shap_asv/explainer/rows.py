@@ -16,9 +16,8 @@ from shap_asv.backgrounds.contract import OrderedStates, ShownAsNumbers, StandsF
 from shap_asv.backgrounds.tables.border import some_rows
 from shap_asv.errors import RowsError, ShapAsvWarning, UnknownStateError, warn_user
 from shap_asv.frames import as_features, as_pandas, part
-from shap_asv.models.calls.inputs import filled
-from shap_asv.models.plain import PlainPredictor, check_answers
-from shap_asv.models.predictor import CodedPredictor
+from shap_asv.models.inputs import filled
+from shap_asv.models.predictor import CodedPredictor, PlainPredictor, check_answers
 from shap_asv.models.trees.form import TreePredictor
 
 #: Rows of a call on which the model is asked again, as they were handed over.

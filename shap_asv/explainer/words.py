@@ -18,8 +18,8 @@ from shap_asv.errors import (
 )
 from shap_asv.explainer.causes import has_edges
 from shap_asv.frames import as_pandas
-from shap_asv.models.calls.inputs import filled
-from shap_asv.models.calls.outputs import RowLoss
+from shap_asv.models.calls import RowLoss
+from shap_asv.models.inputs import filled
 from shap_asv.models.readers import MODEL_OUTPUTS
 from shap_asv.models.trees.form import absent_in_rows_of, made_of_trees
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Optional, Protocol
 
 import numpy as np
 
-from shap_asv.models.calls.outputs import ModelCall
+from shap_asv.models.calls import ModelCall
 from shap_asv.models.products import SumOfProducts
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.models.calls.inputs import TableInputs, require_numbers
-from shap_asv.models.calls.outputs import ModelCall, describe, split_stages
+from shap_asv.models.calls import ModelCall, describe, split_stages
 from shap_asv.models.contract import Affine
+from shap_asv.models.inputs import TableInputs, require_numbers
 from shap_asv.models.products import NotSumOfProducts, SumOfProducts
 
 

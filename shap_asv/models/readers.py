@@ -14,7 +14,7 @@ No reader is believed: what it returns is compared with the model's own output, 
 - ``"probability"`` and ``"predict_proba"``: ``predict_proba`` (of boosted trees over rows and without a background,
   ``"probability"`` of two classes is that of the second, as in shap), or the predicted values of a Booster;
 - ``"predict"``, ``"decision_function"``: these methods;
-- ``"log_loss"``: the loss of the target of each row, see :class:`~shap_asv.models.calls.outputs.ClassLoss`;
+- ``"log_loss"``: the loss of the target of each row, see :class:`~shap_asv.models.calls.ClassLoss`;
 - ``"raw"``: what the model adds up before any link: the margin (log-odds) of boosted classifiers and of logistic
   regression, ``decision_function`` of other classifiers, the averaged class probabilities of decision trees and
   forests, the logarithm of the prediction of Poisson and Gamma regression, the prediction of all other regressors.
@@ -31,8 +31,7 @@ import numpy as np
 
 from shap_asv.errors import ModelError, UnknownMethodError
 from shap_asv.models import linear
-from shap_asv.models.calls.inputs import SEED, TableInputs, probe_rows, random_rows
-from shap_asv.models.calls.outputs import (
+from shap_asv.models.calls import (
     ClassLoss,
     ModelCall,
     SquaredError,
@@ -45,10 +44,10 @@ from shap_asv.models.calls.outputs import (
     shorten,
     split_stages,
 )
+from shap_asv.models.inputs import SEED, TableInputs, probe_rows, random_rows
 from shap_asv.models.products import NotSumOfProducts, SumOfProducts
 from shap_asv.models.trees import catboost_trees, lightgbm_trees, sklearn_trees, xgboost_trees
-from shap_asv.models.trees.ensembles import FloatEnsemble
-from shap_asv.models.trees.regions import state_regions
+from shap_asv.models.trees.ensembles import FloatEnsemble, state_regions
 
 MODEL_OUTPUTS = ("auto", "raw", "probability", "predict_proba", "predict", "decision_function", "log_loss")
 

@@ -17,7 +17,7 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 
-from shap_asv.models.calls.inputs import discover_columns
+from shap_asv.models.inputs import discover_columns
 from shap_asv.models.products import NotSumOfProducts
 from tests.models.problems import NAMES, all_rows, cardinalities, frame, target, training_codes
 

@@ -14,7 +14,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from shap_asv.errors import ModelError, UnknownMethodError
-from shap_asv.models.calls.outputs import as_matrix, check_finite, name_outputs
+from shap_asv.models.calls import as_matrix, check_finite, name_outputs
 from shap_asv.models.readers import choose_call
 
 X = np.random.default_rng(0).normal(size=(60, 3))

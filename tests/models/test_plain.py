@@ -11,8 +11,8 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression
 
 from shap_asv.errors import ModelError
-from shap_asv.models import plain
-from shap_asv.models.plain import read_plain_model
+from shap_asv.models import predictor as plain
+from shap_asv.models.predictor import read_plain_model
 
 X = np.random.default_rng(0).normal(size=(50, 3))
 FRAME = pd.DataFrame(X, columns=["a", "b", "c"])

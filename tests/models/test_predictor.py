@@ -96,7 +96,7 @@ def test_a_model_that_changes_its_mind_about_outputs():
         return np.ones((len(x), 2 if len(x) > 20 else 1))
 
     predictor = read_model(fickle, FEATURES, NAMES)
-    with pytest.raises(ModelError, match="returned 2 outputs, but 1 when it was first called"):
+    with pytest.raises(ModelError, match=r"returned \[1, 2\] outputs in different calls"):
         predictor.predict(ROWS)
 
 

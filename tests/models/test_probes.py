@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from shap_asv.models.calls.inputs import cover_rows, one_at_a_time, probe_rows
+from shap_asv.models.inputs import cover_rows, one_at_a_time, probe_rows
 
 
 @pytest.mark.parametrize("cards", [(2,), (1,), (3, 3, 3), (2, 2), (5, 2, 1, 7), (4, 4, 4, 4)])

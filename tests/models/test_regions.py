@@ -5,9 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from shap_asv.models.calls.inputs import TableInputs
-from shap_asv.models.trees.ensembles import FloatEnsemble
-from shap_asv.models.trees.regions import Splits, leaf_regions, merge_terms, state_regions
+from shap_asv.models.inputs import TableInputs
+from shap_asv.models.trees.ensembles import FloatEnsemble, Splits, leaf_regions, merge_terms, state_regions
 
 
 def ensemble_of(left, right, values, roots, offset, threshold=0.0, nan_left=False, dtype=np.float64):

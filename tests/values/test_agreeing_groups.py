@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from shap_asv import AsymmetricExplainer, StructuralModel
-from shap_asv.models.plain import read_plain_model
+from shap_asv.models.predictor import read_plain_model
 from shap_asv.values.contract import ValueOptions
 from shap_asv.values.monte_carlo import MonteCarlo
 

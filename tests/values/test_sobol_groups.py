@@ -7,8 +7,7 @@ from shap_asv import AsymmetricExplainer, load_network
 from shap_asv.backgrounds.discrete.background import DiscreteBackground
 from shap_asv.backgrounds.gaussian.model import GaussianModel
 from shap_asv.backgrounds.pgmpy_networks import read_network
-from shap_asv.models.plain import read_plain_model
-from shap_asv.models.predictor import read_model
+from shap_asv.models.predictor import read_model, read_plain_model
 from shap_asv.values.contract import ValueOptions
 from shap_asv.values.monte_carlo import MonteCarlo
 from shap_asv.values.table import TABLE

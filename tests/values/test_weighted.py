@@ -6,7 +6,7 @@ import pytest
 
 from shap_asv import AsymmetricExplainer, ConditionalTable
 from shap_asv.backgrounds.donors.nearest import NearestRows
-from shap_asv.models.plain import read_plain_model
+from shap_asv.models.predictor import read_plain_model
 from shap_asv.values.contract import ValueOptions
 from shap_asv.values.monte_carlo import MonteCarlo
 from shap_asv.values.weighted import WeightedValues

@@ -19,9 +19,8 @@ import numpy as np
 
 from shap_asv.errors import ModelError, RowsError
 from shap_asv.frames import part
-from shap_asv.models.calls.inputs import SEED
-from shap_asv.models.calls.outputs import ModelCall, describe, last_step, name_outputs, shorten, split_stages
-from shap_asv.models.calls.speed import FASTEST
+from shap_asv.models.calls import FASTEST, ModelCall, describe, last_step, name_outputs, shorten, split_stages
+from shap_asv.models.inputs import SEED
 from shap_asv.models.products import NotSumOfProducts
 from shap_asv.models.readers import (
     READERS,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.models.calls.outputs import ModelCall, describe, is_a
+from shap_asv.models.calls import ModelCall, describe, is_a
 from shap_asv.models.products import NotSumOfProducts
 from shap_asv.models.trees.ensembles import FloatEnsemble, NodeList
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.models.calls.outputs import ModelCall, describe, is_a
+from shap_asv.models.calls import ModelCall, describe, is_a
 from shap_asv.models.products import NotSumOfProducts
 from shap_asv.models.trees.ensembles import FloatEnsemble, children, joined
 

@@ -28,13 +28,13 @@ MUTANTS = (
     ),
     Mutant(
         "off by one at a threshold",
-        "models/trees/regions.py",
+        "models/trees/ensembles.py",
         "tables[column] <= threshold)",
         "tables[column] < threshold)",
     ),
     Mutant(
         "a region that keeps the states it should lose",
-        "models/trees/regions.py",
+        "models/trees/ensembles.py",
         "members & ~left_sets[s])",
         "members)",
     ),

@@ -320,12 +320,16 @@ def vary(rows: np.ndarray, n_rows: int) -> np.ndarray:
     return np.take_along_axis(rows, chosen, axis=0)
 
 
-def ask_varied(predict: Callable[[np.ndarray], Any], rows: np.ndarray, n_rows: int) -> None:
+def ask_varied(predict: Callable[[Any], Any], rows: Any, n_rows: int) -> None:
     """Ask about rows that differ; about ``rows``, which a model is known to take, where it does not take others."""
+    again = np.arange(n_rows) % len(rows)
+    if hasattr(rows, "iloc"):
+        predict(rows.iloc[again].reset_index(drop=True))
+        return
     try:
         predict(vary(rows, n_rows))
     except ModelError:
-        predict(rows[np.arange(n_rows) % len(rows)])
+        predict(rows[again])
 
 
 # --- columns that an encoder makes of states ------------------------------------------------------------------------
