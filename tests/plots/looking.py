@@ -1,8 +1,5 @@
 """What a picky reader sees: ink, texts that are cut off, texts that lie on one another. And things to draw."""
 
-import io
-
-import matplotlib.image
 import numpy as np
 import pytest
 import shap
@@ -50,17 +47,10 @@ def two_explanations(features, rows=1, seed=0, scale=0.1):
     }
 
 
-def picture(figure):
-    """The figure as a PNG, read back: array (height, width, 4)."""
-    stream = io.BytesIO()
-    figure.savefig(stream, format="png", pil_kwargs={"compress_level": 1})
-    stream.seek(0)
-    return matplotlib.image.imread(stream)
-
-
 def ink(figure):
     """Share of pixels that are not white."""
-    return float((picture(figure)[..., :3] < 0.95).any(axis=2).mean())
+    figure.canvas.draw()
+    return float((np.asarray(figure.canvas.buffer_rgba())[..., :3] < 242).any(axis=2).mean())
 
 
 def drawn_texts(figure):

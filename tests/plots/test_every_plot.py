@@ -1,5 +1,7 @@
 """What holds of every plot: names are shown as they are, it draws into the axes of the caller, and shows when asked."""
 
+import ast
+from pathlib import Path
 from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
@@ -61,3 +63,12 @@ def test_it_draws_where_it_is_told_and_shows_when_asked(name, monkeypatch):
     assert calls == []
     draw(ax=own if count > 1 else own[0])
     assert calls == [1]
+
+
+def test_no_module_imports_matplotlib_or_shap_when_it_is_imported():
+    """Only imports at the top of a module count; those for type checkers stand below an ``if``."""
+    for path in Path(plots.__file__).parent.glob("*.py"):
+        for statement in ast.parse(path.read_text()).body:
+            names = [alias.name for alias in statement.names] if isinstance(statement, ast.Import) else []
+            names += [statement.module] if isinstance(statement, ast.ImportFrom) else []
+            assert not {name.split(".")[0] for name in names} & {"matplotlib", "shap"}, path

@@ -1,0 +1,319 @@
+"""Whether values can be trusted, as it is drawn: intervals of samples, ranges over graphs, tests of graphs, fits."""
+
+import math
+from functools import cache
+from statistics import NormalDist
+from types import SimpleNamespace
+
+import networkx as nx
+import numpy as np
+import pytest
+import shap
+
+from shap_asv import check_graph, load_network, plots, sample_rows
+from shap_asv.backgrounds.choice.scoring import ScoreTable
+from shap_asv.discovery.checks import GraphCheck, TestedPair
+from shap_asv.errors import ExplanationError
+from shap_asv.sensitivity import Sensitivity
+from tests.plots.looking import LONG, NETWORKS, assert_neat, nodes
+
+CHILD = nodes(NETWORKS["child"])
+
+# --- samples ----------------------------------------------------------------------------------------------------------
+
+
+def run(names, counts=(100, 300, 1000, 3000, 10000), seed=0, scale=1.0):
+    """(explanations by numbers of orders, the exact one)"""
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(size=len(names)) * 0.15 * scale
+    draws = truth + rng.normal(size=(max(counts), len(names))) * rng.uniform(0.2, 0.8, len(names)) * scale
+    sampled = {
+        count: shap.Explanation(
+            draws[:count].mean(axis=0)[None],
+            np.zeros(1),
+            feature_names=list(names),
+            error_std=draws[:count].std(axis=0)[None] / np.sqrt(count),
+        )
+        for count in counts
+    }
+    return sampled, shap.Explanation(truth[None], np.zeros(1), feature_names=list(names))
+
+
+def lines(ax):
+    """{feature: (x, y, half widths of intervals)} as read from the picture."""
+    found = {}
+    for container in ax.containers:
+        x, y = container.lines[0].get_data()
+        segments = np.array(container.lines[2][0].get_segments())
+        found[container.get_label()] = (x, y, (segments[:, 1, 1] - segments[:, 0, 1]) / 2)
+    return found
+
+
+@pytest.mark.parametrize("level", [0.95, 0.5])
+def test_lines_are_values_and_bars_are_intervals(level):
+    names = CHILD[:5]
+    sampled, exact = run(names)
+    ax = plots.convergence(sampled, level=level, exact=exact, show=False)
+    assert set(lines(ax)) == set(names)
+    for name, (x, y, half) in lines(ax).items():
+        j = names.index(name)
+        np.testing.assert_allclose(np.log10(x), np.log10(list(sampled)), atol=0.05)
+        np.testing.assert_allclose(y, [e.values[0, j] for e in sampled.values()])
+        wanted = [NormalDist().inv_cdf(0.5 + level / 2) * e.error_std[0, j] for e in sampled.values()]
+        np.testing.assert_allclose(half, wanted)
+    levels = {line.get_ydata()[0] for line in ax.lines if len(set(line.get_ydata())) == 1}
+    assert set(exact.values[0]) <= levels
+    assert f"{100 * level:.4g}%" in ax.get_legend().get_texts()[0].get_text()
+    assert_neat(ax.figure)
+
+
+def test_the_largest_are_lines():
+    sampled, _ = run(CHILD)
+    ax = plots.convergence(sampled, max_display=4, show=False)
+    top = np.argsort(-np.abs(sampled[10000].values[0]))[:4]
+    assert set(lines(ax)) == {CHILD[j] for j in top}
+
+
+@pytest.mark.parametrize(
+    ("names", "counts"),
+    [
+        (CHILD, (100, 200, 400, 800, 1600, 3200, 6400)),
+        (LONG, (1000,)),
+        (["a"], (10, 20)),
+        (CHILD[:5], (10, 1000, 1001)),
+    ],
+    ids=["child", "long", "one", "uneven steps"],
+)
+def test_convergence_is_neat_at_any_size(names, counts):
+    several = len(names) > 1
+    sampled, exact = run(names, counts, scale=1.0 * several)
+    ax = plots.convergence(sampled, max_display=None, exact=exact if several else None, show=False)
+    assert_neat(ax.figure)
+    assert ax.xaxis.get_ticklabels()[-1].get_text() == f"{counts[-1]:,}"
+
+
+def test_features_are_aligned_by_name():
+    names, errors = ["a", "b", "c"], np.full((4, 3), [0.1, 0.2, 0.3])
+    values = np.arange(12.0).reshape(4, 3)
+    turned = [2, 0, 1]
+    sampled = {
+        1000: shap.Explanation(values, np.zeros(4), feature_names=names, error_std=errors),
+        10: shap.Explanation(values, np.zeros(4), feature_names=[names[j] for j in turned], error_std=errors),
+    }
+    found = lines(plots.convergence(sampled, level=0.5, row=2, show=False))
+    for j, name in enumerate(names):
+        places = [turned.index(j), j]
+        np.testing.assert_allclose(found[name][1], values[2, places])
+        np.testing.assert_allclose(found[name][2], NormalDist().inv_cdf(0.75) * errors[2, places])
+
+
+@pytest.mark.parametrize(
+    ("explanations", "options", "message"),
+    [
+        ([1], {}, "a dict of number of orders"),
+        ({}, {}, "a dict of number of orders"),
+        ({0: run(["a"])[1]}, {}, "positive integers"),
+        (run(["a"])[0], {"level": 95}, "level is a share"),
+        (run(["a"])[0], {"row": 3}, "no row 3"),
+        ({10: run(["a"])[1]}, {}, "10 orders has no error_std"),
+    ],
+)
+def test_what_cannot_be_lines(explanations, options, message):
+    with pytest.raises(ExplanationError, match=message):
+        plots.convergence(explanations, show=False, **options)
+
+
+# --- graphs -----------------------------------------------------------------------------------------------------------
+
+
+def result(features, graphs=8, rows=3, seed=0, scale=1.0):
+    rng = np.random.default_rng(seed)
+    centre = scale * rng.normal(size=(rows, len(features)))
+    return Sensitivity(centre + 0.3 * scale * rng.normal(size=(graphs, *centre.shape)), features)
+
+
+def intervals(ax):
+    """(low, high, mean) of each interval, top down."""
+    bars = [line.get_xdata() for line in ax.lines if line.get_linewidth() == 7]
+    means = [line.get_xdata()[0] for line in ax.lines if line.get_gid() == "mean"]
+    return np.column_stack([np.array(bars), means])
+
+
+@pytest.mark.parametrize("row", [None, 1])
+def test_intervals_are_ranges(row):
+    features = list("abcdef")
+    own = result(features)
+    ax = plots.sensitivity(own, row=row, show=False)
+    frame = own.to_frame(row).loc[[label.get_text() for label in ax.get_yticklabels()]]
+    np.testing.assert_allclose(intervals(ax), frame[["lowest", "highest", "mean"]].to_numpy())
+    size = frame[["lowest", "highest"]].abs().max(axis=1).to_numpy()
+    assert (np.diff(size) <= 0).all()
+    low, high = ax.get_ylim()
+    assert low > high, "the first feature belongs on top"
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e7])
+def test_ranges_of_any_scale(scale):
+    ax = plots.sensitivity(result(LONG, scale=scale), row=0, show=False)
+    assert_neat(ax.figure)
+
+
+def test_signs_are_told():
+    own = Sensitivity([[[1.0, 2.0]], [[1.0, 2.0]], [[-0.5, 2.0]]], ["a", "b"])
+    ax = plots.sensitivity(own, row=0, show=False)
+    assert [text.get_text() for text in ax.texts] == ["+2.00", "+0.50, other sign in 33%"]
+
+
+def test_no_sensitivity():
+    with pytest.raises(ExplanationError, match="draws a Sensitivity, not a list"):
+        plots.sensitivity([1, 2], show=False)
+    with pytest.raises(ExplanationError, match="there is no row 9"):
+        plots.sensitivity(result(list("ab")), row=9, show=False)
+    with pytest.raises(ExplanationError, match="max_display"):
+        plots.sensitivity(result(list("ab")), max_display=0, show=False)
+
+
+@cache
+def wrong_asia():
+    network = load_network("asia")
+    graph = nx.DiGraph(network.edges())
+    graph.remove_edge("smoke", "bronc")
+    graph.add_edge("asia", "smoke")
+    return check_graph(sample_rows(network, 500, seed=1), graph)
+
+
+def made_up(p_independent, p_edges, names=("a", "b", "c"), alpha=0.05):
+    def pair(p):
+        return TestedPair(names[0], names[1], tuple(names[2:]), p, p)
+
+    return GraphCheck(tuple(map(pair, sorted(p_independent))), tuple(map(pair, sorted(p_edges)[::-1])), (), alpha, 100)
+
+
+def marks_of(ax):
+    """(place, log10 p, filled, marker) of each test, top down."""
+    marks = [line for line in ax.lines if line.get_gid() in ("wrong", "right")]
+    return [(m.get_ydata()[0], m.get_xdata()[0], m.get_gid() == "wrong", m.get_marker()) for m in marks]
+
+
+def test_every_test_is_drawn_on_its_side():
+    check = wrong_asia()
+    assert check.violations, "the graph was made wrong"
+    assert check.doubtful_edges, "asia does not cause smoke"
+    ax = plots.graph_check(check, max_display=None, show=False)
+    marks = marks_of(ax)
+    m = len(check.independences)
+    wanted = [max(test.adjusted, 1e-12) for test in check.independences] + [max(t.p, 1e-12) for t in check.edges]
+    np.testing.assert_allclose([x for _, x, _, _ in marks], np.log10(wanted))
+    assert [place for place, *_ in marks] == list(range(m + len(check.edges)))
+    assert sum(filled for *_, filled, _ in marks[:m]) == len(check.violations)
+    assert sum(filled for *_, filled, _ in marks[m:]) == len(check.doubtful_edges)
+    (line,) = [line for line in ax.lines if line.get_gid() == "alpha"]
+    threshold = line.get_xdata()[0]
+    assert threshold == pytest.approx(math.log10(0.05))
+    assert all((x <= threshold) == filled for _, x, filled, _ in marks[:m])
+    assert all((x > threshold) == filled for _, x, filled, _ in marks[m:])
+    low, high = ax.get_ylim()
+    assert low > high, "the worst belongs on top"
+    assert_neat(ax.figure)
+
+
+def test_labels_name_the_worst():
+    check = wrong_asia()
+    ax = plots.graph_check(check, max_display=2, show=False)
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    assert len(labels) == 4
+    worst, edge = check.violations[0], check.doubtful_edges[0]
+    assert labels[0].replace("\n", " ") == f"{worst.x}, {worst.y}{worst.condition}"
+    assert labels[2] == f"{edge.x} \N{RIGHTWARDS ARROW} {edge.y}"
+    assert ax.texts[0].get_text().startswith("contradicted, p = ")
+    assert ax.texts[2].get_text().startswith("not seen, p = ")
+    legend = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert legend == [
+        f"implied independences: {len(check.violations)} of {len(check.independences)} contradicted",
+        f"edges: {len(check.doubtful_edges)} of {len(check.edges)} not seen",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("p", "names"),
+    [([0.0, 1e-300, 1e-5], LONG), ([1.0, 0.9], LONG), ([0.5], ("a", "b")), ([], ("a", "b"))],
+    ids=["zero", "large", "one", "none"],
+)
+def test_any_p_values_and_names(p, names):
+    ax = plots.graph_check(made_up(p, [0.2, 1e-40], names), show=False)
+    marks = marks_of(ax)
+    assert all(math.isfinite(x) for _, x, _, _ in marks)
+    assert [marker == "<" for *_, marker in marks] == [own < 1e-12 for own in sorted(p)] + [False, True]
+    assert_neat(ax.figure)
+
+
+def test_no_check():
+    with pytest.raises(ExplanationError, match="draws what check_graph returns, not a list"):
+        plots.graph_check([1], show=False)
+    with pytest.raises(ExplanationError, match="nothing was tested"):
+        plots.graph_check(made_up([], []), show=False)
+    with pytest.raises(ExplanationError, match="max_display"):
+        plots.graph_check(made_up([0.5], []), max_display=0, show=False)
+    with pytest.raises(ExplanationError, match="not a SimpleNamespace"):
+        plots.graph_check(SimpleNamespace(independences=()), show=False)
+
+
+# --- backgrounds ------------------------------------------------------------------------------------------------------
+
+
+LOSSES = np.array([[2.0, 4.0, 2.0, 5.0], [1.0, 2.0, 1.0, 3.0], [1.0, 2.5, 1.5, 3.0]])
+TABLE = ScoreTable(("wrong", "$right$", "near"), LOSSES)
+
+
+def test_the_best_is_on_top_and_at_zero():
+    ax = plots.scores(TABLE, show=False)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["$right$", "near", "wrong"]
+    assert not any(label.get_parse_math() for label in ax.get_yticklabels())
+    assert list(ax.get_yticks()) == [2, 1, 0]
+    points = next(line for line in ax.lines if line.get_marker() == "o")
+    np.testing.assert_allclose(points.get_xdata(), [0.0, 0.25, 1.5])
+    (segments,) = [bars.get_segments() for bars in ax.collections]
+    half = (segments[2][1, 0] - segments[2][0, 0]) / 2
+    differences = LOSSES[0] - LOSSES[1]
+    assert half == pytest.approx(2 * differences.std(ddof=1) / 2)  # by hand: four rows
+
+
+def test_too_few():
+    with pytest.raises(ExplanationError, match=r"one background \(alone\)"):
+        plots.scores(ScoreTable(("alone",), LOSSES[:1]), show=False)
+
+
+def mechanism_report(n=400):
+    rng = np.random.default_rng(0)
+    make = SimpleNamespace
+    return make(
+        nodes=(
+            make(name="root", causes=(), mechanism="empirical", pit=rng.random(n)),
+            make(name="effect", causes=("root",), mechanism="linear + residuals", pit=rng.random(n)),
+            make(name="narrow", causes=("root",), mechanism="forest", pit=rng.beta(0.4, 0.4, n)),
+        )
+    )
+
+
+def test_one_panel_per_node_with_causes():
+    axes = plots.mechanisms(mechanism_report(), show=False)
+    assert [ax.get_title() for ax in axes] == ["effect", "narrow"]
+    for ax in axes:
+        bars = np.array([[bar.get_height(), bar.get_width()] for bar in ax.patches if bar.get_width() < 0.5])
+        assert len(bars) == 20
+        assert bars[:, 0].mean() == pytest.approx(1.0)
+
+
+def test_a_bowl_is_drawn_as_a_bowl():
+    ax = plots.mechanisms(mechanism_report(), nodes=["narrow"], show=False)[0]
+    heights = [bar.get_height() for bar in ax.patches if bar.get_width() < 0.5]
+    assert min(heights[0], heights[-1]) > 2 * heights[10]
+
+
+def test_bad_mechanisms():
+    with pytest.raises(ExplanationError, match="no node 'efect'"):
+        plots.mechanisms(mechanism_report(), nodes=["efect"], show=False)
+    with pytest.raises(ExplanationError, match="no node of this model has causes"):
+        plots.mechanisms(SimpleNamespace(nodes=mechanism_report().nodes[:1]), show=False)
+    with pytest.raises(ExplanationError, match="2 needed, 0 given"):
+        plots.mechanisms(mechanism_report(), ax=[], show=False)
