@@ -14,6 +14,7 @@ from shap.maskers import Masker
 from shap_asv.arguments import check_count, generator_of
 from shap_asv.backgrounds.contract import DRAWS, FiniteStates, StandsForValues
 from shap_asv.errors import ArgumentError, MethodNotApplicableError, RowsError
+from shap_asv.strata import sobol_uniforms
 
 
 class ConditionalMasker(Masker):
@@ -68,7 +69,7 @@ class ConditionalMasker(Masker):
         self.n_draws = n_draws
         self.shape = (n_draws, len(background.features))
         self.feature_names = list(background.features)
-        self._uniforms = _sobol(background.n_uniforms, n_draws, seed)
+        self._uniforms = sobol_uniforms(generator_of(seed), background.n_uniforms, n_draws, n_groups=1).T
         self.clustering = self._clusters(clustering)
 
     def __call__(self, mask: np.ndarray | bool, x: np.ndarray) -> tuple[np.ndarray]:
@@ -126,12 +127,3 @@ class ConditionalMasker(Masker):
                 f"clustering={clustering!r:.80} is not a metric of shap.utils.hclust ({problem}); try 'correlation', "
                 "or pass a linkage matrix"
             ) from None
-
-
-def _sobol(n_uniforms: int, n_draws: int, seed: int) -> np.ndarray:
-    """The first ``n_draws`` points of a scrambled Sobol set, (n_draws, n_uniforms)."""
-    from scipy.stats import qmc
-
-    size = max(0, int(np.ceil(np.log2(n_draws))))
-    points = qmc.Sobol(n_uniforms, seed=generator_of(seed)).random_base2(size)[:n_draws]
-    return np.minimum(points, np.nextafter(1.0, 0.0))

@@ -45,7 +45,7 @@ ALLOWED = {
     "datasets": {"backgrounds"},
     "sensitivity": {"explanation"},
     "discovery": {"orders", "backgrounds"},
-    "maskers": {"backgrounds"},
+    "maskers": {"backgrounds", "strata"},
 }
 TOP = {"__init__", "__main__", "command"}  # may import anything
 
