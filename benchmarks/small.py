@@ -1,7 +1,7 @@
 """Small problems: what a call costs at least, how soon the first row is there, and ten rows beside a joint table.
 
-A decision tree on the network asia, 7 features, in fresh processes, one thread, CPU time. Imports are not counted for
-anybody. *First row* is setting up and explaining one row: we read the model and the network, check them and make a
+A decision tree on the network asia, 7 features, in fresh processes, one thread, CPU time. Imports are not
+counted. *First row* is setting up and explaining one row: we read the model and the network, check them and make a
 plan; the paper's baseline is taken as in the experiment ``peers``, with its network built beforehand, and once more
 with that counted. *Warm* is a call when nothing is new any more, the median over the calls of a process.
 """
@@ -114,6 +114,6 @@ SMALL = Experiment(
     run,
     draw_nothing,
     "A decision tree on the network asia: what a call costs at least, how soon the first row is there, and ten rows "
-    "beside causasv with a joint table. Imports are not counted for anybody. Our first row includes reading and "
+    "beside causasv with a joint table. Imports are not counted. Our first row includes reading and "
     "checking model and network, a plan, and what scikit-learn does once in a process before it answers at all.",
 )

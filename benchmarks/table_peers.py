@@ -60,7 +60,7 @@ def outcomes_of(
     left_out: set[tuple[str, str, str]],
     variant: int = 0,
 ) -> list[Outcome]:
-    """What the participants answer, errors to be filled in; who does not is added to ``left_out``."""
+    """What the participants answer, errors to be filled in; those without an answer go to ``left_out``."""
     found = []
     for peer, answer in answers(work, peers, workers).items():
         if isinstance(answer, Missing):
@@ -123,9 +123,9 @@ def claims(outcomes: list[Outcome], full: bool) -> list[Claim]:
 
 
 def winners(outcomes: list[Outcome], truth: bool = True) -> list[str]:
-    """A sentence a piece of work: who has the lowest error, who is quickest, and where we stand if it is not us.
+    """For each piece of work, a sentence: the lowest error, the quickest, and where we stand if it is not us.
 
-    ``truth=False`` for scores without one: whoever sees what is to be left out does not count.
+    ``truth=False`` for scores without one: participants that see what is to be left out do not count.
     """
     told = []
     for work in dict.fromkeys(one.work for one in outcomes):

@@ -89,7 +89,7 @@ def run(size: Size, progress: Progress) -> Result:
 
 
 def perform(task: Task, size: Size, progress: Progress) -> list[Outcome]:
-    """One task: write the problem, let everybody work in turns, compare with exact values."""
+    """One task: write the problem, let all work in turns, compare with exact values."""
     small = size == "small"
     outcomes = [Outcome(participant) for participant in task.participants]
     with tempfile.TemporaryDirectory() as name:

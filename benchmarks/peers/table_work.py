@@ -103,7 +103,7 @@ class TableWork:
         return model
 
     def background(self, count: int) -> np.ndarray | None:
-        """The last rows of the table, for who takes background rows; None for the cover counts of trees (0)."""
+        """The last rows of the table, as background rows; None for the cover counts of trees (0)."""
         return self.table[-count:] if count else None
 
     def predict_frame(self, frame: Any) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The work that participants share: problems with fixed seeds, who takes part, and how exact values are found."""
+"""The work that participants share: problems with fixed seeds, the participants, and how exact values are found."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SAMPLED = f"{OURS}, 1,000 sampled orders"
 
 @dataclass(frozen=True)
 class Participant:
-    """Somebody who does a task: a runner (``run_<runner>.py``) with options, in an environment of its own or in ours.
+    """One that does a task: a runner (``run_<runner>.py``) with options, in an environment of its own or in ours.
 
     ``same`` is False for another definition of the values: then only the time compares. Times are divided by
     those of the participant ``against``.

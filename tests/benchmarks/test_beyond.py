@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from benchmarks.beyond import balanced, claims, notes, pruned_child, whole_network
+from benchmarks.beyond import balanced, claims, notes, pruned_child
 from benchmarks.ensembles import efficiency_gap
 from benchmarks.experiment import Table
 from benchmarks.graphs import pruned_child as pruned_child_graph
@@ -19,15 +19,6 @@ FOREST = (
     "ASV / TreeSHAP, interventional",
     "efficiency gap",
 )
-
-
-def test_a_whole_network_is_counted_and_adds_up():
-    row = whole_network("asia", "dysp", 2)
-    name, features, edges, orders, backend, rows, first, seconds, path_dependent, interventional, gap = row
-    assert (name, features, edges, orders, rows) == ("asia", 7, 6, 32, 2)
-    assert backend
-    assert min(first, seconds, path_dependent, interventional) > 0
-    assert gap < 1e-9
 
 
 def test_forests_are_counted_and_add_up():

@@ -13,8 +13,8 @@ from benchmarks.page import page
 from benchmarks.registry import EXPERIMENTS, find
 from benchmarks.storage import Places, read, read_all
 
-#: Counts, draws of orders, values that are sampled, trees and tables.
-SAMPLE = ("sampling", "monte_carlo", "trees_alone", "tables")
+#: Draws of orders, with a figure; values that are sampled.
+SAMPLE = ("sampling", "monte_carlo")
 
 
 @pytest.mark.parametrize("experiment", map(find, SAMPLE), ids=lambda experiment: experiment.name)

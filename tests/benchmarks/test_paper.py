@@ -4,7 +4,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from benchmarks import accuracy, classes, mean_prediction, sampling
+from benchmarks import accuracy, classes, sampling
 from benchmarks.experiment import Progress
 from benchmarks.graphs import inverted_star, multiple_paths, naive_bayes, rooted_trees
 from benchmarks.runtime import correlation, quick_enumeration
@@ -181,15 +181,3 @@ def test_boxes_of_all_values_and_the_papers_mean_at_its_own_count(monkeypatch):
         stars = [line for line in drawn[title].lines if line.get_label() == "the paper's mean"]
         assert [line.get_xydata().tolist() for line in stars] == [[[1.0, 0.08]]]
     plt.close(plot.figure)
-
-
-def test_values_by_queries_are_ours():
-    from pgmpy.inference import VariableElimination
-
-    from benchmarks.graphs import to_pgmpy
-
-    case = mean_prediction.prepare("asia", "lung", 6, 8, 2)
-    engine = VariableElimination(to_pgmpy(case.network))
-    answers = case.ours()
-    for c, coalition in enumerate(case.coalitions):
-        np.testing.assert_allclose(case.by_queries(engine, case.rows[1], coalition), answers[1, c], atol=1e-9)

@@ -1,4 +1,4 @@
-"""Peers on tables: the references are the definition, work survives its files, and whoever wins is named."""
+"""Peers on tables: the references are the definition, work survives its files, and the winner is named."""
 
 import sys
 import types
