@@ -1,19 +1,29 @@
-"""The contract of the registry: what a reader reads is what the model computes, at every combination of states."""
+"""The contract of the registry: what a reader reads is what the model computes at every combination of states, or there
+is a reason why not.
+"""
 
 import dataclasses
 
+import lightgbm
 import numpy as np
 import pytest
-from sklearn.ensemble import IsolationForest, RandomForestRegressor
+import xgboost
+from catboost import CatBoostRegressor
+from sklearn.ensemble import (
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+    IsolationForest,
+    RandomForestRegressor,
+)
 from sklearn.ensemble._iforest import _average_path_length
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
 from sklearn.neighbors import KNeighborsRegressor
 
 from shap_asv.models import readers
 from shap_asv.models.predictor import read_model
 from shap_asv.models.products import NotSumOfProducts
 from shap_asv.models.readers import READERS, choose_call, read_products, verify
-from tests.models.examples import CATEGORIES, EXAMPLES, MATRIX, Y
+from tests.models.examples import CAT, CATEGORIES, EXAMPLES, FOUR, LGB, MATRIX, TEXT, TWO, XGB, Y
 from tests.models.problems import FEATURES, NUMBERS, all_rows, cardinalities, frame
 
 # XGBoost >= 3.4 says that dart and gblinear will go
@@ -161,3 +171,84 @@ def test_terms_that_cancel_are_no_reason_to_distrust_a_linear_model():
     model = LinearRegression().fit(MATRIX, Y)
     model.coef_ = np.array([1e9, -1e9, 3.0, 2.0])
     assert read_model(model, FEATURES, NUMBERS).kind == "linear"
+
+
+# --- what looks readable and is not: a black box with a reason, never a wrong sum -------------------------------------
+
+
+def is_exact(predictor):
+    codes = all_rows(NUMBERS)
+    expected = predictor.predict(codes)
+    return np.allclose(predictor.products.evaluate(codes), expected, rtol=0, atol=5e-6 * (1 + np.abs(expected).max()))
+
+
+@pytest.mark.parametrize(
+    ("model", "table", "words"),
+    [
+        (lightgbm.LGBMRegressor(linear_tree=True, **LGB), MATRIX, "linear_tree"),
+        (GradientBoostingRegressor(n_estimators=3, init=LinearRegression()), MATRIX, "differs from its own output"),
+        (CatBoostRegressor(cat_features=list(FEATURES), **CAT), CATEGORIES.astype(str), "splits on categories"),
+    ],
+    ids=["linear leaves", "another model inside", "categories of CatBoost"],
+)
+def test_a_reason_why_not(model, table, words):
+    predictor = read_model(model.fit(table, Y), FEATURES, NUMBERS if table is MATRIX else TEXT)
+    assert predictor.products is None
+    assert words in predictor.reason
+
+
+def test_categories_by_position():
+    model = lightgbm.LGBMRegressor(min_data_per_group=3, cat_smooth=0.1, **LGB)
+    model.fit(MATRIX.to_numpy().astype(int), Y, categorical_feature=[1, 2])
+    assert is_exact(read_model(model, FEATURES, NUMBERS))
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (xgboost.XGBClassifier(**XGB).fit(MATRIX, TWO), "the probabilities of XGBClassifier are not a sum over trees"),
+        (lightgbm.LGBMClassifier(**LGB).fit(MATRIX, TWO), "probabilities of LGBMClassifier are not a sum over trees"),
+        (LogisticRegression().fit(MATRIX, TWO), "probabilities of LogisticRegression are not a sum over features"),
+        (PoissonRegressor().fit(MATRIX, np.abs(Y)), "differs from its own output"),
+        (HistGradientBoostingRegressor(loss="gamma", max_iter=3).fit(MATRIX, np.exp(Y)), "differs from its own output"),
+    ],
+    ids=lambda x: type(x).__name__ if not isinstance(x, str) else "",
+)
+def test_what_a_link_hides_is_hinted_at(model, words):
+    predictor = read_model(model, FEATURES, NUMBERS)
+    assert predictor.products is None
+    assert words in predictor.reason
+    assert "model_output='raw'" in predictor.reason
+    raw = read_model(model, FEATURES, NUMBERS, model_output="raw")
+    assert raw.products is not None
+    assert is_exact(raw)
+
+
+def test_early_stopping_uses_the_best_iteration():
+    noise = np.random.default_rng(0).normal(size=len(Y))
+    train, test = (MATRIX[:200], noise[:200]), (MATRIX[200:], noise[200:])
+    settings = {"n_estimators": 60, "max_depth": 6, "learning_rate": 0.5, "n_jobs": 1}
+    xgb = xgboost.XGBRegressor(early_stopping_rounds=40, **settings).fit(*train, eval_set=[test], verbose=False)
+    assert xgb.best_iteration + 1 < xgb.get_booster().num_boosted_rounds()
+    lgb = lightgbm.LGBMRegressor(min_child_samples=2, verbose=-1, **settings)
+    lgb.fit(*train, eval_set=[test], callbacks=[lightgbm.early_stopping(40, verbose=False)])
+    assert lgb.best_iteration_ < 60
+    for model in (xgb, lgb):
+        predictor = read_model(model, FEATURES, NUMBERS)
+        assert predictor.kind == "tree"
+        assert is_exact(predictor)
+
+
+def test_boosters_without_their_sklearn_dress():
+    data = xgboost.DMatrix(MATRIX, Y)
+    model = xgboost.train({"max_depth": 3, "nthread": 1}, data, num_boost_round=5)
+    predictor = read_model(model, FEATURES, NUMBERS)
+    assert predictor.kind == "tree"
+    assert is_exact(predictor)
+    codes = all_rows(NUMBERS)
+    own = model.predict(xgboost.DMatrix(frame(codes, NUMBERS).astype(float)))
+    np.testing.assert_allclose(predictor.predict(codes)[:, 0], own, rtol=0, atol=1e-6)
+    words = {"objective": "multiclass", "num_class": 4, "verbose": -1, "min_data_in_leaf": 3, "num_threads": 1}
+    boosted = lightgbm.train(words, lightgbm.Dataset(MATRIX, FOUR), num_boost_round=5)
+    raw = read_model(boosted, FEATURES, NUMBERS, model_output="raw")
+    assert (raw.kind, raw.n_outputs) == ("tree", 4)

@@ -1,16 +1,12 @@
-"""Models of every library: equal to shap.TreeExplainer without edges, efficient under any order."""
+"""Tables, long paths, samples and borders of trees alone; models of all libraries are in test_trees_alone.py."""
 
 import dataclasses
 import itertools
 import pickle
 
-import catboost
-import lightgbm
 import numpy as np
-import pandas as pd
 import pytest
 import shap
-import xgboost
 from sklearn import ensemble, tree
 
 from shap_asv import AsymmetricExplainer
@@ -27,98 +23,8 @@ RNG = np.random.default_rng(0)
 N = 7
 X = RNG.normal(size=(240, N))  # no ties: shap and scikit-learn round differently at thresholds
 SIGNAL = X[:, 0] * X[:, 1] + np.sin(3 * X[:, 2]) + X[:, 3] * (X[:, 4] > 0) + 0.3 * X[:, 5]
-TWO, THREE = (SIGNAL > 0).astype(int), np.digitize(SIGNAL, [-0.5, 0.5])
 ROWS, GROUND = X[:40], X[100:160]
 SMALL = {"n_estimators": 8, "random_state": 0}
-LGB = {"n_estimators": 8, "min_child_samples": 4, "verbose": -1, "num_threads": 1}
-XGB = {"n_estimators": 8, "max_depth": 4, "n_jobs": 1}
-CAT = {"iterations": 8, "depth": 4, "verbose": 0, "allow_writing_files": False, "thread_count": 1}
-
-# model, target, tolerance of shap's own path-dependent values
-MODELS = {
-    "tree": (lambda: tree.DecisionTreeRegressor(max_depth=7, random_state=0), SIGNAL, 1e-9),
-    "forest": (lambda: ensemble.RandomForestRegressor(max_depth=6, **SMALL), SIGNAL, 1e-9),
-    "forest of classes": (lambda: ensemble.RandomForestClassifier(max_depth=6, **SMALL), THREE, 1e-9),
-    "extra trees": (lambda: ensemble.ExtraTreesClassifier(max_depth=6, **SMALL), TWO, 1e-9),
-    "boosting": (lambda: ensemble.GradientBoostingRegressor(**SMALL), SIGNAL, 1e-9),
-    "boosting of classes": (lambda: ensemble.GradientBoostingClassifier(**SMALL), TWO, 1e-9),
-    "histogram": (lambda: ensemble.HistGradientBoostingRegressor(max_iter=8), SIGNAL, 1e-9),
-    "histogram of classes": (lambda: ensemble.HistGradientBoostingClassifier(max_iter=8), THREE, 1e-9),
-    "xgboost": (lambda: xgboost.XGBRegressor(**XGB), SIGNAL, 2e-5),
-    "xgboost of classes": (lambda: xgboost.XGBClassifier(**XGB), TWO, 2e-5),
-    "lightgbm": (lambda: lightgbm.LGBMRegressor(**LGB), SIGNAL, 1e-9),
-    "lightgbm of classes": (lambda: lightgbm.LGBMClassifier(**LGB), THREE, 1e-9),
-    "catboost of classes": (lambda: catboost.CatBoostClassifier(**CAT), TWO, 1e-6),
-}
-
-
-def fitted(name):
-    make, y, tolerance = MODELS[name]
-    return make().fit(X, y), tolerance
-
-
-def margin(model, rows):
-    """The model's own answer on the scale that TreeExplainer explains, (r, k)."""
-    package = type(model).__module__.split(".")[0]
-    if package == "xgboost":
-        answer = model.predict(rows, output_margin=True)
-    elif package == "lightgbm":
-        answer = model.predict(rows, raw_score=True)
-    elif package == "catboost":
-        answer = model.predict(rows, prediction_type="RawFormulaVal")
-    elif hasattr(model, "decision_function"):
-        answer = model.decision_function(rows)
-    else:
-        answer = model.predict_proba(rows) if hasattr(model, "predict_proba") else model.predict(rows)
-    return np.asarray(answer, dtype=float).reshape(len(rows), -1)
-
-
-@pytest.mark.parametrize("background", [None, GROUND], ids=["covers", "rows"])
-@pytest.mark.parametrize("name", MODELS)
-def test_equal_to_tree_explainer_without_edges(name, background):
-    model, tolerance = fitted(name)
-    explainer = shap.TreeExplainer(model, background)
-    expected = explainer.shap_values(ROWS, check_additivity=False).reshape(len(ROWS), N, -1)
-    found = prepare_trees(read_ensemble(model), background=background).attribute(ROWS)
-    # with background rows shap adds up in float32
-    scale = np.abs(expected).max()
-    np.testing.assert_allclose(found.phi, expected, rtol=0, atol=(tolerance if background is None else 2e-5) * scale)
-    np.testing.assert_allclose(found.base, np.ravel(explainer.expected_value), rtol=0, atol=2e-5 * scale)
-
-
-@pytest.mark.parametrize("background", [None, GROUND], ids=["covers", "rows"])
-@pytest.mark.parametrize("name", MODELS)
-def test_adds_up_to_the_models_own_output_under_a_causal_order(name, background):
-    model, _ = fitted(name)
-    order = CausalOrder.from_edges([(0, 1), (2, 1), (1, 3), (4, 5)], features=range(N))
-    found = prepare_trees(read_ensemble(model), order, background).attribute(ROWS)
-    tolerance = 3e-6 if "xgboost" in name else 1e-9  # XGBoost adds up in float32
-    np.testing.assert_allclose(found.base + found.phi.sum(axis=1), margin(model, ROWS), rtol=0, atol=tolerance)
-    if background is not None:
-        np.testing.assert_allclose(found.base, margin(model, background).mean(axis=0), rtol=0, atol=tolerance)
-
-
-def test_missing_values_and_categories_go_where_the_model_sends_them():
-    frame = pd.DataFrame(X[:, :3].copy(), columns=["a", "b", "c"])
-    frame["d"] = pd.Categorical(np.array(["u", "v", "w", "z"])[np.digitize(X[:, 3], [-1, 0, 1])])
-    frame.loc[::7, "a"] = np.nan
-    frame.loc[::11, "d"] = None
-    levels = CausalOrder.from_levels([["d", "a"], ["b", "c"]])
-    order = CausalOrder.from_edges(levels.edges, features=frame.columns)
-    for model in (
-        ensemble.HistGradientBoostingRegressor(max_iter=8, categorical_features="from_dtype"),
-        xgboost.XGBRegressor(enable_categorical=True, **XGB),
-        lightgbm.LGBMRegressor(min_data_per_group=4, cat_smooth=0.1, **LGB),
-    ):
-        model.fit(frame, SIGNAL)
-        parsed = read_ensemble(model)
-        assert len(parsed.sets) > 0  # it does split on categories
-        rows = parsed.rows(frame)
-        for background in (None, rows[:30]):
-            found = prepare_trees(parsed, order, background).attribute(rows)
-            np.testing.assert_allclose(
-                found.base + found.phi.sum(axis=1), margin(model, frame), rtol=0, atol=3e-6, err_msg=str(model)
-            )
 
 
 @pytest.fixture(scope="module")
