@@ -12,7 +12,7 @@ from shap_asv.errors import ArgumentError
 Seed: TypeAlias = int | np.random.Generator | np.random.SeedSequence | None
 
 
-def check_count(value: int, name: str, meaning: str, least: int = 1) -> int:
+def check_count(value: Any, name: str, meaning: str, least: int = 1) -> int:
     """An integer (numpy's count too) of at least ``least``, or an :class:`ArgumentError`.
 
     >>> check_count(3, "n", "a number of rows")

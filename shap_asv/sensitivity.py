@@ -92,15 +92,18 @@ class Sensitivity:
         if not np.isfinite(values).all():
             graph, row, feature = np.argwhere(~np.isfinite(values))[0][:3].tolist()
             raise ExplanationError(f"the value of feature {feature} in row {row} under graph {graph} is not finite")
-        names = tuple(map(str, check_list(self.feature_names, "feature_names", "the names of the features")))
-        labels = [f"graph {k}" for k in range(len(values))]
-        labels = labels if self.labels is None else check_list(self.labels, "labels", "what each graph is")
-        for what, listed, length in (("feature_names", names, values.shape[2]), ("labels", labels, len(values))):
-            if len(listed) != length:
-                raise ExplanationError(f"{length} {what} are needed, {len(listed)} were given")
-        weights = np.full(len(values), 1.0) if self.weights is None else _numbers(self.weights, "weights")
-        if weights.shape != (len(values),) or not np.isfinite(weights).all() or (weights <= 0).any():
-            raise OrdersError(f"weights are {len(values)} positive numbers, one for each graph; got {weights!r:.80}")
+        n_graphs = len(values)
+        given = [f"graph {k}" for k in range(n_graphs)] if self.labels is None else self.labels
+        listed = {
+            "feature_names": check_list(self.feature_names, "feature_names", "the names of the features"),
+            "labels": check_list(given, "labels", "what each graph is"),
+        }
+        for (name, found), wanted in zip(listed.items(), (values.shape[2], n_graphs), strict=True):
+            if len(found) != wanted:
+                raise ExplanationError(f"{wanted} {name} are needed, {len(found)} were given")
+        weights = np.ones(n_graphs) if self.weights is None else _numbers(self.weights, "weights")
+        if weights.shape != (n_graphs,) or not np.isfinite(weights).all() or (weights <= 0).any():
+            raise OrdersError(f"weights are {n_graphs} positive numbers, one for each graph; got {weights!r:.80}")
         weights = weights / weights.max()
         reference = None if self.reference is None else _numbers(self.reference, "reference")
         if reference is not None and reference.shape != values.shape[1:]:
@@ -112,23 +115,18 @@ class Sensitivity:
             raise ExplanationError(
                 f"standard errors are numbers >= 0 in the shape of the values, {values.shape}; theirs is {error.shape}"
             )
-        edges = None
-        if self.edges is not None:
-            edges = tuple(
-                frozenset(map(tuple, each)) for each in check_list(self.edges, "edges", "a set for each graph")
-            )
-        if edges is not None and len(edges) != len(values):
-            raise ExplanationError(f"{len(values)} graphs need as many sets of edges, {len(edges)} were given")
-        for field, value in (
-            ("values", values),
-            ("feature_names", names),
-            ("labels", tuple(map(str, labels))),
-            ("weights", weights / weights.sum()),
-            ("reference", reference),
-            ("edges", edges),
-            ("error_std", error),
-        ):
-            object.__setattr__(self, field, value)
+        edges = None if self.edges is None else check_list(self.edges, "edges", "a set for each graph")
+        if edges is not None and len(edges) != n_graphs:
+            raise ExplanationError(f"{n_graphs} graphs need as many sets of edges, {len(edges)} were given")
+        # a frozen class refuses assignments, not its own making
+        vars(self).update(
+            values=values,
+            weights=weights / weights.sum(),
+            reference=reference,
+            edges=None if edges is None else tuple(frozenset(map(tuple, each)) for each in edges),
+            error_std=error,
+            **{name: tuple(map(str, found)) for name, found in listed.items()},
+        )
 
     # --- per row and feature ----------------------------------------------------------------------------------------
 
@@ -197,14 +195,15 @@ class Sensitivity:
         """
         import pandas as pd
 
-        rows = slice(None) if row is None else [self.check_row(row)]
-        lines = []
-        for label, whole in self._differences():
-            difference = whole[rows]
-            by_feature = np.abs(difference).reshape(*difference.shape[:2], -1).mean(axis=(0, 2))
-            moved = int(by_feature.argmax())
-            lines.append((label, float(by_feature.mean()), self.feature_names[moved], float(by_feature[moved])))
-        frame = pd.DataFrame(lines, columns=["edge", "effect", "feature", "by"]).set_index("edge")
+        labels, moved = self._moved
+        by_feature = (moved if row is None else moved[:, [self.check_row(row)]]).mean(axis=1)
+        most = by_feature.argmax(axis=1)
+        columns = {
+            "effect": by_feature.mean(axis=1),
+            "feature": [self.feature_names[v] for v in most],
+            "by": by_feature[np.arange(len(labels)), most],
+        }
+        frame = pd.DataFrame(columns, index=pd.Index(labels, name="edge", dtype=object))
         return frame.sort_values("effect", ascending=False, kind="stable")
 
     def edge_by_row(self) -> "pd.DataFrame":
@@ -227,42 +226,41 @@ class Sensitivity:
         """
         import pandas as pd
 
-        n_rows, n_features = self.values.shape[1:3]
-        found = [(label, np.abs(d).reshape(n_rows, n_features, -1).mean(axis=2)) for label, d in self._differences()]
-        lines: list[tuple[str | None, float, str | None, float]] = []
-        for row in range(n_rows):
-            effects = np.array([moved[row].mean() for _, moved in found])
-            largest = effects.max(initial=0.0)
-            if largest <= self._rounding:
-                lines.append((None, 0.0, None, 0.0))
-                continue
-            label, moved = found[int(np.argmax(effects >= largest - self._rounding))]
-            most = int(moved[row].argmax())
-            lines.append((label, float(moved[row].mean()), self.feature_names[most], float(moved[row, most])))
-        # columns of objects: pandas would turn None among texts into NaN
-        kinds = {"edge": object, "effect": float, "feature": object, "by": float}
-        columns = {
-            name: pd.Series(column, dtype=kind)
-            for (name, kind), column in zip(kinds.items(), zip(*lines, strict=True), strict=True)
-        }
-        return pd.DataFrame(columns).rename_axis(index="row")
+        labels, moved = self._moved
+        effects = moved.mean(axis=2)
+        largest = effects.max(axis=0, initial=0.0)
+        columns: dict[str, list[Any]] = {"edge": [], "effect": [], "feature": [], "by": []}
+        for row in range(self.values.shape[1]):
+            found: tuple[Any, ...] = (None, 0.0, None, 0.0)
+            if largest[row] > self._rounding:
+                edge = int(np.argmax(effects[:, row] >= largest[row] - self._rounding))
+                most = int(moved[edge, row].argmax())
+                found = (labels[edge], effects[edge, row], self.feature_names[most], moved[edge, row, most])
+            for column, value in zip(columns.values(), found, strict=True):
+                column.append(value)
+        kinds = {"edge": object, "feature": object}  # pandas would turn None among texts into NaN
+        series = {name: pd.Series(column, dtype=kinds.get(name, float)) for name, column in columns.items()}
+        return pd.DataFrame(series).rename_axis(index="row")
 
-    def _differences(self) -> list[tuple[str, np.ndarray]]:
+    @cached_property
+    def _moved(self) -> tuple[list[str], np.ndarray]:
+        """How far each edge moves each value: labels, and the mean over outputs, float (edges, rows, features)."""
         if self.edges is None:
             assert self.labels is not None
-            return [(label, own - self._centre) for label, own in zip(self.labels, self.values, strict=True)]
-        weights = np.asarray(self.weights)
-        found = []
-        for edge in sorted({edge for each in self.edges for edge in each}, key=str):
-            has = np.array([edge in set(each) for each in self.edges])
-            if has.all():
-                continue  # all graphs agree: nothing can be told about it
-            with_it, without = (
-                np.tensordot(weights[part] / weights[part].sum(), self.values[part], axes=1) for part in (has, ~has)
-            )
-            cause, effect = edge
-            found.append((f"{cause} -> {effect}", with_it - without))
-        return found
+            labels, differences = list(self.labels), list(self.values - self._centre)
+        else:
+            labels, differences, weights = [], [], np.asarray(self.weights)
+            for edge in sorted({edge for each in self.edges for edge in each}, key=str):
+                has = np.array([edge in set(each) for each in self.edges])
+                if has.all():
+                    continue  # all graphs agree: nothing can be told about it
+                with_it, without = (
+                    np.tensordot(weights[part] / weights[part].sum(), self.values[part], axes=1) for part in (has, ~has)
+                )
+                labels.append("{} -> {}".format(*edge))
+                differences.append(with_it - without)
+        shape = self.values.shape[1:3]
+        return labels, np.abs(np.reshape(differences, (len(labels), *shape, -1 if labels else 1))).mean(axis=3)
 
     # --- tables -------------------------------------------------------------------------------------------------------
 

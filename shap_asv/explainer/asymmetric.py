@@ -14,6 +14,7 @@ from warnings import catch_warnings, simplefilter
 import numpy as np
 import shap
 
+from shap_asv.arguments import check_count
 from shap_asv.backends.conditioning import conditioning_obstacle
 from shap_asv.backends.contract import Problem, Settings
 from shap_asv.backgrounds.covers import CoverDistribution
@@ -21,19 +22,17 @@ from shap_asv.backgrounds.matrix import with_gaps
 from shap_asv.backgrounds.naming import Distribution
 from shap_asv.backgrounds.registry import kind_of
 from shap_asv.comparison import Comparison
-from shap_asv.errors import ArgumentError, CausalGraphWarning, MethodNotApplicableError, RowsError
+from shap_asv.errors import CausalGraphWarning, MethodNotApplicableError, RowsError
 from shap_asv.explainer import fitting
 from shap_asv.explainer.causes import edgeless_order, levels_of
 from shap_asv.explainer.comparing import compare_methods
 from shap_asv.explainer.effects import Effects, measure_effects
 from shap_asv.explainer.execution import Execution, describe
-from shap_asv.explainer.fitting import Purpose
 from shap_asv.explainer.importances import measure_importance, usual_loss
 from shap_asv.explainer.options import (
     check_arguments,
     check_options,
     check_positive,
-    check_whole,
     read_names,
     settings_of_call,
 )
@@ -309,7 +308,7 @@ class AsymmetricExplainer(shap.Explainer):
         rows = fit_rows(problem, table, self.encoder is not None)
         settings = self._settings(problem, max_evals, batch_size)
         if tolerance is not None:
-            check_positive(tolerance=tolerance)
+            check_positive(tolerance, "tolerance")
         attribution = execution.explain(rows, settings, self.tolerance if tolerance is None else tolerance, silent)
         effects = execution.main_effects(rows, settings) if main_effects else None
         error = attribution.error
@@ -384,8 +383,8 @@ class AsymmetricExplainer(shap.Explainer):
         are evaluated for all graphs together, and how many it would be one by one.
         """
         if X is None or isinstance(X, (int, np.integer)):
-            check_whole(X=1 if X is None else X)
-            execution, n_rows = self._known_execution(), 1 if X is None else int(X)
+            n_rows = 1 if X is None else check_count(X, "X", "a number of rows")
+            execution = self._known_execution()
         else:
             table = read_table(X)
             execution, n_rows = self._execution_for(table), len(table)
@@ -423,9 +422,11 @@ class AsymmetricExplainer(shap.Explainer):
             simplefilter("ignore", CausalGraphWarning)
             return type(self)(**{**arguments, **changes})
 
-    def _purpose(self, silent: bool) -> Purpose:
-        """What a background for all coalitions has to be good for."""
-        return Purpose(self.model, model_output=self._words["model_output"], seed=self._entropy, silent=silent)
+    def _any_set_background(self, problem: Problem, silent: bool) -> fitting.StandIn | None:
+        """A background for all coalitions, in place of the problem's; None where that one conditions on any set."""
+        model_output = self._words["model_output"]
+        purpose = fitting.Purpose(self.model, model_output=model_output, seed=self._entropy, silent=silent)
+        return fitting.any_set_background(problem, self._table, purpose)
 
     def compare(self, X: Any, methods: Sequence[str] | None = None, **call: Any) -> Comparison:
         """SHAP and ASV of X side by side, or other ``methods`` by name: see :func:`shap_asv.compare`.
@@ -517,15 +518,13 @@ class AsymmetricExplainer(shap.Explainer):
         >>> explainer.importance(rows, rows @ [2, 1]).values.tolist()
         [1.0, 0.25]
         """
-        check_whole(n_bootstrap=n_bootstrap)
-        if n_bootstrap < 2:
-            raise ArgumentError(f"n_bootstrap={n_bootstrap} resamples have no spread; at least 2 are needed")
+        n_bootstrap = check_count(n_bootstrap, "n_bootstrap", "a number of resamples", least=2)
         table = read_table(X)
         execution = self._without_targets(self._execution_for(table), "importance(X, y)")
         settings, encoded = self._settings(execution.problem), self.encoder is not None
         if isinstance(loss, str) and loss == "auto":
             loss = usual_loss(execution.problem, self.model)
-        return measure_importance(execution, table, y, settings, loss, int(n_bootstrap), encoded, silent)
+        return measure_importance(execution, table, y, settings, loss, n_bootstrap, encoded, silent)
 
     @staticmethod
     def _without_targets(execution: Execution, question: str) -> Execution:

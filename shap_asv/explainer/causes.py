@@ -359,11 +359,18 @@ def _members(name: Any, members: Any) -> list[str]:
 
 
 def order_of_players(
-    causal_graph: Any, players: Players, background: Background, seed: int | None
+    causal_graph: Any, players: Players | None, background: Background, seed: int | None
 ) -> CausalOrder | GraphMixture:
-    """A graph between groups as it is, a graph between features (or the background's own) as its quotient."""
+    """What a graph, or the background's own, says of the players: of groups (None: features are the players).
+
+    A graph between groups is taken as it is, one between features as its quotient.
+    """
+    if players is None and causal_graph is not None:
+        return read_causal_graph(causal_graph, background.features, background.latent, seed)
     if causal_graph is None:
-        return players.quotient(own_order(background))
+        own = own_order(background)
+        return own if players is None else players.quotient(own)
+    assert players is not None
     if isinstance(causal_graph, CausalOrder | GraphMixture) and tuple(causal_graph.features) == players.names:
         return causal_graph
     named = _nodes(causal_graph, background.features)

@@ -18,7 +18,6 @@ from shap_asv.backgrounds.contract import MaskedInputs
 from shap_asv.backgrounds.ready_models import StructuralModel
 from shap_asv.comparison import Comparison
 from shap_asv.errors import UnknownMethodError, nearest
-from shap_asv.explainer import fitting
 from shap_asv.explainer.causes import edgeless_order, levels_of
 from shap_asv.explanation import from_base
 from shap_asv.models.readers import MODEL_OUTPUTS, choose_call, explained_call
@@ -94,7 +93,9 @@ def _sides(explainer: "AsymmetricExplainer", methods: Sequence[str] | None, call
         if values not in by_values:
             by_values[values] = _with_values(explainer, values)
         base = by_values[values]
-        other = _any_set_background(base, call) if symmetric else None
+        other = None
+        if symmetric and base.values != "causal":
+            other = base._any_set_background(base._known_execution().problem, bool(call.get("silent")))
         found = base
         if other is not None:
             order = edgeless_order(base._known_execution().problem.names, levels_of(base.causal_graph))
@@ -158,11 +159,3 @@ def _explained_output(explainer: "AsymmetricExplainer") -> dict[str, Any]:
     if call.quantity in MODEL_OUTPUTS:
         return {"model_output": call.quantity}
     return {"model": model.predict} if call.method == "predict" else {}  # a bound method is taken at its word
-
-
-def _any_set_background(explainer: "AsymmetricExplainer", call: dict[str, Any]) -> fitting.StandIn | None:
-    """A background for all orders where that of the explainer cannot condition on what they ask for; else None."""
-    if explainer.values == "causal":
-        return None
-    problem = explainer._known_execution().problem
-    return fitting.any_set_background(problem, explainer._table, explainer._purpose(bool(call.get("silent"))))

@@ -272,18 +272,9 @@ def _column_of(value: Any, names: list[str]) -> int | None:
         return names.index(str(value))
     if not isinstance(value, bool | int | float):
         return None
-    numbers = [_NUMBERS[name] if name in _NUMBERS else _number(name) for name in names]
-    return numbers.index(value) if value in numbers else None
-
-
-#: Bools as classes are the numbers that they are equal to.
-_NUMBERS = {"False": 0.0, "True": 1.0}
-
-
-def _number(name: str) -> float | None:
-    """The number that is written so; None for other names, such as "01"."""
-    try:
-        number = float(name)
-    except ValueError:
-        return None
-    return number if name in (str(number), str(int(number)) if number.is_integer() else "") else None
+    ways = [str(float(value))]  # in which the number is written; "01" is the name of another class
+    if float(value).is_integer():
+        ways.append(str(int(value)))
+    if value in (0, 1):
+        ways.append(str(bool(value)))
+    return next((place for place, name in enumerate(names) if name in ways), None)

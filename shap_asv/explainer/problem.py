@@ -58,8 +58,6 @@ from shap_asv.explainer.causes import (
     levels_of,
     name_positions,
     order_of_players,
-    own_order,
-    read_causal_graph,
     read_groups,
     read_orders,
     uses_positions,
@@ -191,12 +189,8 @@ def assemble(arguments: Arguments, features: Sequence[str], table: Table | None 
         given, given_weights = read_orders(
             arguments.orders, arguments.weights, background.features if players is None else players.names
         )
-    elif players is not None:
-        order = order_of_players(arguments.causal_graph, players, background, arguments.seed)
-    elif arguments.causal_graph is not None:
-        order = read_causal_graph(arguments.causal_graph, background.features, background.latent, arguments.seed)
     else:
-        order = own_order(background)
+        order = order_of_players(arguments.causal_graph, players, background, arguments.seed)
     link = None if arguments.link is None else CheckedLink(arguments.link)
     problem = Problem(background, predictor, order, given, given_weights, link, arguments.linearize_link, players)
     return with_meaning(problem, arguments.values, arguments.causal_graph)

@@ -27,13 +27,11 @@ from shap_asv.backends.contract import Problem, Settings
 from shap_asv.backends.weight_columns import Columns, of_players
 from shap_asv.backgrounds.matrix import numbered_features
 from shap_asv.errors import BudgetExceededError, CausalGraphError, MethodNotApplicableError, ShapAsvError
-from shap_asv.explainer import fitting
 from shap_asv.explainer.causes import (
     as_partial_graph,
     levels_of,
     name_positions,
     order_of_players,
-    read_causal_graph,
     uses_positions,
     weighted_graphs,
 )
@@ -155,6 +153,8 @@ def plan_sensitivity(
 
 
 def _candidates(explainer: "AsymmetricExplainer", problem: Problem, graphs: Any) -> Candidates:
+    if graphs is None:
+        raise CausalGraphError("graphs=None is not a graph; pass 'edges', a causal graph or a list of graphs")
     if isinstance(graphs, str):
         return Candidates(list(_one_change(explainer, problem, graphs)), one_change=True)
     return Candidates(list(_given_graphs(problem, _named(graphs, problem), explainer._entropy)), one_change=False)
@@ -173,19 +173,13 @@ def _given_graphs(problem: Problem, graphs: Any, seed: int) -> Iterator[Candidat
     pairs = weighted_graphs(graphs) if isinstance(graphs, list | tuple) else None
     weights = [1.0] if pairs is None else check_graph_weights([weight for _, weight in pairs], len(pairs))
     for k, (graph, _) in enumerate([(graphs, 1.0)] if pairs is None else pairs):
-        found = _order_of(problem, graph, seed)
+        found = order_of_players(graph, problem.players, problem.background, seed)
         if isinstance(found, CausalOrder):
             yield Candidate(f"graph {k}", graph, found, weights[k])
             continue
         for j, (order, share) in enumerate(weighted_orders(found)):
             label = f"graph {j}" if pairs is None else f"graph {k}, DAG {j}"
             yield Candidate(label, order, order, weights[k] * share)
-
-
-def _order_of(problem: Problem, graph: Any, seed: int) -> CausalOrder | GraphMixture:
-    if problem.players is None:
-        return read_causal_graph(graph, problem.background.features, problem.background.latent, seed)
-    return order_of_players(graph, problem.players, problem.background, seed)
 
 
 def _one_change(explainer: "AsymmetricExplainer", problem: Problem, word: str) -> Iterator[Candidate]:
@@ -278,17 +272,12 @@ def _over_one_background(
     for each in candidates.graphs:
         obstacle = conditioning_obstacle(replace(whole, order=each.order, given_orders=None, given_weights=None))
         if obstacle is not None:
-            found = _stand_in(explainer, whole, silent)
+            found = explainer._any_set_background(whole, silent)
+            assert found is not None
             words = f"over: {found.background.describe()}, fitted to {found.fitted_to}: {each.label} cannot be "
             given = {} if problem.order is None else {"causal_graph": problem.order}
             return Shared(explainer._derived(masker=found.background, **given), (f"{words}explained otherwise",))
     return Shared(explainer, notes)
-
-
-def _stand_in(explainer: "AsymmetricExplainer", problem: Problem, silent: bool) -> fitting.StandIn:
-    found = fitting.any_set_background(problem, explainer._table, explainer._purpose(silent))
-    assert found is not None
-    return found
 
 
 # --- their values -------------------------------------------------------------------------------------------------

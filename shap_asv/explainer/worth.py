@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from tqdm.auto import tqdm
 
+from shap_asv.arguments import check_count
 from shap_asv.backends.contract import Problem
 from shap_asv.backgrounds.choice.scoring import ScoreTable, misses_in_units, scored_coalitions
 from shap_asv.backgrounds.contract import DRAWS, MaskedInputs
 from shap_asv.backgrounds.registry import kind_of
 from shap_asv.errors import ArgumentError, MethodNotApplicableError, TableError
 from shap_asv.explainer.fitting import FITTED, Refit, asked_coalitions, is_table
-from shap_asv.explainer.options import check_whole
 from shap_asv.explainer.problem import Arguments, assemble, known_features
 from shap_asv.explainer.progress import DELAY
 from shap_asv.explainer.rows import fit_rows, own_outputs, read_table
@@ -208,7 +208,7 @@ def score_background(
     >>> score_background({"right": right, "wrong": wrong}, model, rows, [("dose", "effect")]).best
     'right'
     """
-    check_whole(n_draws=n_draws)
+    check_count(n_draws, "n_draws", "a number of draws")
     several = background if isinstance(background, Mapping) else {"": background}
     if not several:
         raise ArgumentError("there are no backgrounds to score; pass one, or a dict of some")

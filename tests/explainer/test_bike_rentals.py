@@ -45,8 +45,7 @@ class Watching:
         return self.model.predict(X if self.kind == "xgboost" else self.coded(X))
 
 
-@pytest.mark.parametrize("kind", ["forest", "xgboost"])
-@pytest.mark.parametrize("causes", ["dag", "levels"])
+@pytest.mark.parametrize(("kind", "causes"), [("forest", "dag"), ("xgboost", "levels")])
 def test_values_add_up_to_the_models_own_prediction(bike, kind, causes):
     graph = CAUSES if causes == "dag" else CausalOrder.from_levels([["day"], ["season", "workingday"], FEATURES[3:]])
     model, X = Watching(kind, bike), bike[FEATURES]

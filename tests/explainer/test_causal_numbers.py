@@ -1,6 +1,5 @@
 """``values="causal"`` where features are numbers: linear Gaussian networks, levels, structural models, donors."""
 
-import io
 import itertools
 
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 from scipy.special import ndtri
 from sklearn.linear_model import LinearRegression
 
-from shap_asv import AsymmetricExplainer, CausalOrder, ConditionalTable, CopulaModel, GaussianModel, StructuralModel
+from shap_asv import AsymmetricExplainer, CausalOrder, GaussianModel, StructuralModel
 from shap_asv.backgrounds.gaussian.interventions import NetworkRule
 from shap_asv.backgrounds.gaussian.networks import LinearGaussianNetwork
 from shap_asv.backgrounds.level_by_level import LevelByLevel
@@ -20,12 +19,14 @@ from tests.oracles.interventions import over_orders
 N = 4
 NAMES = list("abcd")
 EVERY_ORDER = list(itertools.permutations(range(N)))
+#: Levels, and which of them are confounded.
 MIXTURES = [
-    (levels, confounded)
-    for levels in ([[0, 1, 2, 3]], [[2, 0], [1, 3]], [[1], [0, 3], [2]], [[3], [2], [1], [0]], [[0, 1, 3], [2]])
-    for confounded in itertools.chain.from_iterable(
-        itertools.combinations(range(len(levels)), k) for k in range(len(levels) + 1)
-    )
+    ([[0, 1, 2, 3]], ()),
+    ([[2, 0], [1, 3]], (0,)),
+    ([[2, 0], [1, 3]], (0, 1)),
+    ([[1], [0, 3], [2]], (1,)),
+    ([[3], [2], [1], [0]], (1, 2)),
+    ([[0, 1, 3], [2]], (0,)),
 ]
 
 
@@ -66,7 +67,7 @@ def pgmpy_network(rng, n_latent=1):
     return network, intercepts, slopes, deviations
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_linear_models_under_linear_gaussian_networks(seed):
     """All sets and all orders, with latent confounders, to the last digits."""
     rng = np.random.default_rng(seed)
@@ -96,7 +97,7 @@ def _respects(order, causal_order):
     return all(place[causal_order.index(a)] < place[causal_order.index(b)] for a, b in causal_order.edges)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_second_moments_under_linear_gaussian_networks(seed):
     rng = np.random.default_rng(seed)
     _, intercepts, slopes, deviations = pgmpy_network(rng, 1)
@@ -162,7 +163,7 @@ def curved(table):
 
 
 @pytest.mark.parametrize("generic", [False, True])
-@pytest.mark.parametrize("confounded", [(), (0,), (1,), (0, 1)])
+@pytest.mark.parametrize("confounded", [(), (0, 1)])
 def test_draws_by_levels(generic, confounded):
     """Closed form and level by level: both meet plain draws within their errors."""
     mean, covariance = gaussian(8)
@@ -234,31 +235,6 @@ def test_structural_models_condition_where_that_is_the_same():
     assert (np.abs(symmetric.values[:, 0] - expected) <= 5 * symmetric.error_std[:, 0] + 1e-9).all()
 
 
-@pytest.mark.parametrize("make", [ConditionalTable, CopulaModel, GaussianModel.fit])
-def test_backgrounds_of_a_table_by_levels(make):
-    """Cause and effect: setting the effect leaves the cause alone, conditioning on it does not."""
-    rng = np.random.default_rng(0)
-    cause = rng.normal(size=400)
-    table = pd.DataFrame({"cause": cause, "effect": 2 * cause + rng.normal(size=400)})
-    order = CausalOrder.from_levels([["cause"], ["effect"]])
-    rows = pd.DataFrame({"cause": [0.0], "effect": [4.0]})
-
-    def model(X):
-        return np.asarray(X["cause"], dtype=float)
-
-    options = {"seed": 0, "n_draws": 500}
-    causal = AsymmetricExplainer(model, make(table), order, values="causal", **options).symmetric()
-    found = causal(rows, silent=True)
-    assert np.abs(found.values[0, 1]) <= 5 * found.error_std[0, 1] + 1e-9
-    conditional = AsymmetricExplainer(model, make(table), **options)(rows, silent=True)
-    assert conditional.values[0, 1] > 0.5
-    stream = io.BytesIO()
-    causal.save(stream)
-    stream.seek(0)
-    again = AsymmetricExplainer.load(stream)
-    np.testing.assert_array_equal(again(rows, silent=True).values, found.values)
-
-
 def test_a_table_and_a_graph_are_enough():
     rng = np.random.default_rng(0)
     cause = rng.normal(size=300)
@@ -279,23 +255,3 @@ def test_a_table_and_a_graph_are_enough():
         lambda X: np.asarray(X, dtype=float)[:, 0], table.to_numpy(), CausalOrder.from_levels([[0], [1]]), **options
     )
     assert np.abs(unnamed.symmetric()(rows.to_numpy(), silent=True).values[0, 1]) < 0.1
-
-
-def test_levels_of_groups():
-    """A group in a level stands for its members, which are set together."""
-    mean, covariance = gaussian(11)
-    rng = np.random.default_rng(2)
-    model, weights, offset = linear_model(rng)
-    row = rng.normal(size=N)
-    order = CausalOrder.from_levels([["front"], ["c", "d"]], confounded=[1])
-    explainer = AsymmetricExplainer(
-        model, GaussianModel(mean, covariance, NAMES), order, values="causal", groups={"front": ["a", "b"]}
-    )
-    found = explainer(pd.DataFrame([row], columns=NAMES), silent=True)
-    members = [(0, 1), (2,), (3,)]
-
-    def value(players):
-        fixed = {i: row[i] for p in players for i in members[p]}
-        return [offset + oracle.level_means(mean, covariance, [[0, 1], [2, 3]], [1], fixed) @ weights]
-
-    np.testing.assert_allclose(found.values[0], over_orders(value, [(0, 1, 2), (0, 2, 1)])[:, 0], rtol=0, atol=1e-9)

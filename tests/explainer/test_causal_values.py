@@ -1,6 +1,5 @@
 """``values="causal"`` and ``"marginal"`` on discrete networks, against the mutilated joint written out."""
 
-import io
 import itertools
 
 import numpy as np
@@ -86,7 +85,7 @@ def test_definition(values, model_kind, graph_kind):
         np.testing.assert_allclose(total, predict_codes(explainer)(rows), rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(4))
 def test_every_coalition(seed):
     """The values themselves, for all sets, with tables that hold zeros and rows that cannot occur."""
     rng = np.random.default_rng(seed)
@@ -145,7 +144,7 @@ def test_the_same_as_conditional_on_ancestral_sets_bit_for_bit(model_kind, graph
 
 def test_the_general_way_agrees_on_ancestral_sets():
     """The machinery for do, asked for what conditioning would answer too."""
-    for seed in range(5):
+    for seed in range(2):
         rng = np.random.default_rng(seed)
         problem = make_problem(seed, n=6, max_states=3)
         natural = AsymmetricExplainer(
@@ -195,21 +194,6 @@ def test_a_plan_names_causal_shapley_values():
     assert "interventions on a Bayesian network" in repr(explainer)
 
 
-@pytest.mark.parametrize("values", ["causal", "marginal"])
-def test_saved_and_loaded(values):
-    problem = confounded_problem(2)
-    rng = np.random.default_rng(0)
-    model, encoder = make_model("forest", problem, rng)
-    labels = problem.labels(problem.rows(rng, 3))
-    explainer, explanation = explain(model, encoder, problem, [], labels, values=values)
-    stream = io.BytesIO()
-    explainer.save(stream)
-    stream.seek(0)
-    again = AsymmetricExplainer.load(stream)
-    assert again.values == values
-    np.testing.assert_array_equal(again(labels, silent=True).values, explanation.values)
-
-
 def test_sensitivity_asks_for_other_coalitions():
     """Under another graph coalitions lack causes: what was computed as conditional no longer is the same."""
     problem = make_problem(21, n=4)
@@ -222,78 +206,7 @@ def test_sensitivity_asks_for_other_coalitions():
     np.testing.assert_allclose(found.values[0], expected.reshape(found.values[0].shape), rtol=0, atol=1e-9)
 
 
-# --- groups, uncertain graphs, importance ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_groups_are_set_together(seed):
-    """Values and direct effects of groups, against the game of groups on the mutilated joint."""
-    rng = np.random.default_rng(seed)
-    problem = confounded_problem(seed + 60)
-    model, encoder = make_model("forest", problem, rng)
-    members = [(0, 2), (1,), (3,)]
-    groups = {"pair": [problem.features[i] for i in members[0]]}
-    names = ["pair", problem.features[1], problem.features[3]]
-    explainer = AsymmetricExplainer(
-        model,
-        problem.network(),
-        CausalOrder.from_edges([], features=names),
-        feature_names=problem.features,
-        encoder=encoder,
-        values="causal",
-        groups=groups,
-    )
-    rows = problem.rows(rng, 2)
-    found, (direct, indirect) = explainer(problem.labels(rows)), explainer.effects(problem.labels(rows))
-    network = problem.cards, problem.parents, problem.tables
-    table = brute_force.model_table(predict_codes(explainer), problem.feature_cards)
-    orders = list(itertools.permutations(range(3)))
-    for r, row in enumerate(rows):
-
-        def value(players, shown=(), row=row):
-            held = [i for p in players for i in members[p]]
-            return interventions.causal_value(
-                network, problem.feature_nodes, table, row, held, [i for p in shown for i in members[p]]
-            )
-
-        np.testing.assert_allclose(found.values[r], interventions.over_orders(value, orders), rtol=0, atol=1e-9)
-        alone = 0.0
-        for order in orders:
-            gains = [value(order[: order.index(i)], (i,)) - value(order[: order.index(i)]) for i in range(3)]
-            alone = alone + np.array(gains) / len(orders)
-        np.testing.assert_allclose(direct.values[r], alone, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(direct.values + indirect.values, found.values, rtol=0, atol=1e-12)
-    assert direct.feature_names == found.feature_names == names
-
-
-def test_several_graphs_ask_the_same_network():
-    problem = confounded_problem(7)
-    rng = np.random.default_rng(0)
-    model, encoder = make_model("boosted", problem, rng)
-    rows = problem.rows(rng, 2)
-    a, b = problem.features[:2]
-    graphs = [CausalOrder.from_edges(edge, features=problem.features) for edge in ([(a, b)], [(b, a)])]
-    explainer = AsymmetricExplainer(
-        model, problem.network(), graphs, feature_names=problem.features, encoder=encoder, values="causal"
-    )
-    found = explainer(problem.labels(rows), silent=True).values
-    expected = [
-        expected_values(problem, predict_codes(explainer), rows, edges, "causal") for edges in ([(0, 1)], [(1, 0)])
-    ]
-    np.testing.assert_allclose(found, np.mean(expected, axis=0)[..., 0], rtol=0, atol=1e-9)
-
-
-def test_importance_of_causal_values():
-    """With a loss that is linear in nu, importance is the mean of the causal values."""
-    problem = confounded_problem(8)
-    rng = np.random.default_rng(0)
-    model, encoder = make_model("boosted", problem, rng)
-    labels = problem.labels(problem.rows(rng, 6))
-    explainer = AsymmetricExplainer(
-        model, problem.network(), feature_names=problem.features, encoder=encoder, values="causal"
-    )
-    found = explainer.importance(labels, np.zeros(6), loss=lambda expected, y: -expected, silent=True)
-    np.testing.assert_allclose(found.values, explainer(labels, silent=True).values.mean(axis=0), rtol=0, atol=1e-9)
+# --- latent nodes that confound nothing ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("certain", [True, False])

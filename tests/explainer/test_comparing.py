@@ -9,7 +9,6 @@ import shap
 
 from shap_asv import GaussianModel, StructuralModel, compare
 from shap_asv.backgrounds.independent import IndependentColumns
-from shap_asv.errors import MethodNotApplicableError
 from shap_asv.explanation import from_base
 
 EDGES = [("a", "b")]
@@ -135,14 +134,6 @@ def test_hidden_features_that_nothing_is_known_of(background):
     assert compare(model, background(), linear_pair().iloc[:2], seed=0).conditional == set()
 
 
-def test_the_symmetric_explainer_says_that_it_cannot(structural):
-    from shap_asv import AsymmetricExplainer
-
-    explainer = AsymmetricExplainer(model, structural, feature_names=["a", "b"], seed=0)
-    with pytest.raises(MethodNotApplicableError, match="a background that can condition on any set"):
-        explainer.symmetric()(linear_pair().iloc[:1])
-
-
 # --- methods by name ----------------------------------------------------------------------------------------------
 
 
@@ -208,21 +199,3 @@ def test_a_table_with_a_graph_by_every_method():
     over_rows = compare(forest, table, rows, EDGES, methods=["causal SHAP", "SHAP"], values="marginal", seed=0)
     assert "structural model" in over_rows.backgrounds["causal SHAP"]
     np.testing.assert_array_equal(over_rows.explanations["SHAP"].values, result.explanations["marginal SHAP"].values)
-
-
-@pytest.mark.parametrize(
-    ("methods", "words"),
-    [
-        (["SHAP", "causal shap"], "unknown method 'causal shap'; did you mean 'causal SHAP'\\? The methods are 'SHAP'"),
-        (["ASV", "ASV"], "method 'ASV' is named twice"),
-        ([], "names no method"),
-        (3, "must be a list of names"),
-        ([None], "unknown method None"),
-    ],
-)
-def test_methods_that_are_not_there(methods, words):
-    from shap_asv.errors import UnknownMethodError
-
-    background = GaussianModel([0.0, 0.0], [[1.0, 0.8], [0.8, 1.0]], ["a", "b"])
-    with pytest.raises(UnknownMethodError, match=words):
-        compare(model, background, pd.DataFrame({"a": [1.0], "b": [0.0]}), EDGES, methods=methods)

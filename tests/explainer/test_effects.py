@@ -28,7 +28,7 @@ def explainer_of(model, encoder, problem, graph, **options):
 @pytest.mark.parametrize("model_kind", ["black box", "many outputs", "forest", "linear"])
 def test_definition(model_kind, graph_kind, latent):
     """With latent confounders, and where the causal values themselves are computed as conditional ones."""
-    for seed in range(2):
+    for seed in (0,):
         rng = np.random.default_rng(seed)
         problem = confounded_problem(seed) if latent else make_problem(seed, n=4)
         model, encoder = make_model(model_kind, problem, rng)

@@ -118,7 +118,7 @@ EXACT_BACKENDS = [backend.name for backend in backends_under(NETWORKS) if backen
 
 
 @pytest.mark.parametrize("backend", EXACT_BACKENDS)
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_every_exact_backend_by_name(backend, seed):
     """Registering a backend tests it: on a forest that is the network, with a model that the backend can treat."""
     rng = np.random.default_rng(seed)
@@ -135,7 +135,7 @@ def test_every_exact_backend_by_name(backend, seed):
 
 @pytest.mark.parametrize("kind", ["forest", "polytree", "dag", "edgeless", "complete", "chain"])
 def test_other_causal_graphs_than_the_networks(kind):
-    for seed in range(3):
+    for seed in range(2):
         rng = np.random.default_rng(seed)
         problem = make_problem(seed + 50, n=5)
         edges = random_edges(rng, 5, kind)
@@ -145,22 +145,6 @@ def test_other_causal_graphs_than_the_networks(kind):
         explainer, explanation = explain(model, encoder, problem, graph, problem.labels(rows))
         expected = oracle(problem, predict_codes(explainer), rows, edges)
         np.testing.assert_allclose(explanation.values, expected, rtol=0, atol=1e-9)
-
-
-def test_explicit_orders_with_weights():
-    rng = np.random.default_rng(0)
-    problem = make_problem(9, n=4)
-    orders = [[2, 0, 1, 3], [0, 1, 2, 3], [3, 2, 1, 0]]
-    weights = [2.0, 1.0, 5.0]
-    named = [[problem.features[i] for i in order] for order in orders]
-    rows = problem.rows(rng, 3)
-    explainer = AsymmetricExplainer(
-        black_box, problem.network(), feature_names=problem.features, orders=named, weights=weights
-    )
-    found = explainer(problem.labels(rows)).values
-    table = brute_force.model_table(predict_codes(explainer), problem.feature_cards)
-    expected = [brute_force.asv_from_orders(problem.joint(), table, row, orders, weights)[:, 0] for row in rows]
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
 
 
 def test_symmetric_is_ordinary_shapley():
@@ -191,33 +175,6 @@ def test_null_player_and_linearity():
     assert np.abs(first[:, 1:]).max() > 0.1
     combined = values(lambda table: 3.0 * black_box(table) - 2.0 * ignores_first(table))
     np.testing.assert_allclose(combined, 3.0 * values(black_box) - 2.0 * first, rtol=0, atol=1e-9)
-
-
-def test_chain_telescopes():
-    rng = np.random.default_rng(3)
-    problem = make_problem(12, n=4, kind="chain")
-    problem.feature_nodes = [0, 1, 2, 3]
-    rows = problem.rows(rng, 2)
-    explainer = AsymmetricExplainer(black_box, problem.network(), feature_names=problem.features)
-    table = brute_force.model_table(predict_codes(explainer), problem.feature_cards)
-    for row, values in zip(rows, explainer(problem.labels(rows)).values, strict=True):
-        nu = [brute_force.conditional_expectation(problem.joint(), table, row, set(range(i)))[0] for i in range(5)]
-        np.testing.assert_allclose(values, np.diff(nu), rtol=0, atol=1e-9)
-
-
-def test_main_effects():
-    rng = np.random.default_rng(4)
-    problem = make_problem(13, n=4)
-    rows = problem.rows(rng, 3)
-    explainer = AsymmetricExplainer(many_outputs, problem.network(), feature_names=problem.features)
-    found = explainer(problem.labels(rows), main_effects=True).main_effects
-    table = brute_force.model_table(predict_codes(explainer), problem.feature_cards)
-    for r, row in enumerate(rows):
-        nu = [
-            brute_force.conditional_expectation(problem.joint(), table, row, members)
-            for members in ({0}, {1}, {2}, {3}, set())
-        ]
-        np.testing.assert_allclose(found[r], np.array(nu[:4]) - nu[4], rtol=0, atol=1e-9)
 
 
 def test_constant_models_give_zeros():

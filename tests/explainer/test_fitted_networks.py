@@ -4,7 +4,6 @@ The oracle enumerates the joint of the fitted tables and all orders; the model i
 states.
 """
 
-import io
 import warnings
 
 import numpy as np
@@ -202,18 +201,6 @@ def test_arrays_reach_the_model_as_arrays():
     explanation = AsymmetricExplainer(model, network)(X[:3])
     np.testing.assert_allclose(explanation.base_values + explanation.values.sum(axis=1), model.predict(X[:3]))
     np.testing.assert_array_equal(explanation.data, X[:3])
-
-
-def test_a_file_keeps_the_network_and_its_reading():
-    table = people()
-    model = fitted("hist", table)
-    explainer = AsymmetricExplainer(model, fit_network(table, DAG, bins=model))
-    stream = io.BytesIO()
-    explainer.save(stream)
-    stream.seek(0)
-    again = AsymmetricExplainer.load(stream)
-    np.testing.assert_array_equal(again(table.iloc[:3]).values, explainer(table.iloc[:3]).values)
-    assert str(again.masker) == str(explainer.masker)
 
 
 def test_beside_others():

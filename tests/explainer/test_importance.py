@@ -1,70 +1,24 @@
 """Global values against a loop over rows and all orders, written down here."""
 
-import itertools
-
 import numpy as np
 import pandas as pd
 import pytest
 import shap
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.tree import DecisionTreeRegressor
 
 from shap_asv import AsymmetricExplainer, CausalOrder, GaussianModel
-from shap_asv.errors import ArgumentError, MethodNotApplicableError, ModelError, UnknownMethodError
+from shap_asv.errors import ArgumentError
 from tests.oracles import brute_force
 from tests.oracles.global_values import global_values
-from tests.problems import make_problem, to_codes
+from tests.problems import make_problem
 
 
 def squared(nu, y):
     return (float(nu[0]) - y) ** 2
-
-
-def network_case(seed, predict, n=4):
-    problem = make_problem(seed, n=n)
-    rng = np.random.default_rng(seed)
-    codes = problem.rows(rng, 12)
-    joint, table = problem.joint(), brute_force.model_table(predict, problem.feature_cards)
-    orders = brute_force.topological_orders(n, problem.projected_edges())
-
-    def nu(row, members):
-        return brute_force.conditional_expectation(joint, table, row, members)
-
-    return problem, codes, pd.DataFrame(problem.labels(codes), columns=problem.features), nu, orders
-
-
-@settings(max_examples=25, deadline=None)
-@given(seed=st.integers(0, 10_000), kind=st.sampled_from(["squared", "callable"]))
-def test_networks_by_the_definition(seed, kind):
-    rng = np.random.default_rng(seed)
-    weights = rng.normal(size=4)
-
-    def predict(states):
-        return np.cos(np.asarray(states, dtype=float) @ weights)
-
-    problem, codes, X, nu, orders = network_case(seed, predict)
-    y = rng.normal(size=len(codes))
-    explainer = AsymmetricExplainer(
-        lambda table: predict(to_codes(table)), problem.network(), feature_names=problem.features
-    )
-    if kind == "squared":
-        found, loss = explainer.importance(X, y, loss="squared"), squared
-    else:
-        found = explainer.importance(X, y, loss=lambda p, t: np.abs(p - t) ** 1.5)
-
-        def loss(nu_of_row, target):
-            return abs(float(nu_of_row[0]) - target) ** 1.5
-
-    wanted = global_values(nu, codes, y, loss, orders)
-    np.testing.assert_allclose(found.values, wanted, atol=1e-9)
-    ends = [np.mean([loss(nu(row, frozenset(s)), t) for row, t in zip(codes, y, strict=True)]) for s in ((), range(4))]
-    np.testing.assert_allclose(found.values.sum(), ends[0] - ends[1], atol=1e-9)
-    np.testing.assert_allclose(found.base_values, -ends[0], atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -99,40 +53,6 @@ def test_classes_by_the_definition(seed):
     # Frye's global value is the mean of local ones of the true class
     local = explainer(frame[:10]).values[np.arange(10), :, [place[t] for t in y]]
     np.testing.assert_allclose(found.values, local.mean(axis=0), atol=1e-9)
-
-
-def test_background_rows_and_groups():
-    rng = np.random.default_rng(0)
-    rows, y = rng.normal(size=(9, 3)), rng.normal(size=9)
-    tree = DecisionTreeRegressor(max_depth=4, random_state=0).fit(rng.normal(size=(50, 3)), rng.normal(size=50))
-
-    def nu(row, members):
-        mixed = rows.copy()
-        mixed[:, sorted(members)] = row[sorted(members)]
-        return [tree.predict(mixed).mean()]
-
-    explainer = AsymmetricExplainer(tree, rows)
-    wanted = global_values(nu, rows, y, squared, list(itertools.permutations(range(3))))
-    np.testing.assert_allclose(explainer.importance(rows, y).values, wanted, atol=1e-9)
-    named = pd.DataFrame(rows, columns=list("abc"))
-    grouped = AsymmetricExplainer(
-        lambda X: tree.predict(np.asarray(X)), named, values="marginal", groups={"ac": ["a", "c"]}
-    )
-
-    def of_groups(row, members):
-        return nu(row, {v for g in members for v in ((0, 2), (1,))[g]})
-
-    pairs = [row[:2] for row in rows]  # two players; only the number of entries counts here
-    wanted = global_values(
-        lambda pair, members: of_groups(rows[[p is pair for p in pairs].index(True)], members),
-        pairs,
-        y,
-        squared,
-        [(0, 1), (1, 0)],
-    )
-    found = grouped.importance(named, y)
-    assert found.feature_names == ["ac", "b"]
-    np.testing.assert_allclose(found.values, wanted, atol=1e-9)
 
 
 def gaussian_case():
@@ -206,48 +126,6 @@ def test_a_named_backend_stands_for_its_family():
     named = AsymmetricExplainer(tree, rows, algorithm="paths").importance(rows, rows[:, 0])
     free = AsymmetricExplainer(tree, rows).importance(rows, rows[:, 0])
     np.testing.assert_allclose(named.values, free.values, atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("y", "loss", "error", "message"),
-    [
-        ([1.0, 2.0], "squared", ArgumentError, r"shape \(2,\) and X has 4 rows"),
-        ([1.0, np.nan, 2.0, 3.0], "squared", ArgumentError, "missing in row 1"),
-        (["a", None, "b", "c"], "log", ArgumentError, "missing in row 1"),
-        (["a", "b", "c", "d"], "squared", ArgumentError, "needs numbers in y"),
-        ([1.0, 2.0, 3.0, 4.0], "log", ArgumentError, "2.0, and a model with one output"),
-        ([1, 0, 1, 0], "log", ModelError, "need probabilities"),
-        ([1.0, 2.0, 3.0, 4.0], "huber", UnknownMethodError, "unknown loss='huber'"),
-        ([1.0, 2.0, 3.0, 4.0], lambda p, t: p * np.nan, ArgumentError, "returned nan for the prediction"),
-        ([1.0, 2.0, 3.0, 4.0], lambda p, t: 0.0, ArgumentError, r"shape \(\) for"),
-        ([1.0, 2.0, 3.0, 4.0], lambda p, t: "much", ArgumentError, "returned a str"),
-    ],
-)
-def test_bad_targets_and_losses(y, loss, error, message):
-    rows = np.arange(8.0).reshape(4, 2)
-    with pytest.raises(error, match=message):
-        AsymmetricExplainer(lambda X: X[:, 0] * 3, rows).importance(rows, y, loss=loss)
-
-
-def test_bad_settings():
-    rows = np.arange(8.0).reshape(4, 2)
-    explainer = AsymmetricExplainer(lambda X: X[:, 0] * 3, rows)
-    with pytest.raises(ArgumentError, match="n_bootstrap=1"):
-        explainer.importance(rows, rows[:, 0], n_bootstrap=1)
-    linked = AsymmetricExplainer(lambda X: 0.1 + 0.1 * X[:, 0], rows, link=shap.links.logit)
-    with pytest.raises(MethodNotApplicableError, match="without link="):
-        linked.importance(rows, rows[:, 0])
-    tree = DecisionTreeRegressor().fit(rows, rows[:, 0])
-    with pytest.raises(MethodNotApplicableError, match=r"cover counts.*background rows"):
-        AsymmetricExplainer(tree).importance(rows, rows[:, 0])
-    classes = DecisionTreeClassifier(max_depth=1, random_state=0).fit(rows, ["a", "a", "b", "c"])
-    probabilities = AsymmetricExplainer(classes.predict_proba, rows)
-    with pytest.raises(ArgumentError, match="'d', which is not a class of the model: a, b, c"):
-        probabilities.importance(rows, ["a", "b", "c", "d"], loss="log")
-    with pytest.raises(ArgumentError, match="3 outputs"):
-        probabilities.importance(rows, [1, 2, 3, 4], loss="squared")
-    with pytest.raises(ModelError, match="probability 0"):
-        probabilities.importance(rows, ["b", "b", "c", "c"])
 
 
 def test_a_margin_has_no_usual_loss():

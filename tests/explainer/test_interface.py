@@ -54,30 +54,6 @@ def test_expected_value_of_many_outputs(explainer, asia):
     np.testing.assert_allclose(explainer.expected_value, explainer(X[:1]).base_values[0])
 
 
-def test_rows_in_any_form(score_explainer, asia):
-    _, _, X = asia
-    reference = score_explainer(X[:3]).values
-    forms = {
-        "array": X[:3].to_numpy(),
-        "list of lists": X[:3].to_numpy().tolist(),
-        "list of dicts": X[:3].to_dict("records"),
-        "other column order": X[:3][X.columns[::-1]],
-        "categories": X[:3].astype("category"),
-    }
-    for name, rows in forms.items():
-        np.testing.assert_array_equal(score_explainer(rows).values, reference, err_msg=name)
-    for name, row in {"series": X.iloc[1], "dict": X.iloc[1].to_dict(), "flat list": X.iloc[1].tolist()}.items():
-        np.testing.assert_array_equal(score_explainer(row).values, reference[1:2], err_msg=name)
-
-
-def test_row_order_is_kept_and_equal_rows_agree(score_explainer, asia):
-    _, _, X = asia
-    shuffled = X.sample(50, random_state=1, replace=True)
-    whole = score_explainer(shuffled).values
-    single = np.stack([score_explainer(shuffled.iloc[i]).values[0] for i in (0, 17, 49)])
-    np.testing.assert_allclose(whole[[0, 17, 49]], single, atol=1e-12)
-
-
 def test_shap_values_shapes(explainer, score_explainer, asia):
     _, _, X = asia
     assert explainer.shap_values(X[:3]).shape == (3, 7, 2)
@@ -153,29 +129,6 @@ def test_pickle(explainer, asia):
     np.testing.assert_array_equal(again(X[:4]).values, explainer(X[:4]).values)
 
 
-def test_same_seed_same_bits_and_other_seed_other_bits(asia):
-    network, model, X = asia
-
-    def sampled(seed, **options):
-        return AsymmetricExplainer(model, network, algorithm="sampling", n_orders=50, seed=seed, **options)(
-            X[:300]
-        ).values
-
-    np.testing.assert_array_equal(sampled(1), sampled(1))
-    np.testing.assert_array_equal(sampled(1), sampled(1, n_jobs=2))
-    assert not np.array_equal(sampled(1), sampled(2))
-
-
-def test_monte_carlo_does_not_depend_on_n_jobs(asia):
-    network, model, X = asia
-    score = model.predict_proba
-    options = {"feature_names": list(X.columns), "algorithm": "ideals x monte_carlo", "n_draws": 50, "seed": 3}
-    one = AsymmetricExplainer(score, network, **options)(X)
-    two = AsymmetricExplainer(score, network, n_jobs=2, **options)(X)
-    np.testing.assert_array_equal(one.values, two.values)
-    np.testing.assert_array_equal(one.error_std, two.error_std)
-
-
 def test_global_generator_is_left_alone(asia):
     network, model, X = asia
     np.random.seed(0)  # noqa: NPY002
@@ -212,12 +165,6 @@ def test_text_of_the_explainer(explainer, asia):
     assert "7 features" in text
     assert "latent: dysp" in text
     assert "not known yet" in repr(AsymmetricExplainer(lambda table: np.zeros(len(table)), asia[0]))
-
-
-def test_save_to_a_path(explainer, asia, tmp_path):
-    explainer.save(tmp_path / "explainer.bin")
-    loaded = AsymmetricExplainer.load(str(tmp_path / "explainer.bin"))
-    np.testing.assert_array_equal(loaded(asia[2][:2]).values, explainer(asia[2][:2]).values)
 
 
 def test_estimates_grow_with_the_rows(explainer):

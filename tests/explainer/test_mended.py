@@ -1,6 +1,5 @@
 """What an attack found: each case gave a wrong value, a crash or a broken promise once."""
 
-import io
 import tracemalloc
 
 import numpy as np
@@ -12,7 +11,7 @@ from sklearn.linear_model import LinearRegression
 from shap_asv import AsymmetricExplainer
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.independent import IndependentColumns
-from shap_asv.errors import MethodNotApplicableError, PersistenceError
+from shap_asv.errors import MethodNotApplicableError
 from shap_asv.explainer.execution import find_equal_rows
 
 
@@ -101,23 +100,6 @@ def test_equal_rows_of_huge_numbers():
     assert find_equal_rows(rows.astype(np.uint64) + np.uint64(5)).counts.sum() == 3
 
 
-def test_a_changed_bit_is_never_another_error():
-    table = np.random.default_rng(0).normal(size=(5, 3))
-    explainer = AsymmetricExplainer(LinearRegression().fit(table, np.arange(5.0)), table, seed=1)
-    stream = io.BytesIO()
-    explainer.save(stream)
-    content = stream.getvalue()
-    refused = 0
-    for place in [*range(120), *range(len(content) - 120, len(content)), content.find(b"versions") + 2]:
-        damaged = bytearray(content)
-        damaged[place] ^= 1
-        try:
-            AsymmetricExplainer.load(io.BytesIO(bytes(damaged)))
-        except PersistenceError:  # any other error fails the test
-            refused += 1
-    assert refused > 150
-
-
 def test_positions_in_a_set_of_edges():
     table = np.random.default_rng(0).normal(size=(5, 2))
     explainer = AsymmetricExplainer(total, table, causal_graph={(0, 1)}, values="marginal")
@@ -142,7 +124,7 @@ def test_an_output_taken_twice_is_there_twice():
 
 def test_a_plan_for_more_states_than_doubles_can_count():
     network, names = coins(1100)
-    plan = AsymmetricExplainer(total, network, feature_names=names, algorithm="sampling").plan(1)
+    plan = AsymmetricExplainer(total, network, feature_names=names, algorithm="sampling", n_orders=100).plan(1)
     obstacles = {c.name: c.obstacle for c in plan.candidates}
     assert "1e+331 joint states" in obstacles["orders x table"]
 
@@ -226,11 +208,10 @@ def peak_of(action):
 
 
 @pytest.mark.parametrize(
-    ("n_draws", "call"),
-    [(200_000, {}), (20_000, {"batch_size": 600_000}), (500, {}), (40_000, {"batch_size": 5000})],
-    ids=["draws", "batches", "plain", "small batches"],
+    ("kind", "n_draws", "call"),
+    [("network", 200_000, {}), ("columns", 20_000, {"batch_size": 600_000}), ("network", 40_000, {"batch_size": 5000})],
+    ids=["draws", "batches", "small batches"],
 )
-@pytest.mark.parametrize("kind", ["network", "columns"])
 def test_planned_memory_of_draws(kind, n_draws, call):
     """With 200,000 draws 3.5 MiB were planned and 52 taken: neither draws nor batches were looked at."""
     network, names = coins(5)
@@ -247,8 +228,7 @@ def test_planned_memory_of_draws(kind, n_draws, call):
     assert planned <= 8 * taken + 2**23, f"planned {planned / 2**20:.1f} MiB, taken {taken / 2**20:.1f}"
 
 
-@pytest.mark.parametrize("n_rows", [2000, 60_000])
-@pytest.mark.parametrize("batch_size", ["auto", 1_000_000])
+@pytest.mark.parametrize(("n_rows", "batch_size"), [(2000, "auto"), (60_000, 1_000_000)])
 def test_planned_memory_of_background_rows(n_rows, batch_size):
     matrix = np.random.default_rng(0).normal(size=(n_rows, 4))
     explainer = AsymmetricExplainer(total, shap.maskers.Independent(matrix, max_samples=n_rows))

@@ -59,19 +59,6 @@ def test_full_insurance(target, backends):
     check_backends(full_network("insurance"), target, backends, 2, ideals)
 
 
-def test_full_alarm_with_a_decision_tree():
-    network = full_network("alarm")
-    model, X = fitted(network, "BP", DecisionTreeClassifier(max_depth=4, random_state=0))
-    rows = X[:3]
-    explainer = AsymmetricExplainer(model, network, algorithm="exact")
-    exact = explainer(rows)
-    assert explainer.plan(rows).chosen.cost.coalitions > 200_000
-    total = exact.base_values + exact.values.sum(axis=1)
-    np.testing.assert_allclose(total, model.predict_proba(rows), rtol=0, atol=1e-9)
-    sampled = AsymmetricExplainer(model, network, algorithm="sampling", n_orders=300, seed=0)(rows)
-    assert (np.abs(sampled.values - exact.values) <= 5 * sampled.error_std + 1e-9).all()
-
-
 def test_black_box_on_child_has_exact_orders_and_honest_errors():
     """2e8 joint states cannot be tabulated, so values are Monte Carlo means; they agree with the tree read exactly."""
     network = full_network("child")

@@ -4,7 +4,6 @@ The oracle is always the explainer of one plain graph, run once for each DAG; wh
 for is found by brute force.
 """
 
-import io
 from itertools import combinations
 
 import networkx as nx
@@ -152,30 +151,6 @@ def test_several_graphs_are_their_weighted_mean(network, X, explain, kind):
     assert isinstance(explainer.causal_order, GraphMixture)
 
 
-@pytest.mark.parametrize("algorithm", ["ideals x closures", "ideals x trees", "ideals x terms", "ideals x table"])
-def test_every_exact_backend_gives_the_mean(network, algorithm):
-    """Two graphs that both let causes of the network come first, so that evidence may be clamped; and one that does
-    not."""
-    rows = sample_rows(network, 200, seed=0)
-    names = list(rows.columns)
-    codes = rows.apply(lambda column: (column == "yes").astype(float))
-    model = RandomForestRegressor(5, max_depth=4, random_state=0).fit(codes, codes["dysp"] - codes["xray"])
-    encoder = {name: {"yes": 1.0, "no": 0.0} for name in names}
-    own = nx.DiGraph(network.edges())
-    more, other = own.copy(), own.copy()
-    more.add_edge("smoke", "asia")
-    other.remove_edge("smoke", "bronc")
-    other.add_edge("bronc", "smoke")
-    options = {"encoder": encoder, "feature_names": names, "algorithm": algorithm}
-    for graphs in ([own, more], [own, more, other]):
-        mean = AsymmetricExplainer(model, network, graphs, **options)(rows[:6], silent=True).values
-        each = [AsymmetricExplainer(model, network, graph, **options)(rows[:6], silent=True).values for graph in graphs]
-        np.testing.assert_allclose(mean, np.mean(each, axis=0), atol=1e-12, rtol=0)
-        named = {c.name: c for c in AsymmetricExplainer(model, network, graphs, **options).plan(6).candidates}
-        assert named["forest"].obstacle.startswith("graph 0: the causal graph is not a forest")
-        assert named["polytree"].obstacle.startswith("graph 0: the causal graph is not a polytree")
-
-
 @pytest.mark.parametrize("shape", ["forest", "polytree"])
 @pytest.mark.parametrize("impossible", ["raise", "relax"])
 def test_polynomial_backends_run_once_for_each_graph(shape, impossible):
@@ -277,21 +252,6 @@ def test_positions_of_columns():
     np.testing.assert_allclose(around.values[at], middle, atol=1e-12)
 
 
-def test_trees_over_background_rows_and_over_none():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 3))
-    model = RandomForestRegressor(4, max_depth=3, random_state=0).fit(X, X[:, 0] * X[:, 1])
-    graphs = [[(0, 1), (1, 2)], [(2, 1), (1, 0)]]
-
-    def explainer(graph):
-        return AsymmetricExplainer(model, X[:10], graph, values="marginal")
-
-    each = [explainer(graph)(X[:3], silent=True).values for graph in graphs]
-    np.testing.assert_allclose(explainer(graphs)(X[:3], silent=True).values, np.mean(each, axis=0), atol=1e-12)
-    alone = AsymmetricExplainer(model, causal_graph=graphs, seed=0, feature_perturbation="tree_path_dependent")
-    assert alone.plan(2).backend.name == "paths"
-
-
 def test_a_class_too_large_to_list_is_drawn_by_the_seed(network, X):
     names = list(load_network("child").nodes())[:8]
     child = load_network("child")
@@ -321,31 +281,6 @@ def test_table_with_an_uncertain_graph_is_fitted_without_a_structure():
 
 
 # --- save, compare, symmetric ---------------------------------------------------------------------------------------
-
-
-def module_score(X):
-    return score(X)
-
-
-@pytest.mark.parametrize("graph", [[(FORTH, 3), (BACK, 1)], PartialGraph(FEATURES, DIRECTED, UNDIRECTED), adjacency()])
-def test_saved_and_loaded(network, X, graph):
-    explainer = over(network, graph, model=module_score)
-    stream = io.BytesIO()
-    explainer.save(stream)
-    stream.seek(0)
-    loaded = AsymmetricExplainer.load(stream)
-    np.testing.assert_array_equal(loaded(X, silent=True).values, explainer(X, silent=True).values)
-    assert loaded.causal_order == explainer.causal_order
-
-
-def test_compare_and_symmetric(network, X, explain):
-    explainer = over(network, [FORTH, BACK])
-    comparison = explainer.compare(X, silent=True)
-    np.testing.assert_allclose(comparison.asv.values, (explain(FORTH) + explain(BACK)) / 2, atol=1e-12, rtol=0)
-    np.testing.assert_allclose(comparison.shap.values, explain([]), atol=1e-12, rtol=0)
-    assert sorted(comparison.features) == sorted(FEATURES)
-    assert "ASV - SHAP" in repr(comparison)
-    assert "mean over 2 graphs" in repr(explainer)
 
 
 # --- names and weights ----------------------------------------------------------------------------------------------
@@ -418,32 +353,6 @@ def test_one_edge_at_a_time(network, X, explain):
     assert together < apart / 5
     assert f"{together:,} coalitions evaluated for all graphs together" in repr(result)
     plots.sensitivity(result, row=0)
-
-
-def test_the_edge_that_matters_most_for_each_row_by_separate_runs(network):
-    """Every change of one edge is explained by itself; which one moves a row most is looked up."""
-
-    def model(X):
-        return 3.0 * (X["xray"] == "yes") * (X["lung"] == "yes") + (X["bronc"] == "yes") * (X["smoke"] == "yes")
-
-    def explain(edges):
-        graph = nx.DiGraph(edges)
-        graph.add_nodes_from(FEATURES)
-        return over(network, graph, model)(X, silent=True).values
-
-    X = sample_rows(network, 200, seed=3)[FEATURES].drop_duplicates()
-    frame = over(network, FORTH, model).sensitivity(X, silent=True).edge_by_row()
-    given = explain(FORTH)
-    moved = {label: np.abs(explain(edges) - given) for label, edges in changed(FORTH).items()}
-    for row in range(len(X)):
-        largest = max(each[row].mean() for each in moved.values())
-        line = frame.loc[row]
-        assert line["effect"] == pytest.approx(largest, abs=1e-12)
-        assert moved[line["edge"]][row].mean() == pytest.approx(largest, abs=1e-12)  # of several equal ones any will do
-        by_feature = dict(zip(FEATURES, moved[line["edge"]][row], strict=True))
-        assert by_feature[line["feature"]] == pytest.approx(max(by_feature.values()), abs=1e-12)
-        assert line["by"] == pytest.approx(max(by_feature.values()), abs=1e-12)
-    assert frame["edge"].nunique() > 1, "rows differ in what matters"
 
 
 def ideals_of(edges):
@@ -540,23 +449,6 @@ def test_outputs_and_order_of_rows(network, X):
     np.testing.assert_array_equal(one.values, result.values[..., 1])
 
 
-def test_sampled_values_are_those_of_separate_runs():
-    """The same draws for all graphs: Monte Carlo values agree with separate runs of the same seed, too."""
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame(rng.normal(size=(80, 3)) @ rng.normal(size=(3, 3)), columns=list("abc"))
-
-    def model(X):
-        return np.tanh(X["a"] * X["b"]) + X["c"]
-
-    def explainer(graph):
-        return AsymmetricExplainer(model, GaussianModel.fit(table), graph, seed=1, algorithm="ideals x monte_carlo")
-
-    graphs = [[("b", "a"), ("b", "c")], [("c", "b"), ("b", "a")]]
-    result = explainer([("a", "b"), ("b", "c")]).sensitivity(table[:3], graphs, silent=True)
-    for values, graph in zip(result.values, graphs, strict=True):
-        np.testing.assert_allclose(values, explainer(graph)(table[:3], silent=True).values, atol=1e-12, rtol=0)
-
-
 def test_explicit_orders_have_no_edges(network, X, explain):
     explainer = AsymmetricExplainer(score, network, feature_names=FEATURES, orders=[FEATURES])
     with pytest.raises(errors.CausalGraphError, match="explicit orders"):
@@ -578,25 +470,79 @@ def test_bad_questions(network, X):
         over(network, FORTH, ideal_limit=12).sensitivity(X)
 
 
-@pytest.mark.parametrize("ground", ["cover counts", "background rows"])
-def test_trees_without_a_network(ground):
-    """The paths of trees, under a mixture: the weighted mean of the values of each graph."""
+# --- sensitivity where players are groups, and where values are sampled ---------------------------------------------
+
+GROUPS = {"airways": ["lung", "bronc"], "signs": ["xray", "dysp"]}
+BETWEEN = [("signs", "airways"), ("smoke", "airways")]
+
+
+def of_groups(network, graph):
+    return over(network, graph, groups=GROUPS)
+
+
+@pytest.mark.parametrize("graph", [FORTH, BETWEEN, None], ids=["features", "groups", "own, with a latent node"])
+def test_one_edge_between_groups_at_a_time(network, X, graph):
+    result = of_groups(network, graph).sensitivity(X, silent=True)
+    start = {
+        "features": {("smoke", "airways"), ("airways", "signs")},
+        "groups": set(BETWEEN),
+        "own": {("asia", "tub"), ("smoke", "airways"), ("airways", "signs"), ("airways", "either"), ("tub", "either"),
+                ("either", "signs")},
+    }["own" if graph is None else "features" if graph is FORTH else "groups"]  # fmt: skip
+    players, seen = ["smoke", "airways", "signs"], 0
+    for a in players:
+        for b in players:
+            for label, edges in (
+                (f"flip {a} -> {b}", start - {(a, b)} | {(b, a)} if (a, b) in start else None),
+                (f"drop {a} -> {b}", start - {(a, b)} if (a, b) in start else None),
+                (f"add {a} -> {b}", start | {(a, b)} if not start & {(a, b), (b, a)} and a != b else None),
+            ):
+                if edges is None or not nx.is_directed_acyclic_graph(nx.DiGraph(list(edges))):
+                    continue
+                changed = nx.DiGraph(list(edges))
+                changed.add_nodes_from(players)
+                order = CausalOrder.from_graph(changed, features=players)
+                wanted = of_groups(network, order)(X, silent=True).values
+                if label in result.labels:
+                    seen += 1
+                    np.testing.assert_allclose(result.values[result.labels.index(label)], wanted, rtol=0, atol=1e-12)
+                else:  # it changes nothing
+                    np.testing.assert_allclose(wanted, result.reference, rtol=0, atol=1e-12)
+    assert seen >= 2
+    assert seen == sum("either" not in label and "tub" not in label for label in result.labels)
+    plots.sensitivity(result, row=0)
+
+
+def test_a_hidden_node_between_members_of_a_group(network, X):
+    """lung -> hidden -> bronc would be a cycle of groups; the order of the groups has it no more."""
+    edges = [("smoke", "lung"), ("lung", "hidden"), ("hidden", "bronc"), ("bronc", "xray"), ("bronc", "dysp")]
+    with pytest.warns(errors.CausalGraphWarning, match="hidden"):
+        explainer = of_groups(network, edges)
+    assert {"flip smoke -> airways", "drop smoke -> airways"} <= set(explainer.sensitivity(X, silent=True).labels)
+
+
+def test_standard_errors_of_sampled_values_are_those_of_separate_runs():
     rng = np.random.default_rng(0)
-    rows = rng.normal(size=(300, 5))
-    model = RandomForestRegressor(6, max_depth=5, random_state=0).fit(
-        rows, rows[:, 0] * rows[:, 1] + rows[:, 2:].sum(1)
-    )
-    background, meant = rows[:40], {"values": "marginal"}
-    if ground == "cover counts":
-        background, meant = None, {"feature_perturbation": "tree_path_dependent"}
-    graphs = [[(0, 1), (1, 2), (0, 3), (3, 2), (0, 4)], [(2, 1), (1, 0), (3, 4)], [(4, 0), (3, 0), (3, 1), (0, 2)]]
+    table = pd.DataFrame(rng.normal(size=(400, 3)) @ rng.normal(size=(3, 3)), columns=list("abc"))
+    background = GaussianModel.fit(table)
 
-    def over_trees(graph):
-        return AsymmetricExplainer(model, background, graph, algorithm="paths", **meant)
+    def model(X):
+        return X["a"] * X["b"] + np.abs(X["c"])
 
-    weights = [3.0, 1.0, 2.0]
-    each = [over_trees(graph)(rows[:7], silent=True).values for graph in graphs]
-    assert np.abs(each[0] - each[1]).max() > 0.01
-    found = over_trees(list(zip(graphs, weights, strict=True)))(rows[:7], silent=True)
-    np.testing.assert_allclose(found.values, np.average(each, axis=0, weights=weights), atol=1e-12, rtol=0)
-    np.testing.assert_allclose(found.base_values + found.values.sum(axis=1), model.predict(rows[:7]), atol=1e-10)
+    def explainer(graph):
+        return AsymmetricExplainer(model, background, graph, seed=4, n_draws=256)
+
+    graphs = [[("a", "b"), ("b", "c")], [("c", "b"), ("b", "a")]]
+    found = explainer(graphs[0]).sensitivity(table[:6], graphs, silent=True)
+    each = [explainer(graph)(table[:6], error_bounds=True, silent=True) for graph in graphs]
+    np.testing.assert_allclose(found.values, [one.values for one in each], rtol=0, atol=1e-10)
+    np.testing.assert_allclose(found.error_std, [one.error_std for one in each], rtol=1e-9, atol=1e-12)
+    assert (found.error_std > 0).any()
+    frame = found.to_frame(row=2)
+    np.testing.assert_allclose(frame["error"], found.error_std[:, 2].max(axis=0))
+    assert "error" in repr(found)
+    axes = plots.sensitivity(found, row=2, show=False)
+    (line,) = [artist for artist in axes.collections if artist.get_gid() == "error"]
+    lengths = {tuple(segment[:, 0].round(9)) for segment in line.get_segments()}
+    wanted = zip(frame["lowest"] - frame["error"], frame["highest"] + frame["error"], strict=True)
+    assert lengths == {(round(a, 9), round(b, 9)) for a, b in wanted}

@@ -4,7 +4,7 @@ import networkx as nx
 import numpy as np
 from pgmpy.base import PDAG
 
-from shap_asv import AsymmetricExplainer, CausalOrder, GraphMixture, PartialGraph, load_network
+from shap_asv import AsymmetricExplainer, CausalOrder, GraphMixture, PartialGraph
 from shap_asv.errors import (
     ArgumentError,
     BudgetExceededError,
@@ -23,26 +23,10 @@ EXPLAINERS = {
         CausalGraphError,
         "cycle: smoke -> lung -> smoke",
     ),
-    "cycle of a graph": Bad(
-        lambda c: c.make(causal_graph=nx.DiGraph([("smoke", "lung"), ("lung", "smoke")])),
-        CausalGraphError,
-        "cycle: smoke -> lung -> smoke",
-    ),
-    "cycle through a latent node": Bad(
-        lambda c: c.make(causal_graph=[("smoke", "moon"), ("moon", "lung"), ("lung", "smoke")]),
-        CausalGraphError,
-        "cycle: smoke -> moon -> lung -> smoke",
-    ),
     "self-loop": Bad(lambda c: c.make(causal_graph=[("smoke", "smoke")]), CausalGraphError, "self-loop at 'smoke'"),
-    "self-loop of a graph": Bad(
-        lambda c: c.make(causal_graph=nx.DiGraph([("smoke", "smoke")])), CausalGraphError, "self-loop at 'smoke'"
-    ),
     "self-loop of a column": Bad(lambda c: c.over_matrix(first, causal_graph=[(0, 0)]), CausalGraphError, "self-loop"),
     "undirected": Bad(lambda c: c.make(causal_graph=nx.Graph([("smoke", "lung")])), CausalGraphError, "undirected"),
     "a word": Bad(lambda c: c.make(causal_graph="smoke"), CausalGraphError, "cannot be read from a str"),
-    "a number": Bad(lambda c: c.make(causal_graph=5), CausalGraphError, "cannot be read from a int"),
-    "a dict": Bad(lambda c: c.make(causal_graph={"smoke": ["lung"]}), CausalGraphError, "cannot be read from a dict"),
-    "a vector": Bad(lambda c: c.make(causal_graph=np.zeros(7)), CausalGraphError, "cannot be read from a ndarray"),
     "a matrix that is not square": Bad(
         lambda c: c.make(causal_graph=np.zeros((7, 3))), CausalGraphError, "square .row causes column."
     ),
@@ -95,21 +79,10 @@ EXPLAINERS = {
     "weight is a word": Bad(
         lambda c: c.make(causal_graph=[([("smoke", "lung")], "much")]), CausalGraphError, "entry 0 .* not a graph"
     ),
-    "a generator": Bad(
-        lambda c: c.make(causal_graph=(edge for edge in PAIR)), CausalGraphError, "cannot be read from a generator"
-    ),
-    "a class": Bad(lambda c: c.make(causal_graph=CausalOrder), CausalGraphError, "cannot be read from a type"),
     "edge of three": Bad(lambda c: c.make(causal_graph=[("a", "b", "c")]), CausalGraphError, "no .cause, effect. pair"),
-    "edge of one": Bad(lambda c: c.make(causal_graph=[("smoke",)]), CausalGraphError, "no .cause, effect. pair"),
-    "edge is None": Bad(lambda c: c.make(causal_graph=[None]), CausalGraphError, "no .cause, effect. pair"),
-    "edge is a string": Bad(lambda c: c.make(causal_graph=["ab"]), CausalGraphError, "no .cause, effect. pair"),
-    "levels as edges": Bad(
-        lambda c: c.make(causal_graph=[["asia", "smoke"], ["tub", "lung"]]), CausalGraphError, "from_levels"
-    ),
     "node is a list": Bad(
         lambda c: c.make(causal_graph=[(["smoke"], "lung")]), CausalGraphError, r"\['smoke'\], which is not a name"
     ),
-    "node is None": Bad(lambda c: c.make(causal_graph=[(None, "lung")]), CausalGraphError, "None, which is not a name"),
     "node is NaN": Bad(
         lambda c: c.make(causal_graph=[(float("nan"), "lung")]), CausalGraphError, "nan, which is not a name"
     ),
@@ -117,10 +90,6 @@ EXPLAINERS = {
         lambda c: c.make(causal_graph=nx.DiGraph([(1, "smoke"), ("1", "lung")])), CausalGraphError, "written alike"
     ),
     "strangers": Bad(lambda c: c.make(causal_graph=[("sun", "moon")]), CausalGraphError, "none of which is a feature"),
-    "another network": Bad(
-        lambda c: c.make(causal_graph=load_network("cancer")), CausalGraphError, "none of which is a feature"
-    ),
-    "typo": Bad(lambda c: c.make(causal_graph=[("smoke", "bron")]), CausalGraphError, "did you mean 'bronc'"),
     "column past the end": Bad(
         lambda c: c.over_matrix(first, causal_graph=[(0, 7)]), CausalGraphError, "columns are 0 to 2"
     ),
@@ -148,27 +117,14 @@ EXPLAINERS = {
         lambda c: c.make(orders=np.zeros((2, 2, 2), int)), OrdersError, "each of the 7 features once"
     ),
     "one flat order": Bad(lambda c: c.make(orders=c.names), OrdersError, r"orders=\[\[...\]\]"),
-    "one flat order of numbers": Bad(lambda c: c.make(orders=list(range(7))), OrdersError, r"orders=\[\[...\]\]"),
-    "order is None": Bad(lambda c: c.make(orders=[None]), OrdersError, "entry 0 is None"),
     "order is a set": Bad(lambda c: c.make(orders=[set(c.names)]), OrdersError, "not a list"),
     "order of floats": Bad(lambda c: c.make(orders=[[float(i) for i in range(7)]]), OrdersError, "0.0, a float"),
-    "order of NaN": Bad(lambda c: c.make(orders=[[np.nan] * 7]), OrdersError, "nan, a float"),
-    "order of booleans": Bad(lambda c: c.make(orders=[[True, False, 2, 3, 4, 5, 6]]), OrdersError, "True, a bool"),
     "order of lists": Bad(lambda c: c.make(orders=[[[1]] * 7]), OrdersError, r"\[1\], a list"),
-    "short order": Bad(lambda c: c.make(orders=[c.names[:-1]]), OrdersError, "each of the 7 features once"),
-    "order that repeats": Bad(lambda c: c.make(orders=[c.names[:1] * 7]), OrdersError, "each of the 7 features once"),
     "order of a stranger": Bad(
         lambda c: c.make(orders=[[*c.names[:-1], "q"]]), UnknownFeatureError, "names 'q', which is not a feature"
     ),
     "weights alone": Bad(lambda c: c.make(weights=[1]), UnknownMethodError, "goes with orders="),
     "negative weight": Bad(lambda c: c.make(orders=[c.names], weights=[-1]), OrdersError, ">= 0"),
-    "weights of another length": Bad(
-        lambda c: c.make(orders=[c.names], weights=[1, 2]), OrdersError, "must be 1 finite"
-    ),
-    "weights are words": Bad(lambda c: c.make(orders=[c.names], weights=["a"]), OrdersError, "must be 1 finite"),
-    "weights are NaN": Bad(lambda c: c.make(orders=[c.names], weights=[np.nan]), OrdersError, "must be 1 finite"),
-    "weights are complex": Bad(lambda c: c.make(orders=[c.names], weights=[1j]), OrdersError, "must be 1 finite"),
-    "weights are zero": Bad(lambda c: c.make(orders=[c.names], weights=[0]), OrdersError, "not all zero"),
     "weights raise": Bad(lambda c: c.make(orders=[c.names], weights=Bomb()), OrdersError, "must be 1 finite"),
 }
 
@@ -186,7 +142,6 @@ CAUSAL_ORDERS = {
     "levels is a number": Bad(lambda c: CausalOrder.from_levels(5), CausalGraphError, "not int"),
     "level is a word": Bad(lambda c: CausalOrder.from_levels(["ab"]), CausalGraphError, "level 0 is the single string"),
     "level is empty": Bad(lambda c: CausalOrder.from_levels([["a"], []]), CausalGraphError, "level 1 is empty"),
-    "no levels": Bad(lambda c: CausalOrder.from_levels([]), CausalGraphError, "empty"),
     "feature in two levels": Bad(lambda c: CausalOrder.from_levels([["a"], ["a"]]), CausalGraphError, "'a' twice"),
     "graph is None": Bad(lambda c: CausalOrder.from_graph(None), CausalGraphError, "not NoneType"),
     "graph without nodes": Bad(lambda c: CausalOrder.from_graph(nx.DiGraph()), CausalGraphError, "graph is empty"),
@@ -201,9 +156,6 @@ CAUSAL_ORDERS = {
         lambda c: CausalOrder.from_edges(PAIR).sample_topological_orders(0),
         ArgumentError,
         "n=0 is not a positive integer",
-    ),
-    "1.5 orders are drawn": Bad(
-        lambda c: CausalOrder.from_edges(PAIR).sample_topological_orders(1.5), ArgumentError, "n=1.5"
     ),
     "orders past the memory": Bad(
         lambda c: CausalOrder.from_edges(PAIR).sample_topological_orders(10**15), BudgetExceededError, "in parts"

@@ -24,18 +24,12 @@ def outputs_come_and_go(c):
 
 MODELS = {
     "none": Bad(lambda c: c.over_network(None), ModelError, "must be callable .* got None"),
-    "a number": Bad(lambda c: c.over_network(42), ModelError, "must be callable .* got 42"),
-    "a word": Bad(lambda c: c.over_network("model"), ModelError, "must be callable .* got 'model'"),
-    "a list of models": Bad(
-        lambda c: AsymmetricExplainer([c.model], c.network), ModelError, "must be callable or have predict"
-    ),
     "a class": Bad(lambda c: c.over_network(DecisionTreeClassifier), ModelError, "the class DecisionTreeClassifier"),
     "not fitted": Bad(lambda c: c.over_network(DecisionTreeClassifier()), ModelError, "not fitted"),
     "classifier without probabilities": Bad(
         lambda c: c.over_network(RidgeClassifier().fit([[0] * 7, [1] * 7], [0, 1])), ModelError, "decision_function"
     ),
     "takes no argument": Bad(lambda c: c.over_network(lambda: 1), EncodingError, "TypeError: .* takes 0 positional"),
-    "raises": Bad(lambda c: c.over_network(lambda table: 1 / 0), EncodingError, "ZeroDivisionError"),
     "raises over a matrix": Bad(lambda c: c.over_matrix(lambda table: 1 / 0), ModelError, "raised ZeroDivisionError"),
     "fitted on fewer columns": Bad(
         lambda c: c.over_matrix(LinearRegression().fit(c.matrix[:, :2], c.matrix[:, 2])), ModelError, "expecting 2"
@@ -45,21 +39,14 @@ MODELS = {
     ),
     "returns None": Bad(answering(lambda n: None), ModelError, "returned None"),
     "returns NaN": Bad(answering(lambda n: np.full(n, np.nan)), ModelError, "returned nan"),
-    "returns infinities": Bad(answering(lambda n: np.full(n, -np.inf)), ModelError, "returned -inf"),
-    "returns Nones": Bad(answering(lambda n: [None] * n), ModelError, "returned nan"),
     "returns words": Bad(answering(lambda n: ["yes"] * n), ModelError, "labels such as 'yes'"),
     "returns numbers as words": Bad(answering(lambda n: ["1"] * n), ModelError, "labels such as '1'"),
     "returns complex numbers": Bad(answering(lambda n: np.ones(n) * 1j), ModelError, "complex numbers"),
     "returns dates": Bad(answering(lambda n: np.full(n, np.datetime64("2020-01-01"))), ModelError, "datetime64"),
     "returns durations": Bad(answering(lambda n: np.full(n, np.timedelta64(1, "D"))), ModelError, "timedelta64"),
     "returns objects": Bad(answering(lambda n: [object()] * n), ModelError, "no array of numbers"),
-    "returns a generator": Bad(answering(lambda n: (1.0 for _ in range(n))), ModelError, "a generator, no array"),
-    "returns a dict": Bad(answering(lambda n: {"a": 1}), ModelError, "a dict, no array"),
-    "returns a set": Bad(answering(lambda n: {1.0}), ModelError, "a set, no array"),
     "returns one number": Bad(answering(lambda n: 1.0), ModelError, r"shape \(\) for"),
-    "returns three numbers": Bad(answering(lambda n: np.zeros(3)), ModelError, r"shape \(3,\) for"),
     "returns ragged lists": Bad(answering(lambda n: [[1]] * (n - 1) + [[1, 2]]), ModelError, "no array of numbers"),
-    "returns a cube": Bad(answering(lambda n: np.zeros((n, 1, 1))), ModelError, r"shape \(\d, 1, 1\)"),
     "returns no outputs": Bad(answering(lambda n: np.zeros((n, 0))), ModelError, r"shape \(\d, 0\)"),
     "returns rows as columns": Bad(
         lambda c: c.over_network(lambda table: np.zeros((2, len(table))))(c.X[:1]), ModelError, "shape .2, "
@@ -76,19 +63,8 @@ MODELS = {
         ModelError,
         "answered the same row with",
     ),
-    "draws random numbers over a matrix": Bad(
-        lambda c: c.over_matrix(lambda table: np.random.default_rng().normal(size=len(table))),
-        ModelError,
-        "answered the same row with",
-    ),
-    "numbers the rows": Bad(
-        lambda c: c.over_network(lambda table: np.arange(len(table))), ModelError, "answered the same row with"
-    ),
     "centres its table": Bad(
         lambda c: c.over_matrix(lambda table: table[:, 0] - table[0, 0]), ModelError, "answered the same row with"
-    ),
-    "NaN for one state only": Bad(
-        lambda c: c.over_network(lambda table: np.where(table["xray"] == "yes", np.nan, 1.0)), ModelError, "xray='yes'"
     ),
     "outputs past the floats": Bad(
         lambda c: AsymmetricExplainer(first, np.full((3, 2), 1e308))([[1e308, 1.0]]), ModelError, "too large"

@@ -13,7 +13,6 @@ from shap_asv import (
     Sensitivity,
     bootstrap_graphs,
     check_graph,
-    compare,
     load_network,
     plots,
     sample_rows,
@@ -26,10 +25,7 @@ from shap_asv.errors import (
     NetworkError,
     OrdersError,
     RowsError,
-    ShapAsvError,
     TableError,
-    UnknownFeatureError,
-    UnknownMethodError,
 )
 from shap_asv.orders.uncertain import read_partial_graph
 from tests.explainer.bad_input.setting import Bad
@@ -55,12 +51,6 @@ QUESTIONS = {
     "partial graph: nodes int": Bad(
         lambda c: PartialGraph(5), CausalGraphError, "nodes must be a list of names, not int"
     ),
-    "partial graph: none": Bad(
-        lambda c: PartialGraph(None), CausalGraphError, "nodes must be a list of names, not NoneType"
-    ),
-    "partial graph: directed int": Bad(
-        lambda c: PartialGraph("ab", 5), CausalGraphError, r"edges must be a list of \(cause, effect\)"
-    ),
     "partial graph: undirected str": Bad(
         lambda c: PartialGraph("ab", [], "ab"), CausalGraphError, r"an edge is a pair \(cause, effect\), not \('a',\)"
     ),
@@ -72,11 +62,6 @@ QUESTIONS = {
         ArgumentError,
         "n=0 is not a positive integer; pass a number",
     ),
-    "partial graph: sample str": Bad(
-        lambda c: PartialGraph("ab", undirected=["ab"]).sample("x", 0),
-        ArgumentError,
-        "n='x' is not a positive integer; pass a",
-    ),
     "partial graph: mixture limit": Bad(
         lambda c: PartialGraph("ab", undirected=["ab"]).mixture(limit=0),
         ArgumentError,
@@ -85,71 +70,31 @@ QUESTIONS = {
     "mixture: none": Bad(
         lambda c: GraphMixture(None), CausalGraphError, "a mixture is made of a list of graphs, not of"
     ),
-    "mixture: int": Bad(lambda c: GraphMixture(5), CausalGraphError, "a mixture is made of a list of graphs, not of"),
     "mixture: weights str": Bad(
         lambda c: GraphMixture([CausalOrder.from_edges(EDGE)], "x"),
         OrdersError,
         "weights of graphs must be numbers, not 'x'",
-    ),
-    "mixture: weights 2d": Bad(
-        lambda c: GraphMixture([CausalOrder.from_edges(EDGE)], [[1]]),
-        OrdersError,
-        "1 graphs need as many weights, not an array",
     ),
     "mixture: sample": Bad(
         lambda c: one_graph().sample_topological_orders(0),
         ArgumentError,
         "n=0 is not a positive integer; pass a number",
     ),
-    "mixture: sample str": Bad(
-        lambda c: one_graph().sample_topological_orders("x"), ArgumentError, "n='x' is not a positive integer; pass a"
-    ),
-    "mixture: index": Bad(
-        lambda c: one_graph().index("z"), UnknownFeatureError, "the causal order has no feature 'z'; known"
-    ),
-    "sensitivity of nothing: str": Bad(
-        lambda c: Sensitivity("x", ["a"]), ExplanationError, "values= is an array of numbers, not 'x'"
-    ),
     "sensitivity of nothing: none": Bad(
         lambda c: Sensitivity(None, ["a"]), ExplanationError, r"values are an array \(graphs, rows, features\[,"
-    ),
-    "sensitivity of nothing: names": Bad(
-        lambda c: Sensitivity(np.ones((1, 1, 1)), 5), ArgumentError, "feature_names=5 is not a list; pass the names"
-    ),
-    "sensitivity of nothing: labels": Bad(
-        lambda c: Sensitivity(np.ones((1, 1, 1)), ["a"], labels=5),
-        ArgumentError,
-        "labels=5 is not a list; pass what each graph",
-    ),
-    "sensitivity of nothing: weights str": Bad(
-        lambda c: Sensitivity(np.ones((1, 1, 1)), ["a"], weights="x"),
-        ExplanationError,
-        "weights= is an array of numbers, not 'x'",
-    ),
-    "sensitivity of nothing: ref str": Bad(
-        lambda c: Sensitivity(np.ones((1, 1, 1)), ["a"], reference="x"),
-        ExplanationError,
-        "reference= is an array of numbers, not 'x'",
     ),
     "sensitivity of nothing: edges int": Bad(
         lambda c: Sensitivity(np.ones((1, 1, 1)), ["a"], edges=5),
         ArgumentError,
         "edges=5 is not a list; pass a set for each",
     ),
-    "sensitivity of nothing: edge_effects": Bad(
-        lambda c: Sensitivity(np.ones((2, 1, 1)), ["a"]).edge_effects(row=9),
-        ExplanationError,
-        "there is no row 9; 1 were explained, the rows",
-    ),
-    "sensitivity of nothing: output": Bad(
-        lambda c: Sensitivity(np.ones((2, 1, 1)), ["a"]).output(3),
-        UnknownMethodError,
-        "the model has one output; there is none to",
-    ),
     "sensitivity: graphs str": Bad(
         lambda c: gaussian().sensitivity(TABLE[:1], graphs="x"),
         CausalGraphError,
         "graphs='x' is not known; pass 'edges' for",
+    ),
+    "sensitivity: graphs None": Bad(
+        lambda c: gaussian().sensitivity(TABLE[:1], graphs=None), CausalGraphError, "graphs=None is not a graph; pass"
     ),
     "sensitivity: graphs int": Bad(
         lambda c: gaussian().sensitivity(TABLE[:1], graphs=5),
@@ -181,18 +126,8 @@ QUESTIONS = {
         ArgumentError,
         "n='x' is not a positive integer; pass a",
     ),
-    "learned graphs: n float": Bad(
-        lambda c: bootstrap_graphs(TABLE, lambda t: EDGE, n=2.5),
-        ArgumentError,
-        "n=2.5 is not a positive integer; pass a",
-    ),
     "learned graphs: learner returns junk": Bad(
         lambda c: bootstrap_graphs(TABLE, lambda t: 5, n=2, silent=True),
-        CausalGraphError,
-        "the learner failed on all 2 resamples; on the",
-    ),
-    "learned graphs: learner raises": Bad(
-        lambda c: bootstrap_graphs(TABLE, lambda t: 1 / 0, n=2, silent=True),
         CausalGraphError,
         "the learner failed on all 2 resamples; on the",
     ),
@@ -201,19 +136,11 @@ QUESTIONS = {
         CausalGraphError,
         r"an edge is a pair \(cause, effect\), not 'ab'",
     ),
-    "learned graphs: required int": Bad(
-        lambda c: bootstrap_graphs(TABLE, lambda t: EDGE, n=2, required=5, silent=True),
-        CausalGraphError,
-        r"edges must be a list of \(cause, effect\)",
-    ),
     "learned graphs: data none": Bad(
         lambda c: bootstrap_graphs(None, lambda t: EDGE, n=2), RowsError, r"data is a DataFrame or an array \(rows,"
     ),
     "Comparison: none": Bad(
         lambda c: Comparison(None), ExplanationError, "a comparison needs at least one explanation,"
-    ),
-    "Comparison: empty": Bad(
-        lambda c: Comparison({}), ExplanationError, "a comparison needs at least one explanation,"
     ),
     "Comparison: junk": Bad(
         lambda c: Comparison({"SHAP": 5}), ExplanationError, "'SHAP' must be a shap.Explanation, not a int"
@@ -226,58 +153,12 @@ QUESTIONS = {
         ExplanationError,
         r"explanation 'ASV' has values of shape \(1, 2\),",
     ),
-    "compare: none": Bad(
-        lambda c: compare(model, None, TABLE), NetworkError, "masker cannot be None. Only trees that can be"
-    ),
-    "compare: methods int": Bad(
-        lambda c: compare(model, PAIR, TABLE[:1], methods=5),
-        UnknownMethodError,
-        "methods=5 must be a list of names: 'SHAP',",
-    ),
-    "compare: methods empty": Bad(
-        lambda c: compare(model, PAIR, TABLE[:1], methods=[]),
-        UnknownMethodError,
-        r"methods=\[\] names no method; choose among",
-    ),
-    "compare: methods twice": Bad(
-        lambda c: compare(model, PAIR, TABLE[:1], methods=["SHAP", "SHAP"]),
-        UnknownMethodError,
-        "method 'SHAP' is named twice",
-    ),
-    "compare: rows": Bad(lambda c: compare(model, PAIR, None), RowsError, "X is a NoneType, not a table; pass a"),
     "load_network": Bad(
         lambda c: load_network("nowhere"), NetworkError, "no network is called 'nowhere'; known: alarm,"
-    ),
-    "load_network: int": Bad(lambda c: load_network(5), NetworkError, "a network is loaded by name or path, not by a"),
-    "load_network: none": Bad(
-        lambda c: load_network(None), NetworkError, "a network is loaded by name or path, not by a"
-    ),
-    "sample_rows: neg": Bad(
-        lambda c: sample_rows(c.network, -1), ShapAsvError, "n=-1 rows cannot be drawn; pass a whole"
-    ),
-    "sample_rows: str": Bad(
-        lambda c: sample_rows(c.network, "x"), ShapAsvError, "n='x' rows cannot be drawn; pass a whole"
-    ),
-    "sample_rows: float": Bad(
-        lambda c: sample_rows(c.network, 2.5), ShapAsvError, "n=2.5 rows cannot be drawn; pass a whole"
     ),
     "sample_rows: c.network": Bad(lambda c: sample_rows(5, 3), NetworkError, "a discrete Bayesian network of pgmpy is"),
     "sample_rows: seed": Bad(
         lambda c: sample_rows(c.network, 3, seed="x"), ArgumentError, "seed='x' is not a seed; pass a whole number"
-    ),
-    "causal order: levels none": Bad(
-        lambda c: CausalOrder.from_levels(None), CausalGraphError, "levels must be a list of lists of names, not"
-    ),
-    "causal order: levels empty": Bad(
-        lambda c: CausalOrder.from_levels([]), CausalGraphError, "the list of levels is empty: a causal order"
-    ),
-    "causal order: levels twice": Bad(
-        lambda c: CausalOrder.from_levels([["a"], ["a"]]),
-        CausalGraphError,
-        "the list of levels names 'a' twice; name each",
-    ),
-    "causal order: levels words": Bad(
-        lambda c: CausalOrder.from_levels(["ab"]), CausalGraphError, "level 0 is the single string 'ab'; pass a"
     ),
     "partial graph: not a graph": Bad(
         lambda c: read_partial_graph(5), CausalGraphError, "a causal graph cannot be read from a int;"
@@ -302,67 +183,10 @@ QUESTIONS = {
     "bootstrap: data": Bad(
         lambda c: gaussian().bootstrap(TABLE[:1], n=2, data=5), TableError, "data= is the table that was fitted, a"
     ),
-    "groups: str": Bad(
-        lambda c: AsymmetricExplainer(model, PAIR, groups="ab"),
-        CausalGraphError,
-        "groups= takes a dict of names and lists of",
-    ),
-    "groups: unknown": Bad(
-        lambda c: AsymmetricExplainer(model, PAIR, groups={"g": ["z"]}),
-        UnknownFeatureError,
-        "group 'g' names 'z', which is not a feature:",
-    ),
-    "groups: empty": Bad(
-        lambda c: AsymmetricExplainer(model, PAIR, groups={"g": []}),
-        CausalGraphError,
-        "group 'g' has no members; leave it out, or",
-    ),
-    "groups: twice": Bad(
-        lambda c: AsymmetricExplainer(model, PAIR, groups={"g": ["a"], "h": ["a"]}),
-        CausalGraphError,
-        "'a' is in groups 'g' and 'h'; a feature moves",
-    ),
-    "groups: list": Bad(
-        lambda c: AsymmetricExplainer(model, PAIR, groups=[["a", "b"]]),
-        CausalGraphError,
-        "groups= takes a dict of names and lists of",
-    ),
-    "groups: member int": Bad(
-        lambda c: AsymmetricExplainer(model, PAIR, groups={"g": 5}),
-        CausalGraphError,
-        "groups= takes a dict of names and lists of",
-    ),
-    "importance: y none": Bad(
-        lambda c: gaussian().importance(TABLE, None), ArgumentError, r"y has shape \(\) and X has 10 rows; y is one"
-    ),
-    "importance: y short": Bad(
-        lambda c: gaussian().importance(TABLE, [1.0]), ArgumentError, r"y has shape \(1,\) and X has 10 rows; y is one"
-    ),
-    "importance: y str": Bad(
-        lambda c: gaussian().importance(TABLE, list("abcdefghij")),
-        ArgumentError,
-        "loss='squared' needs numbers in y, not",
-    ),
-    "importance: y nan": Bad(
-        lambda c: gaussian().importance(TABLE, [np.nan] * 10),
-        ArgumentError,
-        "y is missing in row 0; leave out rows without",
-    ),
-    "importance: loss": Bad(
-        lambda c: gaussian().importance(TABLE, TABLE["a"], loss="x"),
-        UnknownMethodError,
-        "unknown loss='x'; use 'log', 'squared',",
-    ),
-    "effects: cond": Bad(
-        lambda c: gaussian().effects(TABLE[:1]), MethodNotApplicableError, "direct and indirect effects are parts of"
-    ),
     "table: cond no graph str": Bad(
         lambda c: AsymmetricExplainer(model, TABLE, "a", values="conditional", silent=True),
         CausalGraphError,
         "a causal graph cannot be read from a str;",
-    ),
-    "trees: none model": Bad(
-        lambda c: AsymmetricExplainer(model, None), NetworkError, "masker cannot be None. Only trees that can be"
     ),
     "trees: str masker": Bad(
         lambda c: AsymmetricExplainer(model, "background"),

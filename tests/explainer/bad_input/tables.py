@@ -20,10 +20,8 @@ from shap_asv.errors import (
     ModelError,
     NetworkError,
     RowsError,
-    ShapAsvError,
     TableError,
     UnknownFeatureError,
-    UnknownMethodError,
 )
 from tests.explainer.bad_input.setting import Bad
 
@@ -53,28 +51,10 @@ TABLES = {
     "Gaussian: names int": Bad(
         lambda c: GaussianModel([0, 0], np.eye(2), 5), ArgumentError, "names=5 is not a list; pass the names of the"
     ),
-    "Gaussian: names str": Bad(
-        lambda c: GaussianModel([0, 0], np.eye(2), "ab"), ArgumentError, "names='ab' is not a list; pass the names of"
-    ),
-    "Gaussian: features str": Bad(
-        lambda c: GaussianModel([0, 0], np.eye(2), ["a", "b"], features="a"),
-        ArgumentError,
-        "features='a' is not a list; pass the players",
-    ),
     "Gaussian: features empty": Bad(
         lambda c: GaussianModel([0, 0], np.eye(2), ["a", "b"], features=[]),
         UnknownFeatureError,
         r"features \[\]: none is named; the variables are",
-    ),
-    "Gaussian: features int": Bad(
-        lambda c: GaussianModel([0, 0], np.eye(2), ["a", "b"], features=3),
-        ArgumentError,
-        "features=3 is not a list; pass the players in",
-    ),
-    "Gaussian: impossible None": Bad(
-        lambda c: GaussianModel([0, 0], np.eye(2), impossible=None),
-        UnknownMethodError,
-        "impossible=None is not known; use 'raise' or",
     ),
     "Gaussian: complex": Bad(
         lambda c: GaussianModel([0, 1j], np.eye(2)), TableError, "a mean and a covariance are arrays of"
@@ -83,12 +63,6 @@ TABLES = {
         lambda c: GaussianModel([], np.zeros((0, 0))),
         UnknownFeatureError,
         r"features \[\]: none is named; the variables are ",
-    ),
-    "Gaussian: fit none": Bad(
-        lambda c: GaussianModel.fit(None), TableError, "a table is a DataFrame or a 2-D array of"
-    ),
-    "Gaussian: fit str": Bad(
-        lambda c: GaussianModel.fit("table"), TableError, "a table is a DataFrame or a 2-D array of"
     ),
     "Gaussian: fit empty": Bad(
         lambda c: GaussianModel.fit(TABLE[:0]), TableError, "the table has 0 rows and 2 columns; at least"
@@ -101,34 +75,6 @@ TABLES = {
     ),
     "Gaussian: fit shrink str": Bad(
         lambda c: GaussianModel.fit(TABLE, shrinkage="x"), TableError, r"shrinkage='x' is not a number from 0 \(none\)"
-    ),
-    "Gaussian: fit shrink nan": Bad(
-        lambda c: GaussianModel.fit(TABLE, shrinkage=np.nan),
-        TableError,
-        r"shrinkage=nan is not a number from 0 \(none\)",
-    ),
-    "Gaussian: fit marg": Bad(
-        lambda c: GaussianModel.fit(TABLE, marginals=3),
-        UnknownMethodError,
-        "marginals=3 is not known; use 'gaussian' or",
-    ),
-    "Gaussian: fit dup": Bad(
-        lambda c: GaussianModel.fit(TABLE.set_axis(["a", "a"], axis=1)),
-        TableError,
-        "the table has 2 columns called 'a'; give each",
-    ),
-    "Gaussian: network": Bad(
-        lambda c: GaussianModel.from_network(5), NetworkError, "a LinearGaussianBayesianNetwork is needed,"
-    ),
-    "Gaussian: draws ev": Bad(
-        lambda c: PAIR.draws(np.zeros((1, 3)), np.zeros((2, 2))),
-        RowsError,
-        r"evidence of shape \(1, 3\) does not fit 2",
-    ),
-    "Gaussian: draws u": Bad(
-        lambda c: PAIR.draws(np.full((1, 2), np.nan), np.ones((2, 2))),
-        ArgumentError,
-        r"uniform numbers lie in \[0, 1\)",
     ),
     "Gaussian: draws u nan": Bad(
         lambda c: PAIR.draws(np.full((1, 2), np.nan), np.full((2, 2), np.nan)),
@@ -152,41 +98,12 @@ TABLES = {
     "copula: shrink": Bad(
         lambda c: CopulaModel(TABLE, shrinkage=-1), TableError, r"shrinkage=-1 is not a number from 0 \(none\) to"
     ),
-    "copula: shrink str": Bad(
-        lambda c: CopulaModel(TABLE, shrinkage="no"), TableError, r"shrinkage='no' is not a number from 0 \(none\)"
-    ),
-    "copula: 3d": Bad(
-        lambda c: CopulaModel(np.zeros((3, 3, 3))), TableError, "a table is a DataFrame or a 2-D array of"
-    ),
     "copula: draws": Bad(
         lambda c: CopulaModel(TABLE).draws(np.zeros((1, 5)), np.zeros((1, 2))),
         RowsError,
         r"evidence of shape \(1, 5\) does not fit 2",
     ),
     "donors: none": Bad(lambda c: ConditionalTable(None), TableError, "a table is a DataFrame or a 2-D array of"),
-    "donors: one": Bad(
-        lambda c: ConditionalTable(TABLE[:1]), TableError, r"donors are needed: the table has 1 row\(s\), at"
-    ),
-    "donors: trees 0": Bad(
-        lambda c: ConditionalTable(TABLE, n_trees=0), ArgumentError, "n_trees=0 is not a positive integer; pass a"
-    ),
-    "donors: trees str": Bad(
-        lambda c: ConditionalTable(TABLE, n_trees="many"), ArgumentError, "n_trees='many' is not a positive integer;"
-    ),
-    "donors: trees .5": Bad(
-        lambda c: ConditionalTable(TABLE, n_trees=2.5), ArgumentError, "n_trees=2.5 is not a positive integer; pass a"
-    ),
-    "donors: donors nan": Bad(
-        lambda c: ConditionalTable(TABLE, n_donors=np.nan),
-        ArgumentError,
-        "n_donors=nan is not an integer of at least 2;",
-    ),
-    "donors: donors 0": Bad(
-        lambda c: ConditionalTable(TABLE, n_donors=0), ArgumentError, "n_donors=0 is not an integer of at least 2;"
-    ),
-    "donors: donors 1": Bad(
-        lambda c: ConditionalTable(TABLE, n_donors=1), ArgumentError, "n_donors=1 is not an integer of at least 2;"
-    ),
     "donors: seed": Bad(
         lambda c: ConditionalTable(TABLE, seed="x"), ArgumentError, "seed='x' is not a seed; pass a whole number"
     ),
@@ -199,40 +116,20 @@ TABLES = {
     "donors: no columns": Bad(
         lambda c: ConditionalTable(TABLE[[]]), TableError, "the table has 10 rows and 0 columns; at least"
     ),
-    "donors: dates": Bad(
-        lambda c: ConditionalTable(TABLE.assign(d=pd.Timestamp("2020"))),
-        TableError,
-        r"column 'd' holds datetimes \(datetime64\[(us|s|ns)\]\);",
-    ),
     "donors: weighted": Bad(
         lambda c: ConditionalTable(TABLE).weighted(np.zeros((1, 3))),
         RowsError,
         r"evidence of shape \(1, 3\) does not fit 2",
     ),
-    "structural: graph none": Bad(
-        lambda c: StructuralModel(None, {}), CausalGraphError, "a structural model needs a DAG: a"
-    ),
     "structural: mech none": Bad(
         lambda c: StructuralModel(EDGE, None), MechanismError, "mechanisms= is a dict from nodes to"
-    ),
-    "structural: mech list": Bad(
-        lambda c: StructuralModel(EDGE, [model, model]), MechanismError, "mechanisms= is a dict from nodes to"
     ),
     "structural: like": Bad(lambda c: chain(like=3), TableError, "like= is a DataFrame with one column per"),
     "structural: like lacks": Bad(
         lambda c: chain(like=TABLE[["a"]]), TableError, "the table has no column for the node 'b'; it"
     ),
-    "structural: n_noises": Bad(
-        lambda c: chain(n_noises={"a": -1}), ArgumentError, r"n_noises\['a'\]=-1 is not a positive integer;"
-    ),
-    "structural: n_noises str": Bad(
-        lambda c: chain(n_noises={"a": "x"}), ArgumentError, r"n_noises\['a'\]='x' is not a positive integer;"
-    ),
     "structural: n_noises int": Bad(
         lambda c: chain(n_noises=2), MechanismError, "n_noises= is a dict from nodes to numbers of"
-    ),
-    "structural: n_noises 0": Bad(
-        lambda c: chain(n_noises={"a": 0}), ArgumentError, r"n_noises\['a'\]=0 is not a positive integer;"
     ),
     "structural: fit none": Bad(
         lambda c: StructuralModel.fit(None, EDGE), TableError, "a table is a DataFrame or a 2-D array of"
@@ -247,11 +144,6 @@ TABLES = {
         MechanismError,
         "the mechanism 'logistic' for 'b', a number,",
     ),
-    "structural: fit seed": Bad(
-        lambda c: StructuralModel.fit(TABLE, EDGE, seed="x", silent=True),
-        ArgumentError,
-        "seed='x' is not a seed; pass a whole number",
-    ),
     "structural: fit seed neg": Bad(
         lambda c: StructuralModel.fit(TABLE, EDGE, seed=-2, silent=True),
         ArgumentError,
@@ -259,12 +151,6 @@ TABLES = {
     ),
     "structural: sample neg": Bad(
         lambda c: chain().sample(-1), ArgumentError, "n=-1 is not a positive integer; pass a number"
-    ),
-    "structural: sample str": Bad(
-        lambda c: chain().sample("x"), ArgumentError, "n='x' is not a positive integer; pass a"
-    ),
-    "structural: sample seed": Bad(
-        lambda c: chain().sample(2, seed=-1), ArgumentError, "seed=-1 is not a seed; pass a whole number >="
     ),
     "structural: background": Bad(
         lambda c: chain().background(["z"]), UnknownFeatureError, "the table has no column 'z'; there are 'a',"
@@ -290,9 +176,6 @@ TABLES = {
     "fitted network: smoothing str": Bad(
         lambda c: fit_network(TABLE, EDGE, smoothing="x"), ArgumentError, "smoothing='x' must be a finite number of"
     ),
-    "fitted network: smoothing none": Bad(
-        lambda c: fit_network(TABLE, EDGE, smoothing=None), ArgumentError, "smoothing=None must be a finite number of"
-    ),
     "fitted network: groups str": Bad(
         lambda c: fit_network(TABLE, EDGE, groups="x"), ArgumentError, "groups='x' must be a whole number from 2 to"
     ),
@@ -301,24 +184,10 @@ TABLES = {
         ArgumentError,
         r"bins=\[1, 2\] is not understood; give a number",
     ),
-    "fitted network: bins none": Bad(
-        lambda c: fit_network(TABLE, EDGE, bins=None), ArgumentError, "bins=None is not understood; give a number of"
-    ),
-    "fitted network: bins nan": Bad(
-        lambda c: fit_network(TABLE, EDGE, bins={"a": [np.nan]}),
-        ArgumentError,
-        r"bins= says \[nan\] for column 'a'; give a",
-    ),
     "fitted network: bins empty": Bad(
         lambda c: fit_network(TABLE, EDGE, bins={"a": []}),
         ArgumentError,
         r"bins= says \[\] for column 'a'; give a number",
-    ),
-    "fitted network: bins float": Bad(
-        lambda c: fit_network(TABLE, EDGE, bins=2.5), ArgumentError, "bins=2.5 is not understood; give a number of"
-    ),
-    "fitted network: sample neg": Bad(
-        lambda c: fit_network(TABLE, EDGE).sample(-1), ArgumentError, "n=-1 is not a positive integer; pass a number"
     ),
     "fitted network: representatives": Bad(
         lambda c: fit_network(TABLE, EDGE).representatives(5),
@@ -329,11 +198,6 @@ TABLES = {
         lambda c: fit_network(TABLE, EDGE).background(["z"]),
         UnknownFeatureError,
         "the network has no node called z; its nodes",
-    ),
-    "fitted network: background impossible": Bad(
-        lambda c: fit_network(TABLE, EDGE).background(impossible="x"),
-        UnknownMethodError,
-        "impossible='x' is not known; use 'raise' or",
     ),
     "score: none": Bad(
         lambda c: score_background(None, model, TABLE), NetworkError, "masker cannot be None. Only trees that can be"
@@ -348,12 +212,7 @@ TABLES = {
         lambda c: score_background(PAIR, model, TABLE[:0]), RowsError, "X has no rows; there is nothing to explain"
     ),
     "score: draws": Bad(
-        lambda c: score_background(PAIR, model, TABLE, n_draws=0), ShapAsvError, "n_draws=0 must be a whole number > 0"
-    ),
-    "score: draws str": Bad(
-        lambda c: score_background(PAIR, model, TABLE, n_draws="x"),
-        ShapAsvError,
-        "n_draws='x' must be a whole number > 0",
+        lambda c: score_background(PAIR, model, TABLE, n_draws=0), ArgumentError, "n_draws=0 is not a positive integer"
     ),
     "score: graph": Bad(
         lambda c: score_background(PAIR, model, TABLE, graph=5),
@@ -370,9 +229,6 @@ TABLES = {
         NetworkError,
         "a background distribution cannot be read from",
     ),
-    "score: empty dict": Bad(
-        lambda c: score_background({}, model, TABLE), ArgumentError, "there are no backgrounds to score; pass one,"
-    ),
     "score: cols": Bad(
         lambda c: score_background(PAIR, model, TABLE[["a"]]),
         RowsError,
@@ -380,12 +236,6 @@ TABLES = {
     ),
     "masker: none": Bad(
         lambda c: ConditionalMasker(None), MethodNotApplicableError, "NoneType has no draws; give a background that"
-    ),
-    "masker: draws 0": Bad(
-        lambda c: ConditionalMasker(PAIR, n_draws=0), ArgumentError, "n_draws=0 is not a positive integer; pass a"
-    ),
-    "masker: draws str": Bad(
-        lambda c: ConditionalMasker(PAIR, n_draws="x"), ArgumentError, "n_draws='x' is not a positive integer; pass a"
     ),
     "masker: seed": Bad(
         lambda c: ConditionalMasker(PAIR, seed="x"), ArgumentError, "seed='x' is not a seed; pass a whole number"

@@ -4,7 +4,6 @@ from tests.reliability.mutations.mutant import Mutant
 
 OF_GROUPS = "tests/reliability/test_properties.py::test_every_question_of_a_kind[discrete networks]"
 UNCERTAIN = "tests/explainer/test_uncertain_graphs.py"
-OF_SENSITIVITY = "tests/explainer/test_sensitivity_of_groups.py"
 DO = "tests/explainer/test_causal_values.py"
 
 MUTANTS = (
@@ -69,14 +68,14 @@ MUTANTS = (
         "explainer/sensitivities.py",
         "error_std=None if errors is None else errors[len(given) :],",
         "error_std=None if errors is None else errors[: len(errors) - len(given)],",
-        (OF_SENSITIVITY,),
+        (UNCERTAIN,),
     ),
     Mutant(
         "sensitivity: graphs between groups lose the hidden nodes' arrows",
         "orders/uncertain/partial_graph.py",
         "        directed = frozenset((rename(a), rename(b)) for a, b in self.directed if rename(a) != rename(b))",
         "        directed = frozenset((rename(a), rename(b)) for a, b in self.directed if rename(a) != a != rename(b))",
-        (OF_SENSITIVITY,),
+        (UNCERTAIN,),
     ),
     Mutant(
         "neighbours: a flipped edge is only dropped",

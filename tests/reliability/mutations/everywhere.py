@@ -125,14 +125,14 @@ MUTANTS = (
         "explainer/execution.py",
         "return self.order[first : first + int(counts.sum())], np.repeat",
         "return np.sort(self.order)[first : first + int(counts.sum())], np.repeat",
-        ("tests/explainer/test_interface.py::test_row_order_is_kept_and_equal_rows_agree", QUESTION),
+        ("tests/explainer/test_declared.py::test_rows_come_back_in_their_order", QUESTION),
     ),
     Mutant(
         "weights of explicit orders dropped",
         "explainer/causes.py",
         "    return w / w.sum()",
         "    return np.full(k, 1 / k)",
-        (f"{EXACT}::test_explicit_orders_with_weights",),
+        ("tests/explainer/test_groups.py::test_a_graph_between_groups_and_explicit_orders",),
     ),
     Mutant(
         "trees, lattice: equal shadows are not added up",
@@ -354,7 +354,7 @@ MUTANTS = (
         "backends/weight_columns.py",
         "sp.csr_array(-np.ones((1, n)))",
         "sp.csr_array(np.zeros((1, n)))",
-        (f"{EXACT}::test_main_effects",),
+        (QUESTION,),
     ),
     Mutant(
         "independent columns: draws that forget the evidence",
