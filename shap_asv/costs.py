@@ -43,7 +43,7 @@ SECONDS: Mapping[str, float] = {
     "forest term": 1.5e-5,
     "forest group x feature": 1e-5,
     "forest operation": 3e-9,
-    "polytree operation": 4e-6,
+    "polytree ideal": 1.2e-7,
     "term group": 8e-3,
     "row x term group": 5e-7,
     "class x row": 2e-7,

@@ -10,22 +10,19 @@ from typing import Protocol
 
 import numpy as np
 
-from shap_asv.backends.coalitionwise import CoalitionwiseAttributor
 from shap_asv.backends.contract import Attribution, Attributor, Backend, Problem, Settings
 from shap_asv.backends.forest.layout import forest_applicable
 from shap_asv.backends.forest.prepared import prepare_forest
 from shap_asv.backends.pace import Report, keep_silent, part_of
-from shap_asv.backends.polytree.layout import polytree_applicable
-from shap_asv.backends.polytree.prepared import prepare_polytree
+from shap_asv.backends.polytrees import CoalitionByCoalition
 from shap_asv.backends.relaxed import relaxing
 from shap_asv.backends.termwise import TERM_ROW_BLOCK, measure_groups, terms_obstacle
-from shap_asv.backends.workload import expected_output, groups_obstacle, ideal_columns, network_and_terms, patterns
+from shap_asv.backends.workload import expected_output, groups_obstacle, network_and_terms, patterns
 from shap_asv.backgrounds.contract import Terms
 from shap_asv.costs import Cost
 from shap_asv.models.products import SumOfProducts
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.uncertain.mixture import weighted_orders
-from shap_asv.values.expected_terms import ExactProducts
 
 # Terms x features x features of a term above which the forest algorithm is compiled.
 _LARGE = 10_000
@@ -61,13 +58,6 @@ def forest_cost(problem: Problem, settings: Settings, n_rows: int) -> Cost:
         "forest operation": products.n_terms * told_apart * closure * min(closure, depth + 1),
     }
     return Cost(operations, memory)
-
-
-def polytree_cost(problem: Problem, settings: Settings, n_rows: int) -> Cost:
-    _, products = network_and_terms(problem)
-    n = problem.n_features
-    memory = 2**28 + products.n_terms * (4 * n + 200) + 32 * min(n_rows, TERM_ROW_BLOCK) * n * products.n_outputs
-    return Cost({"polytree operation": 5_000 + products.n_terms * patterns(n_rows) * n**1.5}, memory)
 
 
 class Prepared(Protocol):
@@ -146,17 +136,4 @@ def polynomial_backend(
     return Backend(name, False, None, obstacle, cost_of_all, make_ready, TERM_ROW_BLOCK)
 
 
-@dataclass(frozen=True, eq=False)
-class CoalitionByCoalition:
-    """All ideals one by one, made ready only when a row asks for it: the lattice of a forest may be out of reach."""
-
-    problem: Problem
-    settings: Settings
-
-    def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
-        values = ExactProducts(*network_and_terms(self.problem))
-        return CoalitionwiseAttributor(values, ideal_columns(self.problem, self.settings)).attribute(rows, report)
-
-
 FOREST = polynomial_backend("forest", forest_applicable, forest_cost, prepare_forest)
-POLYTREE = polynomial_backend("polytree", polytree_applicable, polytree_cost, prepare_polytree)

@@ -1,9 +1,8 @@
-"""Random causal forests with networks and sums of products, for the forest and polytree algorithms."""
+"""Random causal forests with networks and sums of products, for the algorithms on forests and polytrees."""
 
 import numpy as np
 
 from shap_asv.backends.forest.prepared import prepare_forest
-from shap_asv.backends.polytree.prepared import prepare_polytree
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.models.products import SumOfProducts
 from tests.oracles.random_problems import random_edges, random_network
@@ -27,11 +26,6 @@ def own_order(network, feature_nodes):
 def forest_attributions(network, feature_nodes, products, rows, order_parents=None):
     order_parents = order_parents or own_order(network, feature_nodes)
     return prepare_forest(network, feature_nodes, products, order_parents=order_parents).attributions(rows)
-
-
-def polytree_attributions(network, feature_nodes, products, rows, order_parents=None):
-    order_parents = order_parents or own_order(network, feature_nodes)
-    return prepare_polytree(network, feature_nodes, products, order_parents=order_parents).attributions(rows)
 
 
 def random_products(rng, cards, n_terms, n_outputs, real=False, most_touched=4):

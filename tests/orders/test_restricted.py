@@ -19,6 +19,7 @@ from shap_asv.orders.restricted import (
     restrict_orders,
     shuffling_work,
 )
+from shap_asv.orders.restricted_polytrees import list_polytree_steps
 from tests.oracles import tree_games as oracle
 
 N = 6
@@ -100,3 +101,22 @@ def test_a_set_of_too_many_coalitions_is_refused(monkeypatch):
     order = CausalOrder.from_edges([(0, 1), (0, 2), (0, 3)])
     with pytest.raises(BudgetExceededError, match="3 features have too many coalitions"):
         StepLister(restrict_order(order)).merged(Sets(np.array([0, 3]), np.array([1, 2, 3]), np.array([0])))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_polytrees_without_their_lattice(seed):
+    """Equal to the projected lattice (22 features), and to the walk on a forest (80), to 1e-12 of each weight."""
+    rng = np.random.default_rng(seed)
+    n = 80 if seed == 5 else 22
+    edges = [(int(rng.integers(v)), v) for v in range(1, n) if v % 7 or seed % 2]  # a tree, or several
+    if seed < 5:
+        edges = [edge if rng.random() < 0.5 else edge[::-1] for edge in edges]
+    order = CausalOrder.from_edges(edges, features=range(n))
+    features = np.sort(rng.choice(n, 1 + seed, replace=False))
+    known = StepLister(restrict_order(order)).merged(Sets(np.array([0, 1 + seed]), features, np.array([0])))
+    code, place, weight = list_polytree_steps(order, features)
+    found = {(c, p): w for c, p, w in zip(code.tolist(), place.tolist(), weight.tolist(), strict=True) if w > 0}
+    wanted = {
+        (c, p): w for c, p, w in zip(known.code.tolist(), known.place.tolist(), known.weight.tolist(), strict=True)
+    }
+    assert found == pytest.approx(wanted, rel=1e-12, abs=0)

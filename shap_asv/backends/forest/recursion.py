@@ -17,18 +17,15 @@ with lane = (term, row). No lane ever sees another one, so that a row has the sa
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
-from math import lgamma
 
 import numpy as np
 
 from shap_asv.backends.forest.layout import ForestLayout
 from shap_asv.backends.forest.terms import TermGroups
+from shap_asv.orders.restricted_polytrees import mixing_chances
 
 # Doubles in all betas of a block of lanes: 2**22 are 32 MiB.
 _BLOCK = 2**22
-# Entries of a matrix of weights that is kept for the next call.
-_KEPT = 2**10
 # Stands above the members, the roots of what hangs below the top.
 _ABOVE = -1
 
@@ -129,7 +126,7 @@ def attribute(branches: Branches, own: dict[int, np.ndarray], message: dict[int,
         outside = inside[v] - sum(inside[c] + 1 for c in children[v])
         union = np.ones((outside + 1, len(alive)))
         for c in children[v]:
-            joined[c], mixing[c] = union, _mixing(len(union) - 1, inside[c] + 1)
+            joined[c], mixing[c] = union, mixing_chances(len(union) - 1, inside[c] + 1)
             union = _join(union, beta[c], mixing[c])
         if v != _ABOVE:
             beta[v] = np.concatenate([message[v][None], own[v] * union])
@@ -146,21 +143,6 @@ def attribute(branches: Branches, own: dict[int, np.ndarray], message: dict[int,
             if c != children[v][0]:  # what is outside of the closure depends on nothing
                 by_union = _join_adjoint(by_union, beta[c], mixing[c])
     return phi
-
-
-def _mixing(a: int, b: int) -> np.ndarray:
-    """``C(a, j) C(b, i) / C(a + b, j + i)`` (a + 1, b + 1): of the first j + i arrivals of both, j are the first's."""
-    return _kept_mixing(a, b) if a * b <= _KEPT else _kept_mixing.__wrapped__(a, b)
-
-
-@lru_cache(maxsize=1024)
-def _kept_mixing(a: int, b: int) -> np.ndarray:
-    f = np.array([lgamma(k + 1.0) for k in range(a + b + 1)])
-    j, i = np.arange(a + 1)[:, None], np.arange(b + 1)
-    k = j + i
-    mixing = np.exp((f[a] - f[j] - f[a - j]) + (f[b] - f[i] - f[b - i]) - (f[a + b] - f[k] - f[a + b - k]))
-    # the split of k arrivals is a distribution: hold it to that, which removes the rounding of the logarithms
-    return mixing / np.bincount(k.ravel(), mixing.ravel())[k]
 
 
 def _join(first: np.ndarray, second: np.ndarray, mixing: np.ndarray) -> np.ndarray:

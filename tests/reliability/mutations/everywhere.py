@@ -194,11 +194,11 @@ MUTANTS = (
         ("tests/backends/test_forest.py::test_equals_jump_chain_and_recursion",),
     ),
     Mutant(
-        "polytree algorithm: causes and effects confused",
-        "backends/polytree/times.py",
-        "        if effect:\n            sums",
-        "        if not effect:\n            sums",
-        ("tests/backends/test_polytree.py::test_equals_the_definition",),
+        "polytree weights: causes and effects confused",
+        "orders/restricted_polytrees.py",
+        "if not upwards:",
+        "if upwards:",
+        ("tests/orders/test_restricted.py::test_polytrees_without_their_lattice",),
     ),
     Mutant(
         "closures: values handed on to the wrong ideal",

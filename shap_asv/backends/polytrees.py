@@ -1,0 +1,134 @@
+"""Causal polytrees with more ideals than can be listed: term by term, over the ideals of what a term sees.
+
+A term that looks at the features F sees F and their causes in the network, the set A. Where coalitions hold the causes
+of their members, the value of the term depends on ``S & A`` alone, so that W restricted to A is all that is needed:
+
+    phi_i = sum over terms of  sum over B of  w_A(i, B) (nu_term(B + i) - nu_term(B)).
+
+On a polytree w_A comes without the lattice of the order (:mod:`shap_asv.orders.restricted_polytrees`). Under a mixture
+of graphs it is the weighted mean of those of the graphs.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import scipy.sparse as sp
+
+from shap_asv.backends.coalitionwise import CoalitionwiseAttributor
+from shap_asv.backends.conditioning import ancestral_obstacle
+from shap_asv.backends.contract import Attribution, Attributor, Backend, Problem, Settings, TooLarge
+from shap_asv.backends.pace import Report, keep_silent
+from shap_asv.backends.relaxed import relaxing
+from shap_asv.backends.termwise import TERM_ROW_BLOCK, TermGroup, TermwiseAttributor, gather_terms, terms_obstacle
+from shap_asv.backends.weight_columns import empty_columns
+from shap_asv.backends.workload import groups_obstacle, ideal_columns, network_and_terms, patterns
+from shap_asv.backgrounds.contract import Terms
+from shap_asv.costs import Cost
+from shap_asv.errors import BudgetExceededError
+from shap_asv.models.products import SumOfProducts
+from shap_asv.orders import CausalOrder
+from shap_asv.orders.restricted_polytrees import list_polytree_steps
+from shap_asv.orders.uncertain.mixture import weighted_orders
+from shap_asv.values.expected_terms import ExactProducts, query_cost
+
+#: Ideals of what a term sees, at most.
+MOST_IDEALS = 1 << 14
+
+
+@lru_cache(maxsize=4)  # plans are made again and again
+def _groups(background: Terms, products: SumOfProducts) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Terms that are treated together (t,), and what they see, ascending features (a,)."""
+    member = gather_terms(background, products)
+    above = background.inference.ancestors[np.ix_(background.nodes, background.nodes)]
+    found = []
+    for group in range(member.max(initial=-1) + 1):
+        terms = np.flatnonzero(member == group)
+        looked_at = (products.terms[terms] != 0).any(axis=0)
+        found.append((terms, np.flatnonzero(looked_at | above[:, looked_at].any(axis=1))))
+    return found
+
+
+@lru_cache(maxsize=4)
+def _counts(problem: Problem) -> np.ndarray | None:
+    """Ideals of what each group of terms sees, float (groups,), under all graphs; None where they are too many."""
+    counts = []
+    try:
+        for _, seen in _groups(*network_and_terms(problem)):
+            parts = [order.restricted_to(seen.tolist()) for order, _ in weighted_orders(problem.order)]
+            counts.append(sum(part.count_ideals(limit=MOST_IDEALS) for part in parts))
+    except BudgetExceededError:
+        return None
+    return np.array(counts, dtype=float)
+
+
+def _obstacle(problem: Problem, settings: Settings) -> str | None:
+    found = terms_obstacle(problem) or groups_obstacle(problem)
+    if found is not None:
+        return found
+    if problem.order is None:
+        return "explicit orders are not a polytree"
+    for k, (order, _) in enumerate(weighted_orders(problem.order)):
+        if not order.is_polytree:
+            where = "" if isinstance(problem.order, CausalOrder) else f"graph {k}: "
+            return f"{where}the causal graph is not a polytree: two features are joined by two undirected paths"
+    found = ancestral_obstacle(problem)
+    if found is None and _counts(problem) is None:
+        return TooLarge(f"a term looks at features that have more than {MOST_IDEALS:,} ideals with their causes")
+    return found
+
+
+def _cost(problem: Problem, settings: Settings, n_rows: int) -> Cost:
+    background, products = network_and_terms(problem)
+    counts, n = _counts(problem), problem.n_features
+    assert counts is not None
+    ideals, told_apart = float(counts.sum()), patterns(n_rows)
+    n_terms = products.n_terms / max(1, len(counts))
+    queries = query_cost(background, products, ideals, told_apart, n_terms, ancestral=True)
+    operations = {
+        "term group": len(counts),
+        "polytree ideal": ideals * n**2,
+        "class x row": ideals * told_apart,
+        "class x row x term": ideals * told_apart * n_terms,
+    }
+    return Cost(operations, 2**27 + int(counts.max(initial=0) * n * (8 * n + 40) + ideals * (7 * n + 40))) + queries
+
+
+def polytree_attributor(
+    background: Terms, products: SumOfProducts, orders: list[tuple[CausalOrder, float]]
+) -> Attributor:
+    """An attributor under a mean of causal polytrees, for coalitions that hold the causes of their members."""
+    n = len(background.features)
+    groups = []
+    for terms, seen in _groups(background, products):
+        parts = [(list_polytree_steps(order, seen), share) for order, share in orders]
+        code, place = (np.concatenate([steps[k] for steps, _ in parts]) for k in (0, 1))
+        weight = np.concatenate([share * steps[2] for steps, share in parts])
+        codes, ends = np.unique([code | 1 << place, code], return_inverse=True)
+        classes = np.zeros((len(codes), n), dtype=bool)
+        classes[:, seen] = codes[:, None] >> np.arange(len(seen)) & 1
+        entries = np.concatenate([weight, -weight]), (ends.ravel(), np.tile(seen[place], 2))
+        weights = sp.csr_array(sp.coo_array(entries, shape=(len(codes), n)))
+        groups.append(TermGroup(terms, classes, weights, np.asarray(classes.any(axis=0))))
+    return TermwiseAttributor(background, products, empty_columns(n), tuple(groups))
+
+
+@dataclass(frozen=True, eq=False)
+class CoalitionByCoalition:
+    """All ideals one by one, made ready only when a row asks for it: they may be out of reach."""
+
+    problem: Problem
+    settings: Settings
+
+    def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
+        values = ExactProducts(*network_and_terms(self.problem))
+        return CoalitionwiseAttributor(values, ideal_columns(self.problem, self.settings)).attribute(rows, report)
+
+
+def _prepare(problem: Problem, settings: Settings) -> Attributor:
+    background, products = network_and_terms(problem)
+    fast = polytree_attributor(background, products, list(weighted_orders(problem.order)))
+    return relaxing(background, fast, CoalitionByCoalition(problem, settings))
+
+
+POLYTREE = Backend("polytree", False, None, _obstacle, _cost, _prepare, TERM_ROW_BLOCK)
