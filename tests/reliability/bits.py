@@ -5,7 +5,7 @@ cases are those of the first commit, word by word. Every explanation that a case
 compared: which bits differ, by how much of the largest value, by which backend and model.
 
 What was computed is kept in ``.bits/`` beside this file (not under version control): a run that was stopped goes on
-where it was. No record is kept of fewer than 10,000 cases, unless it is asked for (``--partial``).
+where it was. No record is kept of fewer than 10,000 cases.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import sys
 import tarfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
@@ -193,25 +193,17 @@ def compare_explanations(old: dict, new: dict) -> tuple[str, float]:
 
 @dataclass(frozen=True)
 class Difference:
-    """An explanation that is not the same to the last bit: of which case, of which kind, and how large it is."""
+    """An explanation that is not the same to the last bit: its kind and size, the backends, the case."""
 
-    case: int
     kind: str
     size: float
-    asked: str
-    before: str
-    after: str
-    model: str
-    also: str
-
-    @property
-    def backends(self) -> str:
-        return self.before if self.before == self.after else f"{self.before} -> {self.after}"
+    backends: str
+    case: str
 
     @property
     def shown(self) -> str:
         unit = "standard errors" if self.kind == SAMPLE else "of the largest value"
-        return f"{self.size:.1e} {unit} (case {self.case}: {self.model}, {self.also})"
+        return f"{self.size:.1e} {unit} ({self.case})"
 
 
 def compare_sides(old_path: Path, new_path: Path) -> tuple[Counter, list[Difference]]:
@@ -225,20 +217,15 @@ def compare_sides(old_path: Path, new_path: Path) -> tuple[Counter, list[Differe
         counts["failures before"] += old["failure"] is not None
         counts["failures after"] += new["failure"] is not None
         sides = [by_question(side["found"]) for side in (old, new)]
-        counts["asked on one side only"] += len(set(sides[0]) ^ set(sides[1]))
-        same = True
         for question in sorted(sides[0].keys() & sides[1].keys()):
-            a, b = (side[question] for side in sides)
-            kind, size = compare_explanations(a, b)
+            one, other = (side[question] for side in sides)
+            kind, size = compare_explanations(one, other)
             counts["explanations"] += 1
             counts[kind] += 1
-            same &= kind == SAME
             if kind != SAME:
-                case = old["case"]
-                differences.append(
-                    Difference(k, kind, size, question[0], a["backend"], b["backend"], case["model"], case["also"])
-                )
-        counts["cases with the same bits"] += same
+                backends = " -> ".join(dict.fromkeys((one["backend"], other["backend"])))
+                case = f"case {k}: {old['case']['model']}, {old['case']['also']}"
+                differences.append(Difference(kind, size, backends, case))
     return counts, differences
 
 
@@ -253,9 +240,8 @@ def summary(differences: list[Difference]) -> list[str]:
     ]
 
 
-def record_of(commits: list[str], counts: Counter, differences: list[Difference], notes: Sequence[str] = ()) -> Record:
-    """The figures of a comparison; ``notes`` tell what explains the differences, which was traced by hand."""
-    largest = {kind: max((d.size for d in differences if d.kind == kind), default=0.0) for kind in KINDS}
+def record_of(commits: list[str], counts: Counter, differences: list[Difference]) -> Record:
+    """The figures of a comparison."""
     figures = [
         Figure("cases compared", f"{counts['cases']:,}", f"{ASKED:,}", counts["cases"] >= ASKED),
         Figure("cases that fail, before and after", f"{counts['failures before']}, {counts['failures after']}"),
@@ -263,28 +249,21 @@ def record_of(commits: list[str], counts: Counter, differences: list[Difference]
         Figure("the same to the last bit", f"{counts[SAME]:,}"),
     ]
     for kind, words in KINDS.items():
-        size = f"{largest[kind]:.1g} {'standard errors' if kind == SAMPLE else 'of the largest value'}"
-        limit = LIMITS[kind]
-        holds = None if limit is None else largest[kind] <= limit
-        asked = "" if limit is None else f"at most {limit:g}"
-        figures.append(Figure(words, f"{counts[kind]:,}, at most {size}" if counts[kind] else "0", asked, holds))
+        largest = max((d.size for d in differences if d.kind == kind), default=0.0)
+        size = f"{largest:.1g} {'standard errors' if kind == SAMPLE else 'of the largest value'}"
+        value = f"{counts[kind]:,}, at most {size}" if counts[kind] else "0"
+        figures.append(Figure(words, value, f"at most {LIMITS[kind]:g}", largest <= LIMITS[kind]))
     command = f"python -m tests.reliability.bits {' '.join(commits)}"
-    return Record("bits", f"The same numbers as {commits[0]}", command, figures, [ABOUT, *notes, *summary(differences)])
+    return Record("bits", f"The same numbers as {commits[0]}", command, figures, [ABOUT, *summary(differences)])
 
 
-def tell(
-    commits: list[str], sides: list[Path], everything: bool = False, partial: bool = False, notes: Sequence[str] = ()
-) -> int:
+def tell(commits: list[str], sides: list[Path]) -> int:
     """Compare both files and keep the record; 1 where a limit is passed."""
     counts, differences = compare_sides(*sides)
-    record = record_of(commits, counts, differences, notes)
-    if everything:
-        for difference in differences:
-            print(difference)
-    if counts["cases"] < ASKED and not partial:
-        print(f"no record is kept of fewer than {ASKED:,} cases")
+    record = record_of(commits, counts, differences)
+    if counts["cases"] < ASKED:
         show(record)
-        print(*record.notes, sep="\n")
+        print(*record.notes, f"no record is kept of fewer than {ASKED:,} cases", sep="\n")
     else:
         keep(record)
     return 0 if record.holds else 1
@@ -297,14 +276,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("commits", nargs="*", metavar="COMMIT", help="before and after")
     parser.add_argument("--cases", type=int, default=ASKED, help="compare cases 0 .. CASES - 1")
     parser.add_argument("--write", type=Path, help="only write what the modules on the path give, into this file")
-    parser.add_argument(
-        "--like", type=Path, help="with --write: the file of the cases; without it, that file is written"
-    )
-    parser.add_argument("--partial", action="store_true", help="keep the record of fewer cases, too: it says how many")
-    parser.add_argument(
-        "--note", action="append", default=[], help="a sentence for the record: what explains differences"
-    )
-    parser.add_argument("--all", action="store_true", help="print every difference")
+    parser.add_argument("--like", type=Path, help="with --write: the file of the cases; else that file is written")
     options = parser.parse_args(arguments)
     if options.write:
         if options.like:
@@ -321,7 +293,7 @@ def main(arguments: list[str] | None = None) -> int:
     finish(elsewhere(commits[0], "--write", str(words), "--cases", str(options.cases)))
     sides = [STORE / f"{commit}.jsonl" for commit in commits]
     finish(*(elsewhere(c, "--write", str(side), "--like", str(words)) for c, side in zip(commits, sides, strict=True)))
-    return tell(commits, sides, options.all, options.partial, options.note)
+    return tell(commits, sides)
 
 
 if __name__ == "__main__":

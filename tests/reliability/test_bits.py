@@ -22,45 +22,31 @@ def explanation(values, error=None, backend="ideals x table", features=("a", "b"
 PLAIN = explanation([[1.0, -2.0]])
 
 
+def exactly(x, backend="orders x trees", error=None):
+    return explanation([[1.0, x]], error, backend)
+
+
 @pytest.mark.parametrize(
-    ("other", "kind", "size"),
+    ("one", "other", "kind", "size"),
     [
-        (PLAIN, bits.SAME, 0.0),
-        (explanation([[1.0, np.nextafter(-2.0, 0)]]), bits.LAST_BITS, 1.1102230246251565e-16),
-        (explanation([[1.0, -2.2]]), bits.NUMBERS, 0.1),
-        (explanation([[1.0, -2.2]], backend="forest"), bits.OTHER, 0.1),
-        (explanation([[-2.0, 1.0]], features=("b", "a")), bits.LAST_BITS, 0.0),  # the same numbers in another sequence
+        (PLAIN, PLAIN, bits.SAME, 0.0),
+        (PLAIN, explanation([[1.0, np.nextafter(-2.0, 0)]]), bits.LAST_BITS, 1.1102230246251565e-16),
+        (PLAIN, explanation([[1.0, -2.2]]), bits.NUMBERS, 0.1),
+        (PLAIN, explanation([[1.0, -2.2]], backend="forest"), bits.OTHER, 0.1),
+        (PLAIN, explanation([[-2.0, 1.0]], features=("b", "a")), bits.LAST_BITS, 0.0),  # in another sequence
+        (exactly(2.0, error=[[0.0, 0.3]]), exactly(3.0, error=[[0.0, 0.3]]), bits.SAMPLE, 1 / np.hypot(0.3, 0.3)),
+        # an error of zero is not a sample
+        (exactly(2.0, "forest", [[0.0, 0.0]]), exactly(2.1, "paths", [[0.0, 0.0]]), bits.OTHER, 0.05),
+        # the same draws give the same errors: XGBoost's float32 is no sampling error
+        (exactly(2.0, error=[[0.0, 0.3]]), exactly(2 + 1e-8, "orders x table", [[0.0, 0.3]]), bits.OTHER, 5e-9),
+        (exactly(2.0, error=[[0.0, 0.3]]), exactly(2 + 1e-8, "orders x table", [[0.0, 0.3 + 1e-8]]), bits.OTHER, 5e-9),
+        (exactly(2.0, error=[[0.0, 0.3]]), exactly(2.0, "orders x table", [[0.0, 0.31]]), bits.SAMPLE, 0.0),
     ],
 )
-def test_exact_explanations(other, kind, size):
-    found, by = bits.compare_explanations(PLAIN, other)
+def test_kinds_of_differences(one, other, kind, size):
+    found, by = bits.compare_explanations(one, other)
     assert found == kind
     assert by == pytest.approx(size)
-
-
-def test_samples_are_compared_by_their_errors():
-    one, other = (explanation([[1.0, x]], [[0.0, 0.3]]) for x in (2.0, 3.0))
-    kind, size = bits.compare_explanations(one, other)
-    assert kind == bits.SAMPLE
-    assert size == pytest.approx(1 / np.hypot(0.3, 0.3))
-
-
-def test_an_error_of_zero_is_not_a_sample():
-    one, other = (explanation([[1.0, x]], [[0.0, 0.0]], backend) for x, backend in ((2.0, "forest"), (2.1, "paths")))
-    assert bits.compare_explanations(one, other) == (bits.OTHER, pytest.approx(0.05))
-
-
-@pytest.mark.parametrize(
-    ("error", "kind"),
-    [([[0.0, 0.3]], bits.OTHER), ([[0.0, 0.3 + 1e-8]], bits.OTHER), ([[0.0, 0.31]], bits.SAMPLE)],
-)
-def test_the_same_draws_give_the_same_errors(error, kind):
-    """Sampled orders whose values another method computes: XGBoost's float32 is no sampling error."""
-    one = explanation([[1.0, 2.0]], [[0.0, 0.3]], "orders x trees")
-    other = explanation([[1.0 + 1e-8, 2.0]], error, "orders x table")
-    found, size = bits.compare_explanations(one, other)
-    assert found == kind
-    assert size == pytest.approx(5e-9 if kind == bits.OTHER else 1e4)
 
 
 def test_questions_are_matched_by_what_was_asked():
@@ -78,8 +64,8 @@ def test_two_sides_are_counted_and_told(tmp_path, capsys):
     old = side(tmp_path / "old.jsonl", [PLAIN, explanation([[1.0, 1.0]], asked="forest")])
     new = side(tmp_path / "new.jsonl", [explanation([[1.0, -2.2]])], failure="AssertionError")
     counts, (difference,) = bits.compare_sides(old, new)
-    assert (counts["cases"], counts["failures after"], counts["asked on one side only"]) == (1, 1, 1)
-    assert (difference.kind, difference.model) == (bits.NUMBERS, "tree")
+    assert (counts["cases"], counts["failures after"], counts["explanations"]) == (1, 1, 1)
+    assert (difference.kind, difference.case) == (bits.NUMBERS, "case 0: tree, nothing")
     assert bits.tell(["before", "after"], [old, new]) == 1  # numbers changed, and no record is kept of one case
     assert "the same backend, other numbers: 1, at most 0.1" in capsys.readouterr().out
     assert old.read_text().endswith("}\n")  # a line that was cut short is gone
@@ -93,6 +79,6 @@ def test_this_tree_is_its_own_equal(tmp_path):
         bits.write_side(path, words)
         bits.write_side(path, words)  # everything is there: nothing is added
     counts, differences = bits.compare_sides(*sides)
-    assert counts["cases"] == counts["cases with the same bits"] == 2
+    assert counts["cases"] == 2
     assert differences == []
     assert counts["explanations"] >= 2

@@ -18,8 +18,8 @@ from tests.reliability.limits import interrupted
 # --- Ctrl-C ---------------------------------------------------------------------------------------------------------
 
 
-# A compiled kernel, the loops over coalitions and over draws; all backends, and two processes, in ``make limits``.
-STOPPED = ("forest", "ideals x terms", "orders x monte_carlo")
+# A compiled kernel, and the loop over draws; all backends, and two processes, in ``make limits``.
+STOPPED = ("forest", "orders x monte_carlo")
 
 
 def test_ctrl_c_stops_within_a_second_and_leaves_the_explainer_usable():
@@ -139,14 +139,9 @@ def test_the_bar_counts_rows_moves_within_blocks_and_ends_at_its_total(monkeypat
     assert "2.50k/2.50k" in capsys.readouterr().err
 
 
-def test_silent_means_silent(monkeypatch, capsys):
-    monkeypatch.setattr(progress, "DELAY", 0.0)
-    explainer = JOBS["ideals x closures"]()
-    explainer(rows_for(explainer, 100), silent=True)
-    assert capsys.readouterr().err == ""
-
-
-def test_short_calls_show_no_bar(capsys):
+@pytest.mark.parametrize(("silent", "delay"), [(True, 0.0), (False, progress.DELAY)])
+def test_silent_means_silent_and_short_calls_show_no_bar(silent, delay, monkeypatch, capsys):
+    monkeypatch.setattr(progress, "DELAY", delay)
     explainer = JOBS["ideals x table"]()
-    explainer(rows_for(explainer, 10))
+    explainer(rows_for(explainer, 10), silent=silent)
     assert capsys.readouterr().err == ""

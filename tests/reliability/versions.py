@@ -1,28 +1,31 @@
 """Saved here, read there, and the other way round: ``python -m tests.reliability.versions OTHER_PYTHON``.
 
-``OTHER_PYTHON`` is the interpreter of another environment in which shap_asv is installed.
+``OTHER_PYTHON`` is the interpreter of another environment in which shap_asv is installed, with another version of
+Python, of shap, or both. ``make compatibility`` leaves some of them:
+
+    build/compatibility/oldest/environment/bin/python
+    build/compatibility/newest/1/environment/bin/python
+
+``... versions --save FOLDER JOB ...`` saves explainers and prints a digest of what each gives, ``--load`` reads them,
+through AsymmetricExplainer.load and shap.Explainer.load, and does the same.
 """
 
+import argparse
+import json
 import subprocess
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
+import shap
 
-from tests.reliability.jobs import JOBS
+from shap_asv import AsymmetricExplainer
+from tests.reliability.apart import apart
+from tests.reliability.jobs import JOBS, rows_for
 from tests.reliability.records import Figure, Record, keep
 
-ROOT = Path(__file__).parents[2]
-USAGE = """usage: make versions OTHER_PYTHON=PYTHON
-       python -m tests.reliability.versions PYTHON
-
-PYTHON is the interpreter of another environment in which shap_asv is installed, with another version of Python, of
-shap, or both. make compatibility leaves some of them:
-    build/compatibility/oldest/environment/bin/python
-    build/compatibility/newest/1/environment/bin/python
-or make one:
-    python3.12 -m venv build/other && build/other/bin/python -m pip install ."""
 # Functions that cannot be imported are stored as code of one Python: all jobs have models that can.
 NAMES = (
     "forest",
@@ -34,39 +37,60 @@ NAMES = (
 )
 
 
+def given(explainer: Any) -> list:
+    """Values and base values of a few rows; numbers survive JSON to the last bit."""
+    explanation = explainer(rows_for(explainer, 20), silent=True)
+    return [explanation.values.tolist(), explanation.base_values.tolist()]
+
+
+def save(path: Path, name: str) -> list:
+    explainer = JOBS[name]()
+    explainer.save(path)
+    return [given(explainer)]
+
+
+def load(path: Path, name: str) -> list:
+    with open(path, "rb") as stream:
+        return [given(AsymmetricExplainer.load(path)), given(shap.Explainer.load(stream))]
+
+
 def describe(python: str) -> str:
     code = "import platform, shap; print(f'Python {platform.python_version()}, shap {shap.__version__}')"
-    return subprocess.run(
-        [python, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True
-    ).stdout.strip()
+    done = subprocess.run([python, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
 
 
 def travel(writer: str, reader: str) -> Figure:
     with TemporaryDirectory() as folder:
-        for python, verb in ((writer, "save"), (reader, "load")):
-            command = [python, "-W", "ignore", "-m", "tests.reliability.saved", verb, folder, *NAMES]
-            subprocess.run(command, cwd=ROOT, check=True)
-        same = largest = 0.0
-        for name in NAMES:
-            before, after = np.load(Path(folder) / f"{name}.saved.npz"), np.load(Path(folder) / f"{name}.npz")
-            same += all(np.array_equal(before["ours"], after[way]) for way in ("ours", "shaps"))
-            largest = max(largest, float(np.abs(before["ours"] - after["ours"]).max()))
+        before = apart("versions", "--save", folder, *NAMES, python=writer)
+        after = apart("versions", "--load", folder, *NAMES, python=reader)
+    same = sum(ours == theirs == written for (written,), (ours, theirs) in zip(before, after, strict=True))
+    gaps = [np.abs(np.subtract(a[0], b[0][0])).max() for b, read in zip(before, after, strict=True) for a in read]
     return Figure(
         f"written with {describe(writer)}, read with {describe(reader)}",
-        f"{same:.0f} of {len(NAMES)} explainers give the same bits, largest difference {largest:.0e}",
+        f"{same} of {len(NAMES)} explainers give the same bits, largest difference {max(gaps):.0e}",
         "within 1e-12",
-        largest < 1e-12,
+        max(gaps) < 1e-12,
     )
 
 
-def main(other: str) -> None:
-    assert set(NAMES) <= set(JOBS)
-    figures = [travel(sys.executable, other), travel(other, sys.executable)]
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("python", nargs="?", help="the interpreter of another environment")
+    parser.add_argument("--save", nargs="+", metavar="FOLDER JOB")
+    parser.add_argument("--load", nargs="+", metavar="FOLDER JOB")
+    options = parser.parse_args()
+    for (folder, *names), verb in ((options.save or [""], save), (options.load or [""], load)):
+        for name in names:
+            print(json.dumps(verb(Path(folder) / name, name)))
+    if options.save or options.load:
+        return
+    if options.python is None:
+        parser.error("make versions OTHER_PYTHON=PYTHON: the interpreter of another environment is missing")
+    figures = [travel(sys.executable, options.python), travel(options.python, sys.executable)]
     notes = ["Each file is opened through AsymmetricExplainer.load and through shap.Explainer.load."]
     keep(Record("versions", "Saved explainers in other environments", "make versions", figures, notes))
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(USAGE)
-    main(sys.argv[1])
+    main()
