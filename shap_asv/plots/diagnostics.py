@@ -26,7 +26,6 @@ import numpy as np
 
 from shap_asv.errors import ExplanationError
 from shap_asv.plots import style
-from shap_asv.plots.layout import spread
 from shap_asv.plots.reading import read_attributions
 
 if TYPE_CHECKING:
@@ -113,22 +112,16 @@ def convergence(
     places = np.array([(i + 1) // 2 * (-1) ** i for i in range(len(shown))]) / max(len(shown) // 2, 3)
     steps = 10 ** (min(0.045, 0.3 * decades) * places)
     for i, j in enumerate(shown):
-        x = run.n_orders * steps[i]
-        colour = PALETTE[i % len(PALETTE)]
-        ax.errorbar(
-            x,
-            run.values[:, j],
-            yerr=reach[:, j],
-            color=colour,
-            marker=MARKERS[i % len(MARKERS)],
-            markersize=5.5,
-            lw=1.2,
-            elinewidth=1.2,
-            capsize=3,
-            ls="-" if i < len(PALETTE) else "--",
-            zorder=3,
-            label=run.features[j],
-        )
+        colour, dash = PALETTE[i % len(PALETTE)], "-" if i < len(PALETTE) else "--"
+        look: dict[str, Any] = {
+            "color": colour,
+            "marker": MARKERS[i % len(MARKERS)],
+            "markersize": 5.5,
+            "lw": 1.2,
+            "ls": dash,
+        }
+        x, label = run.n_orders * steps[i], style.wrap(run.features[j], 22)
+        ax.errorbar(x, run.values[:, j], yerr=reach[:, j], capsize=3, zorder=3, label=label, **look)
         if run.exact is not None:
             ax.axhline(run.exact[j], color=colour, lw=0.9, ls=(0, (1, 2)), zorder=2)
     drawn = [run.values[:, shown] - reach[:, shown], run.values[:, shown] + reach[:, shown], np.zeros((1, len(shown)))]
@@ -137,7 +130,6 @@ def convergence(
     margin = 0.05 * (high - low) or 1.0
     ax.set_ylim(low - margin, high + margin)
     _dress(ax, run, level)
-    _name_lines(ax, run, shown, steps)
     style.finish(show)
     return ax
 
@@ -186,11 +178,16 @@ def _dress(ax: "Axes", run: _Run, level: float) -> None:
     ax.tick_params("y", length=0)
     ax.set_xlabel("number of topological orders", fontsize=13, color=style.INK)
     ax.set_ylabel(style.IMPACT, fontsize=13, color=style.INK)
-    meaning = f"sampled, {100 * level:.4g}% interval"
-    keys = [Line2D([], [], color=style.QUIET, marker="|", markersize=13, lw=1.2, label=meaning)]
+    # names to the right of the last estimates, from the largest down
+    handles, names = ax.get_legend_handles_labels()
     if run.exact is not None:
-        keys.append(Line2D([], [], color=style.QUIET, lw=1.2, ls=(0, (1, 2)), label="exact"))
-    style.explain_above(ax, keys, columns=2, font=11)
+        handles.append(Line2D([], [], color=style.QUIET, lw=1.2, ls=(0, (1, 2))))
+        names.append("exact")
+    place: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "frameon": False}
+    title = f"sampled, {100 * level:.4g}% interval"
+    legend = ax.legend(handles, names, title=title, fontsize=11, labelcolor=style.INK, **place)
+    for text in legend.get_texts():
+        text.set_parse_math(False)
 
 
 def _apart(counts: np.ndarray) -> list[int]:
@@ -201,43 +198,6 @@ def _apart(counts: np.ndarray) -> list[int]:
         if np.log10(kept[-1] / count) > 0.11 * width:
             kept.append(int(count))
     return kept[::-1]
-
-
-def _name_lines(ax: "Axes", run: _Run, shown: np.ndarray, steps: np.ndarray) -> None:
-    """Names to the right of the last estimates, moved apart where they would touch, each joined to its line."""
-    figure = style.root_figure(ax)
-    figure.draw_without_rendering()
-    low, high = ax.get_ylim()
-    line = 1.35 * 11 / 72 * figure.dpi * (high - low) / ax.get_window_extent().height
-    ends = run.values[-1, shown]
-    upwards = np.argsort(ends, kind="stable")
-    labels = [style.wrap(run.features[j], 22) for j in shown]
-    lines = np.array([labels[i].count("\n") + 1 for i in upwards])
-    distances = line * (lines[:-1] + lines[1:]) / 2
-    places = np.empty(len(shown))
-    offsets = np.concatenate([[0.0], np.cumsum(distances)])
-    free = spread(ends[upwards], np.ones(len(shown)), distances) - offsets
-    places[upwards] = offsets + np.clip(free, low, max(low, high - offsets[-1]))  # the best places inside the axes
-    for i, (end, place) in enumerate(zip(ends, places, strict=True)):
-        ax.annotate(
-            labels[i],
-            (run.n_orders[-1] * steps[i], end),
-            xytext=(1.035, place),
-            textcoords=ax.get_yaxis_transform(),
-            va="center",
-            fontsize=11,
-            color=style.INK,
-            parse_math=False,
-            annotation_clip=False,
-            arrowprops={
-                "arrowstyle": "-",
-                "color": PALETTE[i % len(PALETTE)],
-                "lw": 0.8,
-                "relpos": (0, 0.5),
-                "shrinkA": 2,
-                "shrinkB": 3,
-            },
-        )
 
 
 # --- the graph --------------------------------------------------------------------------------------------------------

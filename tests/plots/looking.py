@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import shap
+from matplotlib.legend import Legend
 from matplotlib.text import Text
 
 from benchmarks.graphs import network_graph
@@ -59,7 +60,8 @@ def drawn_texts(figure):
     found = list(figure.texts)
     for ax in figure.axes:
         found += [ax.title, *ax.texts]
-        found += ax.get_legend().get_texts() if ax.get_legend() else []
+        for legend in ax.findobj(Legend):
+            found += [legend.get_title(), *legend.get_texts()]
         if not ax.axison:
             continue
         for axis, (low, high) in ((ax.xaxis, sorted(ax.get_xlim())), (ax.yaxis, sorted(ax.get_ylim()))):

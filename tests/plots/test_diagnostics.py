@@ -63,7 +63,7 @@ def test_lines_are_values_and_bars_are_intervals(level):
         np.testing.assert_allclose(half, wanted)
     levels = {line.get_ydata()[0] for line in ax.lines if len(set(line.get_ydata())) == 1}
     assert set(exact.values[0]) <= levels
-    assert f"{100 * level:.4g}%" in ax.get_legend().get_texts()[0].get_text()
+    assert f"{100 * level:.4g}%" in ax.get_legend().get_title().get_text()
     assert_neat(ax.figure)
 
 
