@@ -1,10 +1,12 @@
 """Each script in ``examples/`` runs, and prints what the documentation shows of it."""
 
-import os
 import re
-import subprocess
+import runpy
 import sys
+import warnings
 
+import matplotlib
+import matplotlib.pyplot as plt
 import pytest
 
 from docs.stories import NAMES, same_line
@@ -25,24 +27,22 @@ def comparable(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda path: path.stem)
-def test_example_runs(script, tmp_path):
-    run = subprocess.run(
-        [sys.executable, str(script), "--out", str(tmp_path / "out")],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-        env={**os.environ, "MPLBACKEND": "Agg"},
-        timeout=300,
-    )
-    assert run.returncode == 0, run.stderr
+def test_example_runs(script, tmp_path, monkeypatch, capsys):
+    matplotlib.use("Agg")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [str(script), "--out", str(tmp_path / "out")])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        runpy.run_path(str(script), run_name="__main__")
+    plt.close("all")
     pictures = {path.name: path.stat().st_size for path in (tmp_path / "out").iterdir()}
     assert set(pictures) == PICTURES[script.stem]
     assert min(pictures.values()) > 3_000
 
-    printed = comparable(run.stdout)
+    said = capsys.readouterr().out
+    printed = comparable(said)
     shown = comparable((ROOT / "docs" / "figures" / f"{script.stem}.txt").read_text("utf-8"))
-    assert len(printed) == len(shown), f"run docs/make_figures.py; the script printed:\n{run.stdout}"
+    assert len(printed) == len(shown), f"run docs/make_figures.py; the script printed:\n{said}"
     for line, expected in zip(printed, shown, strict=True):
         assert same_line(line, expected), f"the documentation shows {expected!r}, the script printed {line!r}"
 

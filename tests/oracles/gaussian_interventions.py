@@ -24,21 +24,24 @@ def network_covariance(slopes, deviations, fixed):
     return covariance
 
 
+def _by_level(levels, confounded, fixed):
+    """Of each level the features that are free, and what they are given: all earlier ones, those set beside them."""
+    earlier = []
+    for number, level in enumerate(levels):
+        beside = [] if number in confounded else [v for v in level if v in fixed]
+        yield [v for v in level if v not in fixed], earlier + beside
+        earlier = earlier + list(level)
+
+
 def level_means(mean, covariance, levels, confounded, fixed):
     """``E[X | do(fixed)]`` by levels: the mean of a level is linear in what it is given, so means go in as values."""
     means = np.array(mean, dtype=float)
-    earlier = []
-    for number, level in enumerate(levels):
-        free = [v for v in level if v not in fixed]
-        given = earlier + ([] if number in confounded else [v for v in level if v in fixed])
-        for v in level:
-            if v in fixed:
-                means[v] = fixed[v]
+    means[list(fixed)] = list(fixed.values())
+    for free, given in _by_level(levels, confounded, fixed):
         if free and given:
             inverse = np.linalg.inv(covariance[np.ix_(given, given)])
             gap = means[given] - mean[given]
             means[free] = mean[free] + covariance[np.ix_(free, given)] @ inverse @ gap
-        earlier = earlier + list(level)
     return means
 
 
@@ -46,10 +49,7 @@ def level_covariance(covariance, levels, confounded, fixed):
     """``Cov[X | do(fixed)]`` by levels: what a level is given goes in by its gain, and noise of its own enters."""
     found = np.zeros_like(covariance)
     everyone = range(len(covariance))
-    earlier = []
-    for number, level in enumerate(levels):
-        free = [v for v in level if v not in fixed]
-        given = earlier + ([] if number in confounded else [v for v in level if v in fixed])
+    for free, given in _by_level(levels, confounded, fixed):
         gain = np.zeros((len(free), len(given)))
         left = covariance[np.ix_(free, free)]
         if given and free:
@@ -58,20 +58,14 @@ def level_covariance(covariance, levels, confounded, fixed):
         found[np.ix_(free, everyone)] = gain @ found[given]
         found[:, free] = found[free].T
         found[np.ix_(free, free)] = gain @ found[np.ix_(given, given)] @ gain.T + left
-        earlier = earlier + list(level)
     return found
 
 
 def level_draws(rng, mean, covariance, levels, confounded, fixed, n):
     """``n`` rows of ``X | do(fixed)``, level after level, each from its conditional Gaussian."""
     rows = np.zeros((n, len(mean)))
-    earlier = []
-    for number, level in enumerate(levels):
-        free = [v for v in level if v not in fixed]
-        given = earlier + ([] if number in confounded else [v for v in level if v in fixed])
-        for v in level:
-            if v in fixed:
-                rows[:, v] = fixed[v]
+    rows[:, list(fixed)] = list(fixed.values())
+    for free, given in _by_level(levels, confounded, fixed):
         if free:
             left = covariance[np.ix_(free, free)]
             centre = np.broadcast_to(mean[free], (n, len(free)))
@@ -80,5 +74,4 @@ def level_draws(rng, mean, covariance, levels, confounded, fixed, n):
                 centre = mean[free] + (rows[:, given] - mean[given]) @ gain.T
                 left = left - gain @ covariance[np.ix_(given, free)]
             rows[:, free] = centre + rng.multivariate_normal(np.zeros(len(free)), left, size=n)
-        earlier = earlier + list(level)
     return rows
