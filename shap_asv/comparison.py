@@ -258,7 +258,7 @@ def _difference(pair: tuple[str, str]) -> str:
 
 
 def _check_same_prediction(name: str, other: Any, known: str, first: Any) -> None:
-    """Base value plus values is what is explained; say so when the newcomer explains something else."""
+    """Base value plus values is what is explained; warn where the added explanation is of something else."""
     totals = [np.asarray(e.base_values) + np.asarray(e.values).sum(axis=1) for e in (other, first)]
     if totals[0].shape != totals[1].shape:
         return

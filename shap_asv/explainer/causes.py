@@ -102,7 +102,7 @@ def weighted_graphs(causal_graph: Any) -> list[tuple[Any, Any]] | None:
         return list(causal_graph.weighted_graphs())
     if not isinstance(causal_graph, list | tuple) or is_one_graph(causal_graph):
         return None
-    # edges that are wrong in themselves are told as edges, by whoever reads one graph
+    # a list of malformed edges is no list of graphs: as_partial_graph names the edge that is wrong
     return read_weighted(causal_graph) if any(map(_holds_graph, causal_graph)) else None
 
 

@@ -72,8 +72,8 @@ def plan_methods(
 
 
 class Side(NamedTuple):
-    """One method of a comparison: its name and explainer, whether it takes its mean prediction from the explainer who
-    was asked, and what its background is fitted to where it stands in for one that cannot condition on every set.
+    """One method of a comparison: its name and explainer, whether it takes its mean prediction from the explainer that
+    compares, and what its background is fitted to where it stands in for one that cannot condition on every set.
     """
 
     name: str

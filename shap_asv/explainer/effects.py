@@ -3,7 +3,7 @@
 When feature i joins the set S of those that are set, the causal value changes in two steps (Heskes, Sijben, Bucur and
 Claassen, 2020):
 
-    direct     E[M(e_i, X) | do(X_S)] - E[M(X) | do(X_S)]            the model sees e_i, and nobody else does
+    direct     E[M(e_i, X) | do(X_S)] - E[M(X) | do(X_S)]            the model sees e_i, no other feature does
     indirect   E[M(X) | do(X_S, X_i)] - E[M(e_i, X) | do(X_S)]       the others follow
 
 Both are averaged over the orders with the weights of the causal values, whose parts they are. With the weights W split
@@ -42,7 +42,7 @@ class Effects(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class EffectColumns(Columns):
-    """Weights over (set, shown player): ``coalitions`` bool (m, n + p), a set of features and who of its p players is
+    """Weights over (set, shown player): ``coalitions`` bool (m, n + p), a set of features, and which of p players is
     only shown.
     """
 
@@ -57,9 +57,9 @@ class ShownValues:
     Parameters
     ----------
     plain : Values
-        Nobody is only shown.
+        Every member of a set is set.
     shown : list of Values
-        Player i is.
+        ``shown[i]``: player i is shown to the model alone, the rest is set.
     """
 
     def __init__(self, plain: Values, shown: list[Values]) -> None:
@@ -71,7 +71,7 @@ class ShownValues:
                 setattr(self, name, getattr(plain, name))
 
     def values(self, coalitions: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """bool (m, n + p), or (m, n) where nobody is only shown, and rows (r, n) -> float64 (r, m, k)."""
+        """bool (m, n + p), or (m, n) where no player is only shown, and rows (r, n) -> float64 (r, m, k)."""
         result = np.empty((len(rows), len(coalitions), self.n_outputs))
         for values, which in self._parts(coalitions, rows.shape[1]):
             result[:, which] = values.values(coalitions[which, : rows.shape[1]], rows)

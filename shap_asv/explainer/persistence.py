@@ -13,7 +13,7 @@ it tells accidents, not attacks.
 import io
 import pickle
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
@@ -43,65 +43,22 @@ class NamedLink:
 
 
 def save_explainer(out_file: Any, cls: type, arguments: dict[str, Any], stored: Any, **savers: Any) -> None:
-    """Write to a path or a binary stream; ``stored`` goes into the file in place of the masker."""
+    """Write the class, then the constructor's arguments, to a path or a binary stream.
+
+    ``stored`` goes into the file in place of the masker. ``model=`` and ``masker=`` are the savers of shap; nothing at
+    all is written if something cannot be pickled.
+    """
     if isinstance(out_file, (str, Path)):
         with open(out_file, "wb") as stream:
             save_explainer(stream, cls, arguments, stored, **savers)
         return
     if isinstance(out_file, io.TextIOBase) or not hasattr(out_file, "write"):
         raise PersistenceError(f"out_file must be a path or a binary stream, not a {type(out_file).__name__}")
-    own = own_savers(**savers)
-    if "masker" in own:
-        if savers["masker"]:
-            check_types(arguments["masker"], stored)
-    else:
-        arguments = {**arguments, "masker": stored}
-    write_arguments(out_file, cls, arguments, own)
-
-
-def load_explainer(in_file: Any, cls: type, instantiate: bool, **loaders: Any) -> Any:
-    """Read from a path or a binary stream: an explainer, or the arguments of one where its class was read already."""
-    if isinstance(in_file, (str, Path)):
-        with open(in_file, "rb") as stream:
-            return load_explainer(stream, cls, instantiate, **loaders)
-    # shap.Explainer.load has read the class already and calls the constructor itself
-    found = read_class(in_file, cls) if instantiate else None
-    arguments = read_arguments(in_file, **loaders)
-    return arguments if found is None else found(**arguments)
-
-
-def own_savers(**savers: Any) -> dict[str, Callable[[Any, BinaryIO], Any]]:
-    """The savers that are callables, called as shap calls them: ``saver(thing, stream)``."""
-    for name, saver in savers.items():
-        if not callable(saver) and saver not in (*_WORDS, False):
-            raise ArgumentError(f"{name}_saver={saver!r:.80} is not known; pass a function of ({name}, stream)")
-    nothing = {name: _store_nothing for name, saver in savers.items() if saver is False}
-    return {name: saver for name, saver in savers.items() if callable(saver)} | nothing
-
-
-def _store_nothing(thing: Any, stream: BinaryIO) -> None:
-    """``model_saver=False``: what was not stored is supplied by the loader."""
-
-
-def check_types(masker: Any, stored: Any) -> None:
-    """Raise where shap's masker has lost types of a DataFrame's columns: a saver of it could not bring them back."""
-    for name, dtype in getattr(stored, "dtypes", {}).items():
-        if dtype != masker.data.dtype:
-            raise PersistenceError(
-                f"column {name!r} of the background is of type {dtype}, which shap's masker does not keep; leave "
-                "masker_saver= out"
-            )
-
-
-def write_arguments(
-    stream: BinaryIO,
-    cls: type,
-    arguments: dict[str, Any],
-    savers: Mapping[str, Callable[[Any, BinaryIO], Any]] | None = None,
-) -> None:
-    """Write the class, then the constructor's arguments; nothing at all is written if they cannot be pickled."""
-    apart = {name: _written(name, saver, arguments[name]) for name, saver in (savers or {}).items()}
-    kept = {name: value for name, value in arguments.items() if name not in apart}
+    if callable(savers["masker"]):
+        _check_types(arguments["masker"], stored)
+    own = {name: saver for name, saver in savers.items() if _is_own(name, saver)}
+    apart = {name: _write_apart(name, saver, arguments[name]) for name, saver in own.items()}
+    kept = {name: value for name, value in {**arguments, "masker": stored}.items() if name not in apart}
     try:
         content = cloudpickle.dumps({**kept, "link": _name_link(arguments["link"])})
         head = pickle.dumps(cls)
@@ -115,12 +72,36 @@ def write_arguments(
         "content": content,
         **({"apart": apart} if apart else {}),
     }
-    stream.write(head)
-    stream.write(pickle.dumps(block))
+    out_file.write(head)
+    out_file.write(pickle.dumps(block))
 
 
-def read_arguments(stream: BinaryIO, **loaders: Any) -> dict[str, Any]:
-    """Read the constructor's arguments; the class has been read already. ``loaders`` read what savers wrote."""
+def load_explainer(in_file: Any, cls: type, instantiate: bool, **loaders: Any) -> Any:
+    """Read an explainer from a path or a binary stream; its arguments alone where ``instantiate`` is False.
+
+    ``shap.Explainer.load`` reads the class and calls the constructor itself.
+    """
+    if isinstance(in_file, (str, Path)):
+        with open(in_file, "rb") as stream:
+            return load_explainer(stream, cls, instantiate, **loaders)
+    found = _read_class(in_file, cls) if instantiate else None
+    arguments = _read_arguments(in_file, **loaders)
+    return arguments if found is None else found(**arguments)
+
+
+def _read_class(stream: BinaryIO, expected: type) -> type:
+    """The class at the head of the file: ``expected`` or a subclass."""
+    try:
+        cls = pickle.load(stream)
+    except Exception as error:
+        raise PersistenceError(f"this is not a saved explainer ({type(error).__name__}: {error})") from error
+    if not isinstance(cls, type) or not issubclass(cls, expected):
+        raise PersistenceError(f"the file holds {cls!r:.200}, not {expected.__name__}")
+    return cls
+
+
+def _read_arguments(stream: BinaryIO, **loaders: Any) -> dict[str, Any]:
+    """The constructor's arguments, which follow the class. ``loaders`` read what savers wrote."""
     try:
         block = pickle.load(stream)
     except Exception as error:
@@ -152,10 +133,32 @@ def read_arguments(stream: BinaryIO, **loaders: Any) -> dict[str, Any]:
     return {**arguments, **own, "link": _find_link(arguments["link"])}
 
 
-def _written(name: str, saver: Callable[[Any, BinaryIO], Any], thing: Any) -> bytes:
+# --- what a saver of the user writes: the model or the masker ---------------------------------------------------------
+
+
+def _is_own(name: str, saver: Any) -> bool:
+    """Whether the thing is kept apart: written by a function of (thing, stream), or not at all (False)."""
+    if not callable(saver) and saver not in (*_WORDS, False):
+        raise ArgumentError(f"{name}_saver={saver!r:.80} is not known; pass a function of ({name}, stream)")
+    return callable(saver) or saver is False
+
+
+def _check_types(masker: Any, stored: Any) -> None:
+    """Raise where shap's masker has lost types of a DataFrame's columns: a saver of it could not bring them back."""
+    for name, dtype in getattr(stored, "dtypes", {}).items():
+        if dtype != masker.data.dtype:
+            raise PersistenceError(
+                f"column {name!r} of the background is of type {dtype}, which shap's masker does not keep; leave "
+                "masker_saver= out"
+            )
+
+
+def _write_apart(name: str, saver: Any, thing: Any) -> bytes:
+    """What the saver writes; nothing where it is False, and the loader supplies the thing."""
     buffer = io.BytesIO()
     try:
-        saver(thing, buffer)
+        if saver is not False:
+            saver(thing, buffer)
         return buffer.getvalue()
     except Exception as error:
         raise PersistenceError(f"{name}_saver= raised {type(error).__name__}: {error}") from error
@@ -176,15 +179,7 @@ def _read_apart(name: str, loader: Any, written: bytes | None) -> Any:
         raise PersistenceError(f"{name}_loader= raised {type(error).__name__}: {error}") from error
 
 
-def read_class(stream: BinaryIO, expected: type) -> type:
-    """Read the class at the head of the file and check that it is ``expected`` or a subclass."""
-    try:
-        cls = pickle.load(stream)
-    except Exception as error:
-        raise PersistenceError(f"this is not a saved explainer ({type(error).__name__}: {error})") from error
-    if not isinstance(cls, type) or not issubclass(cls, expected):
-        raise PersistenceError(f"the file holds {cls!r:.200}, not {expected.__name__}")
-    return cls
+# --- versions, links, digests ----------------------------------------------------------------------------------------
 
 
 def _check_code(content: bytes, written: str, here: str) -> None:

@@ -1,6 +1,6 @@
 """The user's arguments -> a :class:`~shap_asv.backends.contract.Problem`: where model, background and order meet.
 
-Three things have to agree on who the features are: the network (whose other nodes are latent), the model and the
+Three things have to agree on what the features are: the network (whose other nodes are latent), the model and the
 causal graph. Every disagreement is an error or a warning here, before any long work starts.
 
 What nu(S) means is ``values=``, and each meaning has its distribution:
@@ -78,7 +78,7 @@ from shap_asv.orders.uncertain import GraphMixture
 Link = Callable[[np.ndarray], np.ndarray]
 
 
-# --- who the features are -------------------------------------------------------------------------------------
+# --- what the features are ------------------------------------------------------------------------------------
 
 
 def names_known_to_model(model: Any, encoder: Any = None, given: Sequence[str] = ()) -> list[str] | None:

@@ -10,7 +10,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
-from pgmpy.base import DAG, PDAG
+from pgmpy.base import PDAG
 from sklearn.ensemble import RandomForestRegressor
 
 from shap_asv import (
@@ -111,14 +111,6 @@ def test_undirected_edges_are_the_mean_over_their_dags(network, X, explain, kind
     plan = explainer.plan(X)
     assert plan.exact
     assert f"mean over {len(dags)} graphs" in str(plan)
-
-
-def test_cpdag_of_pgmpy(network, X, explain):
-    dag = DAG(FORTH)
-    cpdag = dag.to_pdag()
-    assert not cpdag.directed_edges  # no v-structure: every edge may be turned
-    wanted = np.mean([explain(each) for each in dags_of([], FORTH)], axis=0)
-    np.testing.assert_allclose(over(network, cpdag)(X, silent=True).values, wanted, atol=1e-12, rtol=0)
 
 
 SEVERAL = {
@@ -286,32 +278,6 @@ def test_table_with_an_uncertain_graph_is_fitted_without_a_structure():
 # --- names and weights ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("graph", "says"),
-    [
-        (PartialGraph(["Smoke", "lung"], undirected=[("Smoke", "lung")]), "'Smoke', .* did you mean 'smoke'"),
-        ([FORTH, [("smoke", "brnoc")]], "did you mean 'bronc'"),
-        ([("SMOKE", "lung")], "did you mean 'smoke'"),
-        ([FORTH, [("sun", "moon")]], "none of which is a feature"),
-        (PDAG([("smoke", "lung"), ("lung", "bronc"), ("bronc", "smoke")], []), "cycle"),
-        (
-            PartialGraph(FEATURES, [("smoke", "lung"), ("bronc", "dysp")], [("lung", "dysp")]),
-            "no consistent extension",
-        ),
-    ],
-    ids=["case", "typo in a list", "case of an edge", "strangers", "cycle", "no extension"],
-)
-def test_graphs_that_cannot_be(network, graph, says):
-    with pytest.raises(errors.CausalGraphError, match=says):
-        over(network, graph)
-
-
-@pytest.mark.parametrize("weight", [-1, 0, np.nan, np.inf])
-def test_weights_are_positive(network, weight):
-    with pytest.raises(errors.OrdersError, match="graph 1 has weight"):
-        over(network, [(FORTH, 1), (BACK, weight)])
-
-
 def test_latent_nodes_of_the_network_are_not_foreign(network, X, explain, recwarn):
     through = [("smoke", "lung"), ("lung", "either"), ("either", "xray"), ("smoke", "bronc"), ("bronc", "dysp")]
     found = over(network, [through, BACK])(X, silent=True).values
@@ -456,18 +422,6 @@ def test_explicit_orders_have_no_edges(network, X, explain):
     result = explainer.sensitivity(X, [FORTH, BACK], silent=True)
     assert result.reference is None
     np.testing.assert_allclose(result.values[1], explain(BACK), atol=1e-12, rtol=0)
-
-
-def test_bad_questions(network, X):
-    explainer = over(network, FORTH)
-    with pytest.raises(errors.CausalGraphError, match="graphs='edgse' is not known"):
-        explainer.sensitivity(X, "edgse")
-    with pytest.raises(errors.CausalGraphError, match="did you mean 'bronc'"):
-        explainer.sensitivity(X, [FORTH, [("smoke", "Bronc")]])
-    with pytest.raises(errors.OrdersError, match="weight -1"):
-        explainer.sensitivity(X, [(BACK, -1)])
-    with pytest.raises(errors.BudgetExceededError, match="more than 12 ideals"):
-        over(network, FORTH, ideal_limit=12).sensitivity(X)
 
 
 # --- sensitivity where players are groups, and where values are sampled ---------------------------------------------

@@ -110,7 +110,7 @@ MUTANTS = (
         "orders/uncertain/readings.py",
         "            check_typo(node, missing or list(features))",
         "            check_typo(node, [])",
-        ("tests/orders/uncertain/test_formats.py", f"{UNCERTAIN}::test_graphs_that_cannot_be"),
+        ("tests/orders/uncertain/test_formats.py",),
     ),
     Mutant(
         "check_graph: no correction for the number of tests",
