@@ -1,5 +1,7 @@
 """shap's own explainers with our distributions, against Shapley values of the game written out."""
 
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +13,18 @@ from shap_asv.backgrounds.gaussian.model import GaussianModel
 from shap_asv.maskers import ConditionalMasker
 from tests.backgrounds.problems import Problem
 from tests.oracles import brute_force, gaussians
+
+
+@pytest.fixture(autouse=True)
+def _uncompiled(monkeypatch):
+    """shap's own functions as plain Python: compiling them takes longer than these problems.
+
+    Its link functions stay what they are, for they are told apart by identity.
+    """
+    for module in [module for name, module in sys.modules.items() if name.startswith("shap.")]:
+        for name, function in list(vars(module).items()):
+            if hasattr(function, "py_func") and function.py_func.__module__ != "shap.links":
+                monkeypatch.setattr(module, name, function.py_func)
 
 
 def gaussian_game(seed, n=4):

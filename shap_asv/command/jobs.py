@@ -21,7 +21,7 @@ import pandas as pd
 from shap_asv.backgrounds.discrete.states.ranking import low_to_high
 from shap_asv.backgrounds.pgmpy_networks import load_network, read_network
 from shap_asv.command import tables
-from shap_asv.command.request import Request, meant
+from shap_asv.command.request import meant
 from shap_asv.command.training import Trained, load_model, train
 from shap_asv.datasets import sample_rows
 from shap_asv.errors import RowsError, UnknownFeatureError
@@ -80,7 +80,7 @@ def run_demo(options: Namespace, say: Say) -> Path | None:
     return _report(task, options, "auto", output, explained, title, say)
 
 
-def run_explain(request: Request, say: Say) -> Path | None:
+def run_explain(request: Namespace, say: Say) -> Path | None:
     """Explain, write the report, and say where it is; None when only a plan was asked for."""
     task = prepare(request, say)
     output = telling_output(task.model, request.output)
@@ -90,7 +90,7 @@ def run_explain(request: Request, say: Say) -> Path | None:
 
 
 def _report(
-    task: Task, options: Namespace | Request, values: str, output: str | None, explained: str, title: str, say: Say
+    task: Task, options: Namespace, values: str, output: str | None, explained: str, title: str, say: Say
 ) -> Path | None:
     """Explain the rows and write the page; or print the plans, where only they are asked for."""
     for note in task.notes:
@@ -137,7 +137,7 @@ def draws_for(n_rows: int, n_features: int) -> int:
     return min(2048, max(128, 1 << affordable.bit_length() >> 1))
 
 
-def prepare(request: Request, say: Say) -> Task:
+def prepare(request: Namespace, say: Say) -> Task:
     """Read the table and the graph, and load or train the model."""
     table = tables.read_table(request.data, [*request.features, request.target])
     say(f"read {request.data}: {tables.describe(table)}")
@@ -154,7 +154,7 @@ def prepare(request: Request, say: Say) -> Task:
 
 
 def _model_of(
-    request: Request, X: pd.DataFrame, y: pd.Series, states: Any = None
+    request: Namespace, X: pd.DataFrame, y: pd.Series, states: Any = None
 ) -> tuple[pd.DataFrame, Trained, list[str]]:
     """The columns that the model takes, the model that was given or is trained, and a note about other columns."""
     if request.model is None:
@@ -164,7 +164,7 @@ def _model_of(
     return X, Trained(model, f"The model is {request.model}."), dropped
 
 
-def _for_the_model(request: Request, X: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+def _for_the_model(request: Namespace, X: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """No distribution can be fitted to a column without values; columns that name the rows are told of."""
     empty = [str(name) for name in X.columns if X[name].isna().all()]
     if len(empty) == X.shape[1]:
@@ -194,13 +194,12 @@ def _known_to(model: Any, X: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     return X[names], [f"Left out, because the model does not know them: {', '.join(surplus)}."] if surplus else []
 
 
-def _causes(request: Request, X: pd.DataFrame) -> tuple[Any, Any, list[str]]:
+def _causes(request: Namespace, X: pd.DataFrame) -> tuple[Any, Any, list[str]]:
     """(causal graph for the explainer, graph for the page, notes)."""
     features = [str(name) for name in X.columns]
     if request.levels is not None:
         levels = [[name for name in level if name in features] for level in request.levels]
         return CausalOrder.from_levels([level for level in levels if level]), None, []
-    assert request.edges is not None
     drawn = nx.DiGraph(request.edges)
     drawn.add_nodes_from(features)
     if not nx.is_directed_acyclic_graph(drawn):
@@ -222,8 +221,7 @@ def _without(graph: Any, nodes: Sequence[str]) -> Any:
     return rest
 
 
-def _with_network(request: Request, X: pd.DataFrame, y: pd.Series, say: Say) -> Task:
-    assert request.network is not None
+def _with_network(request: Namespace, X: pd.DataFrame, y: pd.Series, say: Say) -> Task:
     network = load_network(request.network)
     plain = read_network(network)
     states = dict(zip(plain.names, plain.states, strict=True))

@@ -7,10 +7,8 @@ answered before anything heavy is imported.
 import argparse
 import csv
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from shap_asv.errors import (
     ArgumentError,
@@ -121,29 +119,11 @@ Edge = tuple[str, str]
 RowChoice = slice | list[int] | Path
 
 
-@dataclass(frozen=True)
-class Request:
-    """What ``explain`` was asked for, read and checked as far as names go."""
+def check_request(options: argparse.Namespace) -> argparse.Namespace:
+    """The options of ``explain`` with ``features``, ``edges``, ``levels`` and ``rows`` read as far as names go.
 
-    data: Path
-    target: str
-    features: tuple[str, ...]
-    edges: tuple[Edge, ...] | None
-    levels: tuple[tuple[str, ...], ...] | None
-    network: str | None
-    model: Path | None
-    rows: RowChoice
-    output: str | None
-    values: str
-    plan: bool
-    algorithm: str
-    seed: int
-    budget: float
-    out: Path
-
-
-def check_request(options: Any) -> Request:
-    """The options of the command line -> Request, or an error that names the file or the column."""
+    Errors name the file or the column.
+    """
     columns = read_header(options.data)
     _check_columns([options.target], columns, options.data, "--target")
     dropped = _split(options.drop)
@@ -163,7 +143,7 @@ def check_request(options: Any) -> Request:
         raise ArgumentError(f"--budget is a positive number of seconds, not {options.budget}")
     check_out(options.out)
     read = {"features": features, "edges": edges, "levels": levels, "rows": read_rows_choice(options.rows)}
-    return Request(**{field.name: {**vars(options), **read}[field.name] for field in fields(Request)})
+    return argparse.Namespace(**{**vars(options), **read})
 
 
 def read_header(path: Path) -> list[str]:

@@ -259,6 +259,12 @@ def test_classes_and_numbers():
     assert not is_classification(pd.Series([0.5, 1.5] * 10))
 
 
+def test_a_plan_of_the_demo(tmp_path, capsys):
+    assert main(["demo", "--network", "cancer", "--plan", "--rows", "5", "--out", str(tmp_path / "demo")]) == 0
+    assert "\nASV. Plan for 5 rows, 4 features" in capsys.readouterr().out
+    assert not (tmp_path / "demo").exists()
+
+
 def test_demo_opens_in_a_browser(tmp_path, capsys):
     assert main(["--network", "survey", "--rows", "30", "--out", str(tmp_path / "demo")]) == 0
     said = capsys.readouterr().out
