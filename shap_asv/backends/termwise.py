@@ -23,14 +23,13 @@ import scipy.sparse as sp
 
 from shap_asv.backends.closures.ancestral_sets import LARGEST_SET, gather_few, masks_of, with_causes
 from shap_asv.backends.coalitionwise import ROW_BLOCK, CoalitionwiseAttributor
-from shap_asv.backends.conditioning import is_ancestral
 from shap_asv.backends.contract import Attribution, Attributor, Backend, Problem, Settings
 from shap_asv.backends.pace import Report, keep_silent
 from shap_asv.backends.relaxed import relaxing
 from shap_asv.backends.weight_columns import Columns, added_up, contract
 from shap_asv.backends.workload import Sweep, expected_output, network_and_terms
 from shap_asv.backgrounds.contract import TERMS, Terms
-from shap_asv.backgrounds.discrete.inference.counting import TOLD_APART
+from shap_asv.backgrounds.discrete.inference.elimination import TOLD_APART
 from shap_asv.backgrounds.grouping import number_rows
 from shap_asv.costs import Cost
 from shap_asv.models.contract import PRODUCTS
@@ -210,7 +209,7 @@ def term_cost(problem: Problem, coalitions: int, n_rows: int) -> Cost:
     classes = float((float(coalitions) ** shares).mean())
     told_apart = float(min(n_rows, float(min(background.size, 1 << 60)) ** (TOLD_APART * share)))
     n_terms = products.n_terms / n_groups
-    queries = query_cost(background, products, classes, told_apart, n_terms, is_ancestral(problem))
+    queries = query_cost(background, products, classes, told_apart, n_terms)
     pairs = classes * told_apart
     group = Cost(
         {

@@ -44,18 +44,16 @@ def _cost(background: Terms, predictor: Predictor, work: Workload) -> Cost:
     evidence = work.n_rows * work.n_coalitions
     memory = _WORKING_MEMORY + 8 * evidence * (products.n_outputs + work.n_features)
     own = Cost({"evidence x feature": evidence * work.n_features}, memory)
-    return own + query_cost(background, products, work.n_coalitions, work.n_rows, products.n_terms, work.ancestral)
+    return own + query_cost(background, products, work.n_coalitions, work.n_rows, products.n_terms)
 
 
-def query_cost(
-    background: Terms, products: SumOfProducts, n_coalitions: float, n_rows: float, n_terms: float, ancestral: bool
-) -> Cost:
+def query_cost(background: Terms, products: SumOfProducts, n_coalitions: float, n_rows: float, n_terms: float) -> Cost:
     """What the network takes for ``n_terms`` of the terms given so many coalitions of so many rows."""
     if background.size <= FEW_STATES:  # tables so small that all questions cost the same
         return Cost({"evidence": n_coalitions * n_rows, "evidence x term": n_coalitions * n_rows * n_terms})
     n_functions = np.zeros(background.network.n_nodes, dtype=int)
     n_functions[background.nodes] = products.terms.max(axis=0, initial=0)
-    return count_queries(background.inference, n_coalitions, n_rows, n_functions, n_terms, ancestral)
+    return count_queries(background.inference, n_coalitions, n_rows, n_functions, n_terms)
 
 
 def _products(predictor: Predictor) -> SumOfProducts:

@@ -155,7 +155,7 @@ class DiscreteBackground:
         if ancestral:
             return walks
         nothing = np.zeros(self.n_nodes, dtype=int)
-        return walks + count_queries(self.inference, n_coalitions, n_rows, nothing, 1, False).times(2)
+        return walks + count_queries(self.inference, n_coalitions, n_rows, nothing, 1).times(2)
 
     @property
     def n_uniforms(self) -> int:
@@ -281,8 +281,7 @@ class DiscreteBackground:
         for kind in (True, False):
             rows = np.flatnonzero(ancestral == kind)
             if len(rows):
-                for where, draws in self.inference.draw(self.on_nodes(conditions[rows]), kind, uniforms, self.nodes):
-                    result[rows[where]] = draws
+                result[rows] = self.inference.draw(self.on_nodes(conditions[rows]), kind, uniforms, self.nodes)
         # the model sees the row's own values, whether they could be conditioned on or not
         for row, v in np.argwhere(evidence != conditions):
             result[row, :, v] = evidence[row, v]
@@ -529,11 +528,7 @@ class DiscreteInterventions(Intervening):
     def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """Exact draws of ``X | do(X_S = e_S)`` -> int32 codes (E, D, n), by forward simulation."""
         uniforms = checked_uniforms(uniforms, self.n_uniforms)
-        codes = self._codes(evidence)
-        result = np.empty((len(evidence), len(uniforms), len(self.features)), dtype=np.int32)
-        for where, drawn in self.inference.draw(codes, True, uniforms, self.nodes):
-            result[where] = drawn
-        return result
+        return self.inference.draw(self._codes(evidence), True, uniforms, self.nodes)
 
     def _codes(self, evidence: np.ndarray) -> np.ndarray:
         return self.natural.on_nodes(self.natural.checked_evidence(evidence))

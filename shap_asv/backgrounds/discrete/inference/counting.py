@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from shap_asv.backgrounds.discrete.inference.elimination import OPEN, TOLD_APART, elimination_order
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.costs import Cost
 
@@ -23,10 +24,6 @@ from shap_asv.costs import Cost
 BYTES_PER_ENTRY = 120
 # Entries of the circuits that are held together (``engine``).
 _ENTRIES_AT_ONCE = 1 << 20
-# States are not equally likely: a variable tells rows apart less than its cardinality suggests.
-TOLD_APART = 0.5
-# Share of the coalitions that leave a feature open at a bucket: where it matters, most is known.
-_OPEN = 0.35
 
 
 class Shape(NamedTuple):
@@ -62,13 +59,12 @@ def shape_of(network: DiscreteNetwork, order: Sequence[int], relevant: np.ndarra
 
 
 @lru_cache(maxsize=8)
-def _shape(inference: Any, causal: bool, relevant: bytes) -> Shape:
-    return shape_of(inference.network, inference.order(causal), np.frombuffer(relevant, dtype=bool))
+def _shape(inference: Any, relevant: bytes) -> Shape:
+    order = elimination_order(inference.network, inference.is_latent)
+    return shape_of(inference.network, order, np.frombuffer(relevant, dtype=bool))
 
 
-def count_queries(
-    inference: Any, n_coalitions: float, n_rows: float, n_functions: np.ndarray, n_terms: float, causal: bool
-) -> Cost:
+def count_queries(inference: Any, n_coalitions: float, n_rows: float, n_functions: np.ndarray, n_terms: float) -> Cost:
     """Expectations of terms given so many coalitions of so many rows.
 
     Parameters
@@ -77,19 +73,17 @@ def count_queries(
     n_functions : int array (nodes,)
         How many different functions of a node the terms are made of; 0 where none looks at it.
     n_terms : float
-    causal : bool
-        The coalitions hold the causes of their members.
     """
     network, latent = inference.network, inference.is_latent
     asked = n_functions > 0
     relevant = inference.with_ancestors(asked if inference.intervenes else asked | ~latent)
-    scope, below, n_children = _shape(inference, causal, relevant.tobytes())
+    scope, below, n_children = _shape(inference, relevant.tobytes())
     logs = np.log(np.array(network.cardinalities, dtype=float))
     known = ((scope | below) & ~latent).astype(float)
     log_coalitions, log_rows = np.log(max(n_coalitions, 1.0)), np.log(max(n_rows, 1.0))
     different = np.minimum(log_coalitions, known.sum(axis=1) * np.log(2.0))
     different += np.minimum(log_rows, TOLD_APART * (known @ logs))
-    half_open = np.where(latent, logs, np.log(1.0 + _OPEN * (np.exp(logs) - 1.0)))
+    half_open = np.where(latent, logs, np.log(1.0 + OPEN * (np.exp(logs) - 1.0)))
     entries = np.exp(np.minimum(different + scope @ half_open, 80.0))
     columns = np.exp(np.minimum(np.log(max(n_terms, 1.0)), below @ np.log(np.maximum(n_functions, 1))))
     columns *= (below & asked).any(axis=1)

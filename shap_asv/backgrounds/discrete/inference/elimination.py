@@ -11,10 +11,8 @@ The order: small cliques first of all, then the best root of the clique tree.
 Greedy elimination on the moral graph (always the variable whose neighbours miss the fewest edges) fixes the *cliques*,
 that is, how large the tables get. The cliques form a tree, and elimination may end in any of them. Which one decides
 how often the tables are used: a bucket is worked through once per distinct evidence and term *below* it, which grows
-from 1 at the leaves to all of them at the root, times the states of its variables that the evidence leaves open. So
-orders are compared on a *workload*: a few dozen coalitions of the kind that will be asked for. When coalitions are
-closed under causes (an explanation that follows the network), orders that end in the causes win, because what is above
-evidence is evidence; for arbitrary coalitions it is small cliques in the middle of the network.
+from 1 at the leaves to all of them at the root, times the states of its variables that the evidence leaves open. With k
+variables below a bucket, about ``1 + k`` coalitions and at most 100 rows are told apart there, and ``1.5^k`` terms.
 
 The price of every root is computed in two passes over the tree (leaves to root and back), as messages of "what is left
 to multiply", without touching a table.
@@ -30,20 +28,13 @@ import numpy as np
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.errors import BudgetExceededError
 
-_SAMPLED_COALITIONS = 200
-_SWEEPS = 6
 _LOG_ROWS = math.log(100.0)
-"""Rows of the imagined workload: so many distinct values, at most, does one coalition have."""
+"""Rows that are imagined: so many distinct values, at most, does one coalition have."""
 _TERMS = 100.0
-_MOST_CLIQUES = 400
-"""Clique trees beyond this are rooted where the first pass left them: the search would cost more than it saves."""
-_TINY = 100
-"""Tables of so few entries in all are not worth a search."""
-_SMALL = 2000
-"""Tables of so few entries in all are not worth a second try at the cliques."""
-
-_CLEARLY = 0.8
-"""The workload is a guess, and single rows with little evidence see whole tables: larger ones have to pay clearly."""
+# Share of the coalitions that leave a feature open at a bucket: where it matters, most is known.
+OPEN = 0.35
+# States are not equally likely: a variable tells rows apart less than its cardinality suggests.
+TOLD_APART = 0.5
 
 Step = tuple[int, frozenset[int]]
 
@@ -58,28 +49,18 @@ def moral_neighbours(network: DiscreteNetwork) -> list[set[int]]:
     return neighbours
 
 
-def min_fill(
-    neighbours: list[set[int]], cardinalities: Sequence[int], after: Sequence[Sequence[int]] | None = None
-) -> list[Step]:
+def min_fill(neighbours: list[set[int]], cardinalities: Sequence[int]) -> list[Step]:
     """Greedy min-fill elimination of an undirected graph: (variable, its neighbours when it goes), in order.
 
-    Ties by the size of the table, then later variables first. A variable waits until all those in ``after[v]`` are
-    gone. O(n d^2 log n) for neighbourhoods of size d.
+    Ties by the size of the table, then later variables first. O(n d^2 log n) for neighbourhoods of size d.
 
     Examples
     --------
     >>> [(v, sorted(around)) for v, around in min_fill([{1}, {0, 2}, {1}], (2, 2, 2))]
     [(2, [1]), (1, [0]), (0, [])]
-    >>> [(v, sorted(around)) for v, around in min_fill([{1}, {0, 2}, {1}], (2, 2, 2), after=[(), (), (0,)])]
-    [(0, [1]), (2, [1]), (1, [])]
     """
     adjacent = [set(around) for around in neighbours]
     logs = [math.log(cardinality) for cardinality in cardinalities]
-    waiting = [0] * len(adjacent) if after is None else [len(others) for others in after]
-    released: list[list[int]] = [[] for _ in adjacent]
-    for v, others in enumerate(after or ()):
-        for u in others:
-            released[u].append(v)
 
     def price(v: int) -> tuple[int, float, int]:
         around = adjacent[v]
@@ -88,7 +69,7 @@ def min_fill(
         return missing, logs[v] + math.fsum(logs[u] for u in around), -v
 
     prices = [price(v) for v in range(len(adjacent))]
-    heap = [(*prices[v], v) for v in range(len(adjacent)) if not waiting[v]]
+    heap = [(*prices[v], v) for v in range(len(adjacent))]
     heapq.heapify(heap)
     gone = [False] * len(adjacent)
     steps: list[Step] = []
@@ -106,17 +87,12 @@ def min_fill(
             adjacent[u].discard(v)
             if fresh:
                 touched |= adjacent[u]
-        for u in released[v]:
-            waiting[u] -= 1
-            if not waiting[u]:
-                heapq.heappush(heap, (*prices[u], u))
         for u in touched:
             if not gone[u]:
                 updated = price(u)
                 if updated != prices[u]:
                     prices[u] = updated
-                    if not waiting[u]:
-                        heapq.heappush(heap, (*updated, u))
+                    heapq.heappush(heap, (*updated, u))
     return steps
 
 
@@ -145,97 +121,15 @@ def clique_tree(steps: Sequence[Step]) -> tuple[list[set[int]], list[int]]:
     return cliques, parents
 
 
-def elimination_order(network: DiscreteNetwork, workload: np.ndarray) -> list[int]:
-    """Variables in the order in which they are summed out, chosen for a workload.
-
-    Parameters
-    ----------
-    network : DiscreteNetwork
-    workload : bool array (coalitions, nodes)
-        Which nodes are observed together; see :func:`sample_workload`.
-
-    Examples
-    --------
-    A chain is eliminated from both ends towards its middle:
-
-    >>> import numpy as np
-    >>> coin, copy = np.full(3, 1 / 3), np.eye(3)
-    >>> chain = DiscreteNetwork(
-    ...     tuple("abcdefghijkl"), (("0", "1", "2"),) * 12, ((), *((v,) for v in range(11))), (coin, *[copy] * 11)
-    ... )
-    >>> 3 < elimination_order(chain, sample_workload(chain, causal=False))[-1] < 8
-    True
-    """
-    cards = network.cardinalities
-    neighbours = moral_neighbours(network)
-    smallest = min_fill(neighbours, cards)
-    entries = _entries(smallest, cards)
-    if entries <= _TINY:
-        return [v for v, _ in smallest]
-    pricing = _Pricing(cards, workload)
-    price, order = _best_rooting(network, pricing, smallest)
-    if entries > _SMALL and network.n_nodes <= _MOST_CLIQUES:
-        effects: list[list[int]] = [[] for _ in cards]
-        for v, causes in enumerate(network.parents):
-            for p in causes:
-                effects[p].append(v)
-        causes_last = min_fill(neighbours, cards, after=effects)
-        other_price, other_order = _best_rooting(network, pricing, causes_last)
-        larger = _entries(causes_last, cards) > entries
-        if other_price < (_CLEARLY if larger else 1.0) * price:
-            return other_order
-    return order
-
-
-def _entries(steps: Sequence[Step], cardinalities: Sequence[int]) -> int:
-    """Entries of all tables."""
-    return sum(math.prod(cardinalities[u] for u in (v, *around)) for v, around in steps)
-
-
-def sample_workload(network: DiscreteNetwork, causal: bool, latent: frozenset[int] = frozenset()) -> np.ndarray:
-    """Coalitions of the kind that will be asked for: bool (coalitions, nodes), the same on every call.
-
-    Random ones of all sizes; or, if ``causal``, closed under causes, nearly uniformly so. ``latent`` nodes are in none
-    of them.
-    """
-    rng = np.random.default_rng(0)
-    n = network.n_nodes
-    size = rng.random(_SAMPLED_COALITIONS)
-    if not causal:
-        members = rng.random((n, _SAMPLED_COALITIONS)) < size
-    else:
-        # a node comes after its causes when its time is a random delay after the last of them
-        times = rng.exponential(size=(n, _SAMPLED_COALITIONS))
-        effects: list[list[int]] = [[] for _ in range(n)]
-        for v, causes in enumerate(network.parents):
-            if causes:
-                times[v] += times[list(causes)].max(axis=0)
-            for p in causes:
-                effects[p].append(v)
-        members = times.argsort(axis=0).argsort(axis=0) < size * (n + 1)
-        for _ in range(_SWEEPS):  # towards the uniform distribution on closed sets
-            enters = rng.random((n, _SAMPLED_COALITIONS)) < 0.5
-            for v, causes in enumerate(network.parents):
-                may_enter = enters[v] & members[list(causes)].all(axis=0)
-                must_stay = enters[v] | members[effects[v]].any(axis=0)
-                members[v] = (members[v] & must_stay) | may_enter
-    members[list(latent)] = False
-    return np.ascontiguousarray(members.T)
-
-
 @dataclass(frozen=True, eq=False)
 class _Potential:
-    """A CPT or a message, as far as prices go.
-
-    ``scope`` are its variables, ``n_below`` counts those that were eliminated into it; per coalition of the workload,
-    ``keys`` is the logarithm of the number of values that these take, and ``marks`` tells apart which of them are
-    observed.
+    """A CPT or a message, as far as prices go: its variables, how many were eliminated into it, and the logarithm of
+    the number of values that those of them take that may be known.
     """
 
     scope: frozenset[int]
-    n_below: int
-    keys: np.ndarray
-    marks: np.ndarray
+    n_below: int = 0
+    log_values: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,48 +142,42 @@ class _Message:
 
 
 class _Pricing:
-    """Multiplications that a bucket takes on the workload; arrays are (nodes, coalitions)."""
+    """Multiplications that a bucket takes."""
 
-    def __init__(self, cardinalities: Sequence[int], workload: np.ndarray) -> None:
-        observed = np.ascontiguousarray(workload.T)
-        logs = np.log(cardinalities)[:, None]
-        self._open_logs = np.where(observed, 0.0, logs)
-        # states are not equally likely: a variable tells rows apart less than its cardinality suggests
-        self._key_logs = np.where(observed, 0.7 * logs, 0.0)
-        self._marks = np.where(observed, np.random.default_rng(1).random((len(logs), 1)), 0.0)
-        self._nothing = np.zeros(len(workload))
-
-    def table(self, scope: frozenset[int]) -> _Potential:
-        """A CPT: nothing was eliminated into it."""
-        return _Potential(scope, 0, self._nothing, self._nothing)
+    def __init__(self, network: DiscreteNetwork, is_latent: np.ndarray) -> None:
+        cards = np.array(network.cardinalities, dtype=float)
+        self._log_values = np.where(is_latent, 0.0, np.log(cards)).tolist()
+        self._log_open = np.log(np.where(is_latent, cards, 1.0 + OPEN * (cards - 1.0))).tolist()
 
     def eliminate(self, v: int, used: list[_Potential]) -> tuple[float, _Potential]:
         """The price of summing out v from the product of some potentials, and what is left of them."""
-        rest = frozenset().union(*(p.scope for p in used)) - {v}
-        others = list(rest)
-        keys, marks = self._key_logs[v], self._marks[v]
-        n_below, n_messages = 1, 0
-        for p in used:
-            if p.n_below:
-                keys = keys + p.keys
-                marks = marks + p.marks
-                n_below += p.n_below
-                n_messages += 1
-        rows = self._open_logs[v] + np.add.reduce(self._open_logs.take(others, axis=0)) + np.minimum(keys, _LOG_ROWS)
-        # coalitions that look the same from here are worked through once
-        seen = marks + np.add.reduce(self._marks.take(others, axis=0))
-        order = seen.argsort()
-        ordered = seen[order]
-        fresh = np.ones(len(order), dtype=bool)
-        np.greater(ordered[1:] - ordered[:-1], 1e-12, out=fresh[1:])
-        columns = min(_TERMS, 1.5**n_below)
-        price = float(np.exp(rows[order[fresh]]).sum()) * columns * (1 + n_messages)
-        return price, _Potential(rest, n_below, keys, marks)
+        scope = frozenset({v}).union(*(p.scope for p in used))
+        n_below = 1 + sum(p.n_below for p in used)
+        log_values = self._log_values[v] + sum(p.log_values for p in used)
+        log_rows = min(_LOG_ROWS, TOLD_APART * log_values) + math.fsum(self._log_open[u] for u in scope)
+        n_messages = sum(p.n_below > 0 for p in used)
+        price = (1 + n_below) * math.exp(min(log_rows, 300.0)) * min(_TERMS, 1.5**n_below) * (1 + n_messages)
+        return price, _Potential(scope - {v}, n_below, log_values)
 
 
-def _best_rooting(network: DiscreteNetwork, pricing: _Pricing, steps: Sequence[Step]) -> tuple[float, list[int]]:
-    """The cheapest root of every clique tree of the forest: (price, elimination order)."""
-    cliques, parents = clique_tree(steps)
+def elimination_order(network: DiscreteNetwork, is_latent: np.ndarray) -> list[int]:
+    """Variables in the order in which they are summed out: the cheapest root of every clique tree.
+
+    ``is_latent`` bool (nodes,): nodes that no evidence is on.
+
+    Examples
+    --------
+    A chain is eliminated from both ends towards its middle:
+
+    >>> coin, copy = np.full(3, 1 / 3), np.eye(3)
+    >>> chain = DiscreteNetwork(
+    ...     tuple("abcdefghijkl"), (("0", "1", "2"),) * 12, ((), *((v,) for v in range(11))), (coin, *[copy] * 11)
+    ... )
+    >>> 3 < elimination_order(chain, np.zeros(12, dtype=bool))[-1] < 8
+    True
+    """
+    pricing = _Pricing(network, is_latent)
+    cliques, parents = clique_tree(min_fill(moral_neighbours(network), network.cardinalities))
     holders: list[set[int]] = [set() for _ in range(network.n_nodes)]
     for i, clique in enumerate(cliques):
         for v in clique:
@@ -297,7 +185,7 @@ def _best_rooting(network: DiscreteNetwork, pricing: _Pricing, steps: Sequence[S
     home: list[list[_Potential]] = [[] for _ in cliques]
     for v, causes in enumerate(network.parents):
         family = frozenset((v, *causes))
-        home[min(set.intersection(*(holders[u] for u in family)))].append(pricing.table(family))
+        home[min(set.intersection(*(holders[u] for u in family)))].append(_Potential(family))
     children: list[list[int]] = [[] for _ in cliques]
     for i, above in enumerate(parents):
         if above >= 0:
@@ -307,10 +195,6 @@ def _best_rooting(network: DiscreteNetwork, pricing: _Pricing, steps: Sequence[S
     for i in reversed(range(len(cliques))):
         keep = cliques[i] & cliques[parents[i]] if parents[i] >= 0 else set()
         up[i] = _eliminate(cliques[i] - keep, home[i], [up[c] for c in children[i]], pricing)
-    roots = [i for i, above in enumerate(parents) if above < 0]
-    if len(cliques) > _MOST_CLIQUES:
-        return math.fsum(up[i].price for i in roots), [v for i in roots for v in up[i].order]
-
     # the other direction: what clique i gets from its parent when elimination ends at or below i
     down: list[list[_Message]] = [[] for _ in cliques]
     best: dict[int, _Message] = {}
@@ -323,7 +207,7 @@ def _best_rooting(network: DiscreteNetwork, pricing: _Pricing, steps: Sequence[S
         whole = _eliminate(cliques[i], home[i], [up[c] for c in children[i]] + down[i], pricing)
         if tree[i] not in best or whole.price < best[tree[i]].price:
             best[tree[i]] = whole
-    return math.fsum(whole.price for whole in best.values()), [v for whole in best.values() for v in whole.order]
+    return [v for whole in best.values() for v in whole.order]
 
 
 def _eliminate(going: set[int], own: list[_Potential], incoming: list[_Message], pricing: _Pricing) -> _Message:
@@ -411,18 +295,15 @@ class EliminationPlan:
 
 
 def plan_elimination(
-    network: DiscreteNetwork,
-    workload: np.ndarray | None = None,
-    relevant: np.ndarray | None = None,
-    factors_apart: bool = False,
+    network: DiscreteNetwork, is_latent: np.ndarray, relevant: np.ndarray | None = None, factors_apart: bool = False
 ) -> EliminationPlan:
     """Order, buckets and index maps for a network.
 
     Parameters
     ----------
     network : DiscreteNetwork
-    workload : bool array (coalitions, nodes), optional
-        What will be observed together; it changes the order, never the answer. Arbitrary coalitions by default.
+    is_latent : bool array (nodes,)
+        Nodes that no evidence is on; it changes the order, never the answer.
     relevant : bool array (nodes,), optional
         Plan for these nodes only; they must contain the parents of each of their members. All others are barren:
         without evidence and terms at or below them, their CPTs sum to 1.
@@ -434,10 +315,8 @@ def plan_elimination(
     BudgetExceededError
         A bucket would need a table of more than :data:`TABLE_LIMIT` entries.
     """
-    if workload is None:
-        workload = sample_workload(network, causal=False)
     if relevant is None or relevant.all():
-        return _plan(network, workload, factors_apart)
+        return _plan(network, is_latent, factors_apart)
     nodes = [int(v) for v in np.flatnonzero(relevant)]
     inside = {v: i for i, v in enumerate(nodes)}
     part = DiscreteNetwork(
@@ -446,7 +325,7 @@ def plan_elimination(
         tuple(tuple(inside[p] for p in network.parents[v]) for v in nodes),
         tuple(network.tables[v] for v in nodes),
     )
-    plan = _plan(part, workload[:, nodes], factors_apart)
+    plan = _plan(part, is_latent[nodes], factors_apart)
     buckets = (
         replace(
             bucket,
@@ -459,9 +338,9 @@ def plan_elimination(
     return replace(plan, buckets=tuple(buckets))
 
 
-def _plan(network: DiscreteNetwork, workload: np.ndarray, factors_apart: bool) -> EliminationPlan:
+def _plan(network: DiscreteNetwork, is_latent: np.ndarray, factors_apart: bool) -> EliminationPlan:
     cards = network.cardinalities
-    order = elimination_order(network, workload)
+    order = elimination_order(network, is_latent)
     position = {v: b for b, v in enumerate(order)}
     families: list[list[int]] = [[] for _ in order]
     for v, parents in enumerate(network.parents):

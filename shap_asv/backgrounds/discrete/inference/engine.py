@@ -12,12 +12,7 @@ import numpy as np
 
 from shap_asv.backgrounds.discrete.drawing import draw_backward, draw_forward
 from shap_asv.backgrounds.discrete.inference.circuit import Circuit, compile_evidence
-from shap_asv.backgrounds.discrete.inference.elimination import (
-    EliminationPlan,
-    elimination_order,
-    plan_elimination,
-    sample_workload,
-)
+from shap_asv.backgrounds.discrete.inference.elimination import EliminationPlan, plan_elimination
 from shap_asv.backgrounds.discrete.inference.terms import TermColumns, expected_sums, number_terms
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 
@@ -28,7 +23,6 @@ RESULT_LIMIT = 1 << 24
 EVIDENCE_BLOCK = 1 << 15
 PLAN_ENTRIES_KEPT = 1 << 22
 """Table entries of all plans that are kept."""
-_SAMPLED_EVIDENCE = 64
 
 
 class Inference:
@@ -53,9 +47,7 @@ class Inference:
                 above[:, v] |= above[:, p]
                 above[p, v] = True
         self.ancestors = above
-        self._plans: dict[tuple[bytes, bool], EliminationPlan] = {}
-        self._workloads: dict[bool, np.ndarray] = {}
-        self._orders: dict[bool, list[int]] = {}
+        self._plans: dict[bytes, EliminationPlan] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_plans": {}}  # plans are quickly made again, and large
@@ -64,53 +56,27 @@ class Inference:
         """bool (nodes,) -> the smallest ancestral set that contains them."""
         return np.asarray(nodes | self.ancestors[:, nodes].any(axis=1))
 
-    def plan(self, asked: np.ndarray, causal: bool = False) -> EliminationPlan:
+    def plan(self, asked: np.ndarray) -> EliminationPlan:
         """How variables are eliminated when evidence and terms are on the ``asked`` nodes, bool (nodes,)."""
         relevant = self.with_ancestors(asked)
         relevant[0] |= not relevant.any()  # a plan has a root
-        key = relevant.tobytes(), causal
+        key = relevant.tobytes()
         plan = self._plans.get(key)
         if plan is None:
-            plan = plan_elimination(self.network, self._workload(causal), relevant, self.intervenes)
+            plan = plan_elimination(self.network, self.is_latent, relevant, self.intervenes)
             if sum(kept.n_entries for kept in list(self._plans.values())) > PLAN_ENTRIES_KEPT:
                 self._plans = {}
             self._plans[key] = plan
         return plan
 
-    def _workload(self, causal: bool) -> np.ndarray:
-        if causal not in self._workloads:
-            latent = frozenset(np.flatnonzero(self.is_latent).tolist())
-            self._workloads[causal] = sample_workload(self.network, causal, latent)
-        return self._workloads[causal]
-
-    def order(self, causal: bool) -> list[int]:
-        """An order of elimination of all nodes, for coalitions that hold the causes of their members, or for any."""
-        if causal not in self._orders:
-            self._orders[causal] = elimination_order(self.network, self._workload(causal))
-        return self._orders[causal]
-
-    def is_causal(self, evidence: np.ndarray) -> bool:
-        """Whether most evidence (of a sample) holds, with a feature, all features above it."""
-        sample = evidence[:, :: max(1, evidence.shape[1] // _SAMPLED_EVIDENCE)]
-        return bool(2 * self._holds_features_above(sample).sum() >= sample.shape[1])
-
-    def _holds_features_above(self, evidence: np.ndarray) -> np.ndarray:
-        """Whether each column of evidence (nodes, E) holds, with a feature, all features above it: bool (E,)."""
-        known = evidence >= 0
-        needed = self.ancestors.astype(np.float32) @ known.astype(np.float32) > 0
-        return np.asarray((known | self.is_latent[:, None] | ~needed).all(axis=0))
-
-    def circuits(
-        self, evidence: np.ndarray, asked: np.ndarray, causal: bool | None = None
-    ) -> Iterator[tuple[slice, Circuit]]:
+    def circuits(self, evidence: np.ndarray, asked: np.ndarray) -> Iterator[tuple[slice, Circuit]]:
         """Circuits of consecutive blocks of evidence within :data:`ENTRY_LIMIT`, fit for terms on ``asked`` nodes."""
-        causal = self.is_causal(evidence) if causal is None else causal
         if self.intervenes:
             # what is set tells nothing of its causes: nothing but the ancestors of what is asked matters
             evidence = self._without_idle_nodes(evidence, asked)
-            plan = self.plan(asked, causal)
+            plan = self.plan(asked)
         else:
-            plan = self.plan(asked | (evidence.max(axis=1, initial=-1) >= 0), causal)
+            plan = self.plan(asked | (evidence.max(axis=1, initial=-1) >= 0))
         first, step = 0, EVIDENCE_BLOCK
         while first < evidence.shape[1]:
             where = slice(first, min(first + step, evidence.shape[1]))
@@ -176,25 +142,17 @@ class Inference:
                 result[where] += expected_sums(circuit, columns, coefficients[block])
         return result, np.flatnonzero(impossible)
 
-    def draw(
-        self, evidence: np.ndarray, ancestral: bool, uniforms: np.ndarray, columns: np.ndarray
-    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Exact draws of the ``columns`` (node indices) under possible evidence: places, and int32 (block, D, columns).
-
-        Evidence decides by itself in which order nodes are eliminated, so that a draw depends on its evidence and its
-        uniform numbers alone.
-        """
+    def draw(self, evidence: np.ndarray, ancestral: bool, uniforms: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Exact draws of the ``columns`` (node indices) under possible evidence -> int32 (E, D, columns)."""
         wanted = np.zeros(self.network.n_nodes, dtype=bool)
         wanted[columns] = True
         wanted = self.with_ancestors(wanted)
         if ancestral:
-            yield np.arange(evidence.shape[1]), draw_forward(self.network, evidence, uniforms, columns, wanted)
-            return
-        from_above = self._holds_features_above(evidence)
-        for causal in (True, False):
-            places = np.flatnonzero(from_above == causal)
-            for where, circuit in self.circuits(evidence[:, places], wanted, causal):
-                yield places[where], draw_backward(circuit, uniforms, columns)
+            return draw_forward(self.network, evidence, uniforms, columns, wanted)
+        result = np.empty((evidence.shape[1], len(uniforms), len(columns)), dtype=np.int32)
+        for where, circuit in self.circuits(evidence, wanted):
+            result[where] = draw_backward(circuit, uniforms, columns)
+        return result
 
 
 def _term_blocks(
