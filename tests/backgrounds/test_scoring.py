@@ -6,7 +6,13 @@ import pytest
 
 from benchmarks.levels import score_backgrounds
 from shap_asv import errors
-from shap_asv.backgrounds.choice.choosing import CANDIDATES, choose_background, level_candidates
+from shap_asv.backgrounds.choice.choosing import (
+    CANDIDATES,
+    _not_behind,
+    _two_misses,
+    choose_background,
+    level_candidates,
+)
 from shap_asv.backgrounds.choice.mixture import MixtureModel
 from shap_asv.backgrounds.choice.scoring import ScoreTable, coalition_values
 from shap_asv.backgrounds.donors.conditional_table import ConditionalTable
@@ -115,6 +121,26 @@ def test_gaussian_rows_need_nothing_more_than_a_gaussian():
     assert choice.shares == {"gaussian": 1.0}
     assert set(choice.scores.names) == set(CANDIDATES)
     assert "chosen: Gaussian" in str(choice)
+
+
+def test_only_what_is_clearly_behind_goes_no_further():
+    rng = np.random.default_rng(0)
+    best = rng.exponential(size=64)
+    losses = np.stack([best, best + rng.normal(0.05, 0.5, 64), best + rng.normal(1.0, 0.5, 64)])
+    assert losses.mean(axis=1).argmin() == 0
+    assert _not_behind(losses, None) == [0, 1]
+
+
+def test_the_noise_of_draws_is_not_part_of_a_loss():
+    """Of M = x + y with x known the miss is y - 0, whatever a few draws of y are: their product has the mean y^2."""
+    background = GaussianModel([0.0, 0.0], np.eye(2), ["x", "y"])
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(10, 2)), columns=["x", "y"])
+    misses = [
+        _two_misses(background, lambda X: np.asarray(X["x"] + X["y"]), table, np.array([[True, False]]), 2, seed)
+        for seed in range(400)
+    ]
+    products = np.prod(misses, axis=1).reshape(400, -1).mean(axis=1)
+    assert abs(products.mean() - (table["y"] ** 2).mean()) < 5 * products.std() / np.sqrt(400)
 
 
 def test_curved_rows_need_donors():

@@ -109,6 +109,14 @@ def test_trees_answer_as_the_model_does(name):
     np.testing.assert_array_equal(found[7:9], predictor.predict(rows[7:9]))  # whatever rows come along
 
 
+class Clipped(xgboost.XGBRegressor):
+    """Half of its answers are what its trees add up to, the others are not."""
+
+    def predict(self, X, output_margin=False, **more):
+        answer = super().predict(X, output_margin=output_margin, **more)
+        return answer if output_margin else np.minimum(answer, np.median(SIGNAL))
+
+
 @pytest.mark.parametrize(
     ("model", "table"),
     [
@@ -116,11 +124,12 @@ def test_trees_answer_as_the_model_does(name):
         (make_pipeline(KBinsDiscretizer(4), RandomForestRegressor(2)).fit(NUMBERS, SIGNAL), NUMBERS),
         (SPARSE.fit(TABLE.drop(columns="town"), SIGNAL), TABLE.drop(columns="town")),
         (LinearRegression().fit(NUMBERS, SIGNAL), NUMBERS),
+        (Clipped(n_estimators=15, max_depth=4, n_jobs=1).fit(NUMBERS, SIGNAL), NUMBERS),
         (RandomForestClassifier(2).fit(NUMBERS, TWO).predict, NUMBERS),  # labels are no function of what is added up
         (lightgbm.LGBMRegressor(**LGB).fit(FEW, SIGNAL, categorical_feature=["town"]), FEW),  # codes that are numbers
         (catboost.CatBoostRegressor(iterations=3, verbose=0, allow_writing_files=False).fit(NUMBERS, SIGNAL), NUMBERS),
     ],
-    ids=["mixed", "bins", "zeros", "linear", "labels", "numbers as categories", "CatBoost"],
+    ids=["mixed", "bins", "zeros", "linear", "clipped", "labels", "numbers as categories", "CatBoost"],
 )
 def test_other_models_are_called_as_they_were_handed_over(model, table):
     explainer = AsymmetricExplainer(model, IndependentColumns(table))

@@ -2,6 +2,7 @@
 
 from copy import deepcopy
 from itertools import pairwise
+from math import ceil
 
 import numpy as np
 import pytest
@@ -69,6 +70,21 @@ def test_the_length_of_the_past_does_not_matter(name, sweeps, monkeypatch):
     assert p_value(name, start[np.array([sequence for sequence, _ in found])]) > FALSE_ALARM
     enough = np.mean([enough for _, enough in found])
     assert enough < 0.01 if sweeps == 1 else enough > 0.9
+
+
+def test_a_longer_past_ends_in_the_numbers_of_the_short_one():
+    order, rng = order_of("bent diamond"), np.random.default_rng(4)
+    links, again = _links(order), deepcopy(rng)
+    for _ in range(20):
+        fresh, pieces, expected = deepcopy(rng), [], None
+        while expected is None:
+            sweeps = max(1, ceil(sum(map(len, pieces)) / 2))
+            pieces.insert(0, fresh.random((sweeps, order.n_features)))
+            bounds = _widest(links)
+            for piece in pieces:
+                redraw_times(bounds, piece, *links)
+            expected = _sequence(bounds)
+        assert _from_the_past(links, rng, again, 1)[0].tolist() == expected.tolist()
 
 
 def test_fresh_randomness_after_a_failure_would_be_caught():

@@ -1,32 +1,101 @@
 """Do the tests notice? ``python -m tests.reliability.mutants`` (``make mutants``) breaks the code in known ways.
 
-Each mutant is one wrong line, written into a copy of the tree, never into the tree itself. One of the tests named
-beside it has to fail there, or, where none are named, of the neighbours of its file: the tests that import it, and the
-contract tests of its room. The test that fails has to pass without the mutant. A mutant that survives means that a test
-is missing. If the line that a mutant breaks no longer occurs exactly once, the run stops: the list has to follow the
-code. A run that was stopped goes on where it was, as long as the commit is the same.
+Each mutant is one wrong line, written into a copy of the tree, never into the tree itself. They are in ``mutants.txt``:
+
+    ## what is wrong
+    shap_asv/orders/weights.py
+    by tests/orders/test_weights.py::test_of_a_name
+    - the line as it is
+    + the line as it is broken
+
+One of the tests behind "by" has to fail, or, where there are none, of the neighbours of the file: the tests that import
+it, and the contract tests of its room. The test that fails has to pass without the mutant. A mutant that survives means
+that a test is missing. If the line that a mutant breaks no longer occurs exactly once, the run stops: the list has to
+follow the code. A run that was stopped goes on where it was, as long as the commit is the same.
 """
 
 import argparse
+import ast
 import json
 import os
 import shutil
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from tqdm import tqdm
 
 from tests.reliability.forked import CAUGHT, Forked
-from tests.reliability.mutations import MUTANTS
-from tests.reliability.mutations.mutant import ROOT, Mutant
-from tests.reliability.records import Figure, Record, keep, present_commit
+from tests.reliability.records import ROOT, Figure, Record, keep, present_commit
 
 COPIED = ("shap_asv", "tests", "benchmarks", "examples", "pyproject.toml")
 #: For the copy and what is compiled: always the same place, for compiled code is kept by the path of its source.
 FOLDER = ROOT / "build" / "mutants"
 SECONDS = 900  # of the clock; tests that take longer are taken for tests that do not notice
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """``old`` becomes ``new`` in ``shap_asv/<file>``; ``tests`` are node ids, by default the neighbours of the file."""
+
+    what: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...] = ()
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        return self.tests or neighbours(self.file)
+
+
+def neighbours(file: str, root: Path = ROOT) -> tuple[str, ...]:
+    """Test files beside ``shap_asv/<file>``, in the same room: those that import it or are called like it, and the
+    contract tests. A row in a table is tested by these, whichever file it comes from; so nothing has to be listed.
+
+    >>> neighbours("backgrounds/discrete/states/border.py")
+    ('tests/backgrounds/test_contract.py', 'tests/backgrounds/test_encoding.py')
+    """
+    path = Path(file)
+    module = ".".join(("shap_asv", *path.with_suffix("").parts)).removesuffix(".__init__")
+    named = ("test_contract.py", f"test_{path.name}")
+    inside = len(path.parts) > 1
+    beside = (root / "tests" / path.parts[0]).rglob("test_*.py") if inside else (root / "tests").glob("test_*.py")
+    found = [test for test in beside if test.name in named or module in imported_modules(test)]
+    return tuple(sorted(test.relative_to(root).as_posix() for test in found))
+
+
+@cache
+def imported_modules(path: Path) -> frozenset[str]:
+    """Modules and names that a file imports."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+    return frozenset(names)
+
+
+def read_mutants(text: str) -> tuple[Mutant, ...]:
+    """Those of a text like ``mutants.txt``.
+
+    >>> read_mutants("## a sign\\nshap_asv/strata.py\\n- a + b\\n+ a - b\\n")
+    (Mutant(what='a sign', file='strata.py', old='a + b', new='a - b', tests=()),)
+    """
+    found = []
+    for entry in text.split("## ")[1:]:
+        what, file, *lines = (line for line in entry.splitlines() if line and not line.startswith("#"))
+        old, new = ("\n".join(line[2:] for line in lines if line.startswith(sign)) for sign in "-+")
+        tests = tuple(line.removeprefix("by ") for line in lines if line.startswith("by "))
+        found.append(Mutant(what, file.removeprefix("shap_asv/"), old, new, tests))
+    return tuple(found)
+
+
+MUTANTS = read_mutants(Path(__file__).with_suffix(".txt").read_text())
 
 
 def environment(copy: Path, cache: Path) -> dict[str, str]:

@@ -8,11 +8,10 @@ that import the file, or import somebody who does, then the tests of its room, t
 the explainer; ``--whole`` ends with all of them. A test that fails is run again without the mutant, once, and has to
 pass. Kernels that the mutant touches are compiled anew, others are kept (:mod:`shap_asv.kernels`).
 
-Who survives is judged by hand: a test is written, or the mutant goes to ``EQUIVALENT`` with the reason why nothing that
-a user sees depends on it. A mutant that is still there after ``--seconds`` is undecided, and counts as left.
-
 What was found is kept in ``random_mutants.json`` beside this file, by the text of the place; a mutant whose place is
-still the same is not run again.
+still the same is not run again. What survives is judged by hand: a test is written, or its verdict there becomes
+"equivalent: " and the reason why nothing that a user sees depends on it. A mutant that is still there after
+``--seconds`` is undecided, and counts as left.
 """
 
 import argparse
@@ -26,22 +25,21 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from tqdm import tqdm
 
-from tests.reliability.equivalent import EQUIVALENT
-from tests.reliability.forked import SURVIVES, Forked
-from tests.reliability.mutants import environment, make_copy
-from tests.reliability.mutations.mutant import ROOT, imported_modules
-from tests.reliability.records import Figure, Record, keep, show
+from tests.reliability.forked import CAUGHT, SURVIVES, Forked
+from tests.reliability.mutants import environment, imported_modules, make_copy
+from tests.reliability.records import ROOT, Figure, Record, keep, show
 
 ROOMS = ("orders", "backgrounds", "models", "values", "backends")
 FOUND = Path(__file__).with_suffix(".json")
 FOLDER = ROOT / "build" / "random_mutants"
 ASKED = 100
+EQUIVALENT = "equivalent: "
 SECONDS = 600  # of the clock, for one mutant
 #: Parts of names of functions and files that only plans, prints and errors see.
 UNSEEN = ("cost", "estimate", "describe", "seconds", "obstacle", "__repr__", "__str__", "pace", "speed")
@@ -201,25 +199,22 @@ def verdict(copied: Path, place: Place, forked: Forked, seconds: float, whole: b
     return said + " all tests" if said == SURVIVES and whole else said
 
 
-def known(path: Path = FOUND) -> dict[str, dict[str, str]]:
+def known(path: Path = FOUND) -> dict[str, str]:
+    """Verdicts by the text of the place."""
     return json.loads(path.read_text()) if path.exists() else {}
 
 
 def remember(place: Place, said: str, path: Path = FOUND) -> None:
-    found = known(path)
-    entry = {name: value for name, value in asdict(place).items() if name not in ("start", "end", "occurrence")}
-    found[place.key] = {**entry, "verdict": said}
     partial = path.with_suffix(".part")
-    partial.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
+    partial.write_text(json.dumps({**known(path), place.key: said}, indent=1, sort_keys=True) + "\n")
     partial.replace(path)
 
 
-def record_of(found: dict[str, dict[str, str]], places: list[Place]) -> Record:
+def record_of(found: dict[str, str], places: list[Place]) -> Record:
     """Of those whose place is still there."""
     there = {place.key for place in places}
-    found = {key: entry for key, entry in found.items() if key in there}
-    caught = [key for key, entry in found.items() if entry["verdict"].startswith("caught")]
-    equivalent = [key for key in found if key in EQUIVALENT and key not in caught]
+    found = {key: said for key, said in found.items() if key in there}
+    caught, equivalent = ([key for key in found if found[key].startswith(word)] for word in (CAUGHT, EQUIVALENT))
     left = sorted(set(found) - set(caught) - set(equivalent))
     figures = [
         Figure("random mutants tried", str(len(found)), f"at least {ASKED}", len(found) >= ASKED),
@@ -230,8 +225,7 @@ def record_of(found: dict[str, dict[str, str]], places: list[Place]) -> Record:
     notes = [
         "Operators, comparisons and numbers flipped at random in orders, backgrounds, models, values and backends, one "
         "at a time in a copy of the tree, with compiled code made anew; what only plans and prints see is left out.",
-        *(f"Equivalent: `{key}`: {EQUIVALENT[key]}" for key in equivalent),
-        *(f"Left: `{key}`: {found[key]['verdict']}" for key in left),
+        *(f"`{key}`: {found[key]}" for key in [*equivalent, *left]),
     ]
     command = "python -m tests.reliability.random_mutants --count 100"
     return Record("random_mutants", "Random mutants", command, figures, notes)
@@ -257,8 +251,8 @@ def main(arguments: list[str] | None = None) -> int:
     with Forked(copied, environment(copied, options.folder / "cache")) as forked:
         bar = tqdm(chosen, unit="mutant", disable=options.silent)
         for place in bar:
-            before = known().get(place.key, {}).get("verdict", "")
-            if before and (before.startswith("caught") or not options.again):
+            before = known().get(place.key, "")
+            if before and (before.startswith((CAUGHT, EQUIVALENT)) or not options.again):
                 continue
             start = time.monotonic()
             said = verdict(copied, place, forked, options.seconds, options.whole)

@@ -7,8 +7,7 @@ import pytest
 
 from shap_asv.backgrounds.registry import BACKGROUNDS
 from shap_asv.values.registry import VALUE_METHODS
-from tests.reliability.mutants import MUTANTS, ROOT, Mutant, place_of
-from tests.reliability.mutations.mutant import neighbours
+from tests.reliability.mutants import MUTANTS, ROOT, Mutant, neighbours, place_of
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.what)

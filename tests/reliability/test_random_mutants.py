@@ -6,7 +6,6 @@ import os
 import pytest
 
 from tests.reliability import random_mutants
-from tests.reliability.equivalent import EQUIVALENT
 from tests.reliability.forked import TOO_LONG, Forked
 from tests.reliability.mutants import environment
 from tests.reliability.random_mutants import ROOT, all_places, mutated, places_in
@@ -85,12 +84,11 @@ def test_verdicts(tmp_path, monkeypatch):
             random_mutants.verdict(tmp_path, places["2.5"], forked, 60, False)
 
 
-def test_the_record_counts_what_is_left(tmp_path, monkeypatch):
+def test_the_record_counts_what_is_left(tmp_path):
     path = tmp_path / "found.json"
     places = places_in("values/mean.py", SOURCE)
-    for place, said in zip(places, ("survives", "survives", "caught: test"), strict=False):
+    for place, said in zip(places, ("equivalent: a reason", "survives", "caught: test"), strict=False):
         random_mutants.remember(place, said, path)
-    monkeypatch.setitem(EQUIVALENT, places[0].key, "nobody asks")
     figures = {figure.what: figure for figure in random_mutants.record_of(random_mutants.known(path), places).figures}
     assert [figures[what].value for what in ("random mutants tried", "noticed by the tests", "left")] == ["3", "1", "1"]
     assert figures["left"].holds is False
