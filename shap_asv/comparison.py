@@ -12,6 +12,7 @@ from shap_asv.errors import ExplanationError, ShapAsvWarning, UnknownMethodError
 from shap_asv.explanation import checked_output, checked_row
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.uncertain import GraphMixture
+from shap_asv.report import write_report
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,8 +220,6 @@ class Comparison:
         >>> page.startswith("<!doctype html>")
         True
         """
-        from shap_asv.report import write_report
-
         return write_report(self, path, title, explained, graph, sensitivity, notes, max_rows)
 
     def _column(self, explanation: Any, row: int | None) -> np.ndarray:

@@ -117,7 +117,6 @@ KNOWN: set[tuple[str, str]] = {
     ("backgrounds.gaussian.model", "networkx"),
     ("backgrounds.structural.background", "backgrounds.structural.interventions"),
     ("backgrounds.structural.model", "backgrounds.structural.foreign"),
-    ("comparison", "report"),
     ("models.trees.catboost_trees", "tempfile"),
 }
 
