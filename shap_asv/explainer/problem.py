@@ -65,12 +65,12 @@ from shap_asv.explainer.causes import (
 from shap_asv.explainer.rows import Table
 from shap_asv.models.calls import describe, last_step
 from shap_asv.models.contract import Predictor
-from shap_asv.models.predictor import read_model, read_plain_model
+from shap_asv.models.predictor import predictor_of_trees, read_model, read_plain_model
 from shap_asv.models.products import NotSumOfProducts
 from shap_asv.models.readers import choose_call, explained_call, known_columns, own_spelling
 from shap_asv.models.trees.compiled import CodedRows
 from shap_asv.models.trees.ensembles import FloatEnsemble
-from shap_asv.models.trees.form import ends_in_trees, place_trees, read_ensemble, tree_predictor
+from shap_asv.models.trees.form import ends_in_trees, place_trees, read_ensemble
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.levels import Levels
 from shap_asv.orders.uncertain import GraphMixture
@@ -209,7 +209,7 @@ def _trees_alone(arguments: Arguments, background: Background) -> tuple[Backgrou
     if background.counted is not None:
         rows = columns_in_order(background.counted, background.features, "the model")
         trees = replace(trees, own=trees.own.counted(trees.code(rows)[:, trees.place]))
-    return background.coded(trees), tree_predictor(trees, arguments.output_names)
+    return background.coded(trees), predictor_of_trees(trees, some_rows(background), arguments.output_names)
 
 
 def _check_no_encoder(arguments: Arguments) -> None:

@@ -18,7 +18,7 @@ from shap_asv.errors import RowsError, ShapAsvWarning, UnknownStateError, warn_u
 from shap_asv.frames import as_features, as_pandas, part
 from shap_asv.models.inputs import filled
 from shap_asv.models.predictor import CodedPredictor, PlainPredictor, check_answers
-from shap_asv.models.trees.form import TreePredictor
+from shap_asv.models.trees.form import absent_entry
 
 #: Rows of a call on which the model is asked again, as they were handed over.
 N_CHECKED = 8
@@ -172,14 +172,15 @@ def _leaves(rows: Any) -> list[Any]:
 def fit_rows(problem: Problem, table: Table, encoded: bool) -> np.ndarray:
     """The table as rows of the problem's background; ``encoded`` when there is an encoder."""
     try:
-        rows = problem.background.read(table.content_for(problem.predictor.absent))
+        absent = 0.0 if isinstance(problem.predictor, CodedPredictor) else absent_entry(problem.predictor.call.target)
+        rows = problem.background.read(table.content_for(absent))
     except UnknownStateError as error:
         if not encoded:
             raise
         raise UnknownStateError(f"{error}; X holds states, encoder= is applied behind the explainer") from None
     problem.for_any_coalition().background.check(rows)
     _report_moved(problem, rows, table.content)
-    if isinstance(problem.predictor, PlainPredictor | TreePredictor):
+    if isinstance(problem.predictor, PlainPredictor):
         check_answers(problem.predictor, rows[:N_CHECKED], table.first(N_CHECKED, problem.background.features))
     return rows
 

@@ -21,7 +21,7 @@ from shap_asv.frames import as_pandas
 from shap_asv.models.calls import RowLoss
 from shap_asv.models.inputs import filled
 from shap_asv.models.readers import MODEL_OUTPUTS
-from shap_asv.models.trees.form import absent_in_rows_of, made_of_trees
+from shap_asv.models.trees.form import absent_entry, made_of_trees
 
 
 class SingleValue(float):
@@ -108,7 +108,7 @@ def check_call_words(y: Any, interactions: Any, approximate: Any, tree_limit: An
 
 def read_background(given: Any, model: Any) -> Any:
     """A background as it was handed in, with frames of other libraries as pandas and sparse matrices as arrays."""
-    return filled(given, absent_in_rows_of(model)) if hasattr(given, "tocsr") else as_pandas(given)
+    return filled(given, absent_entry(model)) if hasattr(given, "tocsr") else as_pandas(given)
 
 
 def counted_rows(masker: Any) -> Any:

@@ -42,8 +42,6 @@ class Predictor(Protocol):
         The model as an ensemble of trees over rows of numbers, verified against the model.
     call : ModelCall
         The function of the model that is explained.
-    absent : float
-        What an entry is to the model that a sparse matrix of rows does not hold.
     reason : str
         Why none of these is known, a sentence for the plan; empty otherwise.
     evaluated : str
@@ -64,8 +62,6 @@ class Predictor(Protocol):
     def trees(self) -> Optional["TreeForm"]: ...
     @property
     def call(self) -> ModelCall: ...
-    @property
-    def absent(self) -> float: ...
     @property
     def reason(self) -> str: ...
     @property

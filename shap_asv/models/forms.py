@@ -15,7 +15,8 @@ tried on a few rows that hold every state (:mod:`~shap_asv.models.inputs`), in a
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -59,12 +60,11 @@ class Path:
 
 @dataclass(frozen=True)
 class Trial:
-    """What happened when a path was tried: outputs, or the error."""
+    """What happened when a path was tried: the error, or whether the model warned."""
 
     path: Path
-    outputs: np.ndarray | None
-    error: Exception | None
-    warned: bool
+    error: Exception | None = None
+    warned: bool = False
 
 
 def find_path(
@@ -79,31 +79,31 @@ def find_path(
     ``values`` are arrays of what each state of each feature is to the model, and column labels (None: plain arrays).
     """
     owner = None if call.method is None else call.target
+    steps = () if owner is None else split_stages(owner).transformers[:1]
+    step = None
     if values is not None:
-        trial = try_path(_path_of_values(call, owner, features, *values), features, states)
-        return _first_good([trial]) or _fail([trial], call, owner, features, states, {})
-    if isinstance(encoder, Mapping):
+        paths, steps = [_path_of_values(call, owner, features, *values)], ()
+    elif isinstance(encoder, Mapping):
         tables = tables_of_mapping(encoder, features, states)
-        trials = [try_path(path, features, states) for path in _paths(call, owner, features, [("encoder", tables)])]
-        return _first_good(trials) or _fail(trials, call, owner, features, states, encoder)
-    if encoder is not None and not hasattr(encoder, "transform"):
+        paths, steps = _paths(call, owner, features, [("encoder", tables)]), ()
+    elif encoder is None:
+        paths = _paths(call, owner, features, _forms(owner, states))
+    elif hasattr(encoder, "transform"):
+        step, steps = encoder, (encoder,)
+        paths = _paths(call, encoder, features, _distinct(("labels", "numbers"), states))
+    else:
         raise EncodingError(
             f"encoder= must be a fitted transformer or a mapping such as {{{features[0]!r}: {suggest(states[0])}}}; "
             f"got {type(encoder).__name__}"
         )
-    if encoder is not None:
-        return _path_with_encoder(call, owner, features, states, encoder)
-    forms = _forms(owner, states)
-    if owner is None:
-        trials = [try_path(path, features, states) for path in _paths(call, owner, features, forms)]
-        return _of_callable(trials, states) or _fail(trials, call, owner, features, states, None)
+    opaque = owner is None and encoder is None and values is None
     trials = []
-    first = split_stages(owner).transformers[:1]
-    for path in _paths(call, owner, features, forms):
-        trials.append(try_path(path, features, states, first))
-        if trials[-1].outputs is not None and not trials[-1].warned:
-            return path
-    return _first_good(trials) or _fail(trials, call, owner, features, states, None)
+    for path in paths:
+        trials.append(try_path(path, features, states, steps, step))
+        if not opaque and trials[-1].error is None and not trials[-1].warned:
+            break
+    found = _of_callable(trials, states) if opaque else _first_good(trials)
+    return found or _fail(trials, call, owner, features, states, {} if values is not None else encoder)
 
 
 def _forms(owner: Any, states: States) -> list[tuple[str, list[Any]]]:
@@ -114,6 +114,11 @@ def _forms(owner: Any, states: States) -> list[tuple[str, list[Any]]]:
         reader = reader_of(owner)
         if reader is not None and reader.categories(owner):
             names += ["categories", "all categories"]
+    return _distinct(names, states)
+
+
+def _distinct(names: Sequence[str], states: States) -> list[tuple[str, list[Any]]]:
+    """Forms by name with their tables, without repetitions."""
     forms: list[tuple[str, list[Any]]] = []
     for name in names:
         tables = tables_of_form(name, states)
@@ -149,21 +154,28 @@ def _paths(call: ModelCall, owner: Any, features: Sequence[str], forms: list[tup
     ]
 
 
-def try_path(path: Path, features: Sequence[str], states: States, encoders: Sequence[Any] = ()) -> Trial:
-    """Call the model on rows that hold every state; remember whether it warned."""
+def try_path(
+    path: Path, features: Sequence[str], states: States, steps: Sequence[Any] = (), encoder: Any = None
+) -> Trial:
+    """Call the model on rows that hold every state; remember whether it warned.
+
+    ``steps`` are what the states come to first, and have to know them; an ``encoder`` is put in front of the model.
+    """
     rows = cover_rows([len(labels) for labels in states])
+    whole = path
     try:
-        for encoder in encoders:
-            check_categories(encoder, path.inputs, features)
+        for step in steps:
+            check_categories(step, path.inputs, features)
+        if encoder is not None:
+            owner = None if path.call.method is None else path.call.target
+            whole = replace(path, transformers=(encoder_step(encoder, owner, features, partial(path.inputs, rows)),))
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            outputs = path(rows)
+            outputs = whole(rows)
         check_finite(outputs, path.call.name, lambda row: show_row(rows[row], features, states))
-    except (ModelError, EncodingError) as error:
-        return Trial(path, None, error, False)
-    except Exception as error:  # raised by encoder= itself
-        return Trial(path, None, error, False)
-    return Trial(path, outputs, None, any(issubclass(w.category, UserWarning) for w in caught))
+    except Exception as error:  # the model's own, or one that encoder= raised
+        return Trial(path, error)
+    return Trial(whole, None, any(issubclass(w.category, UserWarning) for w in caught))
 
 
 def check_categories(encoder: Any, inputs: TableInputs, features: Sequence[str]) -> None:
@@ -189,32 +201,8 @@ def show_row(codes: np.ndarray, features: Sequence[str], states: States) -> str:
     return ", ".join(pairs) + (", ..." if len(codes) > 8 else "")
 
 
-def _path_with_encoder(call: ModelCall, owner: Any, features: Sequence[str], states: States, encoder: Any) -> Path:
-    """``encoder=`` in front: it is tried on labels, then on numbers, and the model on what comes out of it."""
-    rows = cover_rows([len(labels) for labels in states])
-    forms = [(name, tables_of_form(name, states)) for name in ("labels", "numbers")]
-    if same_tables(forms[0][1], forms[1][1]):
-        forms = forms[:1]
-    trials = []
-    for path in _paths(call, encoder, features, forms):
-
-        def make_input(inputs: TableInputs = path.inputs) -> Any:
-            return inputs(rows)
-
-        try:
-            check_categories(encoder, path.inputs, features)
-            step: EncoderStep = encoder_step(encoder, owner, features, make_input)
-        except EncodingError as error:
-            trials.append(Trial(path, None, error, False))
-            continue
-        trials.append(try_path(Path(path.inputs, (step,), call), features, states))
-        if trials[-1].outputs is not None and not trials[-1].warned:
-            break
-    return _first_good(trials) or _fail(trials, call, owner, features, states, encoder)
-
-
 def _first_good(trials: Sequence[Trial]) -> Path | None:
-    good = [trial for trial in trials if trial.outputs is not None]
+    good = [trial for trial in trials if trial.error is None]
     return min(good, key=lambda trial: trial.warned).path if good else None
 
 
@@ -378,20 +366,12 @@ def _same(first: Any, second: Any) -> bool:
 
 def _chosen(columns: Any, features: Sequence[str]) -> list[str]:
     """The columns a ColumnTransformer hands to one of its transformers: names, positions, a slice or a mask."""
-    if isinstance(columns, str):
-        return [columns]
-    if isinstance(columns, int | np.integer):
-        return [features[int(columns)]]
-    if isinstance(columns, slice):
-        if isinstance(columns.start, str) or isinstance(columns.stop, str):
-            first = 0 if columns.start is None else list(features).index(columns.start)
-            last = len(features) if columns.stop is None else list(features).index(columns.stop) + 1
-            return list(features[first:last])
-        return list(features[columns])
-    chosen = np.asarray(columns)
-    if chosen.dtype.kind == "b":
-        return [name for name, used in zip(features, chosen, strict=True) if used]
-    return [features[int(c)] if isinstance(c, int | np.integer) else str(c) for c in chosen.tolist()]
+    import pandas as pd
+
+    named = columns.start or columns.stop if isinstance(columns, slice) else next(iter(np.ravel(columns).tolist()), 0)
+    empty = pd.DataFrame(columns=list(features))
+    picked = empty.loc[:, columns] if isinstance(named, str) else empty.iloc[:, columns]
+    return [picked.name] if isinstance(picked, pd.Series) else list(picked.columns)
 
 
 @dataclass(frozen=True)

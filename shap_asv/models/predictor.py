@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shap_asv.errors import EncodingError, ModelError
-from shap_asv.frames import frame_columns, part
+from shap_asv.frames import as_features, frame_columns, part
 from shap_asv.models.calls import (
     FASTEST,
     ModelCall,
@@ -44,15 +44,12 @@ from shap_asv.models.readers import (
     explained_call,
     known_columns,
     known_width,
-    own_spelling,
     read_products,
     reader_of,
 )
 from shap_asv.models.trees.compiled import CodedRows, CompiledTrees, compile_trees
 from shap_asv.models.trees.form import (
     TreeForm,
-    TreePredictor,
-    absent_entry,
     ends_in_trees,
     made_of_trees,
     read_ensemble,
@@ -111,7 +108,6 @@ class CodedPredictor:
     stopwatch: Stopwatch = field(repr=False)
     whole: Path | None = field(default=None, repr=False)
 
-    absent: ClassVar[float] = 0.0
     affine: ClassVar[None] = None
     trees: ClassVar[None] = None
     evaluated: ClassVar[str] = ""
@@ -373,57 +369,60 @@ class PlainPredictor:
         """Was the model fitted on an array? Then it has no use for names, and scikit-learn warns of them."""
         return self.columns is None and self.call.method is not None and known_width(self.call.target) is not None
 
-    @property
-    def absent(self) -> float:
-        """What an entry is to the model that a sparse matrix does not hold."""
-        return absent_entry(self.call)
-
     def dress(self, rows: Any) -> Any:
-        """Hand rows over under the names that the model knows, when it knows names."""
-        if hasattr(rows, "tocsr"):
-            return rows
-        if hasattr(rows, "columns") and not hasattr(rows, "iloc"):
-            given = frame_columns(rows) or []
-            if self.columns is None or set(self.columns) != set(given):
-                return rows
-            return part(rows, len(rows), [given.index(name) for name in self.columns])
-        if hasattr(rows, "columns"):
-            if self.columns is None:
-                return rows.to_numpy() if self.by_position and only_numbers(rows) else rows
-            rows = rows.set_axis([str(name) for name in rows.columns], axis=1)
-            if not set(rows.columns) & set(self.columns) and rows.shape[1] == len(self.columns):
-                return rows.set_axis(list(self.columns), axis=1)  # by position: the user was told
-            if tuple(rows.columns) != self.columns:
-                missing = [name for name in self.columns if name not in rows.columns]
-                if missing:
-                    raise ModelError(f"the rows lack the column {missing[0]!r} that {self.call.name} was fitted on")
-                return rows[list(self.columns)]
-            return rows
-        rows = np.asarray(rows)
-        if rows.ndim != 2:
-            raise ModelError(f"rows must be a matrix (rows, features); got shape {rows.shape}")
+        """Rows of any kind; where the model knows columns by name, in its own order and under its own names."""
+        framed, sparse = hasattr(rows, "columns"), hasattr(rows, "tocsr")
+        if not framed and not sparse:
+            rows = np.asarray(rows)
+            if rows.ndim != 2:
+                raise ModelError(f"rows must be a matrix (rows, features); got shape {rows.shape}")
         if self.columns is None:
+            plain = self.by_position and hasattr(rows, "iloc") and only_numbers(rows)
+            return rows.to_numpy() if plain else rows
+        given = list(self.feature_names or self.columns) if not framed else frame_columns(rows) or []
+        if hasattr(rows, "iloc") and tuple(given) == self.columns:
             return rows
-        import pandas as pd
-
-        names = self.feature_names or self.columns
-        if len(names) != rows.shape[1] or set(names) != set(self.columns):
+        names, width = as_features(given, self.columns), rows.shape[1]
+        if not set(names) & set(self.columns) and width == len(self.columns):
+            names = list(self.columns)  # by position: the user was told
+        missing = [name for name in self.columns if name not in names]
+        if missing and framed:
+            raise ModelError(f"the rows lack the column {missing[0]!r} that {self.call.name} was fitted on")
+        if missing or len(names) != width:
             raise ModelError(
                 f"{self.call.name} was fitted on the {len(self.columns)} columns {list(self.columns)[:6]}; the rows "
-                f"have {rows.shape[1]} columns {list(names)[:6]}"
+                f"have {width} columns {names[:6]}"
             )
-        return pd.DataFrame(rows, columns=list(names))[list(self.columns)]
+        place = [names.index(name) for name in self.columns]
+        if sparse:
+            return rows.tocsr()[:, place]
+        if framed and not hasattr(rows, "iloc"):
+            return part(rows, len(rows), place)
+        import pandas as pd
+
+        rows = rows if framed else pd.DataFrame(rows, copy=False)
+        rows = rows if names == list(self.columns) else rows.iloc[:, place]
+        return rows.set_axis([str(name) for name in self.columns], axis=1)
 
 
-def check_answers(predictor: "PlainPredictor | TreePredictor", rows: np.ndarray, handed: Any) -> None:
+def predictor_of_trees(trees: TreeForm, probe: np.ndarray | None, output_names: Sequence[str] | None) -> PlainPredictor:
+    """A model that is known through its trees: rows are the numbers that their nodes compare, such as ``probe``."""
+    call, n_outputs = trees.call, trees.own.n_outputs
+    names = name_outputs(call, n_outputs, output_names)
+    columns = known_columns(call.target)
+    return PlainPredictor(
+        call, columns, trees.features, n_outputs, names, tried=probe, inputs=trees.decode, trees=trees
+    )
+
+
+def check_answers(predictor: PlainPredictor, rows: np.ndarray, handed: Any) -> None:
     """ModelError where the model answers ``handed``, the first rows of a call as they came in, otherwise than ``rows``,
     what was read of them: by its trees or weights, or for a black box that is not called with rows of that kind.
 
     Where it does not take rows of that kind there is nothing to compare. One call of a few rows.
     """
-    trees, affine, call = predictor.trees, predictor.affine, predictor.call
+    trees, affine, compiled, call = predictor.trees, predictor.affine, predictor.compiled, predictor.call
     plain = isinstance(handed, np.ndarray) or hasattr(handed, "iloc")
-    compiled = predictor.compiled if isinstance(predictor, PlainPredictor) else None
     if handed is None or (plain and trees is None and affine is None and compiled is None):
         return
     try:
@@ -493,7 +492,6 @@ def read_plain_model(
     trees = features is not None and table is None and made_of_trees(model)
     call = explained_call(model, model_output) if trees else choose_call(model, model_output)
     columns = None if call.method is None else known_columns(call.target)
-    columns = own_spelling(call.target, columns, (*(features or ()), *(feature_names or ())))
     names = None if feature_names is None else tuple(str(name) for name in feature_names)
     predictor = PlainPredictor(call, columns, names, 0, None, inputs=inputs)
     if probe is None:

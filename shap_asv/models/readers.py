@@ -30,6 +30,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from shap_asv.errors import ModelError, UnknownMethodError
+from shap_asv.frames import as_features
 from shap_asv.models import linear
 from shap_asv.models.calls import (
     ClassLoss,
@@ -333,8 +334,7 @@ def own_spelling(model: Any, names: Sequence[str] | None, given: Iterable[str]) 
     """The names of a model as they are ``given``: LightGBM keeps ``"a b"`` as ``"a_b"``."""
     if names is None or not lightgbm_trees.is_lightgbm(last_step(model)):
         return None if names is None else tuple(names)
-    spelled = {name.replace(" ", "_"): name for name in given}
-    return tuple(spelled.get(name, name) for name in names)
+    return tuple(as_features(names, tuple(given)))
 
 
 def known_width(model: Any) -> int | None:

@@ -9,7 +9,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from shap_asv.errors import ModelError, RowsError
-from shap_asv.models.trees.form import made_of_trees, read_trees, tree_predictor
+from shap_asv.models.predictor import predictor_of_trees
+from shap_asv.models.trees.form import made_of_trees, read_trees
 
 
 @pytest.fixture(scope="module")
@@ -27,9 +28,8 @@ def test_columns_are_found_by_name_and_others_are_never_asked(fitted):
     np.testing.assert_allclose(trees.ensemble.predict(numbers)[:, 0], model.predict(X), rtol=0, atol=1e-12)
     assert 0 not in trees.ensemble.column[trees.ensemble.left >= 0]
     pd.testing.assert_frame_equal(trees.decode(numbers), X)
-    np.testing.assert_allclose(
-        tree_predictor(read_trees(model, "auto", list("abc"))).predict(X)[:, 0], model.predict(X)
-    )
+    alone = predictor_of_trees(read_trees(model, "auto", list("cab")), X.to_numpy()[:2], None)
+    np.testing.assert_allclose(alone.predict(X[["c", "a", "b"]].to_numpy())[:, 0], model.predict(X))
 
 
 def test_features_that_are_not_the_columns(fitted):

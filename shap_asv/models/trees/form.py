@@ -13,13 +13,12 @@ just above them, inside leaves, and on missing values where the model takes them
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from shap_asv.errors import ModelError, RowsError
-from shap_asv.frames import part
-from shap_asv.models.calls import FASTEST, ModelCall, describe, last_step, name_outputs, shorten, split_stages
+from shap_asv.models.calls import ModelCall, describe, last_step, shorten, split_stages
 from shap_asv.models.inputs import SEED
 from shap_asv.models.products import NotSumOfProducts
 from shap_asv.models.readers import (
@@ -36,8 +35,6 @@ from shap_asv.models.trees.ensembles import FloatEnsemble, Rounding
 
 #: Probe rows of each kind: random ones, rows inside leaves, and both again with missing values.
 _PROBES = 192
-# A row falls through a tree; measured on forests of depth 8.
-_SECONDS_PER_TREE = 3e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,71 +190,14 @@ def place_trees(
     return TreeForm(own, place, tuple(features), call.on(final), inputs)
 
 
-@dataclass(frozen=True, eq=False)
-class TreePredictor:
-    """A model that is known through its trees alone: rows are the numbers that the nodes compare.
-
-    Attributes
-    ----------
-    trees : TreeForm
-    output_names : list of str or None
-    """
-
-    trees: TreeForm
-    output_names: list[str] | None
-
-    kind: ClassVar[str] = "tree"
-    products: ClassVar[None] = None
-    affine: ClassVar[None] = None
-    reason: ClassVar[str] = ""
-    evaluated: ClassVar[str] = ""
-    batch_size: ClassVar[None] = None
-
-    @property
-    def n_outputs(self) -> int:
-        return self.trees.own.n_outputs
-
-    @property
-    def call(self) -> ModelCall:
-        return self.trees.call
-
-    @property
-    def absent(self) -> float:
-        """What an entry is to the model that a sparse matrix does not hold."""
-        return absent_entry(self.call)
-
-    def dress(self, rows: Any) -> Any:
-        """Rows in feature order, of any kind, with the columns of the model."""
-        if hasattr(rows, "iloc"):
-            rows = rows.iloc[:, self.trees.place]
-            names = known_columns(self.call.target)
-            return rows if names is None else rows.set_axis(list(names), axis=1)
-        if hasattr(rows, "columns"):
-            return part(rows, len(rows), self.trees.place.tolist())
-        return rows[:, self.trees.place]
-
-    def predict(self, rows: np.ndarray) -> np.ndarray:
-        """M at rows of numbers (q, n) -> float64 (q, k)."""
-        return self.trees.ensemble.predict(self.trees.numbers(rows))
-
-    def seconds(self, n_rows: int, n_calls: int) -> float:
-        return n_rows * (FASTEST + len(self.trees.ensemble.roots) * _SECONDS_PER_TREE)
-
-
-def absent_entry(call: ModelCall) -> float:
+def absent_entry(model: Any) -> float:
     """What an entry is to the model that a sparse matrix does not hold; a transformer in front sees zeros."""
-    reader = reader_of(call.target)
-    return 0.0 if reader is None else reader.absent
-
-
-def absent_in_rows_of(model: Any) -> float:
-    """The same for a model as the user has it."""
-    return absent_entry(ModelCall(split_stages(_owner(model)).final, None)) if made_of_trees(model) else 0.0
-
-
-def tree_predictor(trees: TreeForm, output_names: Sequence[str] | None = None) -> TreePredictor:
-    """Trees as a predictor; outputs are called as the caller says, else by the classes."""
-    return TreePredictor(trees, name_outputs(trees.call, trees.own.n_outputs, output_names))
+    owner = _owner(model)
+    if owner is None or isinstance(owner, type):
+        return 0.0
+    stages = split_stages(owner)
+    reader = reader_of(stages.final)
+    return 0.0 if stages.transformers or reader is None else reader.absent
 
 
 # --- reading and verifying ------------------------------------------------------------------------------------------
