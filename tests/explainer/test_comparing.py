@@ -137,30 +137,6 @@ def test_hidden_features_that_nothing_is_known_of(background):
 # --- methods by name ----------------------------------------------------------------------------------------------
 
 
-def test_each_method_is_what_its_explainer_gives():
-    from shap_asv import AsymmetricExplainer, load_network
-
-    network, names = load_network("cancer"), ["Pollution", "Smoker", "Xray", "Dyspnoea"]
-    rows = pd.DataFrame([["low", "True", "positive", "True"], ["high", "False", "negative", "True"]], columns=names)
-
-    def product(X):
-        return (X["Xray"] == "positive") * (X["Dyspnoea"] == "True") + 0.5 * (X["Smoker"] == "True")
-
-    methods = ["SHAP", "marginal SHAP", "causal SHAP", "ASV", "causal ASV", "marginal ASV"]
-    result = compare(product, network, rows, feature_names=names, methods=methods)
-    assert list(result.explanations) == methods
-    for name in methods:
-        values = name.split()[0] if " " in name else "conditional"
-        explainer = AsymmetricExplainer(product, network, feature_names=names, values=values)
-        explainer = explainer.symmetric() if name.endswith("SHAP") else explainer
-        np.testing.assert_allclose(result.explanations[name].values, explainer(rows).values, rtol=0, atol=1e-12)
-    assert len({result.explanations[name].values.tobytes() for name in methods}) >= 5
-    np.testing.assert_array_equal(result.difference, result.asv.values - result.shap.values)
-    assert "causal SHAP" in repr(result)
-    assert "interventions on" in result.backgrounds["causal SHAP"]
-    assert result.conditional == {"SHAP", "ASV"}
-
-
 def test_causal_values_are_named_so():
     from shap_asv import AsymmetricExplainer, load_network
 

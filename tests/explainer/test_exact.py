@@ -14,7 +14,6 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from shap_asv import AsymmetricExplainer
 from tests.declared import NETWORKS, backends_under
 from tests.oracles import brute_force
-from tests.oracles.random_problems import random_edges
 from tests.problems import make_problem, to_codes
 
 MODELS = ["black box", "many outputs", "tree", "forest", "boosted", "linear", "pipeline"]
@@ -131,20 +130,6 @@ def test_every_exact_backend_by_name(backend, seed):
     assert explainer.plan(4).backend.name == backend
     expected = oracle(problem, predict_codes(explainer), rows, problem.projected_edges())
     np.testing.assert_allclose(explanation.values.reshape(expected.shape), expected, rtol=0, atol=1e-9)
-
-
-@pytest.mark.parametrize("kind", ["forest", "polytree", "dag", "edgeless", "complete", "chain"])
-def test_other_causal_graphs_than_the_networks(kind):
-    for seed in range(2):
-        rng = np.random.default_rng(seed)
-        problem = make_problem(seed + 50, n=5)
-        edges = random_edges(rng, 5, kind)
-        model, encoder = make_model("forest", problem, rng)
-        rows = problem.rows(rng, 2)
-        graph = [(problem.features[a], problem.features[b]) for a, b in edges]
-        explainer, explanation = explain(model, encoder, problem, graph, problem.labels(rows))
-        expected = oracle(problem, predict_codes(explainer), rows, edges)
-        np.testing.assert_allclose(explanation.values, expected, rtol=0, atol=1e-9)
 
 
 def test_symmetric_is_ordinary_shapley():

@@ -189,18 +189,6 @@ def test_forests_and_polytrees_under_several_graphs(shape, impossible):
         assert cost[0] == pytest.approx(3 * cost[1])
 
 
-def test_sampled_orders_within_their_errors(network, X, explain):
-    weights = np.array([3, 1, 2])
-    graphs = list(zip([FORTH, BACK, CHAIN], weights, strict=True))
-    found = over(network, graphs, algorithm="sampling", seed=0, n_orders=2000)(X, silent=True)
-    wanted = np.average([explain(edges) for edges in (FORTH, BACK, CHAIN)], axis=0, weights=weights)
-    assert (found.error_std > 0).any()
-    z = (found.values - wanted)[found.error_std > 1e-12] / found.error_std[found.error_std > 1e-12]
-    assert np.abs(z).max() < 4.5
-    again = over(network, graphs, algorithm="sampling", seed=0, n_orders=2000)(X, silent=True)
-    np.testing.assert_array_equal(found.values, again.values)
-
-
 def test_mean_over_graphs_is_not_the_common_order():
     chain = [("a", "b"), ("b", "c")]
     mixture = GraphMixture([CausalOrder.from_edges(e) for e in (chain, [edge[::-1] for edge in chain])])
@@ -372,18 +360,6 @@ def test_own_graph_of_the_network(network, X):
     at = result.labels.index("drop either -> xray")  # either is latent
     wanted = over(network, graph)(X, silent=True).values
     np.testing.assert_allclose(result.values[at], wanted, atol=1e-12, rtol=0)
-
-
-def test_given_graphs_with_weights(network, X, explain):
-    explainer = over(network, FORTH)
-    result = explainer.sensitivity(X, [(BACK, 1), (CHAIN, 3)], silent=True)
-    each = np.array([explain(BACK), explain(CHAIN)])
-    np.testing.assert_allclose(result.values, each, atol=1e-12, rtol=0)
-    np.testing.assert_allclose(result.mean, np.average(each, axis=0, weights=[1, 3]), atol=1e-12, rtol=0)
-    np.testing.assert_allclose(result.low, each.min(axis=0), atol=1e-12, rtol=0)
-    np.testing.assert_allclose(result.high, each.max(axis=0), atol=1e-12, rtol=0)
-    assert "smoke -> lung" not in result.edge_effects().index  # both graphs have lung -> smoke
-    assert "xray -> lung" in result.edge_effects().index
 
 
 def test_graphs_of_a_pdag_and_of_a_mixture(network, X, explain):
