@@ -84,7 +84,7 @@ def _cost(problem: Problem, settings: Settings, n_rows: int) -> Cost:
     assert counts is not None
     ideals, told_apart = float(counts.sum()), patterns(n_rows)
     n_terms = products.n_terms / max(1, len(counts))
-    queries = query_cost(background, products, ideals, told_apart, n_terms, ancestral=True)
+    queries = query_cost(background, products, ideals, told_apart, n_terms)
     operations = {
         "term group": len(counts),
         "polytree ideal": ideals * n**2,
