@@ -8,7 +8,6 @@ import signal
 import threading
 import time
 
-import dask
 import joblib
 import networkx as nx
 import numpy as np
@@ -121,12 +120,6 @@ def slow_rows():
     return np.random.default_rng(0).normal(size=(8, 2))
 
 
-def kill_soon(pid_of_a_worker, seconds):
-    timer = threading.Timer(seconds, lambda: os.kill(pid_of_a_worker(), signal.SIGKILL))
-    timer.start()
-    return timer
-
-
 def test_a_worker_killed_in_the_middle_costs_no_row(cluster, monkeypatch):
     """Eight rows, one by one, each of which takes most of a second; one of the two workers dies meanwhile."""
     monkeypatch.setattr(blocks, "BLOCK_LIMIT", 1)
@@ -139,28 +132,13 @@ def test_a_worker_killed_in_the_middle_costs_no_row(cluster, monkeypatch):
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
-def test_a_block_whose_workers_die_is_an_error_and_not_a_wait(monkeypatch):
-    """One death is taken for one too many: what Dask then says about the block has to reach the caller."""
-    monkeypatch.setattr(blocks, "BLOCK_LIMIT", 1)
-    with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=":0", silence_logs=50
-        ) as local,
-        distributed.Client(local) as client,
-        joblib.parallel_config(backend="dask"),
-    ):
-        kill_at_work(client)
-        with pytest.raises(ShapAsvError, match="died, one after the other"):
-            slow_explainer()(slow_rows(), silent=True)
-
-
 def test_a_local_process_killed_in_the_middle_costs_no_row(monkeypatch):
     monkeypatch.setattr(blocks, "BLOCK_LIMIT", 1)
     rows = slow_rows()
     explainer = slow_explainer(n_jobs=2)
     pids = joblib.Parallel(n_jobs=2)(joblib.delayed(os.getpid)() for _ in range(2))
-    timer = kill_soon(lambda: pids[0], 0.7)
+    timer = threading.Timer(0.7, os.kill, (pids[0], signal.SIGKILL))
+    timer.start()
     with pytest.warns(ShapAsvWarning, match=r"was killed; \d of 8 blocks are run again"):
         found = explainer(rows, silent=True).values
     timer.join()
@@ -173,3 +151,13 @@ def test_processes_that_always_die_are_an_error(monkeypatch):
     monkeypatch.setattr(blocks, "attribute_parcel", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
     with pytest.raises(ShapAsvError, match="was killed, 1 times; out of memory"):
         slow_explainer(n_jobs=2)(slow_rows(), silent=True)
+
+
+def test_a_block_whose_workers_die_is_an_error_and_not_a_wait(cluster, monkeypatch):
+    """One death is taken for one too many: what Dask then says about the block has to reach the caller."""
+    monkeypatch.setattr(blocks, "BLOCK_LIMIT", 1)
+    monkeypatch.setattr(cluster.cluster.scheduler, "allowed_failures", 0)
+    cluster.wait_for_workers(2)
+    kill_at_work(cluster)
+    with joblib.parallel_config(backend="dask"), pytest.raises(ShapAsvError, match="died, one after the other"):
+        slow_explainer()(slow_rows(), silent=True)
