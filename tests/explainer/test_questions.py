@@ -50,11 +50,12 @@ def test_replicas_of_causal_values_are_causal():
     assert apart.max() > 5 * result.standard_error.max()
 
 
-def test_replicas_keep_the_graph_of_a_background_that_was_given():
+@pytest.mark.parametrize("choose", [False, True])
+def test_replicas_keep_the_graph_of_a_background_that_was_given(choose):
     table, X = correlated(), pd.DataFrame({"a": [1.5], "b": [0.5], "c": [1.0]})
     ready = StructuralModel.fit(table, [("a", "b"), ("a", "c"), ("b", "c")], "linear", seed=0, silent=True)
     explainer = AsymmetricExplainer(total, ready, seed=0, silent=True)
-    result = explainer.bootstrap(X, n=4, data=table, silent=True)
+    result = explainer.bootstrap(X, n=4, data=table, choose=choose, silent=True)
     np.testing.assert_allclose(result.replicas.mean(axis=0), result.explanation.values, atol=0.5)
 
 

@@ -196,7 +196,7 @@ def named_graph(case: Case, net: Net, edges: list[tuple[int, int]], rng: np.rand
             graph.add_edges_from([(net.features[a], "surplus!"), ("surplus!", net.features[b])])
             edges = [*edges, (a, b)]
         else:
-            graph.add_edge(net.features[a], "surplus!")
+            graph.add_node("surplus!")
         warns = True
     if case.graph == "missing nodes" and n > 1:
         gone = int(rng.integers(n))

@@ -27,7 +27,7 @@ def three_parents(n, seed=0):
 
 
 def test_held_out_predictions_are_those_of_fits_without_the_row():
-    """Written out for every third row: all of its copies left out, with weights, after one more column."""
+    """Written out for some rows of one to three copies: all of these left out, with weights, after one more column."""
     rng = np.random.default_rng(0)
     some = three_parents(60)
     copies = np.repeat(np.arange(60), 1 + np.arange(60) % 3)
@@ -41,7 +41,7 @@ def test_held_out_predictions_are_those_of_fits_without_the_row():
     richer = squares.with_column((parents[:, 0] > 0.3).astype(float))
     penalty = richer.system - richer.matrix.T @ richer.matrix
     held_out = richer.fit(np.stack([target, target**2], axis=1))[1]
-    for k in range(0, 60, 3):
+    for k in range(0, 60, 7):
         inside = copies != k
         matrix, y = richer.matrix[inside], (target * roots)[inside]
         b = np.linalg.solve(matrix.T @ matrix + penalty, matrix.T @ y)
