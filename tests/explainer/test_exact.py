@@ -162,6 +162,21 @@ def test_null_player_and_linearity():
     np.testing.assert_allclose(combined, 3.0 * values(black_box) - 2.0 * first, rtol=0, atol=1e-9)
 
 
+def test_main_effects():
+    rng = np.random.default_rng(4)
+    problem = make_problem(13, n=4)
+    rows = problem.rows(rng, 3)
+    explainer = AsymmetricExplainer(many_outputs, problem.network(), feature_names=problem.features)
+    found = explainer(problem.labels(rows), main_effects=True).main_effects
+    table = brute_force.model_table(predict_codes(explainer), problem.feature_cards)
+    for r, row in enumerate(rows):
+        nu = [
+            brute_force.conditional_expectation(problem.joint(), table, row, members)
+            for members in ({0}, {1}, {2}, {3}, set())
+        ]
+        np.testing.assert_allclose(found[r], np.array(nu[:4]) - nu[4], rtol=0, atol=1e-9)
+
+
 def test_constant_models_give_zeros():
     problem = make_problem(7, n=3)
     labels = problem.labels(problem.rows(np.random.default_rng(0), 2))

@@ -91,14 +91,20 @@ def test_trees_alone_with_several_large_groups(seed):
     sets = [tuple(members) for members in np.split(rng.permutation(7), [3, 5])]
     sets = sorted(sets, key=min)
     groups = {f"g{min(members)}": [names[v] for v in members] for members in sets}
-    found = AsymmetricExplainer(tree, groups=groups, algorithm="paths")(X[:4]).values
-    for row, values in zip(X[:4].to_numpy(), found, strict=True):
-        wanted = group_games.group_values(
-            lambda members, row=row: _covered(tree.tree_, 0, row, members),
-            sets,
-            group_games.orders_of_groups(3, []),
-        )
-        np.testing.assert_allclose(values, wanted, atol=1e-6)
+    every = AsymmetricExplainer(tree, groups=groups, algorithm="paths")(X[:4])
+    sampled = AsymmetricExplainer(tree, groups=groups, algorithm="orders x paths", seed=0)(X[:4])
+    assert (np.abs(sampled.values - every.values) <= 6 * sampled.error_std + 1e-9).all()
+    named, weights = [list(groups), list(groups)[::-1]], [3, 1]
+    listed = AsymmetricExplainer(tree, groups=groups, orders=named, weights=weights)(X[:4])
+    for r, row in enumerate(X[:4].to_numpy()):
+
+        def nu(members, row=row):
+            return _covered(tree.tree_, 0, row, members)
+
+        wanted = group_games.group_values(nu, sets, group_games.orders_of_groups(3, []))
+        np.testing.assert_allclose(every.values[r], wanted, atol=1e-6)
+        wanted = group_games.group_values(nu, sets, [(0, 1, 2), (2, 1, 0)], weights)
+        np.testing.assert_allclose(listed.values[r], wanted, atol=1e-6)
 
 
 def _covered(tree, node, row, members):
