@@ -7,8 +7,8 @@ sampled orders x each method. A new exact algorithm is one new file and one row 
 from shap_asv.backends.closures.backend import closures_backend
 from shap_asv.backends.coalitionwise import coalitionwise_backend
 from shap_asv.backends.contract import Backend
+from shap_asv.backends.forest.backend import FOREST
 from shap_asv.backends.paths import paths_backend
-from shap_asv.backends.polynomial import FOREST
 from shap_asv.backends.polytrees import POLYTREE
 from shap_asv.backends.termwise import termwise_backend
 from shap_asv.backends.workload import IDEALS, SAMPLED_ORDERS

@@ -108,39 +108,3 @@ def arrive(clock, size, inside, before):
         ends = clock.decay[row, j] * before + inside[j] @ clock.local[row, j]
         out[j], before = ends[:-1], ends[-1]
     return out
-
-
-def arrive_adjoint(clock, size, weight):
-    """Derivatives of ``sum of weight * arrive(clock, size, inside, before)`` by ``inside`` and by ``before``."""
-    row = clock.sizes.index(size)
-    by_inside, by_before = np.empty_like(weight), 0.0
-    for j in reversed(range(len(weight))):
-        ends = np.append(weight[j], by_before)
-        by_inside[j], by_before = clock.local[row, j] @ ends, clock.decay[row, j] @ ends
-    return by_inside, by_before
-
-
-def clock_passes(parent, closure, own, message, clock):
-    """phi by functions of time, known at the points of a clock: one pass up the closure and one down."""
-    size, children = subtree_sizes(parent), children_of(parent, closure)
-    gain = {v: own[v] * np.prod([message[c] for c in children[v]]) - message[v] for v in closure}
-    phi, alive, members = {}, 1.0, children[-1]
-    while len(members) == 1:  # the top arrives in a fixed order
-        v = members[0]
-        phi[v], alive, members = alive * gain[v], alive * own[v], children[v]
-    below = [v for v in sorted(closure) if v not in phi]
-    value, weight = {}, {}
-    for v in reversed(below):
-        inside = np.prod([np.ones_like(clock.points), *(value[c] for c in children[v])], axis=0)
-        value[v] = arrive(clock, size[v], own[v] * inside, message[v])
-
-    def pass_down(effects, base):
-        for c in effects:
-            weight[c] = np.prod([base, *(value[d] for d in effects if d != c)], axis=0)
-
-    pass_down(members, clock.weights * alive)
-    for v in below:
-        by_inside, by_message = arrive_adjoint(clock, size[v], weight[v])
-        phi[v] = size[v] * gain[v] * by_message
-        pass_down(children[v], own[v] * by_inside)
-    return phi

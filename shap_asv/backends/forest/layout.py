@@ -1,4 +1,4 @@
-"""A causal forest and its network as flat arrays, features renumbered in preorder.
+"""A causal forest and its network as flat arrays, features renumbered in preorder; and terms grouped by what they see.
 
 In preorder the subtree of a feature is a range of positions, and causes come before effects. The forest algorithm
 needs nothing of the network but, for each feature v, the table
@@ -8,14 +8,27 @@ needs nothing of the network but, for each feature v, the table
 where all of the context are causal ancestors of v. When causal parents and network parents coincide, the context of v
 is its parent and the table is its CPT; when the causal forest is denser than the network, contexts reach further up.
 Messages of a term are tabulated over contexts, so a row meets the message of v at one index, ``row_contexts[row, v]``.
+
+A term that looks at the features F sees its *closure* A, F with all causal ancestors: features outside of A do not
+change any expectation of the term, and take part in the order of A only through the sizes of subtrees. Terms with
+the same closure share everything but their numbers, and rows that agree on A agree on all of them.
+
+Of A, three parts behave differently (positions in preorder):
+
+- the **top**, the path from a single root down to the first branching of A: it arrives in a fixed order;
+- the **members**, the roots of what hangs below the top (the roots of A, when it has several): they run in parallel;
+- below them, **inner** features whose part of A branches, and **chains**, whose part of A is a path.
 """
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
+from shap_asv.backgrounds.grouping import row_keys
+from shap_asv.models.products import SumOfProducts
 
 # Joint states of one context; messages of every term are tabulated over them.
 CONTEXT_LIMIT = 4096
@@ -43,10 +56,8 @@ class ForestLayout:
         Where the message of each position starts when messages are laid end to end.
     table : float64, flat; table_offset : int64 (n + 1,)
         ``P(x_v | context)``, of shape (contexts, card) per position.
-    child_base : int64, flat; child_offset : int64 (n + 1,)
-        For v with parent u, per context of u: index in the context of v, apart from the state of u.
-    child_stride : int64 (n,)
-        What one state of the parent adds to that index (0 when the parent is not in v's context).
+    child_index : int64, flat; child_offset : int64 (n + 1,)
+        For v with parent u, of shape (contexts of u, card of u): index in the context of v.
     """
 
     order: np.ndarray
@@ -58,9 +69,8 @@ class ForestLayout:
     message_offset: np.ndarray
     table: np.ndarray
     table_offset: np.ndarray
-    child_base: np.ndarray
+    child_index: np.ndarray
     child_offset: np.ndarray
-    child_stride: np.ndarray
 
     @property
     def n_features(self) -> int:
@@ -77,67 +87,29 @@ class ForestLayout:
         return index
 
 
-def parents_obstacle(
-    network: DiscreteNetwork, feature_nodes: Sequence[int], admits: Callable[[int, int], bool], otherwise: str
+def forest_obstacle(
+    network: DiscreteNetwork, feature_nodes: Sequence[int], order_parents: Sequence[Sequence[int]]
 ) -> str | None:
-    """The first network parent of a feature that is not a feature that ``admits(parent, feature)``, as a sentence."""
-    feature_of = {node: i for i, node in enumerate(feature_nodes)}
-    for v, node in enumerate(feature_nodes):
-        name = network.names[node]
-        for p in network.parents[node]:
-            if p not in feature_of:
-                return f"the network node {network.names[p]} is not a feature but a cause of the feature {name}"
-            if not admits(feature_of[p], v):
-                return f"{network.names[p]} is a parent of {name} in the network but {otherwise}"
-    return None
+    """Why a causal order is no forest, or one on which too much depends on a row; None where the algorithm can run.
 
-
-def forest_applicable(
-    network: DiscreteNetwork, feature_nodes: tuple[int, ...], order_parents: Sequence[Sequence[int]]
-) -> str | None:
-    """Why the forest algorithm cannot treat this problem, as a sentence; None when it can.
-
-    It can when the causal order is a rooted forest, and every network parent of a feature is a feature that precedes it
-    causally. Network nodes that are not features may hang below features: they drop out.
+    It is for problems where the network's parents of each feature are features that precede it. Network nodes that are
+    not features may hang below features: they drop out.
 
     Parameters
     ----------
     network : DiscreteNetwork
-    feature_nodes : tuple of int
+    feature_nodes : sequence of int
         The network node of each feature.
     order_parents : sequence of sequences of int
         For each feature, the features that cause it, in the transitive reduction of the causal order.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from shap_asv.backgrounds.discrete.network import DiscreteNetwork
-    >>> coin, copy = np.array([0.5, 0.5]), np.eye(2)
-    >>> chain = DiscreteNetwork(("a", "b", "c"), ((0, 1),) * 3, ((), (0,), (1,)), (coin, copy, copy))
-    >>> forest_applicable(chain, (0, 1, 2), ((), (0,), (1,)))
-    >>> forest_applicable(chain, (0, 2), ((), (0,)))
-    'the network node b is not a feature but a cause of the feature c'
     """
     name = [network.names[node] for node in feature_nodes]
     for i, causes in enumerate(order_parents):
         if len(causes) > 1:
             listed = ", ".join(name[c] for c in causes)
             return f"the causal graph is not a forest: {name[i]} has {len(causes)} causes ({listed})"
-    order, parent = _preorder([causes[0] if causes else -1 for causes in order_parents])
-    position = np.argsort(order)
-    last = position + _subtree_sizes(parent)[position]
-
-    def precedes(u: int, v: int) -> bool:
-        return bool(position[u] < position[v] < last[u])
-
-    obstacle = parents_obstacle(network, feature_nodes, precedes, "does not precede it causally")
-    if obstacle is not None:
-        return obstacle
-    node_cards = network.cardinalities
-    cards = [node_cards[node] for node in feature_nodes]
-    contexts = _context_sets(network, feature_nodes, order_parents)
-    for i, context in enumerate(contexts):
-        joint = int(np.prod([cards[c] for c in context], dtype=object)) if context else 1
+    for i, context in enumerate(_context_sets(network, feature_nodes, order_parents)):
+        joint = math.prod(network.cardinalities[feature_nodes[c]] for c in context)
         if joint > CONTEXT_LIMIT:
             return (
                 f"what lies causally below {name[i]} depends on {len(context)} features above it with {joint:,} "
@@ -149,7 +121,7 @@ def forest_applicable(
 def lay_out(
     network: DiscreteNetwork, feature_nodes: Sequence[int], order_parents: Sequence[Sequence[int]]
 ) -> ForestLayout:
-    """Renumber an applicable problem (see :func:`forest_applicable`) in preorder and tabulate its conditionals."""
+    """Renumber an applicable problem (see :func:`forest_obstacle`) in preorder and tabulate its conditionals."""
     n = len(feature_nodes)
     order, parent = _preorder([causes[0] if causes else -1 for causes in order_parents])
     position = np.argsort(order)
@@ -162,19 +134,15 @@ def lay_out(
     strides = tuple(_strides(card[members]) for members in contexts)
     n_contexts = np.array([int(np.prod(card[members])) for members in contexts], dtype=np.int64)
 
-    tables, bases, child_stride = [], [np.zeros(0, dtype=np.int64)], np.zeros(n, dtype=np.int64)
-    child_length = np.zeros(n, dtype=np.int64)
+    tables, below = [], []
     for v in range(n):
         node = feature_nodes[order[v]]
         given = [node_position[p] for p in network.parents[node]]
         tables.append(_spread(network.tables[node], given, contexts[v], card))
-        if parent[v] >= 0:
-            u = int(parent[v])
-            stride_of = dict(zip(contexts[v].tolist(), strides[v].tolist(), strict=True))
-            child_stride[v] = stride_of.get(u, 0)
-            states = _joint_states(card[contexts[u]])
-            bases.append(states @ np.array([stride_of.get(int(c), 0) for c in contexts[u]], dtype=np.int64))
-            child_length[v] = len(states)
+        above = [] if parent[v] < 0 else [*contexts[parent[v]].tolist(), int(parent[v])]
+        stride_of = dict(zip(contexts[v].tolist(), strides[v].tolist(), strict=True))
+        known = np.array([stride_of.get(u, 0) for u in above], dtype=np.int64)
+        below.append(_joint_states(card[above]) @ known if above else np.zeros(0, dtype=np.int64))
     return ForestLayout(
         order=order,
         parent=parent,
@@ -185,9 +153,8 @@ def lay_out(
         message_offset=_offsets(n_contexts),
         table=np.concatenate([table.ravel() for table in tables]),
         table_offset=_offsets(n_contexts * card),
-        child_base=np.concatenate(bases).astype(np.int64),
-        child_offset=_offsets(child_length),
-        child_stride=child_stride,
+        child_index=np.concatenate(below),
+        child_offset=_offsets(np.array([len(index) for index in below])),
     )
 
 
@@ -208,7 +175,7 @@ def _context_sets(
     sets: list[set[int]] = [set() for _ in feature_nodes]
     for v in range(len(order) - 1, -1, -1):
         i = int(order[v])
-        sets[i] |= {feature_of[p] for p in network.parents[feature_nodes[i]]}
+        sets[i] |= {feature_of[p] for p in network.parents[feature_nodes[i]] if p in feature_of}
         sets[i].discard(i)
         if parent[v] >= 0:
             above = int(order[parent[v]])
@@ -260,3 +227,127 @@ def _strides(card: np.ndarray) -> np.ndarray:
 
 def _offsets(lengths: np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+# --- terms by what they see ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class TermGroups:
+    """Distinct terms, sorted by closure; columns in preorder.
+
+    Attributes
+    ----------
+    terms : int32 (T, n)
+    coefficients : float64 (T, k)
+    vectors : float64, flat; vector_offset : int64 (n,)
+        Functions of each position, rows of card(v) numbers.
+    scale : float64 (T,)
+        Largest absolute value of each term: the product of those of its functions.
+    start : int64 (G + 1,)
+        Terms of each group.
+    closure : bool (G, n)
+    degree : int64 (G,)
+        Sum of the subtree sizes of the members: the degree of the group's clock polynomials. 0 if all of A is top.
+    largest : int64 (G,)
+        Largest subtree size of a member.
+    depth : int64 (G,)
+        Longest path below the top, in features.
+    """
+
+    terms: np.ndarray
+    coefficients: np.ndarray
+    vectors: np.ndarray
+    vector_offset: np.ndarray
+    scale: np.ndarray
+    start: np.ndarray
+    closure: np.ndarray
+    degree: np.ndarray
+    largest: np.ndarray
+    depth: np.ndarray
+
+    @property
+    def n_groups(self) -> int:
+        return len(self.closure)
+
+
+def group_forest_terms(layout: ForestLayout, products: SumOfProducts) -> TermGroups:
+    """Merge equal terms, drop terms that see nothing, and sort the rest by closure. O(T n)."""
+    terms, coefficients = _merge(np.ascontiguousarray(products.terms[:, layout.order], dtype=np.int32), products)
+    by_feature = np.packbits((terms != 0).T, axis=1)  # bits over terms: the closure is taken for eight at a time
+    for v in range(layout.n_features - 1, -1, -1):
+        if layout.parent[v] >= 0:
+            by_feature[layout.parent[v]] |= by_feature[v]
+    closure = np.unpackbits(by_feature, axis=1, count=len(terms)).view(bool)
+    packed = np.ascontiguousarray(np.packbits(closure, axis=0).T)
+    if len(terms):
+        _, first, group = np.unique(row_keys(packed), return_index=True, return_inverse=True)
+    else:
+        first, group = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    by_group = np.argsort(group, kind="stable")
+    closure = np.ascontiguousarray(closure[:, first])
+    degree, largest, depth = _measure(layout, closure)
+    terms, coefficients = terms[by_group], coefficients[by_group]
+    offsets = np.concatenate([[0], np.cumsum([vectors.size for vectors in _in_order(layout, products)])])
+    return TermGroups(
+        terms=terms,
+        coefficients=coefficients,
+        vectors=np.concatenate([vectors.ravel() for vectors in _in_order(layout, products)]).astype(np.float64),
+        vector_offset=offsets[:-1].astype(np.int64),
+        scale=_scale(layout, products, terms),
+        start=np.concatenate([[0], np.cumsum(np.bincount(group, minlength=len(first)))]).astype(np.int64),
+        closure=np.ascontiguousarray(closure.T),
+        degree=degree,
+        largest=largest,
+        depth=depth,
+    )
+
+
+def _in_order(layout: ForestLayout, products: SumOfProducts) -> list[np.ndarray]:
+    return [np.ascontiguousarray(products.vectors[i]) for i in layout.order]
+
+
+def _merge(terms: np.ndarray, products: SumOfProducts) -> tuple[np.ndarray, np.ndarray]:
+    """Equal terms added up; the constant term, which attributes nothing, left out."""
+    coefficients = np.asarray(products.coefficients, dtype=np.float64)
+    kept = (terms != 0).any(axis=1)
+    terms, coefficients = terms[kept], coefficients[kept]
+    if len(terms) == 0:
+        return terms, coefficients
+    _, first, back = np.unique(row_keys(terms), return_index=True, return_inverse=True)
+    if len(first) == len(terms):
+        return terms, coefficients
+    total = np.zeros((len(first), coefficients.shape[1]))
+    np.add.at(total, back.reshape(-1), coefficients)
+    return terms[first], total
+
+
+def _scale(layout: ForestLayout, products: SumOfProducts, terms: np.ndarray) -> np.ndarray:
+    scale = np.ones(len(terms))
+    for v, vectors in enumerate(_in_order(layout, products)):
+        largest = np.abs(vectors).max(axis=1)
+        if (largest != 1).any():
+            scale *= largest[terms[:, v]]
+    return np.where(scale > 0, scale, 1.0)
+
+
+def _measure(layout: ForestLayout, closure: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(degree, largest, depth) of each group, from closures (n, G)."""
+    n, n_groups = closure.shape
+    children = np.zeros((n + 1, n_groups), dtype=np.int32)  # the last row stands above the roots
+    for v in range(n):
+        children[layout.parent[v]] += closure[v]
+    degree, largest, deepest = (np.zeros(n_groups, dtype=np.int64) for _ in range(3))
+    top = np.zeros((n + 1, n_groups), dtype=bool)
+    top[-1] = True
+    depth = np.zeros((n + 1, n_groups), dtype=np.int32)
+    for v in range(n):
+        above = layout.parent[v]
+        top[v] = closure[v] & top[above] & (children[above] == 1)
+        below = closure[v] & ~top[v]
+        depth[v] = np.where(below, depth[above] + 1, 0)
+        member = below & top[above]
+        degree += np.where(member, layout.size[v], 0)
+        largest = np.maximum(largest, np.where(member, layout.size[v], 0))
+        deepest = np.maximum(deepest, depth[v])
+    return degree, largest, deepest

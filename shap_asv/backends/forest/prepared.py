@@ -26,7 +26,7 @@ Only the closure of a term (its features and their ancestors) takes part. See ``
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -40,22 +40,27 @@ from shap_asv.backends.forest.clock import (
     make_clock,
     panel_edges,
 )
-from shap_asv.backends.forest.layout import ForestLayout, forest_applicable, lay_out
+from shap_asv.backends.forest.layout import ForestLayout, TermGroups, group_forest_terms, lay_out
 from shap_asv.backends.forest.recursion import explain_plainly
-from shap_asv.backends.forest.terms import TermGroups, group_forest_terms
-from shap_asv.backends.pace import Report, keep_silent
+from shap_asv.backends.pace import Report, keep_silent, paced
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.grouping import row_keys
-from shap_asv.errors import MethodNotApplicableError
 from shap_asv.models.products import SumOfProducts
 
+_ROW_BLOCK = 2048
+# Numbers in the results of one block of rows: 2**24 are 128 MiB.
+_RESULT_LIMIT = 2**24
+# Operations that a compiled call may take for a single group of terms, which cannot be cut: about a second.
+_WORK_LIMIT = 10**9
+# Lanes that go through the passes together, and half of them above so many points of a clock.
+_LANES, _MANY_POINTS = 64, 64
 # Operations per row (closures x points x terms) below which numpy is done before a compiler would have been loaded.
 _SMALL = 200_000
 
 
 def prepare_forest(
     network: DiscreteNetwork,
-    feature_nodes: tuple[int, ...],
+    feature_nodes: Sequence[int],
     products: SumOfProducts,
     *,
     order_parents: Sequence[Sequence[int]],
@@ -65,12 +70,12 @@ def prepare_forest(
     Parameters
     ----------
     network : DiscreteNetwork
-    feature_nodes : tuple of int
+    feature_nodes : sequence of int
         The network node of each feature.
     products : SumOfProducts
         The model over these features.
     order_parents : sequence of sequences of int
-        The causal order, as for :func:`~shap_asv.backends.forest.layout.forest_applicable`.
+        The causal order, as for :func:`~shap_asv.backends.forest.layout.forest_obstacle`, which has to find none.
 
     Examples
     --------
@@ -89,11 +94,6 @@ def prepare_forest(
     >>> prepared.attributions(np.array([[1, 1, 1]]))[0, :, 0]
     array([0.5, 0. , 0. ])
     """
-    obstacle = forest_applicable(network, feature_nodes, order_parents)
-    if obstacle is not None:
-        raise MethodNotApplicableError(
-            f"the forest algorithm cannot treat this problem: {obstacle}; use the lattice of ideals, or sampled orders"
-        )
     layout = lay_out(network, feature_nodes, order_parents)
     groups = group_forest_terms(layout, products)
     clocks, clock_of_group = _choose_clocks(layout, groups)
@@ -118,8 +118,6 @@ class PreparedForest:
     clocks: tuple[Clock, ...]
     clock_of_group: np.ndarray
 
-    rowwise: ClassVar[bool] = True  # a row has the same bits whatever rows come with it
-
     @property
     def is_small(self) -> bool:
         """Whether plain numpy does it: a matter of model and network alone, so that bits do not depend on the rows."""
@@ -129,12 +127,6 @@ class PreparedForest:
         terms = np.diff(self.groups.start)
         work = points[self.clock_of_group] * self.groups.closure.sum(axis=1) * (terms + _OVERHEAD)
         return int(work.sum()) <= _SMALL
-
-    @property
-    def work(self) -> int:
-        """Operations for one row: points of the clock times features of the closure, summed over the terms."""
-        points = np.array([*(clock.points.size for clock in self.clocks), EXACT_LIMIT, 1])  # at -2 and -1: see above
-        return int((points[self.clock_of_group] * self.groups.closure.sum(axis=1) * np.diff(self.groups.start)).sum())
 
     def attributions(self, codes: np.ndarray, *, report: Report = keep_silent) -> np.ndarray:
         """Attributions (r, n, k) of rows of codes (r, n) in feature order.
@@ -155,10 +147,7 @@ class PreparedForest:
         if self.is_small:
             phi = explain_plainly(layout, groups, range(groups.n_groups), distinct)
         else:
-            # numba is loaded here, where the work is worth it
-            from shap_asv.backends.forest.large import explain_large
-
-            phi = explain_large(layout, groups, self.clocks, self.clock_of_group, distinct, report)
+            phi = _explain_by_clocks(layout, groups, self.clocks, self.clock_of_group, distinct, report)
         out[:, layout.order] = phi[back]
         return out
 
@@ -198,3 +187,126 @@ def _distinct_rows(codes: np.ndarray, most_states: int) -> tuple[np.ndarray, np.
     small = np.ascontiguousarray(codes, dtype=np.uint8 if most_states <= 256 else ">u4")
     _, first, back = np.unique(row_keys(small), return_index=True, return_inverse=True)
     return np.ascontiguousarray(codes[first]), back.reshape(-1)
+
+
+# --- compiled -------------------------------------------------------------------------------------------------------
+
+
+def _explain_by_clocks(
+    layout: ForestLayout,
+    groups: TermGroups,
+    clocks: Sequence[Clock],
+    clock_of_group: np.ndarray,
+    codes: np.ndarray,
+    report: Report,
+) -> np.ndarray:
+    """Attributions (r, n, k) of distinct rows (r, n), all in preorder, by compiled code.
+
+    Blocks of rows are cut by the model and the network alone, and each is added up group by group: a row has the same
+    bits whatever rows come with it. Nothing interrupts a compiled call, so each gets only as many groups as it works
+    off in a fraction of a second.
+    """
+    from shap_asv.backends.forest import kernels  # brings numba in
+
+    n, k = layout.n_features, groups.coefficients.shape[1]
+    shape = kernels.Shape(**{name: getattr(layout, name) for name in kernels.Shape._fields})
+    named = {name: getattr(groups, name) for name in kernels.Model._fields[:-1]}
+    model, dials = kernels.Model(**named, clock=clock_of_group), _lay_clocks(layout, clocks)
+    rows_at_once = max(16, _WORK_LIMIT // _most_work(groups, clocks))
+    step = max(1, min(_ROW_BLOCK, _RESULT_LIMIT // (n * k), rows_at_once))
+    out = np.zeros((n, k, len(codes)))
+    for start in range(0, len(codes), step):
+        block = np.ascontiguousarray(codes[start : start + step])
+        rows = kernels.Rows(codes=block, contexts=layout.row_contexts(block))
+        scratch = _make_scratch(layout, groups, clocks, len(block))
+        part, failed = np.zeros((n, k, len(block))), np.zeros(groups.n_groups, dtype=bool)
+        for some in paced(groups.n_groups):
+            kernels.explain_groups(shape, model, dials, rows, scratch, some.start, some.stop, (part, failed))
+            report((start + len(block) * some.stop / groups.n_groups) / len(codes))
+        for g in np.flatnonzero(failed).tolist():
+            part += explain_plainly(layout, groups, (g,), block).transpose(1, 2, 0)
+        out[:, :, start : start + step] = part
+    return out.transpose(2, 0, 1)
+
+
+def _make_scratch(layout: ForestLayout, groups: TermGroups, clocks: Sequence[Clock], n_rows: int) -> Any:
+    """Room for any group: its closure, patterns of the rows, functions of time, and a batch of terms."""
+    from shap_asv.backends.forest import kernels  # brings numba in
+
+    widest = max(1, int(groups.closure.sum(axis=1).max(initial=1)))
+    points = max((clock.points.size for clock in clocks), default=1)
+    n_lanes = _LANES if points <= _MANY_POINTS else _LANES // 2
+    n_chunks = -(-n_rows // n_lanes)
+
+    def whole(*shape: int) -> np.ndarray:
+        return np.zeros(shape, dtype=np.int64)
+
+    closure = kernels.Closure(
+        **{name: whole(widest) for name in kernels.Closure._fields}
+        | {"rate": np.zeros(widest), "chain": np.zeros(widest, dtype=bool)}
+    )
+    patterns = kernels.Patterns(
+        of_row=whole(n_rows),
+        top=whole(n_rows),
+        example=whole(n_rows),
+        top_start=whole(n_rows + 1),
+        codes=np.zeros((widest, n_rows), dtype=np.int32),
+        contexts=np.zeros((widest, n_rows), dtype=np.int32),
+        table=whole(n_rows * int(layout.card.max(initial=1))),
+    )
+    lanes = kernels.Lanes(
+        before=np.zeros((widest, n_lanes)),
+        less=np.zeros((widest, n_lanes)),
+        path=np.zeros((widest, points)),
+        value=np.zeros((widest, points, n_lanes)),
+        weight=np.zeros((widest, points, n_lanes)),
+        inside=np.zeros((points, n_lanes)),
+        scratch=np.zeros((points, n_lanes)),
+        carry=np.zeros((2, n_lanes)),
+        front=np.zeros((2, points + 1)),
+    )
+    batch = kernels.Batch(
+        own=np.zeros((n_chunks, widest, n_lanes)),
+        message=np.zeros((n_chunks, widest, n_lanes)),
+        phi=np.zeros((n_chunks, widest, n_lanes)),
+        runs=whole(2 * n_chunks * n_lanes, 5),
+        factor=np.zeros(2 * n_chunks * n_lanes),
+        by_pattern=np.zeros(n_rows),
+    )
+    message = np.zeros(int(layout.message_offset[-1]))
+    total = np.zeros((widest, groups.coefficients.shape[1], n_rows))
+    return kernels.Scratch(closure, patterns, lanes, batch, message, total, whole(layout.n_features), whole(2))
+
+
+def _most_work(groups: TermGroups, clocks: Sequence[Clock]) -> int:
+    """Terms x features x points of the largest group: what a row of its own pattern costs at most, in operations."""
+    points = max((clock.points.size for clock in clocks), default=1)
+    return max(1, int((np.diff(groups.start) * groups.closure.sum(axis=1)).max(initial=1)) * points)
+
+
+def _lay_clocks(layout: ForestLayout, clocks: Sequence[Clock]) -> Any:
+    """All clocks laid end to end, for the kernels."""
+    from shap_asv.backends.forest import kernels
+
+    local_at = np.zeros((max(1, len(clocks)), layout.n_features), dtype=np.int64)
+    decay_at = np.zeros_like(local_at)
+    local_offset = np.concatenate([[0], np.cumsum([clock.local.size for clock in clocks])]).astype(np.int64)
+    decay_offset = np.concatenate([[0], np.cumsum([clock.decay.size for clock in clocks])]).astype(np.int64)
+    for c, clock in enumerate(clocks):
+        known = np.isin(layout.size, clock.sizes)
+        row = np.searchsorted(clock.sizes, layout.size[known])
+        n_panels, n_points = clock.points.shape
+        local_at[c, known] = local_offset[c] + row * n_panels * n_points * (n_points + 1)
+        decay_at[c, known] = decay_offset[c] + row * n_panels * (n_points + 1)
+    if not clocks:  # all of every closure is top: a clock that nobody asks
+        clocks = [make_clock((1.0, 0.0), 1, ())]
+    return kernels.Clocks(
+        n_panels=np.array([clock.points.shape[0] for clock in clocks], dtype=np.int64),
+        n_points=np.array([clock.points.shape[1] for clock in clocks], dtype=np.int64),
+        weights=np.concatenate([clock.weights.ravel() for clock in clocks]),
+        weight_offset=np.concatenate([[0], np.cumsum([clock.weights.size for clock in clocks])]).astype(np.int64),
+        local=np.concatenate([clock.local.ravel() for clock in clocks]),
+        decay=np.concatenate([clock.decay.ravel() for clock in clocks]),
+        local_at=local_at,
+        decay_at=decay_at,
+    )

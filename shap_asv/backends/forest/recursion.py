@@ -20,8 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shap_asv.backends.forest.layout import ForestLayout
-from shap_asv.backends.forest.terms import TermGroups
+from shap_asv.backends.forest.layout import ForestLayout, TermGroups
 from shap_asv.orders.restricted_polytrees import mixing_chances
 
 # Doubles in all betas of a block of lanes: 2**22 are 32 MiB.
@@ -95,8 +94,8 @@ def _send_messages(layout: ForestLayout, branches: Branches, functions: dict[int
         table = layout.table[layout.table_offset[v] : layout.table_offset[v + 1]].reshape(-1, layout.card[v])
         product = table * functions[v][:, None, :]
         for c in branches.children[v]:
-            base = layout.child_base[layout.child_offset[c] : layout.child_offset[c + 1]]
-            product *= messages[c][:, base[:, None] + np.arange(layout.card[v]) * layout.child_stride[c]]
+            index = layout.child_index[layout.child_offset[c] : layout.child_offset[c + 1]]
+            product *= messages[c][:, index.reshape(table.shape)]
         messages[v] = product.sum(axis=2)
     return messages
 
