@@ -24,7 +24,7 @@ from shap_asv.costs import Cost
 from shap_asv.values.expected_terms import ExactProducts
 
 # Numbers of values that are held at one time, most bytes that are taken on demand, terms that are summed out together.
-_HELD, _ON_DEMAND, _TERMS_AT_ONCE = 2**24, 2**29, 124
+_HELD, _ON_DEMAND, _TERMS_AT_ONCE = 2**24, 2**29, 62
 
 
 @lru_cache(maxsize=4)

@@ -1,7 +1,7 @@
 """What is compiled of closures: components found, asked for, filled and added up. Importing it brings numba in.
 
-Sets of nodes, states of all nodes and groups of terms are bits of signed integers. Loops over terms go over all of
-them, dead or alive, as vector instructions do.
+Sets of nodes, states of all nodes and sets of terms are bits of signed integers. Loops over terms go over all of them,
+dead or alive, as vector instructions do.
 """
 
 from typing import NamedTuple
@@ -10,8 +10,6 @@ import numpy as np
 
 from shap_asv.kernels import count_bits, kernel
 
-#: Terms, or groups of them, in one integer.
-WORD = 62
 # Terms alive up to which each is added by itself.
 _FEW = 16
 
@@ -86,32 +84,18 @@ class Ideals(NamedTuple):
 
 
 class Gates(NamedTuple):
-    """Which terms each state of each node lets pass, or which groups of terms, as bits ``words`` (g, w); row 0 is all.
+    """Which terms each state of each node lets pass, as bits ``words`` (g,); row 0 is all.
 
     State x of node v has the row ``rows[v] + x``; -1 for nodes that no term looks at. ``nodes`` (n,) are the others,
-    and ``looks`` (n, w) the terms that look at each.
+    and ``looks`` (n,) the terms that look at each. ``passes`` float64 (g, t) are the rows as 0 and 1, and
+    ``coefficients`` (k, t) those of the terms, with a few terms without effect that fill the lanes of vectors.
     """
 
     words: np.ndarray
     rows: np.ndarray
     nodes: np.ndarray
     looks: np.ndarray
-
-
-class TermsAtOnce(NamedTuple):
-    """Terms that are summed out together, with a few without effect that fill the lanes of vectors.
-
-    Attributes
-    ----------
-    passes : float64 array (g, t)
-        The rows of the gates, as 0 and 1.
-    groups : int64 array (t,)
-        The group of each.
-    coefficients : float64 array (k, t)
-    """
-
     passes: np.ndarray
-    groups: np.ndarray
     coefficients: np.ndarray
 
 
@@ -125,12 +109,12 @@ class Demand(NamedTuple):
     blocks : int64 array (components, 4)
         Components that are asked for, the largest first, and the ends of the rows, entries and links of each.
     rows : int64 array (rows, 3)
-        The state of the parents, the groups of terms that ask for it, as bits, and the end of its entries.
+        The state of the parents, the terms that ask for it, as bits, and the end of its entries.
     entries : int64 array (entries, 3)
-        One for each state of the root in which a group is alive: all states that the component knows then, these
-        groups, and the state of the root with the place of its probability, as :func:`pack_entry` packs them.
+        One for each state of the root in which a term is alive: all states that the component knows then, these terms,
+        and the state of the root with the place of its probability, as :func:`pack_entry` packs them.
     links : int32 array
-        The rows of all parts of the component, entry after entry; -1 for a part that no group asks for.
+        The rows of all parts of the component, entry after entry; -1 for a part that no term asks for.
     slots : int32 array
         A hash table of the rows of the component at hand; -1 where there is none.
     """
@@ -224,20 +208,20 @@ def _first_slot(state, level):  # type: ignore[no-untyped-def]
 
 @kernel
 def find_looks(mask, gates):  # type: ignore[no-untyped-def]
-    """The groups that look at any of the nodes of a ``mask``, as bits."""
+    """The terms that look at any of the nodes of a ``mask``, as bits."""
     looks = 0
     for i in range(len(gates.nodes)):
         if (mask >> gates.nodes[i]) & 1:
-            looks |= gates.looks[i, 0]
+            looks |= gates.looks[i]
     return looks
 
 
 @kernel
-def find_passed(state, gates, w, network, passed):  # type: ignore[no-untyped-def]
-    """What each of the nodes looked at lets pass in a ``state`` of all: word w of the gates into ``passed`` (n,)."""
+def find_passed(state, gates, network, passed):  # type: ignore[no-untyped-def]
+    """What each of the nodes looked at lets pass in a ``state`` of all, into ``passed`` (n,)."""
     for i in range(len(gates.nodes)):
         v = gates.nodes[i]
-        passed[i] = gates.words[gates.rows[v] + ((state & network.fields[v]) >> network.shifts[v]), w]
+        passed[i] = gates.words[gates.rows[v] + ((state & network.fields[v]) >> network.shifts[v])]
 
 
 @kernel
@@ -265,9 +249,9 @@ def unpack_entry(entry):  # type: ignore[no-untyped-def]
 
 @kernel
 def ask_at_ideals(ideals, masks, gates, network, packed, alike, want):  # type: ignore[no-untyped-def]
-    """The groups that ask for each component at the ideals, for each pattern: bits into ``want`` (l, u).
+    """The terms that ask for each component at the ideals, for each pattern: bits into ``want`` (l, u).
 
-    A group that looks at nothing in a component does not ask for it: its value is 1. ``masks`` (p,) are the components.
+    A term that looks at nothing in a component does not ask for it: its value is 1. ``masks`` (p,) are the components.
     """
     n_own, n_patterns = want.shape
     passed, here, looks = np.empty(len(gates.nodes), np.int64), np.empty(n_own, np.int64), np.empty(n_own, np.int64)
@@ -275,10 +259,10 @@ def ask_at_ideals(ideals, masks, gates, network, packed, alike, want):  # type: 
         here[j] = 0
         looks[j] = find_looks(masks[ideals.own[j]], gates)
     for pattern in range(n_patterns):
-        find_passed(packed[pattern], gates, np.int64(0), network, passed)
+        find_passed(packed[pattern], gates, network, passed)
         for place in range(len(ideals.held)):
             if alike[pattern, place] == pattern:
-                asked = find_asked(ideals.held[place], gates.nodes, passed, gates.words[0, 0])
+                asked = find_asked(ideals.held[place], gates.nodes, passed, gates.words[0])
                 if asked:
                     for j in range(ideals.starts[place], ideals.starts[place + 1]):
                         here[ideals.left[j]] |= asked
@@ -411,7 +395,7 @@ def _enter(root, first_row, last_row, n_entries, gates, network, rows, entries):
             u = parents[j]
             cell += network.strides[root, u] * ((state & network.fields[u]) >> network.shifts[u])
         for x in range(network.cards[root]):
-            alive = word & gates.words[gates.rows[root] + x if gates.rows[root] >= 0 else 0, 0]
+            alive = word & gates.words[gates.rows[root] + x if gates.rows[root] >= 0 else 0]
             if alive == 0 or network.tables[cell + x] == 0.0:
                 continue
             entries[n_entries, 0], entries[n_entries, 1] = state | (x << network.shifts[root]), alive
@@ -425,10 +409,10 @@ def _enter(root, first_row, last_row, n_entries, gates, network, rows, entries):
 
 
 @kernel
-def fill_demand(demand, n_blocks, components, gates, network, terms, values):  # type: ignore[no-untyped-def]
+def fill_demand(demand, n_blocks, components, gates, network, values):  # type: ignore[no-untyped-def]
     """``q_c(R; s) = sum over x of P(x | s) g(x) * prod over parts of q_c'(R; s, x)`` into ``values`` (rows, t).
 
-    Groups that do not look at a component have 1 there, whatever is left of its states.
+    Terms that do not look at a component have 1 there, whatever is left of its states.
     """
     width = values.shape[1]
     product, outside = np.empty(width), np.empty(width)
@@ -441,9 +425,9 @@ def fill_demand(demand, n_blocks, components, gates, network, terms, values):  #
         v, looks = components.roots[component], find_looks(components.masks[component], gates)
         n_parts = components.part_starts[component + 1] - components.part_starts[component]
         for j in range(width):
-            outside[j] = 1.0 - ((looks >> terms.groups[j]) & 1)
+            outside[j] = 1.0 - ((looks >> j) & 1)
         for x in range(network.cards[v]):
-            passes = terms.passes[gates.rows[v] + x if gates.rows[v] >= 0 else 0]
+            passes = gates.passes[gates.rows[v] + x if gates.rows[v] >= 0 else 0]
             for j in range(width):
                 functions[x, j] = passes[j] * (1.0 - outside[j])
         link = demand.blocks[block - 1, 3] if block else 0
@@ -482,49 +466,36 @@ def fill_demand(demand, n_blocks, components, gates, network, terms, values):  #
 
 
 @kernel
-def add_terms(ideals, at, values, gates, network, patterns, terms, out):  # type: ignore[no-untyped-def]
+def add_terms(ideals, at, values, gates, network, packed, alike, out):  # type: ignore[no-untyped-def]
     """Add ``prod over components of q_c`` times the coefficients to ``out`` (u, q, k), summed over the terms.
 
-    Only at patterns that are the first of those alike: ``patterns`` are the packed states (u,) and ``alike`` (u, q).
-    ``at`` (u, l) has the rows of components; the gates are those of terms.
+    Only at patterns, ``packed`` states (u,), that are the first of those ``alike`` (u, q). ``at`` (u, l) has the rows
+    of components.
     """
-    packed, alike = patterns
-    n_outputs, width = terms.coefficients.shape
-    n_words = gates.words.shape[1]
-    passed, asked = np.empty((n_words, len(gates.nodes)), np.int64), np.empty(n_words, np.int64)
-    product, summed = np.empty(width), np.empty(width)
-    for i in range(width):  # no word has bits for all lanes
-        product[i] = 0.0
+    n_outputs, width = gates.coefficients.shape
+    passed, product, summed = np.empty(len(gates.nodes), np.int64), np.empty(width), np.empty(width)
     for pattern in range(len(at)):
-        for w in range(n_words):
-            find_passed(packed[pattern], gates, w, network, passed[w])
+        find_passed(packed[pattern], gates, network, passed)
         for place in range(len(ideals.held)):
             if alike[pattern, place] != pattern:
                 continue
-            n_alive = 0
-            for w in range(n_words):
-                asked[w] = find_asked(ideals.held[place], gates.nodes, passed[w], gates.words[0, w])
-                n_alive += np.int64(count_bits(np.uint64(asked[w])))
+            asked = find_asked(ideals.held[place], gates.nodes, passed, gates.words[0])
             first, last = ideals.starts[place], ideals.starts[place + 1]
             added = out[pattern, place]
-            if n_alive <= _FEW:
-                for w in range(n_words):
-                    word = asked[w]
-                    while word:
-                        term = WORD * w + np.int64(count_bits(np.uint64((word & -word) - 1)))
-                        word &= word - 1
-                        single = 1.0
-                        for j in range(first, last):
-                            row = at[pattern, ideals.left[j]]
-                            if row >= 0:
-                                single *= values[row, term]
-                        for output in range(n_outputs):
-                            added[output] += single * terms.coefficients[output, term]
+            if np.int64(count_bits(np.uint64(asked))) <= _FEW:
+                while asked:
+                    term = np.int64(count_bits(np.uint64((asked & -asked) - 1)))
+                    asked &= asked - 1
+                    single = 1.0
+                    for j in range(first, last):
+                        row = at[pattern, ideals.left[j]]
+                        if row >= 0:
+                            single *= values[row, term]
+                    for output in range(n_outputs):
+                        added[output] += single * gates.coefficients[output, term]
                 continue
-            for w in range(n_words):
-                word, start = asked[w], WORD * w
-                for i in range(min(WORD, width - start)):
-                    product[start + i] = (word >> i) & 1
+            for i in range(width):
+                product[i] = (asked >> i) & 1
             for j in range(first, last):
                 row = at[pattern, ideals.left[j]]
                 if row >= 0:
@@ -532,7 +503,7 @@ def add_terms(ideals, at, values, gates, network, patterns, terms, out):  # type
                     for i in range(width):
                         product[i] *= one[i]
             for output in range(n_outputs):
-                coefficient = terms.coefficients[output]
+                coefficient = gates.coefficients[output]
                 for i in range(width):
                     summed[i] = product[i] * coefficient[i]
                 left = width

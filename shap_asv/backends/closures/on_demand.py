@@ -3,7 +3,7 @@
 With the equation of :mod:`~shap_asv.backends.closures.components`. The rows of a call ask for a component in the states
 that its parents have in them, at the ideals that leave it; a component asks for its parts in all states of its root.
 States of all nodes are fields of one word, so that those of the parents are a mask away. Many terms are summed out
-together, and each entry knows which groups of them ask for it and are alive in it, as bits.
+together, and each entry knows which of them ask for it and are alive in it, as bits.
 
 Values are summed over the terms of a closure at each of its ideals, and handed on to the smallest closure around it.
 """
@@ -24,13 +24,11 @@ from shap_asv.backends.closures.ancestral_sets import (
 )
 from shap_asv.backends.closures.components import list_components, restrict
 from shap_asv.backends.closures.kernels import (
-    WORD,
     Components,
     Demand,
     FlatNetwork,
     Gates,
     Ideals,
-    TermsAtOnce,
     add_terms,
     ask_at_ideals,
     fill_demand,
@@ -49,21 +47,12 @@ from shap_asv.values.contract import blocks
 FEW_TERMS = 60
 #: Numbers that are filled at one time; rows are split until they need no more.
 VALUE_LIMIT = 2**25
-#: Terms that are summed out together.
-TERMS_AT_ONCE = 124
+#: Terms that are summed out together: bits of one integer.
+TERMS_AT_ONCE = 62
 # Rows, entries, links and slots that there is room for at first; what is not used is never touched.
 _ROOM = 2**18
 # Terms are added up in lanes: a whole number of these.
 _LANES = 8
-
-
-@dataclass(frozen=True, eq=False)
-class TermBlock:
-    """Terms that are summed out together: what lets each of them pass, and groups of them, and each as 0 and 1."""
-
-    gates: Gates
-    of_groups: Gates
-    terms: TermsAtOnce
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +62,7 @@ class Closure:
     ``ideal_of`` has the ideal here of each ideal of the closure around this one.
     """
 
-    blocks: tuple[TermBlock, ...]
+    blocks: tuple[Gates, ...]
     ideals: Ideals
     components: Components
     ideal_of: np.ndarray
@@ -116,9 +105,9 @@ class ClosedSetValues:
         """Add the values of a closure and of all inside to those of the closure around it."""
         here = np.zeros((len(packed), len(own.ideals.held), self.shape[1]))
         alike = self._find_alike(own.ideals.held, packed)
-        for block in own.blocks:
+        for gates in own.blocks:
             look_up()
-            self._add_terms(own, block, (packed, alike), here, room)
+            self._add_terms(own, gates, packed, alike, here, room)
         for closure in own.inside:
             self._add(closure, packed, here, room)
         hand_on(here, alike, own.ideal_of, out)
@@ -129,24 +118,23 @@ class ClosedSetValues:
         return alike
 
     def _add_terms(
-        self, own: Closure, block: TermBlock, patterns: tuple[np.ndarray, np.ndarray], out: np.ndarray, room: "_Room"
+        self, own: Closure, gates: Gates, packed: np.ndarray, alike: np.ndarray, out: np.ndarray, room: "_Room"
     ) -> None:
-        packed, alike = patterns
-        width = block.terms.passes.shape[1]
+        width = gates.passes.shape[1]
         limit = VALUE_LIMIT // width if len(packed) > 1 else 2**62
         want = np.empty((len(own.ideals.own), len(packed)), dtype=np.int64)
-        ask_at_ideals(own.ideals, own.components.masks, block.of_groups, self.network, packed, alike, want)
+        ask_at_ideals(own.ideals, own.components.masks, gates, self.network, packed, alike, want)
         room.demand, n_blocks, n_rows, at = find_demand(
-            own.components, own.ideals.own, block.of_groups, self.network, packed, want, room.demand, limit
+            own.components, own.ideals.own, gates, self.network, packed, want, room.demand, limit
         )
         if n_rows > limit:
             for half in blocks(len(packed), -(-len(packed) // 2)):
-                some = packed[half], self._find_alike(own.ideals.held, packed[half])
-                self._add_terms(own, block, some, out[half], room)
+                alike_there = self._find_alike(own.ideals.held, packed[half])
+                self._add_terms(own, gates, packed[half], alike_there, out[half], room)
             return
         values = room.take(n_rows, width)
-        fill_demand(room.demand, n_blocks, own.components, block.of_groups, self.network, block.terms, values)
-        add_terms(own.ideals, at, values, block.gates, self.network, patterns, block.terms, out)
+        fill_demand(room.demand, n_blocks, own.components, gates, self.network, values)
+        add_terms(own.ideals, at, values, gates, self.network, packed, alike, out)
 
 
 class _Room:
@@ -187,7 +175,7 @@ def lay_out(background: Terms, products: SumOfProducts, groups: Sequence[np.ndar
     masks, member = gather_few(masks_of(with_causes(background.network, looks[terms])[:, relevant]), FEW_TERMS)
     of_closure = [
         tuple(
-            _block(products, place[background.nodes], len(relevant), own[part])
+            _gates(products, place[background.nodes], len(relevant), own[part])
             for part in blocks(len(own), TERMS_AT_ONCE)
         )
         for own in (terms[member == k] for k in range(len(masks)))
@@ -224,7 +212,7 @@ def lay_out(background: Terms, products: SumOfProducts, groups: Sequence[np.ndar
     )
 
 
-def _block(products: SumOfProducts, nodes: np.ndarray, n_nodes: int, terms: np.ndarray) -> TermBlock:
+def _gates(products: SumOfProducts, nodes: np.ndarray, n_nodes: int, terms: np.ndarray) -> Gates:
     """Terms (t,) with the node of each feature, among so many nodes."""
     passes: list[np.ndarray] = [np.ones((1, len(terms)), dtype=bool)]
     rows, looks, size = np.full(n_nodes, -1, dtype=np.int64), [], 1
@@ -234,16 +222,15 @@ def _block(products: SumOfProducts, nodes: np.ndarray, n_nodes: int, terms: np.n
         looks.append(products.terms[terms, v] != 0)
         passes.append(products.vectors[v][products.terms[terms, v]].T != 0)
         size += len(passes[-1])
-    together, looked = np.concatenate(passes), np.array(looks)
-    group = -(-len(terms) // WORD)
-    lanes = [(0, 0), (0, -len(terms) % _LANES)]
-    at_once = TermsAtOnce(
+    together, lanes = np.concatenate(passes), [(0, 0), (0, -len(terms) % _LANES)]
+    return Gates(
+        masks_of(together),
+        rows,
+        nodes[features],
+        masks_of(np.array(looks)),
         np.pad(together, lanes).astype(np.float64),
-        np.arange(len(terms) + lanes[1][1]) // group,
         np.ascontiguousarray(np.pad(products.coefficients[terms].T, lanes)),
     )
-    of_groups = Gates(_as_words(_any_of(together, group)), rows, nodes[features], _as_words(_any_of(looked, group)))
-    return TermBlock(Gates(_as_words(together), rows, nodes[features], _as_words(looked)), of_groups, at_once)
 
 
 def _flatten(network: DiscreteNetwork, relevant: np.ndarray, place: np.ndarray) -> FlatNetwork:
@@ -262,13 +249,3 @@ def _flatten(network: DiscreteNetwork, relevant: np.ndarray, place: np.ndarray) 
     shifts = ends_of(widths)[:-1]
     fields = ((np.int64(1) << widths) - 1) << shifts
     return FlatNetwork(np.concatenate(flat), offsets, strides, masks_of(strides > 0), cards, shifts, fields)
-
-
-def _any_of(flags: np.ndarray, group: int) -> np.ndarray:
-    """Bool (m, t) -> (m, t / group): whether any of so many neighbours is set."""
-    return np.asarray(np.logical_or.reduceat(flags, np.arange(0, flags.shape[1], group), axis=1))
-
-
-def _as_words(flags: np.ndarray) -> np.ndarray:
-    """Bool (m, t) -> int64 (m, words), the first as the lowest bit."""
-    return np.stack([masks_of(flags[:, part]) for part in blocks(flags.shape[1], WORD)], axis=1)
