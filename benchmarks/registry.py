@@ -27,6 +27,7 @@ from benchmarks.tables import TABLES
 from benchmarks.trees_alone import TREES_ALONE
 from benchmarks.uncertain import UNCERTAIN
 from benchmarks.values import MONTE_CARLO
+from benchmarks.whole_tables import WHOLE_TABLES
 from benchmarks.wide import WIDE
 
 EXPERIMENTS: tuple[Experiment, ...] = (
@@ -41,6 +42,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     TABLES,
     LEVELS,
     FRESH,
+    WHOLE_TABLES,
     DRAWS,
     BEYOND,
     TREES_ALONE,

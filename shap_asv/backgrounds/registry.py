@@ -19,7 +19,6 @@ from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.discrete.states import fitted
 from shap_asv.backgrounds.discrete.states.binning import learn_states
 from shap_asv.backgrounds.donors.conditional_table import ConditionalTable
-from shap_asv.backgrounds.donors.nearest import NearestRows
 from shap_asv.backgrounds.gaussian.copula import CopulaModel
 from shap_asv.backgrounds.independent import IndependentColumns
 from shap_asv.backgrounds.naming import Distribution
@@ -113,7 +112,6 @@ BACKGROUNDS: tuple[BackgroundKind, ...] = (
     BackgroundKind("fitted network", _is_a(fitted.FittedNetwork), fitted.read_fitted_network, _small_fitted_network),
     BackgroundKind("discrete network", discrete.is_discrete_network, discrete.read_discrete, _small_network),
     _of_table("independent columns", IndependentColumns),
-    _of_table("nearest rows", NearestRows),
     BackgroundKind("no background", lambda thing: thing is None, lambda *_: CoverDistribution(), lambda: None),
     BackgroundKind("background rows", lambda thing: True, matrix.read_matrix, _small_table),
 )

@@ -317,7 +317,7 @@ def test_mechanisms_of_levels_are_compared_once():
             n_draws=16,
         )
         assert "levels" in choice.shares
-    assert asked == [(1200, False), (1800, True), (1500, False), (2400, True)]
+    assert asked == [(1400, False), (1800, True), (1500, False), (2400, True)]
 
 
 def test_levels_must_be_the_columns():

@@ -2,10 +2,8 @@
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from shap_asv import AsymmetricExplainer, ConditionalTable
-from shap_asv.backgrounds.donors.nearest import NearestRows
 from shap_asv.models.predictor import read_plain_model
 from shap_asv.values.contract import ValueOptions
 from shap_asv.values.monte_carlo import MonteCarlo
@@ -27,25 +25,6 @@ def jumps(frame):
 
 def predictor_of(background, data):
     return read_plain_model(jumps, probe=background.read(data[:2]), inputs=background.inputs)
-
-
-def test_nearest_rows_by_hand():
-    """Weights exp(-d^2 / 2 h^2 |S|), d^2 in standard deviations for numbers and 0 or 1 for categories."""
-    data, bandwidth = table(), 0.5
-    row = pd.DataFrame({"a": [0.7], "b": ["yes"], "c": [0.2]})
-    background = NearestRows(data, bandwidth)
-    values = WeightedValues(background, predictor_of(background, data), ValueOptions())
-    found = values.values(COALITIONS, background.read(row))[0, :, 0]
-    scale = {"a": data["a"].std(ddof=0), "c": data["c"].std(ddof=0)}
-    for members, nu in zip(COALITIONS, found, strict=True):
-        held = [name for name, member in zip("abc", members, strict=True) if member]
-        squares = sum(
-            (data[name] != row[name][0]) * 1.0 if name == "b" else ((data[name] - row[name][0]) / scale[name]) ** 2
-            for name in held
-        ) + np.zeros(len(data))
-        weights = np.exp(-0.5 * (squares - squares.min()) / max(len(held), 1) / bandwidth**2)
-        completed = data.assign(**{name: row[name][0] for name in held})
-        assert nu == pytest.approx(np.average(jumps(completed), weights=weights), rel=1e-12)
 
 
 def test_donors_are_what_very_many_draws_tend_to():

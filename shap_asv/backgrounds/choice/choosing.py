@@ -115,10 +115,10 @@ def _structural_fit(dag: nx.DiGraph, n_jobs: int | None) -> Fit:
 
 
 SHARE_HELD_OUT = 1 / 3
-MOST_HELD_OUT = 600
+MOST_HELD_OUT = 400
 #: Rows that candidates are fitted to for the comparison; the chosen ones are fitted to all.
 MOST_KEPT = 1500
-MOST_COALITIONS = 16
+MOST_COALITIONS = 12
 #: What all candidates are compared on first, and the standard errors by which one is clearly behind there.
 SCREENED_ROWS, SCREENED_COALITIONS, CLEARLY = 64, 4, 3.0
 LEAST_SHARE = 0.05
@@ -175,7 +175,7 @@ def choose_background(
     predict : callable
         ``inputs -> (q,)`` or ``(q, k)``, on tables with the dtypes of ``data``.
     coalitions : bool (m, n), weights : float (m,)
-        At most 16 are looked at: a sample by weight if there are more.
+        At most 12 are looked at: a sample by weight if there are more.
     candidates : mapping
         name -> (fit, whether it takes numbers only), the simplest first; see :func:`level_candidates`.
     seed : int
@@ -224,15 +224,16 @@ def choose_background(
     # a constant column, say, may have another value in a row that was held out: that is no reason to stop
     relaxed = {name: background.only(background.features, "relax") for name, background in earlier.items()}
 
-    stages = [(held_out, np.arange(len(asked)))]
+    stages = [(held_out, np.arange(len(asked)), n_draws)]
     if len(held_out) > 2 * SCREENED_ROWS and len(asked) > SCREENED_COALITIONS:
         few = rng.choice(len(asked), SCREENED_COALITIONS, replace=False, p=counts)
-        stages = [(held_out[:SCREENED_ROWS], few), *stages]
+        # many draws: what all rows share of chance would not show in the standard error
+        stages = [(held_out[:SCREENED_ROWS], few, 2 * n_draws), *stages]
     names = tuple(relaxed)
-    for rows, which in stages:
+    for rows, which, count in stages:
         part, own = _rows(data, rows), counts[which] / counts[which].sum()
         near = None if copies is None else copies[rows]
-        misses = np.stack([_two_misses(relaxed[name], predict, part, asked[which], n_draws, seed) for name in names])
+        misses = np.stack([_two_misses(relaxed[name], predict, part, asked[which], count, seed) for name in names])
         losses = np.einsum("brmk,brmk,m->br", misses[:, 0], misses[:, 1], own)
         alive = _not_behind(losses, near) if len(rows) < len(held_out) else []
         if len(alive) == 1:

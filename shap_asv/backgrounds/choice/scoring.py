@@ -21,7 +21,8 @@ import numpy as np
 from shap_asv.errors import ArgumentError, ModelError
 
 Predict = Callable[[Any], np.ndarray]
-BATCH = 100_000
+#: Rows that share their draws; rows that a model is called with at a time.
+ROWS_AT_A_TIME, BATCH = 150, 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,32 +96,30 @@ def _standard_error(losses: np.ndarray) -> np.ndarray:
 def coalition_values(
     background: Any, predict: Predict, rows: np.ndarray, coalitions: np.ndarray, n_draws: int = 256, seed: int = 0
 ) -> np.ndarray:
-    """nu (r, m, k) of rows (r, n) for coalitions bool (m, n), by scrambled Sobol draws that are the same for all.
+    """nu (r, m, k) of rows (r, n) for coalitions bool (m, n), by scrambled Sobol draws.
 
-    ``predict`` maps what ``background.inputs`` gives to (q,) or (q, k). O(r m n_draws) model rows, in batches.
+    Every :data:`ROWS_AT_A_TIME` rows have draws of their own, the same for all coalitions: what chance does to the one
+    set does not happen to all rows. ``predict`` maps what ``background.inputs`` gives to (q,) or (q, k). O(r m n_draws)
+    model rows.
     """
     from scipy.stats import qmc
 
     size = 1 << max(1, int(np.ceil(np.log2(n_draws))))
     generator = np.random.default_rng([seed, 5])
-    uniforms = qmc.Sobol(background.n_uniforms, seed=generator).random(size)
-    uniforms = np.minimum(uniforms, np.nextafter(1.0, 0.0))
-    full = coalitions.all(axis=1)
     at_rows = _outputs(predict, background.inputs(rows))
     nu = np.repeat(at_rows[:, None, :], len(coalitions), axis=1)
-    block = max(1, BATCH // size)
-    for s in np.flatnonzero(~full):
-        # without evidence all rows ask the same
-        asked = rows if coalitions[s].any() else rows[:1]
-        for start in range(0, len(asked), block):
-            evidence = np.where(coalitions[s], asked[start : start + block], background.free)
-            drawn = background.draws(evidence, uniforms)
-            outputs = _outputs(predict, background.inputs(drawn.reshape(-1, drawn.shape[2])))
-            means = outputs.reshape(len(evidence), size, -1).mean(axis=1)
-            if coalitions[s].any():
-                nu[start : start + block, s] = means
-            else:
-                nu[:, s] = means[0]
+    open_ = np.flatnonzero(~coalitions.all(axis=1))
+    for start in range(0, len(rows), ROWS_AT_A_TIME):
+        uniforms = qmc.Sobol(background.n_uniforms, seed=generator).random(size)
+        uniforms = np.minimum(uniforms, np.nextafter(1.0, 0.0))
+        block = rows[start : start + ROWS_AT_A_TIME]
+        at_a_time = max(1, BATCH // (size * len(block)))  # calls of a model have a cost of their own
+        for first in range(0, len(open_), at_a_time):
+            asked = open_[first : first + at_a_time]
+            drawn = [background.draws(np.where(coalitions[s], block, background.free), uniforms) for s in asked]
+            outputs = _outputs(predict, background.inputs(np.concatenate(drawn).reshape(-1, rows.shape[1])))
+            means = outputs.reshape(len(asked), len(block), size, -1).mean(axis=2)
+            nu[start : start + len(block), asked] = means.swapaxes(0, 1)
     return nu
 
 
@@ -135,8 +134,10 @@ def scored_coalitions(
     coalitions, weights = coalitions[inner], weights[inner] / weights[inner].sum()
     if len(coalitions) <= most:
         return coalitions, weights
-    drawn = rng.choice(len(coalitions), most, replace=True, p=weights)
-    chosen, counts = np.unique(drawn, return_counts=True)
+    by_size = np.argsort(coalitions.sum(axis=1), kind="stable")  # so that all sizes get their share
+    bounds = np.cumsum(weights[by_size])
+    drawn = np.searchsorted(bounds, bounds[-1] * (np.arange(most) + rng.random()) / most, side="right")
+    chosen, counts = np.unique(by_size[drawn], return_counts=True)
     return coalitions[chosen], counts / counts.sum()
 
 

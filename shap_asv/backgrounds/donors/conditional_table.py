@@ -16,14 +16,13 @@ first asked for, from a seed that belongs to the coalition: results do not depen
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from shap_asv.arguments import check_count, check_seed
-from shap_asv.backgrounds.donors.leaf_weights import N_TREES, LeafWeights
+from shap_asv.backgrounds.donors.leaf_weights import N_TREES, LeafWeights, OrderedLeaves
 from shap_asv.backgrounds.donors.smoothers import Smoother
 from shap_asv.backgrounds.tables.border import TableBorder, checked_evidence, checked_uniforms, patterns
 from shap_asv.backgrounds.tables.codec import TableCodec
@@ -31,21 +30,21 @@ from shap_asv.costs import Cost
 from shap_asv.errors import ArgumentError, TableError
 
 FEW_VALUES = 5
-#: Evidence rows whose weights of all donors are held together.
-PAIRS_AT_A_TIME = 512
 ATOM = 0.1
 N_EVENTS = 16  # quantiles per number that the weights are judged by
 KEPT_COALITIONS = 512
+#: So few rows are not told apart any further where neighbours are put together.
+ALIKE = 8
 
 
 @dataclass(frozen=True, eq=False)
 class Lending:
-    """What one coalition needs: the residuals that donors lend, their weights, and an order that neighbours share."""
+    """What one coalition needs: the features that are adjusted, their means with residuals, the weights of donors."""
 
     adjusted: np.ndarray
     smoother: Smoother | None
     weights: LeafWeights
-    order: np.ndarray
+    leaves: OrderedLeaves
 
 
 class ConditionalTable(TableBorder):
@@ -131,12 +130,10 @@ class ConditionalTable(TableBorder):
         count = len(self.rows)
         rows, weights = np.empty((len(evidence), count, self.n_features)), np.empty((len(evidence), count))
         for members, chosen in patterns(evidence):
-            lending = self._lending(members)
-            weights[chosen] = lending.weights.weights(self._design(evidence[chosen], members & self._tells))
-            for e, lent in self._lent(
-                evidence, members, chosen, lending, np.arange(count)[None].repeat(len(chosen), 0)
-            ):
-                rows[e] = lent
+            lending, design = self._asked(evidence[chosen], members)
+            weights[chosen] = lending.leaves.weights(design)
+            everyone = np.broadcast_to(np.arange(count), (len(chosen), count))
+            rows[chosen] = self._lent(evidence[chosen], members, lending, design, everyone)
         return rows, weights
 
     def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
@@ -150,49 +147,41 @@ class ConditionalTable(TableBorder):
         return self._drawn(evidence, np.broadcast_to(levels, (len(evidence), len(levels))))
 
     def paired_draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-        """One draw for each evidence row, by its own uniform number: (Q, n) and (Q, 1) -> rows (Q, n)."""
+        """One draw for each evidence row, by its own uniform numbers: (Q, n) and (Q, 1) -> rows (Q, n)."""
         evidence = checked_evidence(evidence, self.n_features)
-        levels = checked_uniforms(uniforms, self.n_uniforms)
-        rows = np.empty_like(evidence)
-        for first in range(0, len(rows), PAIRS_AT_A_TIME):
-            block = slice(first, first + PAIRS_AT_A_TIME)
-            rows[block] = self._drawn(evidence[block], levels[block])[:, 0]
-        return rows
+        return self._drawn(evidence, checked_uniforms(uniforms, self.n_uniforms))[:, 0]
 
     def _drawn(self, evidence: np.ndarray, levels: np.ndarray) -> np.ndarray:
         """Evidence (E, n) and numbers (E, D) that pick donors for it -> rows (E, D, n)."""
         result = np.empty((*levels.shape, self.n_features))
         for members, chosen in patterns(evidence):
-            lending = self._lending(members)
-            weights = lending.weights.weights(self._design(evidence[chosen], members & self._tells))
-            bounds = np.cumsum(weights[:, lending.order], axis=1)
-            picked = np.empty((len(chosen), levels.shape[1]), dtype=np.intp)
-            for e, edges in enumerate(bounds):
-                # the last edge may miss one by rounding, and a donor without weight is never picked
-                places = np.searchsorted(edges, levels[chosen[e]] * edges[-1], side="right")
-                picked[e] = lending.order[places]
-            for e, lent in self._lent(evidence, members, chosen, lending, picked):
-                result[e] = lent
+            lending, design = self._asked(evidence[chosen], members)
+            picked = lending.leaves.picked(design, levels[chosen])
+            result[chosen] = self._lent(evidence[chosen], members, lending, design, picked)
         return result
 
     # --- the machinery --------------------------------------------------------------------------------------
 
+    def _asked(self, evidence: np.ndarray, members: np.ndarray) -> tuple[Lending, np.ndarray]:
+        """What the coalition needs, and the evidence (k, n) as columns of its regressions."""
+        return self._lending(members), self._design(evidence, members & self._tells)
+
     def _lent(
-        self, evidence: np.ndarray, members: np.ndarray, chosen: np.ndarray, lending: Lending, picked: np.ndarray
-    ) -> Iterator[tuple[int, np.ndarray]]:
-        """(evidence row, rows (K, n)) that the picked donors make for it."""
+        self, evidence: np.ndarray, members: np.ndarray, lending: Lending, design: np.ndarray, picked: np.ndarray
+    ) -> np.ndarray:
+        """Rows (k, K, n) that the picked donors (k, K) make for the evidence (k, n)."""
         moved = lending.adjusted
-        design = self._design(evidence[chosen], members & self._tells)
-        means = lending.smoother.predict(design) if lending.smoother else None
-        whole = np.array([self.codec.kinds[k].whole for k in moved], dtype=bool)
-        low, high = self.rows[:, moved].min(axis=0), self.rows[:, moved].max(axis=0)
-        for place, e in enumerate(chosen):
-            rows = self.rows[picked[place]]
-            rows[:, members] = evidence[e, members]
-            if means is not None and lending.smoother is not None:
-                values = means[place] + lending.smoother.held_out[picked[place]]
-                rows[:, moved] = np.where(whole, np.clip(np.rint(values), low, high), values)
-            yield int(e), rows
+        rows = self.rows[picked]
+        rows[:, :, members] = evidence[:, None, members]
+        if lending.smoother is not None:
+            means = lending.smoother.predict(design)
+            for j, feature in enumerate(moved):
+                values = means[:, j, None] + lending.smoother.held_out[picked, j]
+                if self.codec.kinds[feature].whole:
+                    known = self.rows[:, feature]
+                    values = np.clip(np.rint(values), known.min(), known.max())
+                rows[:, :, feature] = values
+        return rows
 
     def _lending(self, members: np.ndarray) -> Lending:
         members = members & self._tells
@@ -222,7 +211,7 @@ class ConditionalTable(TableBorder):
             # sizes of residuals too, so that trees split where the spread changes and the mean does not
             splits = np.hstack([targets, _standardised(np.abs(left))])
             weights = LeafWeights.fit(matrix, splits, events, self.n_trees, rng)
-        return Lending(moved, smoother, weights, _neighbour_order(targets))
+        return Lending(moved, smoother, weights, weights.ordered(_neighbour_order(targets)))
 
     def _can_move(self, feature: int) -> bool:
         """Whether a residual may be added to the feature: a number without gaps, without atoms, with many values."""
@@ -280,7 +269,7 @@ def _neighbour_order(matrix: np.ndarray) -> np.ndarray:
     waiting = [np.arange(len(matrix))]
     while waiting:
         block = waiting.pop()
-        spread = np.ptp(matrix[block], axis=0) if len(block) > 2 and matrix.shape[1] else np.zeros(1)
+        spread = np.ptp(matrix[block], axis=0) if len(block) > ALIKE and matrix.shape[1] else np.zeros(1)
         if spread.max() == 0:
             done.append(block)
             continue

@@ -15,7 +15,7 @@ from shap_asv.backgrounds.tables.border import rowwise_product
 
 WIDTHS = (0.2, 0.8)
 PENALTIES = 10.0 ** np.arange(-4.0, 3.1, 1.0)
-LANDMARKS = 150
+LANDMARKS = 80
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,23 +37,34 @@ class Basis:
     @classmethod
     def curved(cls, matrix: np.ndarray, width: float, rng: np.random.Generator) -> "Basis":
         straight = cls.straight(matrix)
-        z = np.unique((matrix - straight.centre) / straight.scale, axis=0)
-        landmarks = z[rng.permutation(len(z))[: min(LANDMARKS, max(2, len(matrix) // 5))]]
+        some = rng.permutation(len(matrix))[: min(LANDMARKS, max(2, len(matrix) // 5))]
+        landmarks = np.unique((matrix[some] - straight.centre) / straight.scale, axis=0)
         gamma = width / max(1, int(np.isfinite(straight.scale).sum()))
-        values, vectors = np.linalg.eigh(_bumps(landmarks, landmarks, gamma))
+        values, vectors = np.linalg.eigh(_bumps(landmarks @ landmarks.T, landmarks, landmarks, gamma))
         kept = values > 1e-8 * values[-1]
         root = vectors[:, kept] / np.sqrt(values[kept])
         return cls(straight.centre, straight.scale, landmarks, gamma, root)
 
-    def __call__(self, matrix: np.ndarray) -> np.ndarray:
+    def training(self, matrix: np.ndarray) -> np.ndarray:
+        """The columns of the training rows, all at once."""
         z = (matrix - self.centre) / self.scale
         if not len(self.landmarks):
             return z
-        return np.hstack([z, rowwise_product(_bumps(z, self.landmarks, self.gamma), self.root)])
+        return np.hstack([z, _bumps(z @ self.landmarks.T, z, self.landmarks, self.gamma) @ self.root])
+
+    def times(self, matrix: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+        """The columns at m points times slopes (columns, q), each point by itself: (m, q)."""
+        z = (matrix - self.centre) / self.scale
+        product = rowwise_product(z, slopes[: z.shape[1]])
+        if len(self.landmarks):
+            bumps = _bumps(rowwise_product(z, self.landmarks.T), z, self.landmarks, self.gamma)
+            product += rowwise_product(bumps, self.root @ slopes[z.shape[1] :])
+        return product
 
 
-def _bumps(z: np.ndarray, landmarks: np.ndarray, gamma: float) -> np.ndarray:
-    distances = (z**2).sum(axis=1)[:, None] - 2 * rowwise_product(z, landmarks.T) + (landmarks**2).sum(axis=1)
+def _bumps(products: np.ndarray, z: np.ndarray, landmarks: np.ndarray, gamma: float) -> np.ndarray:
+    """``exp(-gamma |z - c|^2)`` (m, c) from the inner products z'c."""
+    distances = (z**2).sum(axis=1)[:, None] - 2 * products + (landmarks**2).sum(axis=1)
     return np.exp(-gamma * np.maximum(distances, 0.0))
 
 
@@ -62,7 +73,6 @@ class Ridge:
     """Ridge regression of several outputs on one basis."""
 
     basis: Basis
-    offset: np.ndarray
     constant: np.ndarray
     slopes: np.ndarray
     held_out: np.ndarray
@@ -70,7 +80,7 @@ class Ridge:
     @classmethod
     def fit(cls, basis: Basis, matrix: np.ndarray, targets: np.ndarray) -> "Ridge":
         """Penalty by leave-one-out error, per output. O(r b^2 + penalties r b q) for b columns, q outputs."""
-        columns = basis(matrix)
+        columns = basis.training(matrix)
         offset, constant = columns.mean(axis=0), targets.mean(axis=0)
         columns, centred = columns - offset, targets - constant
         values, vectors = np.linalg.eigh(columns.T @ columns)
@@ -78,20 +88,20 @@ class Ridge:
         values, vectors = values[kept], vectors[:, kept]
         rotated = columns @ vectors
         products = rotated.T @ centred
+        leverages = 1 / len(matrix) + rotated**2 @ (1 / np.add.outer(values, PENALTIES))
         best = np.full(targets.shape[1], np.inf)
-        slopes, held_out = np.zeros((columns.shape[1], targets.shape[1])), centred.copy()
-        for penalty in PENALTIES:
+        inner, held_out = np.zeros_like(products), centred.copy()
+        for penalty, leverage in zip(PENALTIES, leverages.T, strict=True):
             inside = products / (values + penalty)[:, None]
-            leverage = (rotated**2) @ (1 / (values + penalty)) + 1 / len(matrix)
             left = (centred - rotated @ inside) / np.maximum(1 - leverage, 1e-3)[:, None]
             errors = (left**2).mean(axis=0)
             better = errors < best
-            best[better], held_out[:, better] = errors[better], left[:, better]
-            slopes[:, better] = vectors @ inside[:, better]
-        return cls(basis, offset, constant, slopes, held_out)
+            best[better], held_out[:, better], inner[:, better] = errors[better], left[:, better], inside[:, better]
+        slopes = vectors @ inner
+        return cls(basis, constant - offset @ slopes, slopes, held_out)
 
     def predict(self, matrix: np.ndarray) -> np.ndarray:
-        return self.constant + rowwise_product(self.basis(matrix) - self.offset, self.slopes)
+        return self.constant + self.basis.times(matrix, self.slopes)
 
 
 @dataclass(frozen=True, eq=False)

@@ -233,7 +233,7 @@ def _fit_smooth(task: CategoryTask, n_trees: int) -> Logistic:
     slopes, constants, met = _logistic_weights(matrix, task.codes, 1.0)
     weights = solve_triangular(root, slopes, lower=True, trans="T")
     weights[0] += constants
-    scores: SmoothFunction = basis.tabulated(weights)
+    scores = SmoothFunction(basis, weights)
     return Logistic(scores, met, task.shares, 1 / (len(task.codes) + 1), "smooth logistic")
 
 

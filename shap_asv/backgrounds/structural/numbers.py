@@ -191,7 +191,7 @@ def fit_stepped(task: NumberTask) -> FittedLocation:
             break
         steps.append((numbers[found[0]], found[1]))
         squares, b, held_out = richer, again, better
-    smooth = task.smooth.basis.tabulated(b[:n_smooth])
+    smooth = SmoothFunction(task.smooth.basis, b[:n_smooth])
     heights = tuple(
         (variable, edge, float(height)) for (variable, edge), height in zip(steps, b[n_smooth:], strict=True)
     )

@@ -304,25 +304,6 @@ class SmoothBasis:
             pair[at, at] += 0.1 * np.eye(len(left) * len(right))  # planes belong to the main effects
         return main, pair
 
-    def tabulated(self, coefficients: np.ndarray) -> "SmoothFunction":
-        """The function with these coefficients (columns,), or several at once (columns, t), as tables."""
-        straight = np.zeros((len(self.axes), *coefficients.shape[1:]))
-        straight[self.numbers] = coefficients[1 : 1 + len(self.numbers)]
-        at = 1 + len(self.numbers)
-        mains, pairs = [], []
-        for axis in self.axes:
-            size = axis.cells(MAIN_KNOTS)
-            mains.append(_grid_basis(axis, MAIN_KNOTS, MAIN_CELLS) @ coefficients[at : at + size])
-            at += size
-        for j, k in self.pairs:
-            left = _grid_basis(self.axes[j], PAIR_KNOTS, PAIR_CELLS)
-            right = _grid_basis(self.axes[k], PAIR_KNOTS, PAIR_CELLS)
-            size = left.shape[1] * right.shape[1]
-            block = coefficients[at : at + size].reshape(left.shape[1], right.shape[1], *coefficients.shape[1:])
-            pairs.append(np.einsum("ai,ij...,bj->ab...", left, block, right))
-            at += size
-        return SmoothFunction(self, coefficients[0], straight, tuple(mains), tuple(pairs))
-
 
 def _grid_basis(axis: Axis, knots: int, cells: int) -> np.ndarray:
     if axis.variable.n_codes:
@@ -332,30 +313,50 @@ def _grid_basis(axis: Axis, knots: int, cells: int) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class SmoothFunction:
-    """g as tables: linear interpolation in each main effect, bilinear in each pair."""
+    """g with coefficients (columns,), or several functions with (columns, t), looked up in tables: linear interpolation
+    in each main effect, bilinear in each pair.
+    """
 
     basis: SmoothBasis
-    constant: np.ndarray
-    straight: np.ndarray
-    mains: tuple[np.ndarray, ...]
-    pairs: tuple[np.ndarray, ...]
+    coefficients: np.ndarray
+
+    @cached_property
+    def tables(self) -> tuple[np.ndarray, list[np.ndarray], list[np.ndarray]]:
+        """Slopes (axes,), and the values of the main effects and of the pairs on their grids; made when first asked."""
+        basis, coefficients = self.basis, self.coefficients
+        straight = np.zeros((len(basis.axes), *coefficients.shape[1:]))
+        straight[basis.numbers] = coefficients[1 : 1 + len(basis.numbers)]
+        at = 1 + len(basis.numbers)
+        mains, pairs = [], []
+        for axis in basis.axes:
+            size = axis.cells(MAIN_KNOTS)
+            mains.append(_grid_basis(axis, MAIN_KNOTS, MAIN_CELLS) @ coefficients[at : at + size])
+            at += size
+        for j, k in basis.pairs:
+            left = _grid_basis(basis.axes[j], PAIR_KNOTS, PAIR_CELLS)
+            right = _grid_basis(basis.axes[k], PAIR_KNOTS, PAIR_CELLS)
+            size = left.shape[1] * right.shape[1]
+            block = coefficients[at : at + size].reshape(left.shape[1], right.shape[1], *coefficients.shape[1:])
+            pairs.append(np.einsum("ai,ij...,bj->ab...", left, block, right))
+            at += size
+        return straight, mains, pairs
 
     def __call__(self, parents: np.ndarray) -> np.ndarray:
         """g at the parents (m, p) -> (m,), or (m, t) for t functions at once."""
-        values, places = self.basis.places(parents)
-        several = (slice(None), *[None] * np.ndim(self.constant))
-        total = np.empty((len(parents), *np.shape(self.constant)))
-        total[:] = self.constant
+        (values, places), (straight, mains, pairs) = self.basis.places(parents), self.tables
+        several = (slice(None), *[None] * (self.coefficients.ndim - 1))
+        total = np.empty((len(parents), *self.coefficients.shape[1:]))
+        total[:] = self.coefficients[0]
         coarse = []
         for j, axis in enumerate(self.basis.axes):
-            table = self.mains[j]
+            table = mains[j]
             cell, f = axis.look_up(places[j], MAIN_CELLS)
             total += table[cell]
             if not axis.variable.n_codes:
-                total += self.straight[j] * values[j][several]
+                total += straight[j] * values[j][several]
                 total += f[several] * np.diff(table, axis=0)[cell]
             coarse.append(axis.look_up(places[j], PAIR_CELLS))
-        for (j, k), table in zip(self.basis.pairs, self.pairs, strict=True):
+        for (j, k), table in zip(self.basis.pairs, pairs, strict=True):
             (a, f), (b, g) = coarse[j], coarse[k]
             f, g = f[several], g[several]
             up = np.minimum(a + 1, len(table) - 1)
@@ -424,7 +425,7 @@ class SmoothFit:
     def fit(self, targets: np.ndarray) -> tuple[SmoothFunction, np.ndarray]:
         """The function of a target (n,), or several (n, t), and its held-out predictions."""
         b, held_out = self.squares(targets).fit(targets)
-        return self.basis.tabulated(b), held_out
+        return SmoothFunction(self.basis, b), held_out
 
 
 # --- forests ------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from scipy.special import expit
 from shap_asv.backgrounds.structural import numbers
 from shap_asv.backgrounds.structural.mechanisms import Empirical, Support
 from shap_asv.backgrounds.structural.numbers import NumberTask
-from shap_asv.backgrounds.structural.regression import Design, LeafValues, SmoothFit
+from shap_asv.backgrounds.structural.regression import Design, LeafValues, SmoothFit, SmoothFunction
 from shap_asv.backgrounds.tables.border import quantile_between
 from shap_asv.backgrounds.tables.codec import ColumnKind
 
@@ -54,7 +54,7 @@ def test_a_tabulated_function_is_the_regression_it_came_from():
     target = np.sin(2 * parents[:, 0]) + parents[:, 2] * parents[:, 0] + np.random.default_rng(1).normal(size=800)
     fit = task_of(parents, target, [NUMBER, NUMBER, CATEGORY]).smooth
     b = fit.squares(target).fit(target)[0]
-    np.testing.assert_allclose(fit.basis.tabulated(b)(parents), fit.even.matrix @ b, atol=0.02)
+    np.testing.assert_allclose(SmoothFunction(fit.basis, b)(parents), fit.even.matrix @ b, atol=0.02)
 
 
 def test_smooth_fits_find_curves_and_interactions_and_stay_calm_outside():
