@@ -1,6 +1,7 @@
 """Compiled code on disk is taken back only while all of its source is the same, and compiling is never silent."""
 
 import ast
+import gc
 import os
 import shutil
 import subprocess
@@ -158,6 +159,24 @@ def test_a_first_call_says_once_that_it_compiles(tmp_path):
     assert warm.stdout == cold.stdout
 
 
+LOADED = """
+import sys
+from shap_asv.outer import run
+assert run(6, 3) == 46
+assert run.stats.cache_hits, "it was not on disk"
+assert "numba.cpython.unicode" not in sys.modules, "the compiler was made ready"
+assert run(6.0, 3.0) == 46.0  # now it is needed
+assert "numba.cpython.unicode" in sys.modules
+print(run(6, 3), 1)
+"""
+
+
+def test_code_on_disk_is_loaded_without_the_compiler(package, tmp_path):
+    """A quarter of a second of every first call; what is not on disk is compiled as ever, in the same process."""
+    run(package, tmp_path / "cache")
+    assert run(package, tmp_path / "cache", LOADED) == (46, 1)
+
+
 @pytest.mark.parametrize("silent", [True, False])
 def test_silent_is_silent(silent, capsys):
     @kernels.kernel(cache=False)
@@ -190,6 +209,30 @@ def test_listeners_hear_of_nested_compilations():
     with kernels.listening(heard.append):
         around(1.5)
     assert heard == [True, True, False, False]
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_garbage_is_collected_again_after_compiling(collects):
+    seen = []
+
+    @kernels.kernel(cache=False)
+    def inner(a):
+        return a + 1
+
+    @kernels.kernel(cache=False)
+    def outer(a):
+        return inner(a)
+
+    inner.py_func.__module__ = outer.py_func.__module__ = "shap_asv.somewhere"
+    before = gc.isenabled()
+    try:
+        (gc.enable if collects else gc.disable)()
+        with kernels.listening(lambda begins: seen.append((begins, gc.isenabled()))):
+            assert outer(1) == 2
+        assert gc.isenabled() == collects
+    finally:
+        (gc.enable if before else gc.disable)()
+    assert seen == [(True, False), (True, False), (False, False), (False, collects)]
 
 
 def test_functions_without_a_module_are_none_of_ours():
