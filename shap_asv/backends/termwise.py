@@ -14,7 +14,6 @@ that costs as much as dozens of terms. So terms that see little join those that 
 ancestral set with all terms inside of it that have no smaller set of their own, and F are the features of all of them.
 """
 
-import math
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
@@ -100,10 +99,9 @@ class TermwiseAttributor:
             values = np.zeros((len(part) * q, products.n_outputs))
             pattern, of_class = np.nonzero(self._alive(terms, group.classes, part))
             if len(pattern):
-                ids, chosen = self._number_evidence(group, part, pattern, of_class)
-                evidence = np.where(group.classes[of_class[chosen]], part[pattern[chosen]], -1)
-                expected = self.background.expected_sums(evidence, products.vectors, terms, coefficients)
-                values[pattern * q + of_class] = expected[ids]
+                evidence = np.where(group.classes[of_class], part[pattern], self.background.free)
+                sums = self.background.expected_sums(evidence, products.vectors, terms, coefficients)
+                values[pattern * q + of_class] = sums
             out[block] = contract(values.reshape(len(part), q, -1), group.weights)
         return out
 
@@ -116,20 +114,6 @@ class TermwiseAttributor:
             # members of the class whose value the term sends to zero, counted
             alive |= dead.astype(np.float32) @ classes[:, looked_at].T.astype(np.float32) == 0
         return alive
-
-    def _number_evidence(
-        self, group: TermGroup, patterns: np.ndarray, pattern: np.ndarray, of_class: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Number the distinct evidence among pairs of pattern and class: ids (pairs,) and one pair of each."""
-        seen = np.flatnonzero(group.seen)
-        cards = [self.background.cardinalities[v] + 1 for v in seen]
-        if math.prod(cards) < 2**53:  # a digit per feature, zero where the class does not look: one exact float product
-            radix = np.concatenate([[1.0], np.cumprod(cards[:-1], dtype=float)])
-            keys = ((patterns[:, seen] + 1) * radix) @ group.classes[:, seen].T.astype(float)
-            _, chosen, ids = np.unique(keys[pattern, of_class], return_index=True, return_inverse=True)
-            return ids, chosen
-        evidence = np.where(group.classes[of_class], patterns[pattern], -1)
-        return number_rows([(evidence[:, v] + 1, self.background.cardinalities[v] + 1) for v in seen], len(evidence))
 
 
 def gather_terms(background: Terms, products: SumOfProducts) -> np.ndarray:

@@ -8,6 +8,11 @@ and ``A_S = sum over x_v of A_{S+v}``: the tables of smaller coalitions come fro
 property of the causal order or of the network. A table is kept only while a smaller coalition still waits for it; but
 where the quotients of all coalitions are few numbers, these are kept, and rows are looked up in them.
 
+Under interventions the distribution of the rest is not a quotient of one joint table: each coalition has a joint of its
+own, the product of the CPTs that are not cut, which is written down once for all rows together (``cut table``),
+
+    nu(S) = sum over x_rest of  P(x_rest | do(x_S = e_S)) M(e_S, x_rest).
+
 Doubles end at 1e-308. A row rarer than :data:`RARE` is summed from logarithms instead, one coalition at a time.
 """
 
@@ -18,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.backgrounds.contract import JOINT, FiniteStates, IntervenedJoint, JointTable
+from shap_asv.backgrounds.contract import CUT_JOINT, JOINT, FiniteStates, IntervenedJoint, JointTable
 from shap_asv.backgrounds.discrete.joint import rough
 from shap_asv.costs import Cost
 from shap_asv.errors import BudgetExceededError
@@ -219,3 +224,34 @@ def _cost(background: JointTable, predictor: Predictor, work: Workload) -> Cost:
 
 
 TABLE = ValueMethod("table", True, JOINT, BLACK_BOX, _cost, TabulatedModel, tabulation_limit, asks_first=True)
+
+
+# --- interventions --------------------------------------------------------------------------------------------------
+
+
+class CutTable:
+    """nu of any model under interventions on a discrete network, exactly."""
+
+    def __init__(self, background: IntervenedJoint, predictor: Predictor, options: ValueOptions) -> None:
+        self.background = background
+        self.n_outputs = predictor.n_outputs
+        self._m = tabulate(background, predictor, options.batch_size)
+
+    def values(self, coalitions: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """bool (m, n) and codes (r, n) -> float64 (r, m, k). O(states n) for each coalition."""
+        result = np.empty((len(rows), len(coalitions), self.n_outputs))
+        for j, members in enumerate(coalitions):
+            weights = self.background.intervened_joint(members)
+            rest = tuple(np.flatnonzero(~members).tolist())
+            means = (weights[..., None] * self._m).sum(axis=rest)
+            result[:, j] = means[tuple(rows[:, v] for v in np.flatnonzero(members))] if members.any() else means
+        return result
+
+
+def _cut_cost(background: IntervenedJoint, predictor: Predictor, work: Workload) -> Cost:
+    size, k = background.size, predictor.n_outputs
+    cells = work.n_coalitions * (size * (work.n_features + 2 * k) + work.n_rows * k)
+    return tabulation_cost(background, predictor, work, cells) + Cost({"intervened table": work.n_coalitions})
+
+
+CUT_TABLE = ValueMethod("cut table", True, CUT_JOINT, BLACK_BOX, _cut_cost, CutTable, tabulation_limit, asks_first=True)

@@ -1,8 +1,5 @@
 """Groups of terms: which terms go through the evidence together, and that it changes no value."""
 
-import itertools
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
@@ -66,22 +63,3 @@ def test_every_term_is_in_one_group_and_small_sets_join_larger_ones(seed, monkey
         assert sum(len(group.terms) for group in groups) == (member >= 0).sum()
     assert counts[0] == len({closure for closure in closures if closure})
     assert counts[1000] <= counts[3] <= counts[0]
-
-
-@pytest.mark.parametrize("n", [8, 40])  # numbers of the evidence fit into a float, or do not
-def test_evidence_is_numbered_by_what_is_seen(n):
-    """All states of the last two features, observed or not; the others are the same or unseen."""
-    patterns = np.zeros((9, n), dtype=int)
-    patterns[:, -2:] = list(itertools.product(range(3), repeat=2))
-    classes = np.ones((4, n), dtype=bool)
-    classes[:, -2:] = list(itertools.product([False, True], repeat=2))
-    seen = np.ones(n, dtype=bool)
-    seen[0] = False
-    classes[::2, 0] = False
-    attributor = SimpleNamespace(background=SimpleNamespace(cardinalities=(3,) * n))
-    group = SimpleNamespace(seen=seen, classes=classes)
-    pattern, of_class = (axis.ravel() for axis in np.indices((9, 4)))
-    ids, chosen = termwise.TermwiseAttributor._number_evidence(attributor, group, patterns, pattern, of_class)
-    evidence = np.where(classes[of_class], patterns[pattern], -1)[:, seen]
-    assert len(chosen) == len(np.unique(evidence, axis=0)) == 16
-    assert (evidence[chosen][ids] == evidence).all()

@@ -43,7 +43,6 @@ class RequisiteEvidence:
         padded = np.zeros((network.n_nodes, size), dtype=bool)
         padded[self._nodes, : len(coalitions)] = np.asarray(coalitions, dtype=bool).T
         self._observed = np.packbits(padded, axis=1).view(np.uint64)
-        self._ancestors = _ancestor_sets(network.parents)
 
     def of(self, features: np.ndarray) -> np.ndarray:
         """Features (n,) bool that are asked about -> bool (m, n): members of each coalition that the answer can
@@ -75,30 +74,14 @@ class RequisiteEvidence:
         from_below, from_above = np.zeros_like(observed), np.zeros_like(observed)
         for v in asked:
             from_below[v] = hidden[v]
-        ever_observed = np.asarray(observed.any(axis=1))
-        # below this line of nodes nothing is ever observed and nothing was asked: the ball cannot come back from there
-        relevant = np.zeros(len(observed), dtype=bool)
-        for v in range(len(observed)):
-            if ever_observed[v] or v in asked:
-                relevant[list(self._ancestors[v])] = True
-                relevant[v] = True
         while True:
             before = from_below.copy(), from_above.copy()
             for v in reversed(range(len(observed))):
-                if relevant[v]:
-                    upward = (from_below[v] & hidden[v]) | (from_above[v] & observed[v])
-                    for p in self._parents[v]:
-                        from_below[p] |= upward
+                upward = (from_below[v] & hidden[v]) | (from_above[v] & observed[v])
+                for p in self._parents[v]:
+                    from_below[p] |= upward
             for v in range(len(observed)):
-                if relevant[v]:
-                    for p in self._parents[v]:
-                        from_above[v] |= (from_below[p] | from_above[p]) & hidden[p]
+                for p in self._parents[v]:
+                    from_above[v] |= (from_below[p] | from_above[p]) & hidden[p]
             if np.array_equal(before[0], from_below) and np.array_equal(before[1], from_above):
                 return from_below, from_above
-
-
-def _ancestor_sets(parents: Sequence[Sequence[int]]) -> list[set[int]]:
-    above: list[set[int]] = []
-    for v in range(len(parents)):
-        above.append({u for p in parents[v] for u in (p, *above[p])})
-    return above
