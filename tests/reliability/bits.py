@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.reliability.records import Figure, Record, keep, show
+from tests.reliability.records import Figure, Record, keep
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -261,12 +261,7 @@ def tell(commits: list[str], sides: list[Path]) -> int:
     """Compare both files and keep the record; 1 where a limit is passed."""
     counts, differences = compare_sides(*sides)
     record = record_of(commits, counts, differences)
-    if counts["cases"] < ASKED:
-        show(record)
-        print(*record.notes, f"no record is kept of fewer than {ASKED:,} cases", sep="\n")
-    else:
-        keep(record)
-    return 0 if record.holds else 1
+    return keep(record, fewer_than="" if counts["cases"] >= ASKED else f"{ASKED:,} cases")
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -33,8 +33,7 @@ def run() -> Record:
 
 def main() -> int:
     record = run()
-    keep(record)
-    return 0 if record.holds else 1
+    return keep(record)
 
 
 if __name__ == "__main__":

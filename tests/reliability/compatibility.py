@@ -232,8 +232,7 @@ def main() -> None:
     if missing:
         sys.exit(f"no record is kept before {' and '.join(missing)} have run")
     record = record_of({part: json.loads(file.read_text()) for part, file in results.items()})
-    keep(record)
-    sys.exit(not record.holds)
+    sys.exit(keep(record))
 
 
 def record_of(results: dict[str, dict]) -> Record:

@@ -162,8 +162,7 @@ def main(names: list[str]) -> int:
         "table and its own, than on a fresh table. Donors do not know of copies in their own residuals and weights.",
     ]
     record = Record("coverage", "What intervals cover", "python -m tests.reliability.coverage", figures, notes)
-    keep(record)
-    return 0 if record.holds else 1
+    return keep(record)
 
 
 if __name__ == "__main__":

@@ -247,8 +247,7 @@ def main(names: list[str], root: Path = ROOT) -> int:
         "that dies with its first block.",
     ]
     record = Record("engines", "Other processes, clusters", "make engines", figures, notes)
-    keep(record, root)
-    return 0 if record.holds else 1
+    return keep(record, root)
 
 
 if __name__ == "__main__":

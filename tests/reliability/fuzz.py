@@ -33,7 +33,7 @@ from tqdm import tqdm
 
 from tests.reliability.kinds import questions
 from tests.reliability.kinds.table import KINDS, case_of, check, kind_of
-from tests.reliability.records import ROOT, Figure, Record, keep, show
+from tests.reliability.records import ROOT, Figure, Record, keep
 
 STATE = Path(__file__).parent / ".fuzz.json"
 ASKED = 20_000  # cases that make a record
@@ -200,11 +200,7 @@ def main(arguments: list[str] | None = None) -> int:
         if options.fresh:
             STATE.unlink(missing_ok=True)
         progress = run(options.cases, STATE, options.silent, options.workers)
-    if options.cases < ASKED:
-        show(record_of(progress))
-        print(f"no record is kept of fewer than {ASKED:,} cases")
-    else:
-        keep(record_of(progress))
+    keep(record_of(progress), fewer_than="" if options.cases >= ASKED else f"{ASKED:,} cases")
     for k in progress.failures:
         print(f"case {k} failed; repeat it with: {COMMAND} --case {k}")
     return 1 if progress.failures else 0

@@ -57,31 +57,23 @@ def wave(matrix: np.ndarray) -> np.ndarray:
     return np.cos(matrix).sum(axis=1) * matrix[:, 0]
 
 
-def _trees(algorithm: str, kind: str, n: int, trees: int = 30) -> Job:
+def _on(kind: str, n: int, algorithm: str, model: Callable[[str, int], object], **told) -> Job:
+    """A model on a random network; black boxes do not say what their features are called."""
     return lambda **options: AsymmetricExplainer(
-        ensemble(kind, n, trees), network(kind, n), algorithm=algorithm, seed=0, **options
+        model(kind, n),
+        network(kind, n),
+        algorithm=algorithm,
+        **{"seed": 0, "feature_names": list(network(kind, n).names), **told, **options},
     )
 
 
-def _linear(algorithm: str) -> Job:
-    return lambda **options: AsymmetricExplainer(
-        linear("forest", 12), network("forest", 12), algorithm=algorithm, seed=0, **options
-    )
-
-
-def _black_box(algorithm: str) -> Job:
-    names = list(network("forest", 12).names)
-    return lambda **options: AsymmetricExplainer(
-        target, network("forest", 12), algorithm=algorithm, feature_names=names, seed=0, **{"n_draws": 4, **options}
-    )
+def _trees(algorithm: str, kind: str, n: int, trees: int = 2) -> Job:
+    return _on(kind, n, algorithm, partial(ensemble, trees=trees))
 
 
 def _marginal(algorithm: str) -> Job:
-    def make(**options) -> AsymmetricExplainer:
-        matrix = np.random.default_rng(2).integers(0, 3, size=(20, 6)).astype(float)
-        return AsymmetricExplainer(wave, matrix, algorithm=algorithm, seed=0, **options)
-
-    return make
+    matrix = np.random.default_rng(2).integers(0, 3, size=(20, 6)).astype(float)
+    return lambda **options: AsymmetricExplainer(wave, matrix, algorithm=algorithm, seed=0, **options)
 
 
 @cache
@@ -95,12 +87,8 @@ def _paths(algorithm: str, n_background: int) -> Job:
 
     def make(**options) -> AsymmetricExplainer:
         model, X = forest_of_numbers()
-        told = {"algorithm": algorithm, "seed": 0, "n_orders": 20, **options}
-        return (
-            AsymmetricExplainer(model, X[:n_background], values="marginal", **told)
-            if n_background
-            else (AsymmetricExplainer(model, **told))
-        )
+        ground = {"masker": X[:n_background], "values": "marginal"} if n_background else {}
+        return AsymmetricExplainer(model, **{"algorithm": algorithm, "seed": 0, "n_orders": 20, **ground, **options})
 
     return make
 
@@ -115,27 +103,22 @@ def _moments(n: int = 240, **options) -> AsymmetricExplainer:
 
 
 #: Tuned by hand: large enough to be interrupted and cut into blocks.
+WALKS = ("ideals", "orders")
 HAND_MADE: dict[BackgroundKind, dict[str, Job]] = {
     NETWORKS: {
-        "forest": _trees("forest", "forest", 24),
-        "polytree": _trees("polytree", "polytree", 9, trees=2),
+        "forest": _trees("forest", "forest", 24, trees=30),
+        "polytree": _trees("polytree", "polytree", 9),
+        **{f"{walk} x {way}": _trees(f"{walk} x {way}", "dag", 10) for walk in WALKS for way in ("terms", "trees")},
         "ideals x closures": _trees("ideals x closures", "dag", 16, trees=10),
-        "ideals x terms": _trees("ideals x terms", "dag", 10, trees=2),
-        "ideals x trees": _trees("ideals x trees", "dag", 10, trees=2),
-        "ideals x linear": _linear("ideals x linear"),
-        "ideals x table": _black_box("ideals x table"),
-        "ideals x monte_carlo": _black_box("ideals x monte_carlo"),
-        "orders x closures": _trees("orders x closures", "dag", 10, trees=2),
-        "orders x terms": _trees("orders x terms", "dag", 10, trees=2),
-        "orders x trees": _trees("orders x trees", "dag", 10, trees=2),
-        "orders x linear": _linear("orders x linear"),
-        "orders x table": _black_box("orders x table"),
-        "orders x monte_carlo": _black_box("orders x monte_carlo"),
+        "orders x closures": _trees("orders x closures", "dag", 10),
+        **{f"{walk} x linear": _on("forest", 12, f"{walk} x linear", linear) for walk in WALKS},
+        **{
+            f"{walk} x {way}": _on("forest", 12, f"{walk} x {way}", lambda kind, n: target, n_draws=4)
+            for walk in WALKS
+            for way in ("table", "monte_carlo")
+        },
     },
-    ROWS: {
-        "ideals x marginal": _marginal("ideals x marginal"),
-        "orders x marginal": _marginal("orders x marginal"),
-    },
+    ROWS: {f"{walk} x marginal": _marginal(f"{walk} x marginal") for walk in WALKS},
 }
 BY_HAND: dict[str, Job] = {name: job for jobs in HAND_MADE.values() for name, job in jobs.items()}
 #: All other pairs, made from what the tables declare.

@@ -33,7 +33,7 @@ from tqdm import tqdm
 
 from tests.reliability.forked import CAUGHT, SURVIVES, Forked
 from tests.reliability.mutants import environment, imported_modules, make_copy
-from tests.reliability.records import ROOT, Figure, Record, keep, show
+from tests.reliability.records import ROOT, Figure, Record, keep
 
 ROOMS = ("orders", "backgrounds", "models", "values", "backends")
 FOUND = Path(__file__).with_suffix(".json")
@@ -259,11 +259,7 @@ def main(arguments: list[str] | None = None) -> int:
             remember(place, said)
             bar.write(f"{said} ({time.monotonic() - start:.0f} s)\n    {place.key}")
     record = record_of(known(), places)
-    if int(record.figures[0].value) >= ASKED:
-        keep(record)
-    else:
-        show(record)
-    return 0 if record.holds else 1
+    return keep(record, fewer_than="" if record.figures[0].holds else f"{ASKED} mutants")
 
 
 if __name__ == "__main__":

@@ -68,11 +68,17 @@ def show(record: Record) -> None:
         print(f"  {figure.what}: {figure.value}{asked}{verdict}")
 
 
-def keep(record: Record, root: Path = ROOT) -> None:
-    """Print the figures, write ``<name>.json`` with commit and date, and the page of all records."""
+def keep(record: Record, root: Path = ROOT, fewer_than: str = "") -> int:
+    """Print the figures, write ``<name>.json`` with commit and date, and the page of all records.
+
+    ``fewer_than`` says what a run was short of: it is shown only. Returns 0 where everything holds, else 1.
+    """
     from tests.reliability.report import write_page
 
     show(record)
+    if fewer_than:
+        print(*record.notes, f"no record is kept of fewer than {fewer_than}", sep="\n")
+        return 0 if record.holds else 1
     record = replace(record, commit=present_commit(root), date=datetime.now(UTC).date().isoformat())
     path = root / FOLDER / f"{record.name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -80,6 +86,7 @@ def keep(record: Record, root: Path = ROOT) -> None:
     partial.write_text(json.dumps(asdict(record), indent=1, ensure_ascii=False) + "\n")
     partial.replace(path)
     write_page(root)
+    return 0 if record.holds else 1
 
 
 def kept(root: Path = ROOT) -> list[Record]:

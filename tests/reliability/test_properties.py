@@ -111,15 +111,14 @@ def test_a_run_goes_on_where_it_stopped(tmp_path, capsys):
     assert "40 cases were run with other sources" in capsys.readouterr().out
 
 
-def test_a_record_is_kept_of_whole_runs_only(tmp_path, monkeypatch, capsys):
-    """Fewer cases are shown."""
+def test_a_record_is_kept_of_whole_runs_only(tmp_path, monkeypatch):
     stored = []
-    monkeypatch.setattr(fuzz, "keep", stored.append)
+    monkeypatch.setattr(fuzz, "keep", lambda record, fewer_than: stored.append((record, fewer_than)))
     monkeypatch.setattr(fuzz, "STATE", tmp_path / "state.json")
     for asked in (5, 4):
         monkeypatch.setattr(fuzz, "ASKED", asked)
         fuzz.main(["--cases", "4", "--silent"])
-        assert len(stored) == (asked <= 4)
-    assert "no record is kept of fewer than 5 cases" in capsys.readouterr().out
-    assert stored[0].figures[0].holds
-    assert len(stored[0].notes) == len(KINDS) + 1
+    (few, fewer_than), (whole, nothing) = stored
+    assert (fewer_than, nothing) == ("5 cases", "")
+    assert (few.figures[0].holds, whole.figures[0].holds) == (False, True)
+    assert len(whole.notes) == len(KINDS) + 1

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -45,7 +46,7 @@ RECIPES = dict(
 def keepers() -> set[str]:
     """Modules that keep a record."""
     files = {path: path.read_text() for path in (ROOT / "tests").rglob("*.py") if not path.name.startswith("test_")}
-    calls = [path for path, text in files.items() if re.search(r"^ +keep\(", text, re.MULTILINE)]
+    calls = [path for path, text in files.items() if re.search(r"^ .*\bkeep\(", text, re.MULTILINE)]
     return {".".join(path.relative_to(ROOT).with_suffix("").parts) for path in calls}
 
 
@@ -77,6 +78,9 @@ def test_a_run_is_kept_and_reaches_the_page(repository, capsys):
     at = f"at {record.commit} " if HAS_GIT else ""
     assert f"`make light`, taken {at}on {record.date}" in text
     assert "speed: 299,792,458 m/s (asked: some) - holds" in capsys.readouterr().out
+    assert keep(replace(RECORD, name="slow"), repository, fewer_than="two speeds") == 0
+    assert "no record is kept of fewer than two speeds" in capsys.readouterr().out
+    assert kept(repository) == [record]
 
 
 @pytest.mark.parametrize(
