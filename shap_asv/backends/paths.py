@@ -6,7 +6,7 @@ lattice, explicit orders by counting. "orders x paths" samples orders where that
 the model, and background rows are looked at once, when the tables of the leaves are made.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -43,26 +43,21 @@ if TYPE_CHECKING:
 ROW_BLOCK = 16_384
 
 
-@dataclass(frozen=True, eq=False)
 class PathsAttributor:
     """Rows of the background -> numbers -> attributions.
 
     The first rows make the tables of the leaves; threads that come meanwhile wait for them.
     """
 
-    trees: TreeForm
-    inner: "TreeAttributor"
-    _begun: list[bool] = field(default_factory=list, repr=False)
-    _lock: Any = field(default_factory=Lock, repr=False)
-
     rowwise = True
     compiled = True
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"trees": self.trees, "inner": self.inner}
+    def __init__(self, trees: TreeForm, inner: "TreeAttributor") -> None:
+        self.trees, self.inner = trees, inner
+        self._begun, self._lock = False, Lock()
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _begun=[], _lock=Lock())
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PathsAttributor, (self.trees, self.inner)
 
     def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
         numbers = self.trees.numbers(rows)
@@ -70,7 +65,7 @@ class PathsAttributor:
             with self._lock:
                 if not self._begun:
                     found = self.inner.attribute(numbers, report)
-                    self._begun.append(True)
+                    self._begun = True
                     return found
         return self.inner.attribute(numbers, report)
 

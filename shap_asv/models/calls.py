@@ -32,7 +32,7 @@ class ModelCall:
     quantity : str
         ``"probability"``, ``"raw"`` or ``"prediction"``.
     note : str
-        What a user should know about the output; empty where it is what everyone expects.
+        What a user should know about the output; empty where there is nothing to say.
     """
 
     target: Any

@@ -31,7 +31,7 @@ class Predictor(Protocol):
     ----------
     n_outputs : int
     output_names : list of str or None
-        The caller's names, or the classes of a classifier; None when nobody named them.
+        The caller's names, or the classes of a classifier; None where they have no names.
     kind : str
         ``"tree"``, ``"linear"`` or ``"black box"``.
     products : SumOfProducts or None

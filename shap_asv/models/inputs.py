@@ -358,23 +358,27 @@ def discover_columns(
     base = random_rows(cardinalities, 1, rng)[0]
     rows, starts = one_at_a_time(base, cardinalities)
     outputs, names = dense(transform(rows))
-    at_base = outputs[base[0]]  # the first block runs through feature 0, so this row is the base itself
-    moved = ~equal(outputs, at_base)
-    source = np.full(outputs.shape[1], -1, dtype=np.int64)
-    for v in range(len(cardinalities)):
-        moves = moved[starts[v] : starts[v + 1]].any(axis=0)
-        twice = moves & (source >= 0)
-        if twice.any():
-            raise mixed(int(np.flatnonzero(twice)[0]), names)
-        source[moves] = v
-    source[source < 0] = 0  # a constant column is a function of any feature
-    tables = tuple(outputs[starts[v] : starts[v + 1], j].copy() for j, v in enumerate(source.tolist()))
+    blocks = np.split(outputs, starts[1:-1])
+    at_base = blocks[0][base[0]]  # the first block runs through feature 0, so this row is the base itself
+    source = followed_features(blocks, at_base, names)
+    tables = tuple(blocks[v][:, j].copy() for j, v in enumerate(source.tolist()))
     columns = TableInputs(source, tables, names, "columns")
     rows = random_rows(cardinalities, n_random, rng)
     differs = ~equal(dense(transform(rows))[0], columns.matrix(rows), tolerance=1e-12).all(axis=0)
     if differs.any():
         raise mixed(int(np.flatnonzero(differs)[0]), names)
     return columns
+
+
+def followed_features(blocks: Sequence[np.ndarray], base: np.ndarray, names: tuple[str, ...] | None) -> np.ndarray:
+    """The feature that each column is a function of, int (c,): ``blocks[v]`` (., c) are rows that differ from that of
+    ``base`` (c,) in feature v. A constant column is a function of any feature.
+    """
+    moves = np.array([~equal(block, base).all(axis=0) for block in blocks])
+    several = np.flatnonzero(moves.sum(axis=0) > 1)
+    if len(several):
+        raise mixed(int(several[0]), names)
+    return moves.argmax(axis=0)
 
 
 def dense(matrix: Any) -> tuple[np.ndarray, tuple[str, ...] | None]:

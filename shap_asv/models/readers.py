@@ -92,6 +92,8 @@ class Reader:
         What an entry is to the model that a sparse matrix does not hold.
     float32 : bool
         Does it turn its input into float32 before it looks at it?
+    refuses : bool
+        Does it refuse categories that it never saw? Others take them for missing.
     quick : bool
         Does the library go down its trees faster than :mod:`~shap_asv.models.trees.compiled`?
     """
@@ -109,6 +111,7 @@ class Reader:
     categories: Callable[[Any], bool] = _never
     absent: float = 0.0
     float32: bool = False
+    refuses: bool = False
     quick: bool = False
 
 
@@ -172,6 +175,7 @@ READERS: tuple[Reader, ...] = (
         width=lambda estimator: xgboost_trees.booster_of(estimator).num_features(),
         categories=xgboost_trees.keeps_categories,
         absent=np.nan,
+        refuses=True,
     ),
     _trees(
         "LightGBM",

@@ -86,7 +86,7 @@ def margin(model, X):
     return model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)
 
 
-@pytest.fixture(params=MODELS, ids=str)
+@pytest.fixture(scope="module", params=MODELS, ids=str)
 def case(request, table):
     make, kind, alone, over_rows = MODELS[request.param]
     X, labels = table

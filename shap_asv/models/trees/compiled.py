@@ -21,7 +21,7 @@ from scipy.special import expit, softmax
 from shap_asv.errors import ModelError, RowsError
 from shap_asv.models.calls import FASTEST, ModelCall, describe, split_stages
 from shap_asv.models.forms import apply_transformers
-from shap_asv.models.inputs import equal, filled, mixed, vary
+from shap_asv.models.inputs import filled, followed_features, vary
 from shap_asv.models.products import NotSumOfProducts
 from shap_asv.models.readers import raw_call, reader_of
 from shap_asv.models.trees.ensembles import FloatEnsemble, Rounding, node_splits
@@ -355,10 +355,7 @@ def fold(
     base, found = compared(covered[:1]), np.split(compared(np.concatenate(varied)), np.cumsum([*map(len, points)])[:-1])
     if base.shape[1] != trees.n_columns:
         raise NotSumOfProducts(f"the steps in front of the trees end in {base.shape[1]} columns")
-    moves = np.array([~equal(block, base).all(axis=0) for block in found])
-    if (moves.sum(axis=0) > 1).any():
-        raise mixed(int(np.flatnonzero(moves.sum(axis=0) > 1)[0]), None)
-    place = moves.argmax(axis=0)
+    place = followed_features(found, base[0], None)
     coded = np.full((max(1, *n_codes), trees.n_columns), np.nan)
     for j, v in enumerate(place.tolist()):
         values = found[v][:, j]

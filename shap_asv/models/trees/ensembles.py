@@ -461,7 +461,7 @@ def _intersect(
 def _collect(
     sets: StateSets, leaves: list[tuple[np.ndarray, np.ndarray, np.ndarray]], k: int, offset: np.ndarray
 ) -> SumOfProducts:
-    """Add up equal regions, move the unconstrained one to the offset, drop zeros and state sets that nobody uses."""
+    """Add up equal regions, move the unconstrained one to the offset, drop zeros and state sets that no term uses."""
     n = len(sets.members)
     n_slots = max((slots.shape[1] for slots, _, _ in leaves), default=0)
     widen = [(0, 0), (0, n_slots)]

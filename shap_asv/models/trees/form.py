@@ -1,8 +1,8 @@
 """A tree ensemble over the features of a problem: the trees that a library grew, with columns in feature order.
 
 A model counts its columns in the order it was fitted on, features are counted in the order of the background. Here the
-two are matched once, by name where the model knows names, so that everyone else sees trees over features: rows become
-the numbers that the nodes compare, and numbers become what the model itself takes.
+two are matched once, by name where the model knows names, so that the rest of the package sees trees over features:
+rows become the numbers that the nodes compare, and numbers become what the model itself takes.
 
 ``read_ensemble`` explains what ``shap.TreeExplainer`` explains: the margin of boosted classifiers (one output for two
 classes), the class probabilities of scikit-learn's trees and forests, the prediction of regressors. As everywhere in
@@ -91,12 +91,13 @@ class TreeForm:
             coded[:, self.place] = self.own.rows(own)
         except (TypeError, ValueError) as error:
             raise RowsError(f"the rows are not numbers, as {describe(self.call.target)} takes them: {error}") from error
-        if type(self.call.target).__module__.split(".")[0] == "xgboost":
+        reader = reader_of(self.call.target)
+        if reader is not None and reader.refuses:
             self._check_labels(own, coded[:, self.place])
         return coded
 
     def _check_labels(self, own: Any, coded: np.ndarray) -> None:
-        """XGBoost refuses a category that it never saw; other libraries take it for missing, and so does ``rows``."""
+        """RowsError at a category that the model refuses."""
         for j, labels in enumerate(self.own.labels):
             if labels is None or not np.isnan(coded[:, j]).any():
                 continue
