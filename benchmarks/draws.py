@@ -142,7 +142,7 @@ def level_times(width: int, full: bool) -> tuple:
     def ours(n_draws: int, seed: int) -> tuple[np.ndarray, float]:
         start = time.process_time()
         explainer = AsymmetricExplainer(
-            trees.predict, background, order, seed=seed, n_draws=n_draws, algorithm="ideals x monte_carlo"
+            trees.predict, background, order, seed=seed, n_draws=n_draws, algorithm="monte_carlo"
         )
         return explainer(rows, silent=True).values, time.process_time() - start
 
@@ -250,7 +250,7 @@ def peak_memory(full: bool) -> tuple[int, int, float]:
         order,
         seed=0,
         n_draws=500 if full else 20,
-        algorithm="ideals x monte_carlo",
+        algorithm="monte_carlo",
     )
     explainer(data[:1], silent=True)  # what is imported and compiled once is not the job's
     tracemalloc.start()

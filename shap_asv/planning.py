@@ -116,6 +116,8 @@ class Plan:
         What the numbers will mean: orders, values, distribution, graph.
     candidates : tuple of Candidate
         All backends, with what they take or why they cannot run.
+    reached : str
+        What was drawn in the end, after rows were explained.
     """
 
     chosen: Candidate
@@ -126,6 +128,7 @@ class Plan:
     n_orders: int
     semantics: tuple[tuple[str, str], ...]
     assess: Callable[[], list[Candidate]] = field(repr=False, compare=False)
+    reached: str = ""
 
     @cached_property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -171,11 +174,12 @@ class Plan:
         """Exact, or what is sampled."""
         if self.exact:
             return "exact"
-        cost = self.chosen.cost
-        samples = [f"{self.n_orders:,} orders"] if self.backend.samples_orders else []
-        if self.backend.samples_values and cost is not None:
-            samples.append(f"{cost.draws:,} draws for each value")
-        return f"sampled: {' and '.join(samples)}; error_std says how good it is"
+        what = self.reached or f"{self.n_orders:,} orders"
+        if self.backend.samples_values and not self.reached and self.chosen.cost is not None:
+            cost = self.chosen.cost
+            what = f"about {cost.draws:,} draws of noise for each row, with their own orders, of {cost.coalitions:,} "
+            what += "coalitions"
+        return f"sampled: {what}; error_std says how good it is"
 
     def _change(self) -> str:
         """What a user can do about a sample, or about a plan that takes long."""
@@ -225,6 +229,8 @@ def make_plan(
 
 def check_algorithm(algorithm: str) -> None:
     """Raise unless ``algorithm`` is a family or the name of a backend."""
+    if algorithm in ("ideals x monte_carlo", "orders x monte_carlo"):
+        raise UnknownMethodError(f"{algorithm!r} is called 'monte_carlo' now: noises and orders are drawn together")
     if algorithm not in FAMILIES and named_backend(algorithm) is None:
         raise UnknownMethodError(
             f"unknown algorithm {algorithm!r}; use 'auto', 'exact', 'sampling' or a backend: "
@@ -286,7 +292,7 @@ def _take_exact(found: Candidates) -> tuple[Candidate, str]:
 
 
 def _take_sampling(found: Candidates) -> tuple[Candidate, str]:
-    sampling = found.of(backend for backend in BACKENDS if backend.samples_orders)
+    sampling = found.of(backend for backend in BACKENDS if not backend.exact)
     runnable = [c for c in sampling if c.runnable]
     if runnable:
         choice, reason = _best_sample(runnable, found.budget)
@@ -309,27 +315,18 @@ _CHOICES: dict[str, Callable[[Candidates], tuple[Candidate, str]]] = {
 
 
 def _best_sample(candidates: list[Candidate], budget: Budget) -> tuple[Candidate, str]:
-    """One source of error is better than two: prefer exact values, then exact orders, then both sampled.
+    """One source of error is better than two: prefer exact values to values that are drawn.
 
     Within the budget, that is; where nothing is, the cheapest has to do.
     """
     affordable = [c for c in candidates if c.seconds <= budget.seconds]
     choice = min(affordable, key=_sources_of_error, default=None) or min(candidates, key=_SECONDS)
-    return choice, _SAMPLES[_sources_of_error(choice)[0]]
+    drawn = choice.backend.samples_values
+    return choice, "orders and draws are one sample" if drawn else "orders are sampled, values are exact"
 
 
-def _sources_of_error(candidate: Candidate) -> tuple[int, float]:
-    """0: sampled orders, 1: Monte Carlo values, 2: both; then seconds."""
-    backend = candidate.backend
-    kind = 0 if not backend.samples_values else 2 if backend.samples_orders else 1
-    return kind, candidate.seconds
-
-
-_SAMPLES = (
-    "orders are sampled, values are exact",
-    "orders are exact, values are Monte Carlo means",
-    "orders and values are sampled",
-)
+def _sources_of_error(candidate: Candidate) -> tuple[bool, float]:
+    return candidate.backend.samples_values, candidate.seconds
 
 
 def _obstacles(candidates: Iterable[Candidate]) -> str:

@@ -24,6 +24,29 @@ def group_of_draws(n_draws: int, n_groups: int) -> np.ndarray:
     return np.arange(n_draws) * n_groups // n_draws
 
 
+class Coordinates(np.random.Generator):
+    """A generator whose first uniform numbers are given: rows of ``uniforms`` (k, n), for draws that share a Sobol set.
+
+    :func:`spread_uniforms` hands them out from the top; past the last one it draws its own.
+
+    Examples
+    --------
+    >>> given = Coordinates(np.random.PCG64(0), np.array([[0.2, 0.7]]))
+    >>> spread_uniforms(given, 1, 2, n_groups=1).tolist()
+    [[0.2, 0.7]]
+    """
+
+    def __init__(self, bits: np.random.BitGenerator, uniforms: np.ndarray) -> None:
+        super().__init__(bits)
+        self._left = uniforms
+
+    def take(self, count: int, n: int) -> np.ndarray:
+        """At most ``count`` of the rows that are left; none where there are not ``n`` numbers in a row."""
+        count = count if n == self._left.shape[1] else 0
+        taken, self._left = self._left[:count], self._left[count:]
+        return taken
+
+
 def spread_uniforms(rng: np.random.Generator, n_coordinates: int, n_draws: int, n_groups: int) -> np.ndarray:
     """Uniform numbers in [0, 1), one row per coordinate: float64 (n_coordinates, n_draws).
 
@@ -35,6 +58,9 @@ def spread_uniforms(rng: np.random.Generator, n_coordinates: int, n_draws: int, 
     >>> np.sort((4 * numbers).astype(int).reshape(3, 2, 4), axis=2)[0].tolist()
     [[0, 1, 2, 3], [0, 1, 2, 3]]
     """
+    if isinstance(rng, Coordinates) and len(given := rng.take(n_coordinates, n_draws)):
+        left = n_coordinates - len(given)
+        return np.concatenate([given, spread_uniforms(rng, left, n_draws, n_groups)]) if left else given
     group = group_of_draws(n_draws, n_groups)
     sizes = np.bincount(group, minlength=n_groups)
     starts = np.cumsum(sizes) - sizes

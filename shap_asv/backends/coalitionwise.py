@@ -138,7 +138,7 @@ class CoalitionwiseAttributor:
 
 
 def coalitionwise_backend(method: ValueMethod, sweep: Sweep) -> Backend:
-    """All ideals, or the prefixes of sampled orders, with any value method."""
+    """All ideals, or the prefixes of sampled orders, with any exact value method."""
 
     def obstacle(problem: Problem, settings: Settings) -> str | None:
         return (
@@ -155,7 +155,7 @@ def coalitionwise_backend(method: ValueMethod, sweep: Sweep) -> Backend:
             n_rows,
             coalitions,
             problem.n_features,
-            settings.n_draws,
+            0,
             is_ancestral(problem),
             settings.batch_size,
             linked,

@@ -89,27 +89,36 @@ class Problem:
 
 @dataclass(frozen=True)
 class Settings:
-    """What a call may change without changing the problem."""
+    """What a call may change without changing the problem.
+
+    ``n_draws`` None: as many as each row needs, ``most_draws`` at most.
+    """
 
     n_orders: int = 1000
-    n_draws: int = 500
+    n_draws: int | None = None
     seed: int | None = None
     batch_size: int = 65_536
     ideal_limit: int = 1_000_000
     order_method: str = "auto"
+    most_draws: int = 4096
     silent: bool = field(default=True, compare=False)
 
     def value_options(self, problem: Problem) -> ValueOptions:
-        return ValueOptions(self.n_draws, self.seed, self.batch_size, problem.link, problem.linearize_link, self.silent)
+        n_draws = ValueOptions.n_draws if self.n_draws is None else self.n_draws
+        return ValueOptions(n_draws, self.seed, self.batch_size, problem.link, problem.linearize_link, self.silent)
 
 
 @dataclass(frozen=True, eq=False)
 class Attribution:
-    """phi (r, n, k), the value of the empty coalition (k,), and the standard error of phi where it was sampled."""
+    """phi (r, n, k), the value of the empty coalition (k,), and the standard error of phi where it was sampled.
+
+    ``draws`` (r,): how many each row got, where rows differ.
+    """
 
     phi: np.ndarray
     base: np.ndarray
     error: np.ndarray | None = None
+    draws: np.ndarray | None = None
 
 
 class Attributor(Protocol):

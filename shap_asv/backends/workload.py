@@ -120,3 +120,10 @@ def orders_obstacle(problem: Problem, settings: Settings) -> str | None:
 
 IDEALS = Sweep("ideals", False, ideal_columns, ideals_obstacle)
 SAMPLED_ORDERS = Sweep("orders", True, order_columns, orders_obstacle)
+
+
+def few_coalitions(problem: Problem, settings: Settings) -> Sweep:
+    """All ideals where they are no more than the prefixes of the sampled orders would be, else those prefixes."""
+    ideals = count_ideals(problem, settings)
+    most = settings.n_orders * (problem.n_players - 1) + 2
+    return IDEALS if problem.order is None or (ideals is not None and ideals <= most) else SAMPLED_ORDERS

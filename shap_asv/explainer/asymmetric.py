@@ -122,9 +122,11 @@ class AsymmetricExplainer(shap.Explainer):
         Bytes that no plan may exceed, and coalitions that an exact enumeration may hold.
     seed : int, optional
         Fixes every sampled result.
-    n_orders, n_draws : int
-        Topological orders that sampling draws (``max_evals`` of a call overrides it), and draws per coalition where
-        values are Monte Carlo means.
+    n_orders : int
+        Topological orders that sampling draws where values are exact (``max_evals`` of a call overrides it).
+    n_draws : int, optional
+        Draws for each row where a background is drawn from, each with its own orders. By default as many as a row needs
+        for standard errors of about 1% of the deviation of the model's output, at least 64, within the budget.
     tolerance : float, optional
         Sampled results go on until every standard error is below it, past ``n_orders``, ``n_draws`` and ``max_evals``,
         as far as ``budget`` reaches.
@@ -164,7 +166,7 @@ class AsymmetricExplainer(shap.Explainer):
         orders: Any = None,
         weights: Any = None,
         n_orders: int = 1000,
-        n_draws: int = 500,
+        n_draws: int | None = None,
         tolerance: float | None = None,
         impossible: str = "raise",
         order_method: str = "auto",

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from shap_asv.backends.coalitionwise import CoalitionwiseAttributor
 from shap_asv.backends.contract import Attribution, Problem, Settings
 from shap_asv.backends.weight_columns import Columns
-from shap_asv.backends.workload import IDEALS, SAMPLED_ORDERS
+from shap_asv.backends.workload import IDEALS, SAMPLED_ORDERS, few_coalitions
 from shap_asv.backgrounds.contract import Background, Showing
 from shap_asv.errors import MethodNotApplicableError
 from shap_asv.explainer.execution import Execution, find_equal_rows
@@ -155,7 +155,10 @@ def _direct(execution: Execution, problem: Problem, rows: np.ndarray, settings: 
     own = execution.over_coalitions(problem, samples=True)
     alike = find_equal_rows(rows)
     plan = own.plan(settings, len(alike.distinct), len(rows))
-    columns = (SAMPLED_ORDERS if plan.backend.samples_orders else IDEALS).columns(problem, settings)
+    sweep = SAMPLED_ORDERS if plan.backend.samples_orders else IDEALS
+    if plan.backend.samples_values:
+        sweep = few_coalitions(problem, settings)
+    columns = sweep.columns(problem, settings)
     method = own.value_method(plan)
     options = settings.value_options(problem)
     of_feature = np.arange(problem.n_features) if problem.players is None else problem.players.of_feature

@@ -14,6 +14,7 @@ import numpy as np
 
 from shap_asv.backends.coalitionwise import CoalitionwiseAttributor
 from shap_asv.backends.contract import Attribution, Attributor, Problem, Settings
+from shap_asv.backends.joint import FEWEST, JointAttributor
 from shap_asv.backends.weight_columns import Columns, empty_columns, of_players, singleton_columns
 from shap_asv.backgrounds.grouping import number_rows
 from shap_asv.errors import (
@@ -72,11 +73,17 @@ class Execution:
     def settle(self, settings: Settings, n_rows: int, n_results: int | None = None) -> tuple[Plan, Settings]:
         """The plan, with as many sampled orders as fit where ``auto`` finds nothing within the budget.
 
-        Sampling costs at most in proportion to its orders. They are lowered only where that brings the work down to
+        Rows whose draws are not fixed get as many as fit. Sampling orders costs at most in proportion to them. They are
+        lowered only where that brings the work down to
         half of what it would be, and never below :data:`FEWEST_ORDERS`.
         """
         plan = self.plan(settings, n_rows, n_results)
         seconds = plan.seconds
+        if plan.backend.samples_values and settings.n_draws is None and plan.chosen.cost is not None:
+            # a power of two, and the planned draws with what the budget leaves; Settings has the most of all
+            share = min(self.budget.seconds / max(seconds, 1e-9), settings.most_draws / plan.chosen.cost.draws)
+            most = max(FEWEST, int(plan.chosen.cost.draws * 2.0 ** np.floor(np.log2(share))))
+            return plan, replace(settings, most_draws=most)
         if self.algorithm != "auto" or seconds <= self.budget.seconds:
             return plan, settings
         if not any(c.backend.samples_orders and c.runnable for c in plan.candidates):
@@ -109,12 +116,16 @@ class Execution:
         plan, asked = self.settle(settings, len(alike.distinct), len(rows))
         announce(plan, asked, settings, self.budget.seconds, silent)
         settings = asked
+        if tolerance is not None and settings.n_draws is None and plan.backend.samples_values:
+            settings = replace(settings, n_draws=2 * FEWEST)
         while True:
             self.last_plan = plan
             with saying_that_it_compiles(silent):
                 attributor = self._attributor(plan, settings)
                 watch = None if silent else self._watch(plan)
                 attribution = self.run(attributor, alike, plan.backend.row_block, silent, watch=watch)
+            if isinstance(attributor, JointAttributor) and len(rows):
+                self.last_plan = replace(plan, reached=attributor.describe(attribution))
             if tolerance is None or attribution.error is None:
                 break
             worst = float(attribution.error.max())
@@ -130,6 +141,8 @@ class Execution:
         with saying_that_it_compiles(silent):
             if plan.backend.alone is not None:
                 return self._attributor(plan, settings).attribute(row).base
+            if isinstance(ready := self._attributor(plan, settings), JointAttributor):
+                return ready.base
             return self._by_coalitions(plan, settings, empty_columns(self.problem.n_features)).attribute(row).base
 
     def main_effects(self, rows: np.ndarray, settings: Settings) -> np.ndarray:
@@ -253,6 +266,7 @@ class Execution:
         phi = np.empty((n_rows, n, k))
         base: np.ndarray | None = None
         error: np.ndarray | None = None
+        draws: np.ndarray | None = None
         with ProgressBar(n_rows, silent, watch) as bar:
             for block, part in run_blocks(attributor, alike.distinct, alike.counts, cuts, self.n_jobs, bar):
                 rows, source = alike.places(block)
@@ -261,8 +275,11 @@ class Execution:
                 if part.error is not None:
                     error = np.empty_like(phi) if error is None else error
                     error[rows] = part.error[source]
+                if part.draws is not None:
+                    draws = np.empty(n_rows, dtype=np.int64) if draws is None else draws
+                    draws[rows] = part.draws[source]
         assert base is not None
-        return Attribution(phi, base, error)
+        return Attribution(phi, base, error, draws)
 
     def _larger_sample(self, plan: Plan, settings: Settings, worst: float, tolerance: float) -> Settings:
         """Errors fall with the square root of the sample: aim a little past the tolerance."""

@@ -56,7 +56,7 @@ def check_options(
     for name, number in numbers.items():
         if name in AMOUNTS:
             check_positive(number, name)
-        else:
+        elif name != "n_draws" or number is not None:
             check_count(number, name, COUNTED[name])
 
 

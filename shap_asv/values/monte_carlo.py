@@ -73,7 +73,7 @@ class MonteCarlo:
         self.n_groups, size = _groups(max(2, options.n_draws), _has_atoms(background))
         self.n_draws = self.n_groups * size
         #: What the spread of the groups is multiplied with, so that 1.96 errors are a 95% interval.
-        self.widening = _student(self.n_groups - 1)
+        self.widening = student(self.n_groups - 1)
         #: What the variance of single draws is multiplied with for the least variance of a mean.
         self.resolution = self.widening**2 * N_OFF / (size**2 * self.n_groups * (self.n_groups - 1))
         self._sampled = (size * np.arange(self.n_groups)[:, None] + np.arange(min(size, N_SAMPLED))).ravel()
@@ -144,11 +144,11 @@ def _groups(n_draws: int, finite: bool) -> tuple[int, int]:
     return -(-n_draws // whole), whole
 
 
-def _student(degrees: int) -> float:
+def student(degrees: Any) -> Any:
     """How much longer a 95% interval is with Student's distribution than with the normal one."""
     from scipy.special import stdtrit
 
-    return float(stdtrit(degrees, 0.975) / 1.96)
+    return stdtrit(degrees, 0.975) / 1.96
 
 
 def _cost(background: DrawsGivenEvidence, predictor: Predictor, work: Workload) -> Cost:

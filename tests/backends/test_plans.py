@@ -83,19 +83,19 @@ def black_box(X):
 
 def test_a_plan_speaks_in_the_words_of_a_user():
     gaussian = GaussianModel(np.zeros(4), np.eye(4), names=list("abcd"))
-    explainer = AsymmetricExplainer(black_box, gaussian, [], algorithm="orders x monte_carlo", n_orders=1000, seed=0)
+    explainer = AsymmetricExplainer(black_box, gaussian, [], algorithm="monte_carlo", seed=0)
     text = str(explainer.plan(3))
     for words in (
         r"model: +called as a function, because black_box is a callable",
-        r"result: +sampled: 1,000 orders and 512 draws for each value; error_std says",
+        r"result: +sampled: about 128 draws of noise for each row, with their own orders, of 16 coalitions; error",
         r"time: +(about [\d.]+ (seconds|minutes)|less than)",
         r"memory: +about \d+ MiB",
-        r"to change: +raise n_orders= or n_draws=",
+        r"to change: +raise n_draws=",
     ):
         assert re.search(words, text), words
     assert "cannot run" not in text
     table = explainer.plan(3).table()
-    assert re.search(r"^> orders x monte_carlo +sampled", table, re.MULTILINE)
+    assert re.search(r"^> monte_carlo +sampled", table, re.MULTILINE)
     assert re.search(r"paths, orders x paths: needs a background with background rows", table)
 
 

@@ -119,11 +119,10 @@ def test_draws_meet_the_exact_values(model_kind):
         labels = problem.labels(problem.rows(rng, 3))
         options = {"values": "causal", "seed": seed, "n_draws": 2000, "n_orders": 200}
         _, exact = explain(model, encoder, problem, [], labels, algorithm="exact", **options)
-        for name in ("ideals x monte_carlo", "orders x monte_carlo"):
-            _, sampled = explain(model, encoder, problem, [], labels, algorithm=name, **options)
-            # spread draws of one jump may all miss it by the same share of a stratum, and then see no error
-            assert (np.abs(sampled.values - exact.values) <= 5 * sampled.error_std + 5e-4).all()
-            assert np.abs(exact.values).max() > 0.05
+        _, sampled = explain(model, encoder, problem, [], labels, algorithm="monte_carlo", **options)
+        # spread draws of one jump may all miss it by the same share of a stratum, and then see no error
+        assert (np.abs(sampled.values - exact.values) <= 5 * sampled.error_std + 5e-4).all()
+        assert np.abs(exact.values).max() > 0.05
 
 
 @pytest.mark.parametrize("model_kind", ["black box", "forest", "linear"])

@@ -71,7 +71,7 @@ def test_draws_are_unbiased_and_know_their_error():
     off = []
     for seed in range(40):
         explainer = AsymmetricExplainer(
-            model.predict, background, order, algorithm="ideals x monte_carlo", n_draws=64, seed=seed
+            model.predict, background, order, algorithm="monte_carlo", n_draws=64, seed=seed
         )
         found = explainer.importance(X, y)
         off.append(found.values - exact)

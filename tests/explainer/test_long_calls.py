@@ -131,7 +131,7 @@ def test_a_mixture_takes_as_long_as_its_donors():
     mixture = MixtureModel([gaussian, donors], [0.7, 0.3])
     seconds = [
         AsymmetricExplainer(
-            lambda X: np.asarray(X).sum(axis=1), background, [], algorithm="ideals x monte_carlo", n_draws=64, seed=0
+            lambda X: np.asarray(X).sum(axis=1), background, [], algorithm="monte_carlo", n_draws=64, seed=0
         )
         .plan(table[:2])
         .seconds

@@ -70,7 +70,7 @@ def test_sampled_orders_and_draws_are_independent():
                 product,
                 network,
                 feature_names=names,
-                algorithm="orders x monte_carlo",
+                algorithm="monte_carlo",
                 n_orders=4,
                 n_draws=4,
                 seed=seed,
@@ -187,7 +187,7 @@ def test_forty_thousand_states_by_monte_carlo():
 
     rows = pd.DataFrame({"x0": [39_999, 32_768, 7], "x1": [0, 1, 1]})
     explainer = AsymmetricExplainer(
-        model, network, feature_names=["x0", "x1"], algorithm="ideals x monte_carlo", n_draws=2000, seed=0
+        model, network, feature_names=["x0", "x1"], algorithm="monte_carlo", n_draws=2000, seed=0
     )
     explanation = explainer(rows, silent=True)
     given_root = np.sqrt(rows["x0"]) + 3.0 * coin[rows["x0"]]
@@ -216,7 +216,7 @@ def test_planned_memory_of_draws(kind, n_draws, call):
     """With 200,000 draws 3.5 MiB were planned and 52 taken: neither draws nor batches were looked at."""
     network, names = coins(5)
     given = network if kind == "network" else IndependentColumns(pd.DataFrame(np.eye(5), columns=names))
-    options = {"feature_names": names, "n_draws": n_draws, "algorithm": "ideals x monte_carlo", "seed": 0}
+    options = {"feature_names": names, "n_draws": n_draws, "algorithm": "monte_carlo", "seed": 0}
     explainer = AsymmetricExplainer(total, given, **options)
     rows = pd.DataFrame([[0, 1, 0, 1, 1]], columns=names)
     AsymmetricExplainer(total, given, **{**options, "n_draws": 2})(rows, silent=True)  # what is loaded once
@@ -243,7 +243,7 @@ def test_planned_memory_of_background_rows(n_rows, batch_size):
 def test_batches_that_do_not_fit_are_refused():
     """``batch_size=20_000_000`` went past ``memory_limit``."""
     network, names = coins(6)
-    options = {"feature_names": names, "algorithm": "ideals x monte_carlo", "n_draws": 10**6, "memory_limit": 2**28}
+    options = {"feature_names": names, "algorithm": "monte_carlo", "n_draws": 10**6, "memory_limit": 2**28}
     explainer = AsymmetricExplainer(total, network, **options)
     with pytest.raises(MethodNotApplicableError, match=r"needs .* GiB, the limit is 256 MiB: raise memory_limit="):
         explainer(np.zeros((1, 6), dtype=int), batch_size=20_000_000)

@@ -69,7 +69,7 @@ def test_black_box_on_child_has_exact_orders_and_honest_errors():
         lambda t: model.predict_proba(t), network, feature_names=list(X.columns), n_draws=300, seed=0
     )
     plan = explainer.plan(rows)
-    assert plan.backend.name == "ideals x monte_carlo"
+    assert plan.backend.name == "monte_carlo"
     assert not plan.exact
     found = explainer(rows)
     assert found.error_std.max() > 0

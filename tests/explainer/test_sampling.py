@@ -63,7 +63,7 @@ def test_intervals_from_monte_carlo_values_cover():
     problem, rows, exact = monte_carlo_case()
 
     def sampled(seed):
-        options = {"algorithm": "ideals x monte_carlo", "n_draws": 500, "seed": seed}
+        options = {"algorithm": "monte_carlo", "n_draws": 500, "seed": seed}
         return AsymmetricExplainer(black_box, problem.network(), feature_names=problem.features, **options)
 
     assert 0.92 <= coverage(sampled, exact, rows, 150) <= 0.975
@@ -74,7 +74,7 @@ def test_both_sources_of_error_add_up():
     problem, rows, exact = monte_carlo_case()
 
     def sampled(seed):
-        options = {"algorithm": "orders x monte_carlo", "n_orders": 100, "n_draws": 500, "seed": seed}
+        options = {"algorithm": "monte_carlo", "n_orders": 100, "n_draws": 500, "seed": seed}
         return AsymmetricExplainer(black_box, problem.network(), feature_names=problem.features, **options)
 
     assert 0.93 <= coverage(sampled, exact, rows, 100) <= 0.99

@@ -34,7 +34,7 @@ def of_draws(world: Callable, n_draws: int, n_seeds: int) -> np.ndarray:
     background, model, exact, X, more = world()
     inside = []
     for seed in range(n_seeds):
-        options = {"algorithm": "ideals x monte_carlo", "n_draws": n_draws, "seed": seed}
+        options = {"algorithm": "monte_carlo", "n_draws": n_draws, "seed": seed}
         found = AsymmetricExplainer(model, background, **options, **more)(X, silent=True)
         inside.append(np.abs(found.values - exact) <= 1.96 * found.error_std)
     return np.array(inside)

@@ -113,9 +113,8 @@ HAND_MADE: dict[BackgroundKind, dict[str, Job]] = {
         "orders x closures": _trees("orders x closures", "dag", 10),
         **{f"{walk} x linear": _on("forest", 12, f"{walk} x linear", linear) for walk in WALKS},
         **{
-            f"{walk} x {way}": _on("forest", 12, f"{walk} x {way}", lambda kind, n: target, n_draws=4)
-            for walk in WALKS
-            for way in ("table", "monte_carlo")
+            name: _on("forest", 12, name, lambda kind, n: target, n_draws=4)
+            for name in (*(f"{walk} x table" for walk in WALKS), "monte_carlo")
         },
     },
     ROWS: {f"{walk} x marginal": _marginal(f"{walk} x marginal") for walk in WALKS},

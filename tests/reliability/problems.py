@@ -286,8 +286,8 @@ GRID: dict[str, Case] = {
     "child, RUQO2, linear model of codes, ideals x linear, 50 rows": on(
         "child", "RUQO2", line, 50, algorithm="ideals x linear"
     ),
-    "child, neurons, orders x monte_carlo, 10 rows": on(
-        "child", "XrayReport", neurons, 10, algorithm="orders x monte_carlo", n_orders=20, n_draws=50
+    "child, neurons, monte_carlo, 10 rows": on(
+        "child", "XrayReport", neurons, 10, algorithm="monte_carlo", n_orders=20, n_draws=50
     ),
     "insurance, MedCost, 100 trees, 2 rows": on("insurance", "MedCost", hundred_trees, 2),
     "insurance, latent DrivQuality, catboost, 3 rows": on("insurance", "DrivQuality", catboost, 3),
@@ -305,8 +305,8 @@ GRID: dict[str, Case] = {
     "alarm, decision tree, orders x terms, 5 rows": on(
         "alarm", "BP", tree, 5, algorithm="orders x terms", n_orders=100
     ),
-    "alarm, neurons, orders x monte_carlo, 2 rows": on(
-        "alarm", "BP", neurons, 2, algorithm="orders x monte_carlo", n_orders=20, n_draws=50
+    "alarm, neurons, monte_carlo, 2 rows": on(
+        "alarm", "BP", neurons, 2, algorithm="monte_carlo", n_orders=20, n_draws=50
     ),
     "alarm, eight features, extra trees, 30 rows": on(
         "alarm", "BP", extra_trees, 30, ("CVP", "PCWP", "HRBP", "HREKG", "SAO2", "EXPCO2", "PRESS", "MINVOL")

@@ -228,7 +228,7 @@ def sampled_orders(world: World, explainer: Any, explanation: Any) -> None:
 
 def monte_carlo(world: World, explainer: Any, explanation: Any) -> None:
     """Draws instead of sums: efficient all the same, for the last coalition is the row itself."""
-    _, found = world.explain(algorithm="ideals x monte_carlo", n_draws=40)
+    _, found = world.explain(algorithm="monte_carlo", n_draws=40)
     check_efficiency(world, found)
     table = world.fitted.table.reshape(-1, world.fitted.table.shape[-1])
     low, high = table.min(axis=0) - world.atol, table.max(axis=0) + world.atol

@@ -19,7 +19,7 @@ from tests.reliability.limits import interrupted
 
 
 # A compiled kernel, and the loop over draws; all backends, and two processes, in ``make limits``.
-STOPPED = ("forest", "orders x monte_carlo")
+STOPPED = ("forest", "monte_carlo")
 
 
 def test_ctrl_c_stops_within_a_second_and_leaves_the_explainer_usable():

@@ -15,7 +15,7 @@ from tests.reliability.damaged import flipped, foreign, load_all, make_explainer
 from tests.reliability.jobs import network, rows_for
 from tests.reliability.versions import save as save_job
 
-SAVED = ("forest", "orders x terms", "ideals x marginal", "orders x monte_carlo")
+SAVED = ("forest", "orders x terms", "ideals x marginal", "monte_carlo")
 
 
 @pytest.fixture(scope="module")

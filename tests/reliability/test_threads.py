@@ -87,7 +87,7 @@ def test_threads_share_what_is_compiled(name, monkeypatch):
 
 
 def test_models_of_others_are_called_in_processes(monkeypatch):
-    explainer = JOBS["ideals x monte_carlo"](n_jobs=2)
+    explainer = JOBS["monte_carlo"](n_jobs=2)
     monkeypatch.setattr(blocks, "SMALLEST_BLOCK", 8)
     monkeypatch.setattr(blocks, "pack", never)
     with pytest.raises(AssertionError, match="nothing has to travel"):
@@ -182,7 +182,7 @@ def test_the_bar_moves_while_threads_work(monkeypatch):
 
 
 def test_real_processes_share_blocks_of_rows_that_see_one_another():
-    assert same_in_processes("orders x monte_carlo", 2)
+    assert same_in_processes("monte_carlo", 2)
 
 
 @pytest.mark.parametrize("name", FEW)
@@ -195,7 +195,7 @@ def test_another_seed_shows_where_something_is_sampled_and_nowhere_else(name):
 
 def test_without_a_seed_explainers_differ_and_one_explainer_does_not():
     names = list(network("forest", 12).names)
-    options = {"algorithm": "orders x monte_carlo", "n_orders": 20, "n_draws": 10, "feature_names": names}
+    options = {"algorithm": "monte_carlo", "n_orders": 20, "n_draws": 10, "feature_names": names}
     one, other = (AsymmetricExplainer(target, network("forest", 12), **options) for _ in range(2))
     rows = rows_for(one, 2)
     first = one(rows, silent=True).values
@@ -220,7 +220,7 @@ LINUX_ONLY = (
 )
 
 
-@pytest.mark.parametrize("name", ["forest", "ideals x monte_carlo", "paths, no background"])
+@pytest.mark.parametrize("name", ["forest", "monte_carlo", "paths, no background"])
 def test_elsewhere_plans_and_bits_are_the_same(name, monkeypatch):
     plain = builtins.open
 

@@ -33,7 +33,7 @@ NAMES = (
     "orders x terms",
     "ideals x linear",
     "ideals x marginal",
-    "orders x monte_carlo",
+    "monte_carlo",
 )
 
 

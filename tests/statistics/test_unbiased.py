@@ -18,7 +18,7 @@ from tests.statistics.runs import FALSE_ALARM, Runs, window
 #: Seeds of a case; more where errors that are a fifth too large have to be seen.
 N_SEEDS = 70
 MORE_SEEDS = {"network": 100, "network, orders": 100}
-DRAWS = ("ideals x monte_carlo", {"n_draws": 256})
+DRAWS = ("monte_carlo", {"n_draws": 256})
 #: (world, (algorithm, options)), by the name of the case.
 CASES = {
     "Gaussian": (worlds.of_gaussians, DRAWS),
@@ -28,7 +28,7 @@ CASES = {
     "confounded levels": (worlds.of_confounded_levels, DRAWS),
     "network": (worlds.of_network, DRAWS),
     "network, orders": (worlds.of_network, ("orders x table", {"n_orders": 100})),
-    "network, both": (worlds.of_network, ("orders x monte_carlo", {"n_orders": 100, "n_draws": 256})),
+    "network, both": (worlds.of_network, ("monte_carlo", {"n_orders": 100, "n_draws": 256})),
 }
 
 

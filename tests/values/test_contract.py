@@ -98,7 +98,7 @@ def test_what_is_declared_runs(pair, problem):
     kind, method = pair
     assert method.obstacle(problem.background, problem.predictor) is None
     running = {(k.name, backend.samples_orders) for k, backend in BACKEND_PAIRS if backend.method is method}
-    assert {(kind.name, False), (kind.name, True)} <= running
+    assert {(kind.name, False), (kind.name, method.exact)} <= running
 
 
 @pytest.mark.parametrize("pair", MISSING, ids=pair_name)

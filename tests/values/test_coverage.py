@@ -1,8 +1,6 @@
-"""Intervals from Monte Carlo values on a network with rare states: too short with few draws, honest with many.
+"""Intervals from draws on a network with rare states, of probability 0.01: honest on the whole and for each feature.
 
-asia has states of probability 0.01. Two hundred draws meet such a state twice, and an interval of a mean of two events
-is too short; with thousands of draws 95% means 95%. The seeds are fixed,
-so there is no false alarm; over other seeds the shares below scatter by about one percentage point.
+The seeds are fixed, so there is no false alarm; over other seeds the shares scatter by about two percentage points.
 """
 
 import numpy as np
@@ -29,7 +27,7 @@ def coverage():
         inside = []
         for seed in range(n_seeds):
             sampled = AsymmetricExplainer(
-                black_box, network, algorithm="ideals x monte_carlo", n_draws=n_draws, seed=seed, **options
+                black_box, network, algorithm="monte_carlo", n_draws=n_draws, seed=seed, **options
             )(X, silent=True)
             inside.append(np.abs(sampled.values - exact) <= 1.96 * sampled.error_std + 1e-12)
         return np.mean(inside, axis=(0, 1))
@@ -37,16 +35,9 @@ def coverage():
     return share, list(X.columns)
 
 
-def test_many_draws_cover(coverage):
+@pytest.mark.parametrize("n_draws", [256, 4096])
+def test_draws_cover(coverage, n_draws):
     share, names = coverage
-    by_feature = share(n_draws=6000, n_seeds=60)
-    assert 0.93 <= by_feature[np.array(names) != "either"].mean() <= 0.97  # "either" follows from the others: no error
-    assert by_feature.min() >= 0.85  # 60 seeds: three standard errors below 95%
-
-
-def test_few_draws_do_not_cover_rare_states(coverage):
-    """What the documentation warns of: if this gets better, the warning can go."""
-    share, names = coverage
-    by_feature = dict(zip(names, share(n_draws=200, n_seeds=60), strict=True))
-    assert by_feature["asia"] < 0.9
-    assert by_feature["smoke"] > 0.92
+    by_feature = share(n_draws, n_seeds=60)[np.array(names) != "either"]  # "either" follows from the others: no error
+    assert by_feature.mean() >= 0.93  # values without rare states may be covered more often than 97%
+    assert by_feature.min() >= 0.83  # 60 seeds: three standard errors below 93%

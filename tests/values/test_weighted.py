@@ -68,4 +68,4 @@ def test_auto_sums_up_donors_where_that_is_cheap():
     np.testing.assert_allclose(explanation.base_values + explanation.values.sum(axis=1), jumps(data[:5]), atol=1e-12)
     assert np.ptp(explanation.base_values) == 0
     many = AsymmetricExplainer(jumps, ConditionalTable(table(3000)), graph, seed=0, n_draws=64, budget=1e-3)
-    assert many.plan(5000).chosen.name == "ideals x monte_carlo"
+    assert many.plan(5000).chosen.name == "monte_carlo"

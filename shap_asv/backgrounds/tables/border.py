@@ -137,6 +137,9 @@ def patterns(evidence: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     held = ~np.isnan(evidence)
     if not len(held):
         return
+    if (held == held[0]).all():
+        yield held[0], np.arange(len(held))
+        return
     distinct, inverse = np.unique(held, axis=0, return_inverse=True)
     order = np.argsort(inverse.ravel(), kind="stable")
     bounds = np.cumsum(np.bincount(inverse.ravel(), minlength=len(distinct)))[:-1]

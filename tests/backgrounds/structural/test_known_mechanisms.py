@@ -19,7 +19,7 @@ def explainer_of(model, table, **options):
     graph.add_nodes_from(model.names)
     background = StructuralModel(graph, model.mechanisms, like=table)
     return AsymmetricExplainer(
-        model.explained, background, feature_names=list(model.names), algorithm="ideals x monte_carlo", **options
+        model.explained, background, feature_names=list(model.names), algorithm="monte_carlo", **options
     )
 
 
