@@ -2,7 +2,7 @@
 
 :class:`DiscreteBackground` is what the rest of the house sees of probability. It joins the parts of this room: tables
 to codes (``border``), the elimination plan of the network (``elimination``), evidence compiled into conditionals
-(``circuit``), terms run through them (``terms``), draws (``sampling``) and what to do with impossible evidence
+(``circuit``), terms run through them (``terms``), draws (``drawing``) and what to do with impossible evidence
 (``impossible``).
 """
 

@@ -6,7 +6,7 @@ states are only looked up at the border.
 A network is checked once, at the border, so that inference never meets a table it cannot trust.
 
 Tables that miss a sum of one by at most :data:`SUM_TOLERANCE` (files print few digits) are renormalised; anything
-further off is an error, because nobody can tell which entry was meant. A table that sums to one as nearly as doubles
+further off is an error: which entry was meant is anyone's guess. A table that sums to one as nearly as doubles
 can tell is left as it is: to read a network that has been read changes no bit of it.
 """
 
