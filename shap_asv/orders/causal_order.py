@@ -1,4 +1,4 @@
-"""`CausalOrder`: who precedes whom among the features, as an immutable value.
+"""`CausalOrder`: which features precede which, as an immutable value.
 
 Asymmetric Shapley values average over the *topological orders* of a causal graph: the orders of all features in which
 every cause comes before its effects. They depend on the graph only through the partial order it spans on the features,

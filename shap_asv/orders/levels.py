@@ -1,7 +1,7 @@
 """Levels of features, causes first, and which of them are confounded.
 
 Levels say more than an order where something is *set*: the features of a level either influence one another, or share
-causes that nobody measured (the level is *confounded*). Under ``do(X_S = e_S)`` (Heskes, Sijben, Bucur and Claassen,
+causes that were not measured (the level is *confounded*). Under ``do(X_S = e_S)`` (Heskes, Sijben, Bucur and Claassen,
 2020) each level is drawn given all earlier ones, and
 
 - not confounded: given also its own members in S, which bear on the others;

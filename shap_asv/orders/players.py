@@ -1,4 +1,4 @@
-"""Groups of features as players: who moves together, and what a causal order of features says of groups.
+"""Groups of features as players: what moves together, and what a causal order of features says of groups.
 
 A *player* is a group of features that enters a coalition as one. The game of groups is the game of features on the
 coalitions that are unions of groups, ``v(T) = nu(union of the groups in T)``, so that everything that knows coalitions

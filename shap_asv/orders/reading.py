@@ -1,6 +1,6 @@
 """From what users write (names, edges, levels) to a partial order on indices.
 
-A causal graph says who precedes whom. Only the precedence matters here, so three steps turn any DAG into the smallest
+A causal graph says which features precede which. Only that matters here, so three steps turn any DAG into the smallest
 graph that says the same about the features:
 
 1. *check*: no cycle, no self-loop, no name twice;

@@ -298,7 +298,7 @@ def _lay_clocks(layout: ForestLayout, clocks: Sequence[Clock]) -> Any:
         n_panels, n_points = clock.points.shape
         local_at[c, known] = local_offset[c] + row * n_panels * n_points * (n_points + 1)
         decay_at[c, known] = decay_offset[c] + row * n_panels * (n_points + 1)
-    if not clocks:  # all of every closure is top: a clock that nobody asks
+    if not clocks:  # all of every closure is top: no clock is asked
         clocks = [make_clock((1.0, 0.0), 1, ())]
     return kernels.Clocks(
         n_panels=np.array([clock.points.shape[0] for clock in clocks], dtype=np.int64),

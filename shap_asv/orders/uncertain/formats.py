@@ -1,6 +1,6 @@
 """Causal graphs as other libraries hold them -> :class:`PartialGraph`. One table of formats, none of them imported.
 
-| who | what | how edges are told |
+| library | what | how edges are told |
 |---|---|---|
 | networkx, pgmpy | ``DiGraph``, ``DAG``, any network | cause -> effect |
 | pgmpy | ``PDAG`` (a CPDAG, too) | an undirected edge stands there in both directions |

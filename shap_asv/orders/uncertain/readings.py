@@ -34,7 +34,7 @@ def read_causal_graphs(
     features : iterable of names, optional
         The players. By default the nodes of the graph.
     hidden : iterable of names
-        Nodes that are known not to be features, so that nobody has to be warned of them.
+        Nodes that are known not to be features, so that no warning names them.
     limit : int
         DAGs that one graph with undirected edges may stand for; of more, that many are drawn uniformly, with a warning.
     seed : int, numpy Generator or SeedSequence, optional
