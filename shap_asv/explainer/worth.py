@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from tqdm.auto import tqdm
 
 from shap_asv.arguments import check_count
@@ -32,6 +33,7 @@ from shap_asv.explainer.fitting import FITTED, Refit, asked_coalitions, is_table
 from shap_asv.explainer.problem import Arguments, assemble, known_features
 from shap_asv.explainer.progress import DELAY
 from shap_asv.explainer.rows import fit_rows, own_outputs, read_table
+from shap_asv.frames import as_pandas
 from shap_asv.values.contract import ValueOptions
 from shap_asv.values.monte_carlo import MonteCarlo
 
@@ -132,27 +134,28 @@ def _resampled_table(explainer: "AsymmetricExplainer", data: Any) -> tuple[Any, 
             "make the explainer from the table itself"
         )
     own = background.graph if explainer.causal_graph is None and explainer.orders is None else None
-    return data, explainer.causal_graph if own is None else own
+    return as_pandas(data), explainer.causal_graph if own is None else own
 
 
 def resampled(table: Any, rng: np.random.Generator) -> Any:
-    """As many rows, drawn with replacement; labels (not pandas categories) are all there at least once."""
-    n_rows = len(table)
-    if not hasattr(table, "iloc"):
-        return table[rng.integers(0, n_rows, n_rows)]
-    labels = {
-        k: table.iloc[:, k].astype("category").cat.codes.to_numpy()
-        for k, dtype in enumerate(table.dtypes)
-        if not hasattr(dtype, "categories") and dtype.kind not in "biuf"
-    }
+    """As many rows, drawn with replacement; gaps and labels (not pandas categories) are all there at least once."""
+    n_rows, frame = len(table), pd.DataFrame(table)
+    labels = {}
+    for k, dtype in enumerate(frame.dtypes):
+        column = frame.iloc[:, k]
+        if hasattr(dtype, "categories") or dtype.kind in "biuf":
+            labels[k] = column.isna().to_numpy()
+        else:
+            labels[k] = column.astype("category").cat.codes.to_numpy()
     for _ in range(_TRIES):
         places = rng.integers(0, n_rows, n_rows)
         short = [k for k, codes in labels.items() if len(np.unique(codes[places])) < len(np.unique(codes))]
         if not short:
-            return table.reset_index(drop=True).iloc[places]  # labels say which rows are copies
+            # labels say which rows are copies
+            return table.reset_index(drop=True).iloc[places] if hasattr(table, "iloc") else table[places]
     raise TableError(
-        f"column {str(table.columns[short[0]])!r} has labels so rare that resamples lack one; make it a pandas "
-        "category, or merge rare labels"
+        f"column {str(frame.columns[short[0]])!r} has labels or gaps so rare that resamples lack one; make it a pandas "
+        "category, merge rare labels, or fill the gaps"
     )
 
 

@@ -91,10 +91,13 @@ def test_a_table_is_needed():
         explainer.bootstrap(X, n=1)
 
 
-def test_labels_are_not_lost():
+def test_labels_and_gaps_are_not_lost():
     data = pd.DataFrame({"x": np.arange(30.0), "town": ["Ulm"] * 28 + ["Bonn"] * 2})
+    numbers = data[["x"]].assign(y=[np.nan] * 2 + [1.0] * 28)
     for seed in range(20):
         assert set(resampled(data, np.random.default_rng(seed))["town"]) == {"Ulm", "Bonn"}
+        assert resampled(numbers, np.random.default_rng(seed))["y"].isna().any()
+        assert np.isnan(resampled(numbers.to_numpy(), np.random.default_rng(seed))).any()
     every = pd.DataFrame({"x": np.arange(40.0), "name": [f"n{k}" for k in range(40)]})
-    with pytest.raises(TableError, match="'name' has labels so rare"):
+    with pytest.raises(TableError, match="'name' has labels or gaps so rare"):
         resampled(every, np.random.default_rng(0))

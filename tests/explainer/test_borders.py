@@ -12,8 +12,8 @@ from sklearn.ensemble import IsolationForest, RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
-from shap_asv import AsymmetricExplainer, ConditionalTable, GaussianModel
-from shap_asv.errors import ModelError, ShapAsvWarning
+from shap_asv import AsymmetricExplainer, ConditionalTable, CopulaModel, GaussianModel, StructuralModel, fit_network
+from shap_asv.errors import ModelError, RowsError, ShapAsvWarning
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 4)).round(1)
@@ -149,6 +149,49 @@ def test_frames_of_any_library_are_read_by_name(kind):
         found = AsymmetricExplainer(forest, theirs, seed=0)(turned["dbca"][:5])
         assert found.feature_names == expected.feature_names, name
         np.testing.assert_allclose(found.values, expected.values, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_tables_beside_the_rows_are_frames_of_any_library(kind):
+    frame = pd.DataFrame(X, columns=NAMES)
+    table = {"pandas": frame, "polars": polars(), "pyarrow": polars().to_arrow()}[kind]
+    explainer = AsymmetricExplainer(
+        lambda rows: rows["a"] * rows["b"],
+        frame,
+        [("a", "b"), ("c", "d")],
+        values="conditional",
+        seed=0,
+        silent=True,
+        n_draws=16,
+    )
+    replicas = [explainer.bootstrap(frame[:2], n=2, data=data, silent=True).replicas for data in (frame, table)]
+    np.testing.assert_array_equal(*replicas)
+    functions = {name: lambda causes, noise: noise for name in NAMES}
+    assert StructuralModel([("a", "b"), ("c", "d")], functions, like=table).nodes == tuple(NAMES)
+
+
+GAPS = {
+    "Gaussian": GaussianModel.fit,
+    "copula": CopulaModel,
+    "donors": ConditionalTable,
+    "structural": lambda table: StructuralModel.fit(table, [("a", "b"), ("c", "d")], "linear", 0, silent=True),
+    "network": lambda table: fit_network(table, [("a", "b"), ("c", "d")]),
+}
+
+
+@pytest.mark.parametrize("background", GAPS)
+def test_a_gap_where_the_table_had_none_is_refused_by_every_background(background):
+    frame = pd.DataFrame(X, columns=NAMES)
+    causes = [("a", "b"), ("c", "d")] if background in ("structural", "network") else None
+    explainer = AsymmetricExplainer(
+        lambda rows: np.zeros(len(rows)), GAPS[background](frame), causes, seed=0, n_draws=8
+    )
+    rows = frame[:3].copy()
+    rows.loc[1, "c"] = np.nan
+    with pytest.raises(RowsError, match="row 1") as raised:
+        explainer(rows)
+    assert "'c'" in str(raised.value)
+    assert "fill it in" in str(raised.value)
 
 
 def test_a_polars_column_of_any_type_is_what_pandas_makes_of_it():

@@ -64,8 +64,7 @@ class ConditionalTable(TableBorder):
 
     Notes
     -----
-    A row to explain that has a missing number where the table had none counts as the mean there; the model still sees
-    that it is missing. A category that the table does not have is an error when rows are read.
+    A category that the table does not have is an error when rows are read, and so is a gap in a column without gaps.
 
     Examples
     --------

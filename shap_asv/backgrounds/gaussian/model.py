@@ -59,7 +59,7 @@ class GaussianBorder(TableBorder):
         bad = np.argwhere(np.isinf(rows))
         if len(bad):
             r, k = bad[0]
-            raise RowsError(f"row {r} has no value for {self.features[k]!r}, and a Gaussian needs one; impute it")
+            raise RowsError(f"row {r} has no value for {self.features[k]!r}, and a Gaussian needs one; fill it in")
 
 
 class GaussianModel(GaussianBorder):

@@ -15,6 +15,7 @@ from shap_asv.backgrounds.structural.scores import MechanismReport, NodeReport
 from shap_asv.backgrounds.tables.codec import Column, TableCodec
 from shap_asv.backgrounds.tables.copies import originals
 from shap_asv.errors import MechanismError, TableError, UnknownFeatureError, did_you_mean, listed
+from shap_asv.frames import as_pandas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,6 +73,7 @@ class StructuralModel:
         like: "pd.DataFrame | None" = None,
         n_noises: Mapping[str, int] | None = None,
     ) -> None:
+        like = as_pandas(like)
         if like is not None and not hasattr(like, "columns"):
             raise TableError(f"like= is a DataFrame with one column per node, not a {type(like).__name__}")
         dag = Dag.read(graph, () if like is None else [str(key) for key in like.columns])

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 MISSING = np.inf
 _EXACT = 2**53  # integers past this are not all floats
+_NO_GAPS = "and the table behind the background has no gaps there; fill it in, or learn from a table that has some"
 
 
 @dataclass(frozen=True)
@@ -87,10 +88,6 @@ class NumberColumn:
     kind: ColumnKind
     dtype: Any
 
-    @property
-    def can_miss(self) -> bool:
-        return not isinstance(self.dtype, np.dtype) or self.dtype.kind == "f"
-
     def read(self, values: Any) -> np.ndarray:
         codes = self._as_floats(values)
         infinite = np.isinf(codes)
@@ -107,8 +104,8 @@ class NumberColumn:
         elif isinstance(self.dtype, np.dtype) and self.dtype != np.float64:
             codes = codes.astype(self.dtype).astype(float)  # as the model will see it
         if missing.any():
-            if not self.can_miss:
-                raise self._refused(missing, codes, f"missing; the column was learned as {self.dtype}, without gaps")
+            if not self.kind.missing:
+                raise self._refused(missing, codes, f"missing, {_NO_GAPS}")
             codes[missing] = MISSING
         return codes
 
@@ -168,7 +165,7 @@ class NumberColumn:
 
     def check(self, codes: np.ndarray) -> None:
         bad = np.isnan(codes) | np.isneginf(codes)
-        if not self.can_miss:
+        if not self.kind.missing:
             bad |= np.isposinf(codes)
         if bad.any():
             raise RowsError(f"column {self.name!r}: {codes[bad][0]} is not the code of a number")
@@ -185,10 +182,6 @@ class CategoryColumn:
     kind: ColumnKind
     categories: tuple[Hashable, ...]
     palette: Any
-
-    @property
-    def can_miss(self) -> bool:
-        return len(self.palette) > len(self.categories)
 
     def read(self, values: Any) -> np.ndarray:
         import pandas as pd
@@ -209,12 +202,8 @@ class CategoryColumn:
                 f"{listed(self.categories)}; learn the background from a table that holds it, or merge it with another"
             )
         missing = codes < 0
-        if missing.any() and not self.can_miss:
-            r = int(np.flatnonzero(missing)[0])
-            raise RowsError(
-                f"column {self.name!r}, row {r} is missing; the column was learned as "
-                f"{np.asarray(self.palette).dtype}, without gaps"
-            )
+        if missing.any() and not self.kind.missing:
+            raise RowsError(f"column {self.name!r}, row {int(np.flatnonzero(missing)[0])} is missing, {_NO_GAPS}")
         return result.astype(float)
 
     def restore(self, codes: np.ndarray) -> Any:
@@ -227,7 +216,7 @@ class CategoryColumn:
         return shown[codes.astype(np.intp)]
 
     def check(self, codes: np.ndarray) -> None:
-        bad = ~((codes >= 0) & (codes < len(self.palette)) & (codes == np.floor(codes)))
+        bad = ~((codes >= 0) & (codes < self.kind.n_codes) & (codes == np.floor(codes)))
         if bad.any():
             raise RowsError(
                 f"column {self.name!r}: {codes[bad][0]} is not a code of its {len(self.categories)} categories"
