@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shap_asv.models.inputs import TableInputs
-from shap_asv.models.trees.ensembles import FloatEnsemble, Splits, leaf_regions, merge_terms, state_regions
+from shap_asv.models.trees.ensembles import FloatEnsemble, Splits, leaf_regions, state_regions
 
 
 def ensemble_of(left, right, values, roots, offset, threshold=0.0, nan_left=False, dtype=np.float64):
@@ -110,15 +110,3 @@ def test_rounding_to_float32_decides_before_the_comparison():
     table = [0.0, 16777217.0, 3e7]  # the second one rounds to 16777216 in float32
     assert states_left(table, threshold=16777216.0, dtype=np.float32) == [1, 1, 0]
     assert states_left(table, threshold=16777216.0, dtype=np.float64) == [1, 0, 0]
-
-
-def test_equal_rows_are_added_up_in_order_of_occurrence():
-    rng = np.random.default_rng(0)
-    terms = rng.integers(3, size=(200, 4))
-    coefficients = rng.normal(size=(200, 2))
-    merged, sums = merge_terms(terms, coefficients)
-    expected = {}
-    for row, coefficient in zip(map(tuple, terms), coefficients, strict=True):
-        expected[row] = expected.get(row, 0) + coefficient
-    assert [tuple(row) for row in merged] == list(expected)
-    np.testing.assert_allclose(sums, list(expected.values()), atol=1e-12)

@@ -298,10 +298,8 @@ class NodeList:
 #
 #     M(x) = offset + sum over leaves of  value[leaf] * prod over v of [x_v in R_leaf,v]
 #
-# The trees of an ensemble are walked together, level by level, in arrays: per open node the features on its path with
-# the id of a state set each (0 = all states). State sets are interned as integers whose bits are states, so that an
-# intersection is computed once per distinct (set, split) pair. Children whose set is empty are never opened: no
-# combination of states reaches them. Leaves with the same region, in whatever trees, are added up.
+# A state set is an integer whose bits are states. Children whose set is empty are never opened: no combination of states
+# reaches them. Leaves with the same region, in whatever trees, are added up.
 
 
 @dataclass(frozen=True, eq=False)
@@ -365,149 +363,46 @@ def _numbers_of(table: Any, labels: tuple[Any, ...] | None) -> Any:
     return code_column(table, labels) if labels is not None or hasattr(table, "categories") else table
 
 
-class StateSets:
-    """State sets of each feature, interned: set 0 of a feature is all its states."""
-
-    def __init__(self, cardinalities: Sequence[int]) -> None:
-        self.full = [(1 << int(card)) - 1 for card in cardinalities]
-        self.members = [[full] for full in self.full]
-        self.ids = [{full: 0} for full in self.full]
-
-    def intern(self, feature: int, members: int) -> int:
-        """The id of a state set, -1 for the empty one."""
-        if not members:
-            return -1
-        known = self.ids[feature]
-        if members not in known:
-            known[members] = len(self.members[feature])
-            self.members[feature].append(members)
-        return known[members]
-
-    def indicator(self, feature: int, ids: Sequence[int]) -> np.ndarray:
-        """0/1 rows over the states of ``feature``, one per id."""
-        card = self.full[feature].bit_length()
-        size = (card + 7) // 8
-        packed = b"".join(self.members[feature][i].to_bytes(size, "little") for i in ids)
-        bits = np.unpackbits(np.frombuffer(packed, dtype=np.uint8).reshape(len(ids), size), axis=1, bitorder="little")
-        return bits[:, :card].astype(np.float64)
-
-
 def leaf_regions(
     trees: FloatEnsemble, splits: Splits, split_of: np.ndarray, cardinalities: Sequence[int]
 ) -> SumOfProducts:
-    """The ensemble as a sum of products over states, node i making split ``split_of[i]``. O(leaves x depth) array work.
-
-    The region of an open node is kept in slots, one per distinct feature on its path: ``slots[i, d]`` is a feature
-    (-1 when the slot is empty) and ``ids[i, d]`` its state set.
-    """
-    sets = StateSets(cardinalities)
-    left_sets = [sum(1 << s for s in np.flatnonzero(mask).tolist()) for mask in splits.goes_left]
-    nodes = trees.roots
-    slots = np.full((len(nodes), 0), -1, dtype=np.int32)
-    ids = np.zeros((len(nodes), 0), dtype=np.int32)
-    leaves = []
-    while len(nodes):
-        at_leaf = trees.left[nodes] < 0
-        if at_leaf.any():
-            leaves.append((slots[at_leaf], ids[at_leaf], trees.values[nodes[at_leaf]]))
-            nodes, slots, ids = nodes[~at_leaf], slots[~at_leaf], ids[~at_leaf]
-        if not len(nodes):
-            break
-        split = split_of[nodes]
-        feature = splits.feature[split].astype(np.int32)
-        slots, ids, slot = _slot_of(slots, ids, feature)
-        here = np.arange(len(nodes))
-        to_left, to_right = _intersect(sets, splits.feature, left_sets, split, ids[here, slot])
-        parts = []
-        for child, new in ((trees.left, to_left), (trees.right, to_right)):
-            open_ = np.flatnonzero(new >= 0)
-            below = ids[open_]
-            below[np.arange(len(open_)), slot[open_]] = new[open_]
-            parts.append((child[nodes[open_]], slots[open_], below))
-        nodes, slots, ids = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    return _collect(sets, leaves, trees.n_outputs, trees.offset)
-
-
-def _slot_of(slots: np.ndarray, ids: np.ndarray, feature: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The slot of each node's feature; a free one (a new column if need be) when the path did not meet it yet."""
-    match = slots == feature[:, None]
-    known = match.any(axis=1)
-    n_used = (slots >= 0).sum(axis=1)
-    slot = np.where(known, match.argmax(axis=1) if slots.shape[1] else 0, n_used)
-    if (slot >= slots.shape[1]).any():
-        slots = np.pad(slots, ((0, 0), (0, 1)), constant_values=-1)
-        ids = np.pad(ids, ((0, 0), (0, 1)))
-    slots[np.arange(len(slots)), slot] = feature
-    return slots, ids, slot
+    """The ensemble as a sum of products over states, node i making split ``split_of[i]``. O(leaves x depth)."""
+    full = [(1 << int(card)) - 1 for card in cardinalities]
+    left_of = [sum(1 << s for s in np.flatnonzero(mask).tolist()) for mask in splits.goes_left]
+    feature, left, right, split = (array.tolist() for array in (splits.feature, trees.left, trees.right, split_of))
+    terms: dict[frozenset[tuple[int, int]], int] = {frozenset(): 0}
+    leaves, term_of = [], []
+    for root in trees.roots.tolist():
+        stack: list[tuple[int, dict[int, int]]] = [(root, {})]
+        while stack:
+            node, region = stack.pop()
+            if left[node] < 0:
+                leaves.append(node)
+                term_of.append(terms.setdefault(frozenset(region.items()), len(terms)))
+                continue
+            v, goes_left = feature[split[node]], left_of[split[node]]
+            held = region.get(v, full[v])
+            for child, states in ((right[node], held & ~goes_left), (left[node], held & goes_left)):
+                if states == held:
+                    stack.append((child, region))
+                elif states:
+                    stack.append((child, {**region, v: states}))
+    coefficients = np.zeros((len(terms), trees.n_outputs))
+    np.add.at(coefficients, term_of, trees.values[leaves])
+    kept = [t for t in np.flatnonzero(coefficients.any(axis=1)).tolist() if t]  # 0 is what constrains nothing
+    regions = list(terms)
+    sets: list[dict[int, int]] = [{states: 0} for states in full]
+    rows = np.zeros((len(kept), len(full)), dtype=np.int32)
+    for row, t in enumerate(kept):
+        for v, states in regions[t]:
+            rows[row, v] = sets[v].setdefault(states, len(sets[v]))
+    vectors = tuple(_indicators(list(own), int(card)) for own, card in zip(sets, cardinalities, strict=True))
+    return SumOfProducts(vectors, rows, coefficients[kept], trees.offset + coefficients[0])
 
 
-def _intersect(
-    sets: StateSets, features: np.ndarray, left_sets: list[int], split: np.ndarray, current: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Ids of (current set & goes left) and (current set - goes left) for each open node."""
-    width = int(current.max(initial=0)) + 1
-    pairs, which = np.unique(split * width + current, return_inverse=True)
-    left = np.empty(len(pairs), dtype=np.int32)
-    right = np.empty(len(pairs), dtype=np.int32)
-    for p, pair in enumerate(pairs.tolist()):
-        s, held = divmod(pair, width)
-        v = int(features[s])
-        members = sets.members[v][held]
-        left[p] = sets.intern(v, members & left_sets[s])
-        right[p] = sets.intern(v, members & ~left_sets[s])
-    return left[which], right[which]
-
-
-def _collect(
-    sets: StateSets, leaves: list[tuple[np.ndarray, np.ndarray, np.ndarray]], k: int, offset: np.ndarray
-) -> SumOfProducts:
-    """Add up equal regions, move the unconstrained one to the offset, drop zeros and state sets that no term uses."""
-    n = len(sets.members)
-    n_slots = max((slots.shape[1] for slots, _, _ in leaves), default=0)
-    widen = [(0, 0), (0, n_slots)]
-    slots = np.concatenate([np.pad(s, widen, constant_values=-1)[:, :n_slots] for s, _, _ in leaves])
-    ids = np.concatenate([np.pad(i, widen)[:, :n_slots] for _, i, _ in leaves])
-    # one number per (feature, state set); 0 = no constraint, also where splits left a feature all its states
-    starts = np.cumsum([0] + [len(members) for members in sets.members])
-    keys = np.where(ids > 0, starts[slots] + ids, 0)
-    keys, values = merge_terms(np.sort(keys, axis=1), np.concatenate([v for _, _, v in leaves]))
-    free = ~keys.any(axis=1)
-    offset = offset + values[free].sum(axis=0)
-    keep = ~free & (values != 0).any(axis=1)
-    keys, values = keys[keep], values[keep]
-    used = np.zeros(starts[-1], dtype=bool)
-    used[keys.ravel()] = True
-    used[starts[:-1]] = True
-    numbers = np.cumsum(used) - 1
-    feature_of = np.repeat(np.arange(n), np.diff(starts))
-    row, slot = np.nonzero(keys)
-    at = keys[row, slot]
-    terms = np.zeros((len(keys), n), dtype=np.int32)
-    terms[row, feature_of[at]] = numbers[at] - numbers[starts[feature_of[at]]]
-    vectors = tuple(sets.indicator(v, np.flatnonzero(used[starts[v] : starts[v + 1]]).tolist()) for v in range(n))
-    return SumOfProducts(vectors, terms, values.reshape(-1, k), offset)
-
-
-def merge_terms(terms: np.ndarray, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Add the coefficients of equal rows of ``terms``; the order of first occurrence is kept. O(T n + T log T).
-
-    >>> merge_terms(np.array([[0, 1], [2, 0], [0, 1]]), np.array([[1.0], [2.0], [3.0]]))
-    (array([[0, 1],
-           [2, 0]]), array([[4.],
-           [2.]]))
-    """
-    if not len(terms):
-        return terms, coefficients
-    rng = np.random.default_rng(0)
-    factors = rng.integers(1, 2**63, size=terms.shape[1], dtype=np.uint64) | np.uint64(1)
-    hashes = terms.astype(np.uint64) @ factors
-    _, first, which = np.unique(hashes, return_index=True, return_inverse=True)
-    which = which.ravel()
-    if not np.array_equal(terms[first[which]], terms):  # two different rows with one hash
-        _, first, which = np.unique(terms, axis=0, return_index=True, return_inverse=True)
-        which = which.ravel()
-    order = np.argsort(which, kind="stable")
-    starts = np.searchsorted(which[order], np.arange(len(first)))
-    sums = np.add.reduceat(coefficients[order], starts, axis=0)
-    by_occurrence = np.argsort(first)
-    return terms[first[by_occurrence]], sums[by_occurrence]
+def _indicators(sets: list[int], card: int) -> np.ndarray:
+    """0/1 rows over ``card`` states, one for each set."""
+    size = (card + 7) // 8
+    packed = b"".join(states.to_bytes(size, "little") for states in sets)
+    bits = np.unpackbits(np.frombuffer(packed, dtype=np.uint8).reshape(len(sets), size), axis=1, bitorder="little")
+    return bits[:, :card].astype(np.float64)
