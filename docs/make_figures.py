@@ -27,7 +27,7 @@ PICTURES = {
     "cancer": ["comparison_waterfall"],
     "child": ["causal_graph"],
     "admissions": ["fair", "blind"],
-    "large_graph": ["convergence"],
+    "large_graph": ["intervals"],
 }
 #: Pages whose code draws pictures: what these are called, in the order in which they are drawn; None is not kept.
 PAGES = {

@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier
 
-from shap_asv import AsymmetricExplainer, load_network, plots, sample_rows
+from shap_asv import AsymmetricExplainer, load_network, sample_rows
 from shap_asv.errors import BudgetExceededError
 
 FORECAST = "SVR"  # severe weather
@@ -66,6 +66,7 @@ def read(explanation, model, X):
     # every sampled order adds up to the prediction, so their mean does too, whatever the sample
     prediction = model.predict_proba(X)[0, list(model.classes_).index(FORECAST)]
     assert abs(explanation.base_values[0] + values.sum() - prediction) < 1e-9
+    return table
 
 
 def main():
@@ -79,15 +80,17 @@ def main():
     row = X[42:43]  # the tree is sure of severe weather
     ask_for_exact(model, network, row)
     explanations = sample(model, network, row, counts=(25, 50, 100, 200))
-    read(explanations[200], model, row)
+    table = read(explanations[200], model, row)
 
     # four times the orders halve the error
     ratio = explanations[50].error_std.max() / explanations[200].error_std.max()
     print(f"\nfrom 50 to 200 orders the largest error fell by a factor of {ratio:.1f}")
     assert 1.3 < ratio < 3.0
 
-    plots.convergence(explanations, show=False)
-    plt.gcf().savefig(out / "convergence.png", dpi=100, bbox_inches="tight")
+    plt.errorbar(table["value"], table.index, xerr=1.96 * table["standard error"], fmt="o", capsize=3)
+    plt.xlabel("value, with its 95% interval")
+    plt.gca().invert_yaxis()
+    plt.savefig(out / "intervals.png", dpi=100, bbox_inches="tight")
     plt.close("all")
 
     # or say how good it has to be, and let the sample grow

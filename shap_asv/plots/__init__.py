@@ -7,14 +7,13 @@ Every plot takes ``shap.Explanation`` objects of the same rows and features, loo
 
 from shap_asv.plots.causal_graph import causal_graph
 from shap_asv.plots.comparisons import comparison, comparison_beeswarm, comparison_waterfall, effects
-from shap_asv.plots.diagnostics import convergence, graph_check, mechanisms, scores, sensitivity
+from shap_asv.plots.diagnostics import graph_check, mechanisms, scores, sensitivity
 
 __all__ = [
     "causal_graph",
     "comparison",
     "comparison_beeswarm",
     "comparison_waterfall",
-    "convergence",
     "effects",
     "graph_check",
     "mechanisms",

@@ -17,7 +17,7 @@ PICTURES = {
     "admissions": {"fair.png", "unfair.png", "blind.png"},
     "cancer": {"causal_graph.png", "comparison.png", "comparison_waterfall.png", "shap_waterfall.png"},
     "child": {"causal_graph.png", "comparison.png", "comparison_beeswarm.png"},
-    "large_graph": {"convergence.png"},
+    "large_graph": {"intervals.png"},
 }
 
 

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-import shap
 from matplotlib.text import Text
 
 from shap_asv import plots
@@ -18,8 +17,6 @@ from tests.plots.looking import two_explanations
 
 FEATURES = ["$a_b^c$", "$"]
 PAIR = two_explanations(FEATURES, rows=5)
-ERRORS = {"feature_names": FEATURES, "error_std": np.ones((1, 2))}
-RUN = {k: shap.Explanation(np.array([[1.0, 2.0]]), np.zeros(1), **ERRORS) for k in (10, 20)}
 NODES = (SimpleNamespace(name=FEATURES[0], causes=("root",), mechanism="forest", pit=np.linspace(0, 1, 99)),)
 CHECK = GraphCheck((TestedPair(*FEATURES, (), 0.5, 0.5),), (), (), 0.05, 100)
 #: The plot, with options -> its axes, one or several; and how many there are.
@@ -29,7 +26,6 @@ DRAW = {
     "comparison_beeswarm": (lambda **more: plots.comparison_beeswarm(PAIR, **more), 2),
     "causal_graph": (lambda **more: plots.causal_graph(PAIR, [("$a_b^c$", "$hidden$")], **more), 2),
     "effects": (lambda **more: plots.effects(tuple(PAIR.values()), **more), 1),
-    "convergence": (lambda **more: plots.convergence(RUN, **more), 1),
     "sensitivity": (lambda **more: plots.sensitivity(Sensitivity([[[1.0, 2.0]]], FEATURES), **more), 1),
     "graph_check": (lambda **more: plots.graph_check(CHECK, **more), 1),
     "mechanisms": (lambda **more: plots.mechanisms(SimpleNamespace(nodes=NODES), **more), 1),

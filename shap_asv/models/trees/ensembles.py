@@ -298,8 +298,8 @@ class NodeList:
 #
 #     M(x) = offset + sum over leaves of  value[leaf] * prod over v of [x_v in R_leaf,v]
 #
-# A state set is an integer whose bits are states. Children whose set is empty are never opened: no combination of states
-# reaches them. Leaves with the same region, in whatever trees, are added up.
+# A state set is an integer whose bits are states. Children whose set is empty are never opened: no combination of
+# states reaches them. Leaves with the same region, in whatever trees, are added up.
 
 
 @dataclass(frozen=True, eq=False)
