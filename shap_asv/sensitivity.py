@@ -48,8 +48,6 @@ class Sensitivity:
     edges : sequence of iterables of (cause, effect), optional
         The edges of each graph, for graphs that differ in more than one.
     output_names : sequence of str, optional
-    ideals : (int, int), optional
-        Coalitions that were evaluated for all graphs together, and what they would have been one by one.
     error_std : array in the shape of values, optional
         Standard errors, where values were sampled. Graphs share their draws, so that differences between graphs are
         less uncertain than this; the error of a mean over graphs is at most the mean of their errors.
@@ -79,7 +77,6 @@ class Sensitivity:
     reference: np.ndarray | None = None
     edges: Sequence[Iterable[tuple[Hashable, Hashable]]] | None = None
     output_names: Sequence[str] | None = None
-    ideals: tuple[int, int] | None = None
     error_std: np.ndarray | None = None
     notes: Sequence[str] = ()
 
@@ -206,42 +203,6 @@ class Sensitivity:
         frame = pd.DataFrame(columns, index=pd.Index(labels, name="edge", dtype=object))
         return frame.sort_values("effect", ascending=False, kind="stable")
 
-    def edge_by_row(self) -> "pd.DataFrame":
-        """One line per row: which edge matters most for it, and how. O(edges rows features).
-
-        Columns: ``edge``, ``effect``, ``feature`` and ``by`` as in :meth:`edge_effects`, of the edge with the largest
-        effect on the row; the first one where several are equal. ``edge`` and ``feature`` are None where no edge moves
-        any value of the row.
-
-        Examples
-        --------
-        >>> result = Sensitivity(
-        ...     [[[0.3, 0.0], [0.0, 0.5]], [[0.3, 0.5], [0.0, 0.5]]], ["smoker", "xray"],
-        ...     ["flip smoker -> xray", "drop smoker -> xray"], reference=[[0.3, 0.0], [0.0, 0.5]],
-        ... )
-        >>> result.edge_by_row().to_dict("index")[0]
-        {'edge': 'drop smoker -> xray', 'effect': 0.25, 'feature': 'xray', 'by': 0.5}
-        >>> result.edge_by_row()["edge"].tolist()
-        ['drop smoker -> xray', None]
-        """
-        import pandas as pd
-
-        labels, moved = self._moved
-        effects = moved.mean(axis=2)
-        largest = effects.max(axis=0, initial=0.0)
-        columns: dict[str, list[Any]] = {"edge": [], "effect": [], "feature": [], "by": []}
-        for row in range(self.values.shape[1]):
-            found: tuple[Any, ...] = (None, 0.0, None, 0.0)
-            if largest[row] > self._rounding:
-                edge = int(np.argmax(effects[:, row] >= largest[row] - self._rounding))
-                most = int(moved[edge, row].argmax())
-                found = (labels[edge], effects[edge, row], self.feature_names[most], moved[edge, row, most])
-            for column, value in zip(columns.values(), found, strict=True):
-                column.append(value)
-        kinds = {"edge": object, "feature": object}  # pandas would turn None among texts into NaN
-        series = {name: pd.Series(column, dtype=kinds.get(name, float)) for name, column in columns.items()}
-        return pd.DataFrame(series).rename_axis(index="row")
-
     @cached_property
     def _moved(self) -> tuple[list[str], np.ndarray]:
         """How far each edge moves each value: labels, and the mean over outputs, float (edges, rows, features)."""
@@ -337,9 +298,6 @@ class Sensitivity:
                 f"{effects.index[0]} matters most: it moves values by {first['effect']:.2g} on average, "
                 f"those of {first['feature']} by {first['by']:.2g}"
             )
-        if self.ideals is not None:
-            together, apart = self.ideals
-            lines.append(f"{together:,} coalitions evaluated for all graphs together, {apart:,} one by one")
         lines += self.notes
         return "\n".join(lines)
 

@@ -86,10 +86,8 @@ def test_edges_of_any_graphs():
 
 @pytest.mark.parametrize("edges", [False, True])
 @pytest.mark.parametrize("outputs", [False, True])
-def test_the_edge_that_matters_most_for_each_row(outputs, edges):
+def test_the_edges_of_one_row(outputs, edges):
     result = random_result(outputs=outputs, reference=True, edges=edges)
-    frame = result.edge_by_row()
-    assert list(frame.index) == list(range(5))
     odd = np.arange(6) % 2 == 1
     for row in range(5):
         values = result.values[:, row].reshape(6, 4, -1)
@@ -98,25 +96,10 @@ def test_the_edge_that_matters_most_for_each_row(outputs, edges):
             moved = dict.fromkeys(["a -> b", "b -> a", "c -> d"], np.abs(means[0] - means[1]))
         else:
             moved = {f"change {k}": np.abs(values[k] - result.reference[row].reshape(4, -1)) for k in range(6)}
-        first = max(moved, key=lambda label: moved[label].mean())  # the first of equal ones, as promised
-        by = [float(np.mean(moved[first][f])) for f in range(4)]
-        line = frame.loc[row]
-        assert (line["edge"], line["feature"]) == (first, NAMES[by.index(max(by))])
-        assert (line["effect"], line["by"]) == pytest.approx((moved[first].mean(), max(by)))
         alone = result.edge_effects(row=row)
-        assert alone["effect"].iloc[0] == pytest.approx(line["effect"])
         assert {label: pytest.approx(size.mean()) for label, size in moved.items()} == alone["effect"].to_dict()
-    assert frame["edge"].nunique() > 1 or edges
-
-
-def test_rows_that_no_edge_moves():
-    values = np.array([[[0.1, 0.2], [0.3, 0.4]], [[0.1 + 1e-15, 0.2], [0.3, 0.5]]])
-    frame = Sensitivity(values, ["a", "b"], ["first", "second"], reference=values[0]).edge_by_row()
-    assert frame["edge"].tolist() == [None, "second"]
-    assert frame["feature"].tolist() == [None, "b"]
-    assert frame["by"].tolist() == [0.0, pytest.approx(0.1)]
-    same = Sensitivity(values, ["a", "b"], edges=[[("a", "b")]] * 2)  # nothing to tell about an edge that all have
-    assert same.edge_by_row()["edge"].tolist() == [None, None]
+        by = [float(np.mean(moved[alone.index[0]][f])) for f in range(4)]
+        assert (alone["feature"].iloc[0], alone["by"].iloc[0]) == (NAMES[by.index(max(by))], pytest.approx(max(by)))
 
 
 def test_tables():
@@ -148,11 +131,6 @@ def test_outputs():
         named.output("maybe")
     with pytest.raises(UnknownMethodError, match="one output"):
         second.output(0)
-
-
-def test_saved_work_is_told():
-    result = Sensitivity(np.ones((2, 1, 4)), NAMES, ideals=(1234, 5678))
-    assert repr(result).endswith("1,234 coalitions evaluated for all graphs together, 5,678 one by one")
 
 
 @pytest.mark.parametrize(

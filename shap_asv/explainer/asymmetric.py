@@ -39,7 +39,7 @@ from shap_asv.explainer.options import (
 from shap_asv.explainer.persistence import load_explainer, save_explainer
 from shap_asv.explainer.problem import Arguments, assemble, assemble_for_rows, is_identity, known_features
 from shap_asv.explainer.rows import Table, any_row, fit_rows, read_table, shown_players
-from shap_asv.explainer.sensitivities import measure_sensitivity, plan_sensitivity
+from shap_asv.explainer.sensitivities import measure_sensitivity
 from shap_asv.explainer.words import (
     ExpectedLoss,
     SingleValue,
@@ -378,22 +378,15 @@ class AsymmetricExplainer(shap.Explainer):
 
     # --- questions that shap's explainers do not ask: beside explanations ------------------------------------------
 
-    def plan(self, X: Any = None, max_evals: int | str = "auto", graphs: Any = None) -> Plan:
-        """Which backend would explain X, why, and at what cost; ``print`` it. X may also be a number of rows.
-
-        With ``graphs``, ``"edges"`` or any others, the plan of ``sensitivity(X, graphs)``: it says how many coalitions
-        are evaluated for all graphs together, and how many it would be one by one.
-        """
+    def plan(self, X: Any = None, max_evals: int | str = "auto") -> Plan:
+        """Which backend would explain X, why, and at what cost; ``print`` it. X may also be a number of rows."""
         if X is None or isinstance(X, (int, np.integer)):
             n_rows = 1 if X is None else check_count(X, "X", "a number of rows")
             execution = self._known_execution()
         else:
             table = read_table(X)
             execution, n_rows = self._execution_for(table), len(table)
-        settings = self._settings(execution.problem, max_evals)
-        if graphs is not None:
-            return plan_sensitivity(self, execution, n_rows, settings, graphs)
-        return execution.settle(settings, n_rows)[0]
+        return execution.settle(self._settings(execution.problem, max_evals), n_rows)[0]
 
     def symmetric(self) -> Any:
         """The same explainer without causal constraints: ordinary Shapley values under the same distribution.

@@ -65,7 +65,7 @@ class Execution:
         if asked not in self._plans:
             if len(self._plans) >= PLANS_KEPT:
                 self._plans = {}
-            semantics = (*describe(self.problem, self.own_graph), *_shared_ideals(self.problem, settings))
+            semantics = describe(self.problem, self.own_graph)
             budget = replace(self.budget, jobs=jobs)
             self._plans[asked] = make_plan(self.problem, settings, n_rows, self.algorithm, budget, semantics, n_results)
         return self._plans[asked]
@@ -344,18 +344,6 @@ def describe(problem: Problem, own_graph: bool) -> tuple[tuple[str, str], ...]:
         ("model", model),
         *((("players", f"{problem.n_players} groups of {problem.n_features} features"),) if problem.players else ()),
     )
-
-
-def _shared_ideals(problem: Problem, settings: Settings) -> tuple[tuple[str, str], ...]:
-    """How many ideals several graphs share; nothing where there are more than may be counted."""
-    if not isinstance(problem.order, GraphMixture):
-        return ()
-    try:
-        together = problem.order.count_ideals(settings.ideal_limit)
-        apart = problem.order.count_ideals_apart(settings.ideal_limit)
-    except BudgetExceededError:
-        return ()
-    return (("ideals", f"{together:,} for all graphs together, {apart:,} one by one"),)
 
 
 #: What nu(S) is, and what its mean over all orders is called, in the words of the plan.

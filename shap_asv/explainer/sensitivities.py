@@ -131,24 +131,6 @@ def measure_sensitivity(
     return _together(shared, table, candidates, outputs, silent)
 
 
-def plan_sensitivity(
-    explainer: "AsymmetricExplainer", execution: Execution, n_rows: int, settings: Settings, graphs: Any
-) -> Plan:
-    """What :func:`measure_sensitivity` would do for ``n_rows`` rows, and how many ideals the graphs share."""
-    candidates = _candidates(explainer, execution.problem, graphs)
-    shared = _over_one_background(explainer, execution.problem, candidates, silent=True)
-    words = f"{len(candidates.graphs):,} graphs, each by itself"
-    if shared is None:
-        plan, words = execution.settle(settings, n_rows)[0], f"{words}, each by an explainer of its own like this one"
-    else:
-        execution = shared.explainer._known_execution()
-        given = [order for order, _ in weighted_orders(execution.problem.order)]
-        plan = _plan_together(_execution_over(execution, GraphMixture((*given, *candidates.orders))), settings, n_rows)
-        words += ", beside the given one" if given else ""
-    semantics = tuple((key, words if key == "causal graph" else value) for key, value in plan.semantics)
-    return replace(plan, semantics=semantics)
-
-
 # --- which graphs -------------------------------------------------------------------------------------------------
 
 
@@ -293,9 +275,7 @@ def _together(shared: Shared, table: Table, candidates: Candidates, outputs: Any
     together = [*(order for order, _ in given), *candidates.orders]
     coalitions, matrix = weigh_each(together, settings.ideal_limit)
     columns = of_players(SideBySide(coalitions, matrix, np.ones(len(together)), sampled=False), problem.groups)
-    mixture = GraphMixture(tuple(together))
-    apart = mixture.count_ideals_apart(settings.ideal_limit)
-    own = _execution_over(execution, mixture)
+    own = _execution_over(execution, GraphMixture(tuple(together)))
     plan = _plan_together(own, settings, len(find_equal_rows(rows).distinct), len(rows))
     found = own.contract(rows, replace(settings, silent=silent), plan, columns, silent)
     chosen, names, single = select_outputs(
@@ -314,7 +294,6 @@ def _together(shared: Shared, table: Table, candidates: Candidates, outputs: Any
         display_names(problem, table) if problem.players is None else problem.names,
         reference=np.tensordot(shares, each[: len(given)], axes=1) if given else None,
         output_names=None if single else names,
-        ideals=(len(coalitions), apart),
         error_std=None if errors is None else errors[len(given) :],
         notes=(*candidates.equal_orders(), *shared.notes),
         **candidates.facts(),

@@ -209,21 +209,6 @@ class GraphMixture:
             raise too_many_together(self.n_graphs, self.n_features, limit)
         return count
 
-    def count_ideals_apart(self, limit: int | None = None) -> int:
-        """The sum of the ideals of the graphs: what would be evaluated if each distinct graph were explained by itself.
-
-        ``limit`` is that of a single graph, as in :meth:`CausalOrder.count_ideals`. O(sum of the ideals) at most.
-
-        Examples
-        --------
-        >>> from shap_asv import CausalOrder
-        >>> chains = [CausalOrder.from_edges(edges) for edges in ([("a", "b")], [("b", "a")])]
-        >>> both = GraphMixture(chains)
-        >>> both.count_ideals(), both.count_ideals_apart()
-        (4, 6)
-        """
-        return sum(order.count_ideals(limit) for order in self.orders)
-
     def sample_topological_orders(
         self, n: int, seed: Seed = None, method: str = "auto", *, n_groups: int | None = None, **options: Any
     ) -> np.ndarray:
