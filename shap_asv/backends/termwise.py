@@ -28,7 +28,7 @@ from shap_asv.backends.relaxed import relaxing
 from shap_asv.backends.weight_columns import Columns, added_up, contract
 from shap_asv.backends.workload import Sweep, expected_output, network_and_terms
 from shap_asv.backgrounds.contract import TERMS, Terms
-from shap_asv.backgrounds.discrete.inference.elimination import TOLD_APART
+from shap_asv.backgrounds.discrete.elimination import TOLD_APART
 from shap_asv.backgrounds.grouping import number_rows
 from shap_asv.costs import Cost
 from shap_asv.models.contract import PRODUCTS

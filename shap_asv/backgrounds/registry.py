@@ -15,9 +15,9 @@ from shap_asv.backgrounds import matrix, ready_models
 from shap_asv.backgrounds.choice.mixture import MixtureModel
 from shap_asv.backgrounds.covers import CoverDistribution
 from shap_asv.backgrounds.discrete import background as discrete
+from shap_asv.backgrounds.discrete import fitted
+from shap_asv.backgrounds.discrete.binning import learn_states
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
-from shap_asv.backgrounds.discrete.states import fitted
-from shap_asv.backgrounds.discrete.states.binning import learn_states
 from shap_asv.backgrounds.donors.conditional_table import ConditionalTable
 from shap_asv.backgrounds.gaussian.copula import CopulaModel
 from shap_asv.backgrounds.independent import IndependentColumns

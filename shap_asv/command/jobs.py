@@ -18,7 +18,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
-from shap_asv.backgrounds.discrete.states.ranking import low_to_high
+from shap_asv.backgrounds.discrete.ranking import low_to_high
 from shap_asv.backgrounds.pgmpy_networks import load_network, read_network
 from shap_asv.command import tables
 from shap_asv.command.request import meant

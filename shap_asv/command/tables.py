@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from shap_asv.backgrounds.discrete.states.ranking import low_to_high, read_interval
+from shap_asv.backgrounds.discrete.ranking import low_to_high, read_interval
 from shap_asv.command.request import RowChoice
 from shap_asv.errors import RowsError, TableError, UnknownStateError
 

@@ -31,8 +31,8 @@ from shap_asv.backends.contract import Problem
 from shap_asv.backgrounds.choice.choosing import CANDIDATES, Fit, choose_background, graph_candidates, level_candidates
 from shap_asv.backgrounds.choice.mixture import MixtureModel
 from shap_asv.backgrounds.contract import DRAWS, DrawsGivenEvidence
-from shap_asv.backgrounds.discrete.states.binning import DEFAULT_BINS, DEFAULT_GROUPS, MOST_STATES, Cuts, learn_states
-from shap_asv.backgrounds.discrete.states.fitted import FittedNetwork, fit_tables
+from shap_asv.backgrounds.discrete.binning import DEFAULT_BINS, DEFAULT_GROUPS, MOST_STATES, Cuts, learn_states
+from shap_asv.backgrounds.discrete.fitted import FittedNetwork, fit_tables
 from shap_asv.backgrounds.donors.conditional_table import ConditionalTable
 from shap_asv.backgrounds.gaussian.copula import CopulaModel
 from shap_asv.backgrounds.matrix import MatrixDistribution, numbered_features

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from shap_asv.backgrounds.discrete.background import DiscreteBackground
+from shap_asv.backgrounds.discrete.border import match_state
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
-from shap_asv.backgrounds.discrete.states.border import match_state
 from shap_asv.errors import RowsError, UnknownStateError
 
 STATES = (("low", "mid", "high"), ("no", "yes"), ("0", "1"), (0, 1, 2), ("True", "False"))

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from shap_asv.backgrounds.discrete import engine
 from shap_asv.backgrounds.discrete.background import DiscreteBackground
-from shap_asv.backgrounds.discrete.inference import engine
-from shap_asv.backgrounds.discrete.inference.engine import Inference
+from shap_asv.backgrounds.discrete.engine import Inference
 from shap_asv.errors import BudgetExceededError, NetworkError, ShapAsvError, UnknownFeatureError, UnknownMethodError
 from tests.backgrounds.problems import Problem, as_network, expectations
 from tests.oracles import random_problems

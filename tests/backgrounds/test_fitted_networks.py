@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from shap_asv import fit_network
-from shap_asv.backgrounds.discrete.states.binning import FEW_VALUES, Cuts, interval_labels, learn_states, quantile_cuts
+from shap_asv.backgrounds.discrete.binning import FEW_VALUES, Cuts, interval_labels, learn_states, quantile_cuts
 from shap_asv.backgrounds.tables.codec import TableCodec
 from shap_asv.errors import (
     ArgumentError,
@@ -84,7 +84,7 @@ def test_groups_relate_columns_and_states_are_drawn_within_them():
     thresholds = {"x": np.linspace(-2, 2, 11), "y": np.linspace(-1, 3, 7)}
     smoothing, n_groups = 2.0, 3
     codec = TableCodec.learn(table)
-    from shap_asv.backgrounds.discrete.states.fitted import fit_tables
+    from shap_asv.backgrounds.discrete.fitted import fit_tables
     from shap_asv.backgrounds.structural.graph import Dag
 
     columns = [

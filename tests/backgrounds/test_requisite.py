@@ -6,8 +6,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from shap_asv.backgrounds.discrete.inference.requisite import RequisiteEvidence
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.requisite import RequisiteEvidence
 from tests.oracles.random_problems import random_edges, random_network
 
 

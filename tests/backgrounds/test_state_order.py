@@ -9,7 +9,7 @@ import pytest
 from benchmarks.graphs import to_pgmpy
 from shap_asv import AsymmetricExplainer, StructuralModel
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
-from shap_asv.backgrounds.discrete.states.ranking import Interval, low_to_high, ranks, read_interval
+from shap_asv.backgrounds.discrete.ranking import Interval, low_to_high, ranks, read_interval
 
 
 @pytest.mark.parametrize(

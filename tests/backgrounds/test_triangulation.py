@@ -6,8 +6,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from shap_asv.backgrounds.discrete.inference import elimination
-from shap_asv.backgrounds.discrete.inference.elimination import (
+from shap_asv.backgrounds.discrete import elimination
+from shap_asv.backgrounds.discrete.elimination import (
     clique_tree,
     elimination_order,
     min_fill,

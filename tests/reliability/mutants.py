@@ -56,7 +56,7 @@ def neighbours(file: str, root: Path = ROOT) -> tuple[str, ...]:
     """Test files beside ``shap_asv/<file>``, in the same room: those that import it or are called like it, and the
     contract tests. A row in a table is tested by these, whichever file it comes from; so nothing has to be listed.
 
-    >>> neighbours("backgrounds/discrete/states/border.py")
+    >>> neighbours("backgrounds/discrete/border.py")
     ('tests/backgrounds/test_contract.py', 'tests/backgrounds/test_encoding.py')
     """
     path = Path(file)

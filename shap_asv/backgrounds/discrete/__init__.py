@@ -1,1 +1,1 @@
-"""Discrete Bayesian networks as backgrounds: ``background`` is the door, ``inference/`` the machinery behind it."""
+"""Discrete Bayesian networks as backgrounds: ``background`` is the door, ``engine`` the machinery behind it."""

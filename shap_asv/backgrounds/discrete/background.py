@@ -16,14 +16,14 @@ import networkx as nx
 import numpy as np
 
 from shap_asv.backgrounds.contract import Conditions, StateValues
-from shap_asv.backgrounds.discrete.inference.counting import count_queries
-from shap_asv.backgrounds.discrete.inference.engine import Inference
-from shap_asv.backgrounds.discrete.inference.requisite import RequisiteEvidence
+from shap_asv.backgrounds.discrete.border import Border, LabelBorder
+from shap_asv.backgrounds.discrete.counting import count_queries
+from shap_asv.backgrounds.discrete.engine import Inference
+from shap_asv.backgrounds.discrete.impossible import minimal_contradiction, relax_evidence, relaxed_sums
 from shap_asv.backgrounds.discrete.joint import feature_joint, intervened_joint, largest_product, rough
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork, checked_network
-from shap_asv.backgrounds.discrete.states.border import Border, LabelBorder
-from shap_asv.backgrounds.discrete.states.impossible import minimal_contradiction, relax_evidence, relaxed_sums
-from shap_asv.backgrounds.discrete.states.ranking import ranks
+from shap_asv.backgrounds.discrete.ranking import ranks
+from shap_asv.backgrounds.discrete.requisite import RequisiteEvidence
 from shap_asv.backgrounds.intervening import Intervening, natural_own
 from shap_asv.backgrounds.naming import NamedDistribution
 from shap_asv.backgrounds.pgmpy_networks import is_network, read_network

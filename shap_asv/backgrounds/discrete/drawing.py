@@ -12,7 +12,7 @@ same number, so differences between coalitions are estimated with far less noise
 
 import numpy as np
 
-from shap_asv.backgrounds.discrete.inference.circuit import BucketRows, Circuit
+from shap_asv.backgrounds.discrete.circuit import BucketRows, Circuit
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from shap_asv.backgrounds.discrete.states.ranking import low_to_high
+from shap_asv.backgrounds.discrete.ranking import low_to_high
 from shap_asv.errors import (
     RowsError,
     TableError,

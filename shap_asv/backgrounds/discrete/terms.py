@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shap_asv.backgrounds.discrete.inference.circuit import BucketRows, Circuit
-from shap_asv.backgrounds.discrete.inference.elimination import EliminationPlan
+from shap_asv.backgrounds.discrete.circuit import BucketRows, Circuit
+from shap_asv.backgrounds.discrete.elimination import EliminationPlan
 from shap_asv.backgrounds.grouping import number_rows
 
 
@@ -78,7 +78,7 @@ def expected_sums(circuit: Circuit, terms: TermColumns, coefficients: np.ndarray
 
     Coefficients are added up per column of the root, and a row of the root is summed up as soon as it is there.
     """
-    from shap_asv.backgrounds.discrete.inference import kernels  # brings numba in
+    from shap_asv.backgrounds.discrete import kernels  # brings numba in
 
     root = terms.buckets[-1]
     if root is None:

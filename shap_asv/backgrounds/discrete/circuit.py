@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shap_asv.backgrounds.discrete.inference.elimination import Bucket, EliminationPlan
+from shap_asv.backgrounds.discrete.elimination import Bucket, EliminationPlan
 from shap_asv.backgrounds.grouping import number_keys, number_rows
 
 

@@ -1,4 +1,4 @@
-"""The compiled loops behind :mod:`~shap_asv.backgrounds.discrete.inference.terms`. Importing them brings numba in.
+"""The compiled loops behind :mod:`~shap_asv.backgrounds.discrete.terms`. Importing them brings numba in.
 
 ``rows`` are (starts, states, weights, child_rows) of one bucket: row r has the entries ``starts[r] : starts[r + 1]``,
 each with a state, a weight and its row in each child, ``child_rows`` (children, entries). ``functions`` is (card, T),

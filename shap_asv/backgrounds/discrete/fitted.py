@@ -8,7 +8,7 @@ With ``n`` the counts in the table of N rows, ``k`` states and ``a`` pseudo-rows
 so that every combination of causes has ``a`` more rows, which look like the column does on its own; combinations that
 the table does not have look like it altogether.
 
-Columns whose states have groups (:mod:`~shap_asv.backgrounds.discrete.states.binning`) are related by
+Columns whose states have groups (:mod:`~shap_asv.backgrounds.discrete.binning`) are related by
 their groups ``g``:
 
     P(v | causes) = P(g(v) | groups of the causes) * P(v | g(v)),     P(v | g) = (n(v) + a / k_g) / (n(g) + a)
@@ -27,9 +27,9 @@ import numpy as np
 
 from shap_asv.arguments import check_count, generator_of
 from shap_asv.backgrounds.discrete.background import DiscreteBackground
+from shap_asv.backgrounds.discrete.binning import ColumnStates
+from shap_asv.backgrounds.discrete.border import ValueBorder
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
-from shap_asv.backgrounds.discrete.states.binning import ColumnStates
-from shap_asv.backgrounds.discrete.states.border import ValueBorder
 from shap_asv.backgrounds.naming import NamedDistribution
 from shap_asv.backgrounds.structural.graph import Dag
 from shap_asv.backgrounds.tables.codec import TableCodec

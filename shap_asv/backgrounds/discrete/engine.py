@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from shap_asv.backgrounds.discrete.circuit import Circuit, compile_evidence
 from shap_asv.backgrounds.discrete.drawing import draw_backward, draw_forward
-from shap_asv.backgrounds.discrete.inference.circuit import Circuit, compile_evidence
-from shap_asv.backgrounds.discrete.inference.elimination import EliminationPlan, plan_elimination
-from shap_asv.backgrounds.discrete.inference.terms import TermColumns, expected_sums, number_terms
+from shap_asv.backgrounds.discrete.elimination import EliminationPlan, plan_elimination
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
+from shap_asv.backgrounds.discrete.terms import TermColumns, expected_sums, number_terms
 
 ENTRY_LIMIT = 1 << 20
 """Entries of one circuit (about 40 bytes each); evidence is split into blocks that stay below."""

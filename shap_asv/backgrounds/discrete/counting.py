@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shap_asv.backgrounds.discrete.inference.elimination import OPEN, TOLD_APART, elimination_order
+from shap_asv.backgrounds.discrete.elimination import OPEN, TOLD_APART, elimination_order
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.costs import Cost
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from shap_asv.backgrounds.contract import StateValues
-from shap_asv.backgrounds.discrete.states.binning import ColumnStates
+from shap_asv.backgrounds.discrete.binning import ColumnStates
 from shap_asv.backgrounds.tables.codec import TableCodec, places_by_name, plain
 from shap_asv.errors import RowsError, UnknownStateError, listed
 

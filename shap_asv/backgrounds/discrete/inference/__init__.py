@@ -1,1 +1,0 @@
-"""Exact inference: an elimination plan per network, a circuit per batch of evidence, terms run through it."""

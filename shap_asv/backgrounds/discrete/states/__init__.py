@@ -1,1 +1,0 @@
-"""States of a discrete network: how tables become codes, networks are read, checked, or fitted to a table."""
