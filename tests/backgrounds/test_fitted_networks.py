@@ -169,7 +169,7 @@ def test_missing_values_are_a_state_of_their_own():
     again = network.representatives(table)
     assert again["x"].isna().tolist() == table["x"].isna().tolist()
     assert again["s"].isna().tolist() == table["s"].isna().tolist()
-    with pytest.raises(RowsError, match="row 1 has no value for 'x'"):
+    with pytest.raises(RowsError, match="column 'x', row 1: nan is missing"):
         fit_network(table.fillna({"x": 3.0}), [("x", "s")], bins={"x": 2}).background().read(table.iloc[[0, 2]])
 
 

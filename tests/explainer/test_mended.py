@@ -124,7 +124,8 @@ def test_an_output_taken_twice_is_there_twice():
 
 def test_a_plan_for_more_states_than_doubles_can_count():
     network, names = coins(1100)
-    plan = AsymmetricExplainer(total, network, feature_names=names, algorithm="sampling", n_orders=100).plan(1)
+    options = {"algorithm": "sampling", "n_draws": 8, "memory_limit": 2**40}
+    plan = AsymmetricExplainer(total, network, feature_names=names, **options).plan(1)
     obstacles = {c.name: c.obstacle for c in plan.candidates}
     assert "1e+331 joint states" in obstacles["orders x table"]
 
@@ -245,7 +246,7 @@ def test_batches_that_do_not_fit_are_refused():
     network, names = coins(6)
     options = {"feature_names": names, "algorithm": "monte_carlo", "n_draws": 10**6, "memory_limit": 2**28}
     explainer = AsymmetricExplainer(total, network, **options)
-    with pytest.raises(MethodNotApplicableError, match=r"needs .* GiB, the limit is 256 MiB: raise memory_limit="):
+    with pytest.raises(MethodNotApplicableError, match=r"needs .* MiB, the limit is 256 MiB: raise memory_limit="):
         explainer(np.zeros((1, 6), dtype=int), batch_size=20_000_000)
     matrix = np.zeros((1000, 15))
     explainer = AsymmetricExplainer(total, matrix, algorithm="ideals x marginal", memory_limit=2**28)

@@ -57,7 +57,9 @@ def saved(explainer, **savers):
 OPTIONS = {
     "n_orders=0": Bad(making(n_orders=0), ArgumentError, "n_orders=0 is not a positive integer"),
     "n_orders=1": Bad(
-        lambda c: c.make(n_orders=1, algorithm="sampling")(c.X[:1]), MethodNotApplicableError, "at least two orders"
+        lambda c: c.make(n_orders=1, algorithm="orders x table")(c.X[:1]),
+        MethodNotApplicableError,
+        "at least two orders",
     ),
     "tolerance=-1": Bad(making(tolerance=-1), ArgumentError, "tolerance=-1 must be a number > 0"),
     "tolerance of a call": Bad(one(tolerance=-1), ArgumentError, "tolerance=-1 must be a number > 0"),
@@ -114,7 +116,7 @@ CALLS = {
     "max_evals=3": Bad(one(max_evals=3), BudgetExceededError, "two orders need 14"),
     "max_evals='lots'": Bad(one(max_evals="lots"), ArgumentError, "max_evals='lots' is not a positive integer"),
     "max_evals past the memory": Bad(
-        lambda c: c.make(algorithm="sampling")(c.X[:1], max_evals=10**9), MethodNotApplicableError, "the limit is"
+        lambda c: c.make(algorithm="orders x table")(c.X[:1], max_evals=10**9), MethodNotApplicableError, "the limit is"
     ),
     "batch_size=inf": Bad(one(batch_size=float("inf")), ArgumentError, "batch_size=inf is not a positive integer"),
     "output past the end": Bad(one(outputs=7), UnknownMethodError, "outputs=7 is not an output"),

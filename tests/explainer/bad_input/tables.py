@@ -263,6 +263,6 @@ TABLES = {
     "masker: nan row": Bad(
         lambda c: ConditionalMasker(PAIR, n_draws=4)(np.array([True, False]), np.array([np.nan, 0])),
         RowsError,
-        "row 0 has no value for 'a', and a Gaussian",
+        "column 'a', row 0: nan is missing, and the table",
     ),
 }
