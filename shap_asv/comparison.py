@@ -84,14 +84,16 @@ class Comparison:
 
     @property
     def pair(self) -> tuple[str, str] | None:
-        """The names of the two whose difference is shown: SHAP and ASV with the same adjective, the plain ones first.
+        """The names of the two whose difference is shown: SHAP and ASV with the same adjective, the plain ones first;
+        else marginal SHAP and ASV.
 
         None where there is no such pair.
         """
         for name in sorted(self.explanations, key=len):
             if name.endswith("ASV") and f"{name[:-3]}SHAP" in self.explanations:
                 return f"{name[:-3]}SHAP", name
-        return None
+        both = ("marginal SHAP", "ASV")
+        return both if set(both) <= set(self.explanations) else None
 
     @property
     def asv(self) -> Any:
@@ -102,7 +104,8 @@ class Comparison:
 
     @property
     def shap(self) -> Any:
-        """The symmetric Shapley values under the same background, a ``shap.Explanation``."""
+        """What ASV are compared with, a ``shap.Explanation``: symmetric Shapley values over the same background, or
+        marginal SHAP."""
         return self._named("SHAP" if self.pair is None or "SHAP" in self.explanations else self.pair[0])
 
     @property

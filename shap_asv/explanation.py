@@ -49,24 +49,23 @@ def build_explanation(
     )
 
 
-def from_base(explanation: Any, other: Any) -> Any:
-    """Symmetric values (r, n) or (r, n, k) as they are where ``nu({})`` is another's: ``phi_i + (nu({}) - base) / n``.
+def from_base(explanation: Any, base: Any, first: np.ndarray, exact: bool) -> Any:
+    """Values (r, n) or (r, n, k) as they are where ``nu({})`` is ``base``: ``phi_i + P(i first) (nu({}) - base)``.
 
-    Each of n features comes first in one order of n, and only a first feature looks at ``nu({})``. Where ``base`` is
-    right this is a projection onto what the right values add up to, so that it takes them no further from those. What
-    was moved counts as standard error, unless both explanations are exact. Bases that differ by rounding alone change
-    nothing.
+    Only the first feature of an order looks at ``nu({})``; ``first`` (n,) are the probabilities of being it, 1 / n
+    where all orders count. Values that add up to the right total are nearer to the right ones. What was moved counts as
+    standard error, unless the values and the base are ``exact``. Bases that differ by rounding alone change nothing.
     """
     import shap
 
-    base = np.asarray(other.base_values, dtype=float)
+    base = np.broadcast_to(np.asarray(base, dtype=float), np.shape(explanation.base_values))
     known = np.asarray(explanation.base_values, dtype=float)
     if np.allclose(known, base, rtol=1e-9, atol=1e-12):
         return explanation
     values, error, main = explanation.values, explanation.error_std, explanation.main_effects
     gap = np.expand_dims(known - base, 1)  # the same for all features
-    share = gap / np.shape(values)[1]
-    if error is None and other.error_std is not None:
+    share = gap * np.reshape(first, (-1, *[1] * (np.ndim(values) - 2)))
+    if error is None and not exact:
         error = np.zeros(np.shape(values))
     return shap.Explanation(
         values=values + share,

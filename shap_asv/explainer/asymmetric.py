@@ -618,7 +618,8 @@ def compare(
         The rows to explain.
     methods : list of str, optional
         ``"SHAP"`` (all orders) and ``"ASV"`` (the causal graph's), each alone or with one of ``"conditional"``,
-        ``"causal"`` and ``"marginal"`` before it; by default SHAP and ASV, with the adjective of ``values=``.
+        ``"causal"`` and ``"marginal"`` before it. By default marginal SHAP and ASV where ``masker`` is a table with a
+        causal graph, else SHAP and ASV, with the adjective of ``values=``.
     **options
         Further arguments of :class:`~shap_asv.AsymmetricExplainer`, and of its call (``outputs``, ``max_evals``, ...).
 
@@ -626,7 +627,8 @@ def compare(
     -------
     Comparison
         With one ``shap.Explanation`` for each method; ``print`` it, or hand it to ``shap_asv.plots``. Where a
-        background cannot condition on the sets that SHAP asks for, one that can is fitted to draws from it.
+        background cannot condition on the sets that SHAP asks for, one that can is fitted to the same table, or to
+        draws from it. Conditional and causal values of a table start from its own mean prediction.
 
     Examples
     --------

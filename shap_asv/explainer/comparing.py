@@ -5,21 +5,27 @@ A method is a set of orders (all of them: SHAP; those that follow the causal gra
 what is known, or shap's marginal over background rows. An explainer of causal values is compared as "causal SHAP" and
 "causal ASV", of marginal ones of a fitted distribution as "marginal SHAP" and "marginal ASV".
 
-All methods explain the same output of the model, and those that condition or intervene on the explainer's distribution
-start from its mean prediction. SHAP's own may differ: its draws are others, or it stands on a distribution that was
-fitted to draws from the explainer's. Every distribution can say what is to be expected given nothing, so the fit is not
-needed for that.
+A table comes with marginal SHAP beside ASV: what people have, and what the order of causes makes of it.
+
+All methods explain the same output of the model. Those that condition or intervene start from one mean prediction: that
+of the table, where the explainer's distribution was fitted to one, which is known exactly; else that of the explainer's
+distribution. Marginal values start from the mean over their background rows, as in shap.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
+from shap_asv.backends.contract import Problem
 from shap_asv.backgrounds.contract import MaskedInputs
 from shap_asv.backgrounds.ready_models import StructuralModel
 from shap_asv.comparison import Comparison
 from shap_asv.errors import UnknownMethodError, nearest
 from shap_asv.explainer.causes import edgeless_order, levels_of
-from shap_asv.explanation import from_base
+from shap_asv.explainer.rows import fit_rows, read_table
+from shap_asv.explanation import from_base, select_outputs
+from shap_asv.models.calls import RowLoss
 from shap_asv.models.readers import MODEL_OUTPUTS, choose_call, explained_call
 from shap_asv.models.trees.form import made_of_trees
 from shap_asv.planning import Plan
@@ -27,7 +33,8 @@ from shap_asv.planning import Plan
 if TYPE_CHECKING:
     from shap_asv.explainer.asymmetric import AsymmetricExplainer
 
-SAME_MEAN = "; the mean prediction is that of ASV"
+#: Orders whose first features say how often each comes first.
+N_ORDERS = 4096
 #: Name -> (whether all orders count, what nu(S) means; None for what the explainer is for).
 METHODS: dict[str, tuple[bool, str | None]] = {
     "SHAP": (True, None),
@@ -47,16 +54,22 @@ def compare_methods(
 ) -> Comparison:
     """X by each of the methods; the explainer itself is used for those that it is."""
     own = explainer(X, **call)  # the features are known afterwards, and what is wrong with X is said once
+    mean = _mean_of_table(explainer, call.get("outputs"))
+    exact = mean is not None or own.error_std is None
     explanations, words, plans, conditional = {}, {}, {}, set()
     for side in _sides(explainer, methods, call):
         explanation = own if side.explainer is explainer else side.explainer(X, **call)
-        explanations[side.name] = from_base(explanation, own) if side.same_mean else explanation
         execution = side.explainer._known_execution()
+        if side.same_mean:
+            base = own.base_values if mean is None else mean
+            explanation = from_base(explanation, base, _first_features(execution.problem), exact)
+        explanations[side.name] = explanation
         background = execution.problem.background
         words[side.name] = background.describe()
         if side.stands_in:
             words[side.name] += f", fitted to {side.stands_in}; that of ASV cannot condition on every set"
-            words[side.name] += SAME_MEAN if side.same_mean else ""
+            if side.same_mean:
+                words[side.name] += f"; the mean prediction is that of {'ASV' if mean is None else 'the table'}"
         plans[side.name] = str(execution.last_plan)
         if side.explainer.values in GIVEN_WHAT_IS_KNOWN and background.dependent:
             conditional.add(side.name)
@@ -69,6 +82,35 @@ def plan_methods(
     """The plan of each method, as ``compare`` would carry it out; what a method needs fitted is fitted for it."""
     explainer.plan(X)  # the features are known afterwards
     return {side.name: side.explainer.plan(X) for side in _sides(explainer, methods, {"silent": silent})}
+
+
+def _mean_of_table(explainer: "AsymmetricExplainer", outputs: Any) -> np.ndarray | None:
+    """The mean prediction over the table behind the distribution, (k,) or a number; None without a table.
+
+    A link, losses of targets, and outputs that depend on the row have no mean of the kind.
+    """
+    problem = explainer._known_execution().problem
+    link = problem.link is not None or isinstance(problem.predictor.call.then, RowLoss)
+    if explainer._table is None or link or hasattr(outputs, "apply"):
+        return None
+    rows = fit_rows(problem, read_table(explainer._table), encoded=False)
+    mean = problem.predictor.predict(rows).mean(axis=0, keepdims=True)
+    (chosen,), _, single = select_outputs([mean], problem.predictor.output_names, outputs, lambda: mean)
+    return np.asarray(chosen[0, 0] if single else chosen[0])
+
+
+def _first_features(problem: Problem) -> np.ndarray:
+    """The probability of each player to be the first of an order, (p,)."""
+    if problem.given_orders is not None:
+        shares = problem.given_weights
+        return np.bincount(problem.given_orders[:, 0], shares, problem.n_players) / (
+            len(problem.given_orders) if shares is None else shares.sum()
+        )
+    assert problem.order is not None
+    if not problem.order.edges:
+        return np.full(problem.n_players, 1 / problem.n_players)
+    drawn = problem.order.sample_topological_orders(N_ORDERS, seed=0)
+    return np.bincount(drawn[:, 0], minlength=problem.n_players) / N_ORDERS
 
 
 class Side(NamedTuple):
@@ -103,11 +145,13 @@ def _sides(explainer: "AsymmetricExplainer", methods: Sequence[str] | None, call
         elif symmetric:
             found = base.symmetric()
         same_mean = base is explainer or not (over_rows or "marginal" in (values, explainer.values))
-        yield Side(name, found, symmetric and same_mean, None if other is None else other.fitted_to)
+        yield Side(name, found, same_mean, None if other is None else other.fitted_to)
 
 
 def _read_methods(methods: Any, explainer: "AsymmetricExplainer") -> list[str]:
     if methods is None:
+        if explainer._table is not None and explainer.values in GIVEN_WHAT_IS_KNOWN:
+            return ["marginal SHAP", "ASV"]
         word = "" if _is_natural(explainer) else f"{explainer.values} "
         return [f"{word}SHAP", f"{word}ASV"]
     if isinstance(methods, str):

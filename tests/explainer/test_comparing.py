@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import shap
 
-from shap_asv import GaussianModel, StructuralModel, compare
+from shap_asv import AsymmetricExplainer, GaussianModel, StructuralModel, compare
 from shap_asv.backgrounds.independent import IndependentColumns
 from shap_asv.explanation import from_base
 
@@ -57,29 +57,58 @@ def test_both_sides_start_from_one_mean_prediction(structural):
         np.testing.assert_allclose(explanation.base_values + explanation.values.sum(axis=1), curved(X), atol=1e-9)
 
 
-def test_another_value_of_the_empty_coalition():
-    """Against the definition: Shapley values over all orders, once with each value of nu({})."""
+@pytest.mark.parametrize("edges", [[], [(0, 1)], [(0, 2), (1, 2)]])
+def test_another_value_of_the_empty_coalition(edges):
+    """Against the definition: the mean over all orders that keep the edges, once with each value of nu({})."""
     rng = np.random.default_rng(0)
     nu = {frozenset(c): rng.normal() for size in range(4) for c in combinations(range(3), size)}
+    orders = [each for each in permutations(range(3)) if all(each.index(a) < each.index(b) for a, b in edges)]
+    first = np.bincount([order[0] for order in orders], minlength=3) / len(orders)
 
     def explained(empty, error=None):
         game, phi = {**nu, frozenset(): empty}, np.zeros(3)
-        for order in permutations(range(3)):
+        for order in orders:
             for place, i in enumerate(order):
-                phi[i] += (game[frozenset(order[: place + 1])] - game[frozenset(order[:place])]) / 6
+                phi[i] += (game[frozenset(order[: place + 1])] - game[frozenset(order[:place])]) / len(orders)
         main = np.array([[game[frozenset([i])] - empty for i in range(3)]])
         return shap.Explanation(phi[None], base_values=np.array([empty]), main_effects=main, error_std=error)
 
-    moved, expected = from_base(explained(0.5), explained(0.8)), explained(0.8)
+    moved, expected = from_base(explained(0.5), 0.8, first, True), explained(0.8)
     np.testing.assert_allclose(moved.values, expected.values, atol=1e-12)
     np.testing.assert_allclose(moved.main_effects, expected.main_effects, atol=1e-12)
     np.testing.assert_allclose(moved.base_values, [0.8])
     assert moved.error_std is None
     error = np.full((1, 3), 0.2)
-    np.testing.assert_allclose(from_base(explained(0.5, error), explained(0.8)).error_std, np.hypot(error, 0.1))
-    np.testing.assert_allclose(from_base(explained(0.5), explained(0.8, error)).error_std, np.full((1, 3), 0.1))
+    share = 0.3 * first[None]
+    np.testing.assert_allclose(from_base(explained(0.5, error), 0.8, first, True).error_std, np.hypot(error, share))
+    np.testing.assert_allclose(from_base(explained(0.5), 0.8, first, False).error_std, share)
     same = explained(0.5)
-    assert from_base(same, explained(0.5 + 1e-15)) is same
+    assert from_base(same, 0.5 + 1e-15, first, True) is same
+
+
+def test_a_table_is_explained_as_shap_does_and_in_order_from_the_mean_prediction_of_the_table(structural):
+    """By hand: nu({}) is the mean of the model over the table, and only a, the first feature, looks at it."""
+    table = linear_pair()
+
+    def curved(X):
+        b = np.asarray(X["b"], dtype=float)
+        return np.column_stack([np.exp(b), b])
+
+    explainer = AsymmetricExplainer(curved, table, EDGES, seed=0, n_draws=64, silent=True, output_names=["up", "b"])
+    own = explainer(table[:3], silent=True)
+    result = explainer.compare(table[:3], silent=True)
+    assert list(result.explanations) == ["marginal SHAP", "ASV"]
+    assert result.pair == ("marginal SHAP", "ASV")
+    assert result.conditional == {"ASV"}
+    mean = curved(table).mean(axis=0)
+    np.testing.assert_allclose(result.asv.base_values, np.broadcast_to(mean, (3, 2)), rtol=1e-12)
+    assert abs(own.base_values[0, 0] - mean[0]) > 1e-3  # 64 draws of a structural model: else this shows nothing
+    np.testing.assert_allclose(result.asv.values[:, 1], own.values[:, 1], rtol=1e-12)
+    np.testing.assert_allclose(result.asv.values[:, 0], own.values[:, 0] + own.base_values - mean, rtol=1e-9)
+    one = explainer.compare(table[:3], silent=True, outputs="up")
+    np.testing.assert_allclose(one.asv.base_values, np.full(3, mean[0]), rtol=1e-12)
+    marginal = AsymmetricExplainer(curved, table, values="marginal", seed=0)(table[:3])
+    np.testing.assert_allclose(result.shap.values, marginal.values, atol=1e-12)
 
 
 def test_an_explainer_of_causal_values_lends_its_mean_prediction_to_conditional_ones(structural):
@@ -138,7 +167,7 @@ def test_hidden_features_that_nothing_is_known_of(background):
 
 
 def test_causal_values_are_named_so():
-    from shap_asv import AsymmetricExplainer, load_network
+    from shap_asv import load_network
 
     names = ["Pollution", "Smoker", "Xray", "Dyspnoea"]
     explainer = AsymmetricExplainer(
@@ -156,8 +185,6 @@ def test_causal_values_are_named_so():
 def test_a_table_with_a_graph_by_every_method():
     """What is fitted is fitted once for each meaning; marginal SHAP of trees goes through their paths."""
     from sklearn.ensemble import RandomForestRegressor
-
-    from shap_asv import AsymmetricExplainer
 
     table = linear_pair()
     forest = RandomForestRegressor(5, max_depth=3, random_state=0).fit(table, table["a"] + 2 * table["b"])
