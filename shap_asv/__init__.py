@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from shap_asv.orders import CausalOrder
     from shap_asv.orders.uncertain import GraphMixture, PartialGraph
     from shap_asv.sensitivity import Sensitivity
+    from shap_asv.windows import lagged
 
 # Loaded on first use: importing the package alone imports neither shap nor pgmpy nor matplotlib.
 _HOMES = {
@@ -45,6 +46,7 @@ _HOMES = {
     "check_graph": "shap_asv.discovery",
     "compare": "shap_asv.explainer.asymmetric",
     "fit_network": "shap_asv.explainer.fitting",
+    "lagged": "shap_asv.windows",
     "load_network": "shap_asv.backgrounds.pgmpy_networks",
     "sample_rows": "shap_asv.datasets",
     "score_background": "shap_asv.explainer.worth",
@@ -69,6 +71,7 @@ __all__ = [
     "compare",
     "errors",
     "fit_network",
+    "lagged",
     "load_network",
     "plots",
     "sample_rows",

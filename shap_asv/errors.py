@@ -48,6 +48,10 @@ class OrdersError(ShapAsvError):
     """Explicit orders are not permutations of the features, or their weights are not weights."""
 
 
+class TimeError(ShapAsvError):
+    """Times that do not fit: of a feature they are not known, of a series not sorted, twice there, or in the future."""
+
+
 # --- the background distribution ----------------------------------------------------------------------------
 
 

@@ -24,6 +24,7 @@ PUBLIC = {
     "compare",
     "errors",
     "fit_network",
+    "lagged",
     "load_network",
     "plots",
     "sample_rows",

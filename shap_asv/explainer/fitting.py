@@ -228,7 +228,9 @@ def _refitted(like: Any, table: Any, purpose: Purpose) -> Any:
     if isinstance(like, ConditionalTable):
         return ConditionalTable(table, seed=purpose.seed)
     ways = {name: way_of(one) for name, one in zip(like.dag.names, like.mechanisms, strict=True)}
-    model = StructuralModel.fit(table, like.dag.to_networkx(), ways, purpose.seed, purpose.n_jobs, silent=True)
+    shared = like.shared if isinstance(like, StructuralModel) else None
+    dag = like.dag.to_networkx()
+    model = StructuralModel.fit(table, dag, ways, purpose.seed, purpose.n_jobs, silent=True, shared=shared)
     return model if isinstance(like, StructuralModel) else model.background(list(like.features))
 
 

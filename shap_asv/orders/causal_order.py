@@ -19,14 +19,16 @@ from shap_asv.errors import CausalGraphError
 from shap_asv.orders import counting, reading, sampling
 from shap_asv.orders.bitsets import bits_of
 from shap_asv.orders.levels import Levels, read_confounded
+from shap_asv.orders.time import time_levels, time_parents
+from shap_asv.times import Times
 
 
 @dataclass(frozen=True, repr=False)
 class CausalOrder:
     """A partial order on named features.
 
-    Build one with :meth:`from_graph`, :meth:`from_edges` or :meth:`from_levels`. Two orders are equal when they have
-    the same features in the same sequence and the same precedence, however it was written down.
+    Build one with :meth:`from_graph`, :meth:`from_edges`, :meth:`from_levels` or :meth:`from_time`. Two orders are
+    equal when they have the same features in the same sequence and the same precedence, however it was written down.
 
     Parameters
     ----------
@@ -151,6 +153,47 @@ class CausalOrder:
         """
         rows, names, parents = reading.read_levels(levels)
         return cls(names, parents, Levels(rows, read_confounded(confounded, len(rows))))
+
+    @classmethod
+    def from_time(cls, times: Any, order: str = "past first", graph: Any = None) -> "CausalOrder":
+        """All features of a time precede all features of the next one; features without a time come first.
+
+        Parameters
+        ----------
+        times : dict of str to float or (variable, time), or names
+            The time of each feature, the past negative, None for a feature that has none. Names say it themselves:
+            ``temp(t-3)``, ``temp_lag3``, or the columns ``("temp", -3)`` of a MultiIndex; ``temp`` beside
+            ``temp_lag1`` is at time 0, and other names without a time are static.
+        order : {"past first", "recent first"}
+            "past first" is how a forecast learns: a value is what its feature adds to all that was known before.
+            "recent first" is another question, what an older value adds to the newer ones, and causes come last in it.
+        graph : networkx.DiGraph or list of (cause, effect), optional
+            Orders the features of one time, with edges between variables (``temp -> demand``, at every time) or between
+            features. Without it they are a level.
+
+        Raises
+        ------
+        TimeError
+            The time of a feature is not known.
+        CausalGraphError
+            An edge leads into the past.
+
+        Examples
+        --------
+        >>> names = ["age", "temp(t-2)", "demand(t-2)", "temp(t-1)", "demand(t-1)"]
+        >>> CausalOrder.from_time(names).level_numbers.tolist()
+        [0, 1, 1, 2, 2]
+        >>> CausalOrder.from_time(names, graph=[("temp", "demand")]).count_topological_orders()
+        1
+        >>> CausalOrder.from_time({"a": -1, "b": -2}, order="recent first").edges
+        (('a', 'b'),)
+        """
+        read = Times.read(times)
+        parents = tuple(map(tuple, time_parents(read, order, graph)))
+        if graph is not None:
+            return cls(read.features, parents)
+        levels = tuple(tuple(read.features[v] for v in level) for level in time_levels(read, order))
+        return cls(read.features, parents, Levels(levels))
 
     def restricted_to(self, indices: Sequence[int]) -> "CausalOrder":
         """The same precedence among some of the features (the induced suborder), in the sequence of ``indices``."""

@@ -12,10 +12,12 @@ from shap_asv.backgrounds.structural.fitting import FittedNode, NodeTask, fit_no
 from shap_asv.backgrounds.structural.graph import Dag, check_nodes
 from shap_asv.backgrounds.structural.mechanisms import Given, Mechanism, call_mechanism
 from shap_asv.backgrounds.structural.scores import MechanismReport, NodeReport
+from shap_asv.backgrounds.structural.shared import SharedNodes, labels_of, shared_codec
 from shap_asv.backgrounds.tables.codec import Column, TableCodec
 from shap_asv.backgrounds.tables.copies import originals
 from shap_asv.errors import MechanismError, TableError, UnknownFeatureError, did_you_mean, listed
 from shap_asv.frames import as_pandas
+from shap_asv.times import Times
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,6 +68,9 @@ class StructuralModel:
       effect <- dose: given
     """
 
+    #: Variable and time of each node, where mechanisms are shared.
+    shared: Times | None = None
+
     def __init__(
         self,
         graph: Any,
@@ -96,10 +101,12 @@ class StructuralModel:
         mechanisms: tuple[Mechanism, ...],
         codec: TableCodec,
         fitted: tuple[FittedNode, ...] | None = None,
+        shared: Times | None = None,
     ) -> None:
         self.dag = dag
         self.mechanisms = mechanisms
         self.codec = codec
+        self.shared = shared
         self._fitted = fitted
 
     @classmethod
@@ -109,10 +116,11 @@ class StructuralModel:
         mechanisms: Sequence[Mechanism],
         codec: TableCodec,
         fitted: Sequence[FittedNode] | None = None,
+        shared: Times | None = None,
     ) -> "StructuralModel":
         """From parts that fit each other: one mechanism on coded rows per node, and the codec of all nodes."""
         model = cls.__new__(cls)
-        model._settle(dag, tuple(mechanisms), codec, None if fitted is None else tuple(fitted))
+        model._settle(dag, tuple(mechanisms), codec, None if fitted is None else tuple(fitted), shared)
         return model
 
     @classmethod
@@ -124,6 +132,7 @@ class StructuralModel:
         seed: int | None = None,
         n_jobs: int | None = None,
         silent: bool = False,
+        shared: Any = None,
     ) -> "StructuralModel":
         """One mechanism per node, learned from a table whose columns are the nodes.
 
@@ -149,6 +158,12 @@ class StructuralModel:
             Nodes fitted at a time, as joblib has it.
         silent : bool
             No progress bar.
+        shared : True or times, optional
+            The columns are variables at several times, and mechanisms do not depend on the date: those of a variable
+            whose causes are the same variables at the same distances in time are one, learned from all times.
+            ``True`` reads variables and times from names such as ``temp(t-3)``; else as in
+            :meth:`CausalOrder.from_time`. ``mechanisms`` may then name variables, and functions and estimators see
+            causes under names such as ``temp(t-1)``, as if the variable were at time t.
 
         Notes
         -----
@@ -175,11 +190,22 @@ class StructuralModel:
         codec = TableCodec.learn(data)
         dag = Dag.read(graph, codec.names)
         check_nodes(dag, codec.names, graph)
-        ways = _ways(mechanisms, dag)
+        together = None
+        if shared is not None and shared is not False:
+            times = Times.read(codec.names if shared is True else shared)
+            codec = shared_codec(data, codec, Times.read(times, codec.names))
+            together = SharedNodes.read(dag, Times.read(times, dag.names))
+            dag = together.dag
+        ways = _ways(mechanisms, dag, together)
         rows = codec.read(data)
         columns, copies = _columns_of(dag, codec), originals(data, rows)
         at = [codec.names.index(name) for name in dag.names]
-        seeds = np.random.SeedSequence(None if seed is None else check_seed(seed)).generate_state(dag.n_nodes)
+        entropy = None if seed is None else check_seed(seed)
+        seeds = [int(one % 2**31) for one in np.random.SeedSequence(entropy).generate_state(dag.n_nodes)]
+        if together is not None:
+            shared_tasks = together.tasks(rows[:, at], columns, ways, seeds, copies, labels_of(data))
+            fitted = together.spread(_fit_all(list(shared_tasks), n_jobs, silent))
+            return cls.assembled(dag, [node.mechanism for node in fitted], codec, fitted, together.times)
         tasks = [
             NodeTask(
                 rows[:, at[v]],
@@ -187,7 +213,7 @@ class StructuralModel:
                 columns[v],
                 tuple(columns[p] for p in dag.parents[v]),
                 ways[v],
-                int(seeds[v] % 2**31),
+                seeds[v],
                 copies,
             )
             for v in range(dag.n_nodes)
@@ -323,12 +349,14 @@ def _by_name(given: Any, name: str, what: str) -> dict[Any, Any]:
     return dict(given)
 
 
-def _ways(mechanisms: Any, dag: Dag) -> list[Any]:
+def _ways(mechanisms: Any, dag: Dag, together: SharedNodes | None) -> list[Any]:
+    """How each node is fitted; of nodes that share a mechanism the first one counts."""
     if not isinstance(mechanisms, Mapping):
         return [mechanisms] * dag.n_nodes
     given = {str(name): how for name, how in mechanisms.items()}
-    _check_known(dag.names, given, "mechanisms")
-    return [given.get(name, "auto") for name in dag.names]
+    variables = dag.names if together is None else [variable for variable, _ in together.times.moments]
+    _check_known([*dag.names, *variables], given, "mechanisms")
+    return [given.get(name, given.get(own, "auto")) for name, own in zip(dag.names, variables, strict=True)]
 
 
 def _check_known(names: Sequence[str], given: Mapping[str, Any], what: str) -> None:

@@ -11,6 +11,7 @@ from tests.explainer.bad_input.players import PLAYERS
 from tests.explainer.bad_input.questions import QUESTIONS
 from tests.explainer.bad_input.rows import ROWS
 from tests.explainer.bad_input.tables import TABLES
+from tests.explainer.bad_input.time import TIME
 
 CATALOGUE = {
     "causal graphs and orders": GRAPHS,
@@ -24,4 +25,5 @@ CATALOGUE = {
     "rows": ROWS,
     "every kind of background": DECLARED,
     "arguments and files": ARGUMENTS,
+    "times and windows": TIME,
 }

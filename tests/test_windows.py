@@ -1,0 +1,131 @@
+"""Windows of series against a loop over dates; no leak of the future; panels, gaps, kinds of frames."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from shap_asv import lagged
+from shap_asv.errors import ShapAsvWarning
+
+LAGS = {"demand": [1, 3], "temp": 2, "weekday": [7]}
+
+
+def panel(n=40, seed=0):
+    """Two ids of unequal length whose rows are mixed, with gaps and targets that are missing."""
+    rng = np.random.default_rng(seed)
+    parts = []
+    for shop, (start, length) in {"a": (3, n), "b": (0, n // 2)}.items():
+        days = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(start, start + length), unit="D")
+        part = pd.DataFrame({"shop": shop, "date": days, "weekday": days.weekday, "size": 1.5 if shop == "a" else 2.5})
+        part["demand"], part["temp"] = rng.normal(size=(2, length))
+        part.loc[rng.choice(length, 2), "demand"] = np.nan
+        parts.append(part.drop(index=rng.choice(np.arange(2, length - 2), 3, replace=False)))
+    return pd.concat(parts).sort_values(["date", "shop"]).reset_index(drop=True)
+
+
+def by_hand(table, horizons):
+    """What each window holds, as a loop: row -> (features, targets)."""
+    day, found = pd.Timedelta("1D"), {}
+    known = {(shop, date): row for shop, date, row in zip(table["shop"], table["date"], table.index, strict=True)}
+    for row in table.index:
+        shop, date = table.loc[row, ["shop", "date"]]
+        asked = {("weekday", h - 1) for h in horizons} | {("weekday", -7), ("demand", -1), ("demand", -3)}
+        asked |= {("temp", -1), ("temp", -2)}
+        places = {(name, shift): known.get((shop, date + shift * day)) for name, shift in asked}
+        ends = [known.get((shop, date + (h - 1) * day)) for h in horizons]
+        if None in [*places.values(), *ends] or table.loc[ends, "demand"].isna().any():
+            continue
+        cells = {
+            f"{name}(t{shift:+d})" if shift else f"{name}(t)": table.loc[place, name]
+            for (name, shift), place in places.items()
+        }
+        found[row] = {"size": table.loc[row, "size"], **cells}, table.loc[ends, "demand"].tolist()
+    return found
+
+
+@pytest.mark.parametrize("horizon", [1, 3, [1, 2, 7]])
+def test_windows_of_a_panel_are_those_of_a_loop(horizon):
+    table = panel()
+    expected = by_hand(table, np.ravel(horizon).tolist())
+    with pytest.warns(ShapAsvWarning, match=r"dates are missing: 6, the first after 2024-01-\d\d 00:00:00 of '\w'"):
+        windows = lagged(table, "demand", LAGS, horizon, "date", "shop", ["weekday"], ["size"])
+    assert windows.rows.tolist() == list(expected) == windows.X.index.tolist()
+    assert set(windows.X.columns) == set(next(iter(expected.values()))[0])
+    rows = [cells for cells, _ in expected.values()]
+    pd.testing.assert_frame_equal(windows.X, pd.DataFrame(rows, index=list(expected))[list(windows.X)])
+    targets = [ends for _, ends in expected.values()]
+    assert np.array_equal(np.asarray(windows.y).reshape(len(targets), -1), targets)
+    assert windows.y.index.equals(windows.X.index)
+    assert sorted(windows.times.at, key=float) == windows.times.at.tolist()
+
+
+def test_nothing_of_the_future_is_in_a_window():
+    """Whatever is changed from t on, known columns apart, leaves the row of t as it is."""
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame(rng.normal(size=(60, 2)), columns=["y", "x"]).assign(day=np.arange(60) % 7)
+    windows = lagged(table, "y", 5, [1, 4], known=["day"])
+    assert windows.X.shape == (52, 12)
+    for row in (7, 30, 56):
+        other = table.copy()
+        other.loc[row:, ["y", "x"]] = rng.normal(size=(60 - row, 2))
+        again = lagged(other, "y", 5, [1, 4], known=["day"])
+        early = windows.X.index <= row
+        pd.testing.assert_frame_equal(again.X[early], windows.X[early])
+        assert not np.allclose(again.y.loc[row], windows.y.loc[row])
+
+
+def test_frames_of_other_libraries_come_back_in_kind():
+    table = panel().assign(kind=pd.Categorical(["x", "y"] * 27))[["demand", "kind"]].dropna()
+    plain = lagged(table, "demand", 2)
+    for made, kind in ((pl.from_pandas(table), pl), (pa.Table.from_pandas(table, preserve_index=False), pa)):
+        windows = lagged(made, "demand", 2)
+        assert type(windows.X) is type(made)
+        assert isinstance(windows.y, pl.Series if kind is pl else pa.ChunkedArray)
+        again = windows.X.to_pandas()
+        assert again["kind(t-1)"].tolist() == plain.X["kind(t-1)"].tolist()
+        assert np.array_equal(again["demand(t-2)"], plain.X["demand(t-2)"])
+        numbers = lagged(made, "demand", {"demand": 2})
+        assert np.array_equal(numbers.cube(numbers.X)[:, 0, 0], again["demand(t-2)"])
+    assert plain.X["kind(t-1)"].dtype == table["kind"].dtype
+    assert type(lagged(pl.from_pandas(table).lazy(), "demand", 2).X) is pl.DataFrame
+
+
+@pytest.mark.parametrize("kind", ["column", "index", "periods", "months", "numbers"])
+def test_dates_of_every_kind(kind):
+    table = pd.DataFrame({"y": np.arange(8.0)})
+    days, freq, time = pd.date_range("2024-01-30", periods=8), None, "date"
+    if kind == "months":
+        days, freq = pd.date_range("2024-01-31", periods=8, freq="MS"), "M"
+    if kind == "column":
+        table["date"] = pl.Series(days.date).to_pandas()
+    elif kind == "numbers":
+        table["date"] = np.arange(8) / 4
+    elif kind == "months":
+        table["date"] = days
+    else:
+        table.index, time = (days if kind == "index" else days.to_period("D")), None
+    windows = lagged(table, "y", {"y": 2}, time=time, freq=freq)
+    assert windows.y.tolist() == [2.0, 3, 4, 5, 6, 7]
+    with pytest.warns(ShapAsvWarning, match=r"missing: 1,.*\(row 3\); 2 windows"):
+        gap = lagged(table.drop(index=table.index[4]), "y", {"y": 2}, time=time, freq=freq)
+    assert gap.y.tolist() == [2.0, 3, 7]
+    assert gap.rows.tolist() == [2, 3, 6]
+
+
+def test_windows_as_an_array_for_recurrent_networks():
+    table = pd.DataFrame({"y": np.arange(6.0), "x": 10 * np.arange(6.0), "size": 1.0, "day": np.arange(6)})
+    windows = lagged(table, "y", {"y": 2, "x": [2]}, known=["day"], static=["size"])
+    cube = windows.cube()
+    assert cube.shape == (4, 3, 3)  # t-2, t-1, t; y, x, day as the columns come
+    nan = np.nan
+    assert np.array_equal(cube[0], [[0, 0, nan], [1, nan, nan], [nan, nan, 2]], equal_nan=True)
+    assert np.array_equal(windows.cube(windows.X[2:]), cube[2:], equal_nan=True)
+
+
+def test_labels_that_are_there_twice_are_kept():
+    table = pd.DataFrame({"shop": list("aabbaabb"), "y": np.arange(8.0)}, index=[0, 1, 0, 1, 2, 3, 2, 3])
+    windows = lagged(table, "y", 2, by="shop")
+    assert windows.X.index.tolist() == [2, 3, 2, 3]
+    assert windows.X["y(t-2)"].tolist() == [0, 1, 2, 3]
