@@ -379,10 +379,15 @@ class AsymmetricExplainer(shap.Explainer):
     # --- questions that shap's explainers do not ask: beside explanations ------------------------------------------
 
     def plan(self, X: Any = None, max_evals: int | str = "auto") -> Plan:
-        """Which backend would explain X, why, and at what cost; ``print`` it. X may also be a number of rows."""
+        """Which backend would explain X, why, and at what cost; ``print`` it. X may also be a number of rows.
+
+        Without X, once rows were explained: the plan of that call, with what was drawn and what error was reached.
+        """
         if X is None or isinstance(X, (int, np.integer)):
             n_rows = 1 if X is None else check_count(X, "X", "a number of rows")
             execution = self._known_execution()
+            if X is None and max_evals == "auto" and execution.last_plan is not None:
+                return execution.last_plan
         else:
             table = read_table(X)
             execution, n_rows = self._execution_for(table), len(table)

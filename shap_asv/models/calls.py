@@ -136,8 +136,9 @@ def check_finite(outputs: np.ndarray, name: str, show_row: Callable[[int], str])
         return
     row, column = np.argwhere(~np.isfinite(outputs))[0]
     raise ModelError(
-        f"{name} returned {outputs[row, column]} (output {column}) for the row {show_row(int(row))}; expectations of a "
-        f"model need finite numbers for every combination of states, also for those that never occur"
+        f"{name} returned {outputs[row, column]} (output {column}) for the row {show_row(int(row))}; an expectation "
+        f"needs a finite number for whatever the model may be asked about, rows that are drawn and combinations that "
+        f"never occur included"
     )
 
 

@@ -358,7 +358,7 @@ class PlainPredictor:
             return self.compiled(np.asarray(rows, dtype=np.float64))
         frame = self.called_with(rows)
         size = self.batch_size or max(1, CELLS // max(1, frame.shape[1]))
-        return ask_in_blocks(self.call, frame, size, self.n_outputs, self.call.name, _number)
+        return ask_in_blocks(self.call, frame, size, self.n_outputs, self.call.name, partial(_shown, frame))
 
     def called_with(self, rows: Any) -> Any:
         """What the model is called with for rows, or for a DataFrame."""
@@ -459,8 +459,12 @@ def only_numbers(frame: Any) -> bool:
     return all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in frame.dtypes)
 
 
-def _number(row: int) -> str:
-    return f"number {row}"
+def _shown(rows: Any, row: int) -> str:
+    """A row that the model was called with: ``number 3, age=41.0, sex='f'``, cut after eight columns."""
+    if not hasattr(rows, "iloc"):
+        return f"number {row}, {np.asarray(rows[row]).ravel()[:8].tolist()}"
+    pairs = [f"{name}={value!r}" for name, value in rows.iloc[row, :8].items()]
+    return ", ".join([f"number {row}", *pairs])
 
 
 def read_plain_model(
@@ -498,7 +502,7 @@ def read_plain_model(
         return predictor
     tried, start = copy(probe), perf_counter()  # a copy: the model may write into what it is given
     answer, named = call.named(predictor.called_with(probe))
-    check_finite(answer, call.name, _number)
+    check_finite(answer, call.name, partial(_shown, tried))
     k = answer.shape[1]
     first = Timed(len(probe), perf_counter() - start)
     if first.seconds > _WARM:  # was that the model, or what it loads and compiles once?
