@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.graphs import KEPT_PARENT
-from shap_asv.backends.forest.prepared import PreparedForest, prepare_forest
+from shap_asv.backends.forest.backend import PreparedForest, prepare_forest
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.models.predictor import read_model
 

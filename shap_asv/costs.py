@@ -39,7 +39,6 @@ SECONDS: Mapping[str, float] = {
     "circuit entry": 2e-8,
     "circuit product": 3e-10,
     # trees on a network, term by term
-    "small forest": 1e-2,
     "forest term": 1.5e-5,
     "forest group x feature": 1e-5,
     "forest operation": 3e-9,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from shap_asv.backends.forest.prepared import prepare_forest
+from shap_asv.backends.forest.backend import prepare_forest
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.models.products import SumOfProducts
 from tests.oracles.random_problems import random_edges, random_network

@@ -98,13 +98,3 @@ def recursion(parent, closure, own, message):
         gain = own[x] * np.prod([message[c] for c in children[x]]) - message[x]
         phi[x] = gain * weight * sum(before.values())
     return phi
-
-
-def arrive(clock, size, inside, before):
-    """``before * y**size + K_size inside`` for a function (panels, points) and a number."""
-    row = clock.sizes.index(size)
-    out = np.empty_like(inside)
-    for j in range(len(inside)):
-        ends = clock.decay[row, j] * before + inside[j] @ clock.local[row, j]
-        out[j], before = ends[:-1], ends[-1]
-    return out

@@ -6,11 +6,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from shap_asv.backends.forest import clock as forest_clock
-from shap_asv.backends.forest import kernels
-from shap_asv.backends.forest import prepared as forest
+from shap_asv.backends.forest.backend import prepare_forest
+from shap_asv.backends.forest.clock import count_points, make_clock
 from shap_asv.backends.forest.layout import forest_obstacle
-from shap_asv.backends.forest.prepared import prepare_forest
 from shap_asv.models.products import SumOfProducts
 from tests.backends.forest_problems import (
     as_network,
@@ -20,36 +18,9 @@ from tests.backends.forest_problems import (
     random_forest_problem,
     random_products,
 )
-from tests.backends.forest_twins import arrive, jump_chain, recursion
+from tests.backends.forest_twins import jump_chain, recursion
 from tests.oracles.brute_force import asv, feature_joint, joint_table, model_table
 from tests.oracles.random_problems import random_row
-
-WAYS = ("no compiler", "exact clock", "panel clock", "recursion")
-
-
-@pytest.fixture
-def no_fallback(monkeypatch):
-    """A panel clock that does not add up is replaced by the recursion, which would hide that the clock is wrong."""
-
-    def explain(*arguments):
-        explain_groups(*arguments)
-        failed = arguments[-1][1]
-        assert not failed[arguments[1].clock != -2].any(), "a group was given back to the recursion"
-
-    explain_groups = kernels.explain_groups
-    monkeypatch.setattr(kernels, "explain_groups", explain)
-
-
-@pytest.fixture(params=WAYS)
-def way(request, monkeypatch, no_fallback):
-    """Send everything through one of the ways to compute, whatever its size."""
-    monkeypatch.setattr(forest, "_SMALL", 10**9 if request.param == "no compiler" else -1)
-    if request.param in ("panel clock", "recursion"):
-        monkeypatch.setattr(forest, "EXACT_LIMIT", 0)
-    if request.param == "recursion":
-        monkeypatch.setattr(forest, "COARSE_DEPTH", 0)
-        monkeypatch.setattr(forest, "FINE_DEPTH", 0)
-    return request.param
 
 
 def oracle(network, feature_nodes, products, rows, edges):
@@ -64,7 +35,7 @@ def random_codes(rng, cards, count):
 
 @pytest.mark.parametrize("real", [False, True], ids=["indicators", "real functions"])
 @pytest.mark.parametrize("seed", range(5))
-def test_equals_the_definition(way, seed, real):
+def test_equals_the_definition(seed, real):
     rng = np.random.default_rng(seed)
     network, feature_nodes, edges = random_forest_problem(rng, 6, barren=seed % 2)
     cards = [network[0][v] for v in feature_nodes]
@@ -75,7 +46,7 @@ def test_equals_the_definition(way, seed, real):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_impossible_states_elsewhere(way, seed):
+def test_impossible_states_elsewhere(seed):
     rng = np.random.default_rng(seed)
     network, feature_nodes, edges = random_forest_problem(rng, 6, zeros=0.4)
     cards = [network[0][v] for v in feature_nodes]
@@ -86,7 +57,7 @@ def test_impossible_states_elsewhere(way, seed):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_causal_forest_denser_than_the_network(way, seed):
+def test_causal_forest_denser_than_the_network(seed):
     """Network parents anywhere among the causal ancestors, or none at all."""
     rng = np.random.default_rng(seed)
     n = 6
@@ -163,7 +134,7 @@ def one_term(rng, parent, touched):
 
 
 @pytest.mark.parametrize(("n", "deep", "touched"), [(12, 12, 5), (25, 6, 4), (60, 60, 5), (40, 3, 3)])
-def test_equals_jump_chain_and_recursion(way, n, deep, touched):
+def test_equals_jump_chain_and_recursion(n, deep, touched):
     rng = np.random.default_rng(n)
     parent = random_tree(rng, n, deep)
     network, products, row, seen = one_term(rng, parent, rng.choice(n, size=touched, replace=False))
@@ -174,33 +145,19 @@ def test_equals_jump_chain_and_recursion(way, n, deep, touched):
         assert phi[v] == pytest.approx(recurred.get(v, 0.0), abs=1e-11)
 
 
-@pytest.mark.parametrize(("deep", "expected"), [(200, "clock"), (16, "clock"), (2, "recursion")])
-def test_large_trees_equal_the_recursion(deep, expected, monkeypatch, no_fallback):
-    """Beyond exact clocks: 200 features, shallow and deep."""
-    monkeypatch.setattr(forest, "EXACT_LIMIT", 16)
+@pytest.mark.parametrize("deep", [16, 2])
+def test_large_trees_equal_the_recursion(deep):
+    """Fewer points than would be exact: 300 features."""
     rng = np.random.default_rng(deep)
-    n = 200
+    n = 300
     parent = random_tree(rng, n, deep)
     network, products, row, seen = one_term(rng, parent, rng.choice(np.arange(100, n), size=6, replace=False))
     prepared = prepare_forest(network, tuple(range(n)), products, order_parents=own_order(network, range(n)))
-    assert prepared.clock_of_group.tolist() == ([-2] if expected == "recursion" else [0])
-    if expected == "clock":
-        assert len(prepared.clocks[0].points) > 1
+    exact = max(prepared.groups.degree[0] // 2, prepared.groups.largest[0])
+    assert len(prepared.clocks[0].points) < exact
     phi = prepared.attributions(row[None])[0, :, 0]
     recurred = recursion(parent, *seen)
-    np.testing.assert_allclose(phi, [recurred.get(v, 0.0) for v in range(n)], rtol=0, atol=1e-10)
-
-
-def test_a_clock_that_is_too_coarse_is_noticed(monkeypatch):
-    """Two points per panel cannot add up: the group is done again by the recursion, not returned."""
-    rng = np.random.default_rng(3)
-    parent = random_tree(rng, 150, 20)
-    network, products, row, seen = one_term(rng, parent, rng.choice(150, size=6, replace=False))
-    monkeypatch.setattr(forest, "EXACT_LIMIT", 0)
-    monkeypatch.setattr(forest, "PANEL_POINTS", 2)
-    phi = forest_attributions(network, tuple(range(150)), products, row[None])[0, :, 0]
-    recurred = recursion(parent, *seen)
-    np.testing.assert_allclose(phi, [recurred.get(v, 0.0) for v in range(150)], rtol=0, atol=1e-10)
+    np.testing.assert_allclose(phi, [recurred.get(v, 0.0) for v in range(n)], rtol=0, atol=1e-12)
 
 
 def star(n_leaves, rng):
@@ -267,7 +224,7 @@ def balanced(n, rng):
     return as_network([2] * n, [((v - 1) // 2,) if v else () for v in range(n)], tables)
 
 
-def test_thousand_features_add_up(no_fallback):
+def test_thousand_features_add_up():
     """Balanced binary tree: efficiency to 1e-9, for terms like the leaves of a random forest."""
     rng = np.random.default_rng(0)
     n = 1000
@@ -303,40 +260,19 @@ def test_a_pickle_gives_the_same_bits():
     rng = np.random.default_rng(5)
     network, feature_nodes, products, rows = large_problem(rng)
     prepared = prepare_forest(network, feature_nodes, products, order_parents=own_order(network, feature_nodes))
-    assert not prepared.is_small
     one = prepared.attributions(rows)
     assert np.array_equal(one, pickle.loads(pickle.dumps(prepared)).attributions(rows))
 
 
-@pytest.mark.parametrize("way", ["no compiler", "exact clock", "recursion"], indirect=True)
-def test_rows_do_not_depend_on_their_company(way):
+def test_rows_do_not_depend_on_their_company():
     """A row gets the same bits alone, with others, twice, and in any order."""
     rng = np.random.default_rng(6)
     network, feature_nodes, products, rows = large_problem(rng)
     prepared = prepare_forest(network, feature_nodes, products, order_parents=own_order(network, feature_nodes))
     together = prepared.attributions(rows)
-    assert prepared.is_small == (way == "no compiler")
     assert np.array_equal(prepared.attributions(rows[7:8]), together[7:8])
     assert np.array_equal(prepared.attributions(rows[::-1]), together[::-1])
     assert np.array_equal(prepared.attributions(np.repeat(rows[:3], 2, axis=0)), np.repeat(together[:3], 2, axis=0))
-
-
-def test_small_models_do_not_load_the_compiler():
-    """A decision tree on a few features is explained without numba."""
-    import subprocess
-    import sys
-
-    script = """
-import sys
-import numpy as np
-from tests.backends.forest_problems import as_network, forest_attributions, random_products
-rng = np.random.default_rng(0)
-coin, flip = np.array([0.5, 0.5]), np.array([[0.9, 0.2], [0.1, 0.8]])
-network = as_network([2] * 5, [(), (0,), (0,), (1,), (2,)], [coin, flip, flip, flip, flip])
-forest_attributions(network, tuple(range(5)), random_products(rng, [2] * 5, 12, 1), np.zeros((1, 5), dtype=int))
-sys.exit("numba" in sys.modules)
-"""
-    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
 def test_terms_that_see_nothing_and_no_rows():
@@ -385,18 +321,35 @@ def test_contexts_that_are_too_large():
 # --- the clock ---------------------------------------------------------------------------------------------------
 
 
+def times(y, s, j):
+    """K_s y^j = s / (s - j) (y^j - y^s), and -s y^s log(y) at j = s."""
+    return s / (s - j) * (y**j - y**s) if j != s else -s * y**s * np.log(y)
+
+
 @pytest.mark.parametrize("points", [2, 10, 33, 64])
-def test_exact_clock_integrates_polynomials(points):
-    """K_s y^j = s / (s - j) (y^j - y^s), and -s y^s log(y) at j = s: all degrees the clock knows."""
+def test_clock_is_exact_on_polynomials(points):
+    """All degrees that the points determine."""
     sizes = tuple(s for s in (1, 2, 7, 20, 63) if s < points)
-    clock = forest_clock.make_clock((1.0, 0.0), points, sizes)
-    y = clock.points[0]
-    for s in sizes:
+    clock = make_clock(points, sizes)
+    y = clock.points
+    for matrix, s in zip(clock.arrivals, sizes, strict=True):
         for j in range(points):
-            exact = s / (s - j) * (y**j - y**s) if j != s else -s * y**s * np.log(y)
-            np.testing.assert_allclose(arrive(clock, s, (y**j)[None], 0.0)[0], exact, atol=2e-14)
+            np.testing.assert_allclose(y**j @ matrix, times(y, s, j), atol=2e-14)
     for j in range(1, 2 * points):
         assert np.sum(clock.weights * clock.points**j) == pytest.approx(1 / j, abs=1e-14)
+
+
+@pytest.mark.parametrize("s", [300, 1500])
+def test_few_points_are_enough_for_large_subtrees(s):
+    """Bernstein polynomials, which all functions of a subtree are made of: K_s shifts their coefficients by one."""
+    from scipy.stats import binom
+
+    clock = make_clock(count_points(s, s), (s,))
+    assert len(clock.points) < s
+    y = clock.points
+    for k in (0, 1, s // 7, s // 2, s - 1):
+        found = binom.pmf(k, s - 1, 1 - y) @ clock.arrivals[0]
+        np.testing.assert_allclose(found, binom.pmf(k + 1, s, 1 - y), atol=1e-12)
 
 
 # --- the benchmark -----------------------------------------------------------------------------------------------

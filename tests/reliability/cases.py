@@ -81,7 +81,6 @@ CHOICES: dict[str, tuple] = {
         "sensitivity",
         "importance",
     ),
-    "compiled": (False, False, True),
 }
 
 
@@ -105,7 +104,6 @@ class Case:
     rows: str
     names: str
     also: str
-    compiled: bool
 
 
 assert [field.name for field in fields(Case)] == ["seed", *CHOICES]

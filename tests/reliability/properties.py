@@ -7,8 +7,7 @@ float32, hence its own.
 """
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +16,6 @@ import pytest
 import shap
 
 from shap_asv import AsymmetricExplainer, CausalOrder
-from shap_asv.backends.forest.prepared import PreparedForest
 from shap_asv.errors import CausalGraphWarning, ImpossibleEvidenceError
 from tests.oracles import brute_force, interventions
 from tests.reliability.building import (
@@ -126,7 +124,7 @@ def build(case: Case) -> World:
 
 def check(case: Case) -> None:
     """Raise AssertionError (or whatever went wrong) unless the case comes out right."""
-    with compiled(case.compiled), warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         world = build(case)
         if case.also == "matrix":
@@ -144,15 +142,6 @@ def check(case: Case) -> None:
             OF_NETWORKS[case.also](world, explainer, explanation)
         else:
             FURTHER[case.also](question, explainer, explanation)
-
-
-@contextmanager
-def compiled(wanted: bool) -> Iterator[None]:
-    """Small problems run without a compiler; the kernels for large ones have to give the same, so they are forced."""
-    with pytest.MonkeyPatch.context() as patch:
-        if wanted:
-            patch.setattr(PreparedForest, "is_small", False)
-        yield
 
 
 def check_efficiency(world: World, explanation: Any) -> None:
@@ -340,9 +329,8 @@ NETWORKS = Kind(
     "an encoder, one of 20 kinds of model and rows in one of 8 forms; beside the values it asks for one thing more: "
     "every exact backend by name, `symmetric()`, `compare`, main effects, a choice of outputs, the logit link, sampled "
     "orders, Monte Carlo, `save` and `load`, impossible rows, causal and marginal values, direct effects, groups with "
-    "causes of their own, importance, sensitivity, or a matrix background beside `shap.ExactExplainer`. A third of the "
-    "cases forces the compiled kernels that otherwise wait for large problems. The oracle enumerates all orders and "
-    "the full (or mutilated) joint distribution. Agreement is asked to 1e-9 of the largest output, 3e-6 for XGBoost, "
-    "which adds up in float32.",
+    "causes of their own, importance, sensitivity, or a matrix background beside `shap.ExactExplainer`. The "
+    "oracle enumerates all orders and the full (or mutilated) joint distribution. Agreement is asked to 1e-9 of the "
+    "largest output, 3e-6 for XGBoost, which adds up in float32.",
     make=Case,
 )

@@ -18,23 +18,22 @@ from shap_asv.kernels import kernel
 inner = kernel(no_cpython_wrapper=True)
 
 # The closure of a group in local preorder numbers 0 .. a-1. span = features of A in the subtree; slot = row of the
-# functions of time held for a position (-1 within a chain); local, decay = where its subtree size is in the clock.
-Closure = namedtuple("Closure", "position parent span children rate slot chain local decay")
-# One clock, flat: sizes of the panels are n_panels x n_points.
-Dial = namedtuple("Dial", "n_panels n_points weights local decay")
+# functions of time held for a position (-1 within a chain); arrival = where the matrix of its subtree size starts.
+Closure = namedtuple("Closure", "position parent span children rate slot chain arrival")
+# One clock, flat.
+Dial = namedtuple("Dial", "n_points points weights arrivals")
 # before (a, lanes): product of own functions above, within a chain. path (a, points): where the front of a chain is.
 # value, weight (slots, points, lanes). less (a, lanes), inside, scratch (points, lanes) and carry (2, lanes): scratch.
-# front (2, points + 1): scratch of chain_occupancy.
-Lanes = namedtuple("Lanes", "before less path value weight inside scratch carry front")
+Lanes = namedtuple("Lanes", "before less path value weight inside scratch carry")
 # of_row, top (r,): pattern and top of each row. example (P,): a row of each pattern. top_start (H + 1,): patterns by
 # top. codes, contexts (a, P): what each pattern shows. table: scratch.
 Patterns = namedtuple("Patterns", "of_row top example top_start codes contexts table")
 # ForestLayout without what only preparation needs.
 Shape = namedtuple("Shape", "parent size card message_offset table table_offset child_index child_offset")
-# TermGroups; the largest value of each term; the clock of each group, or NO_CLOCK, or anything where all is top.
-Model = namedtuple("Model", "terms coefficients vectors vector_offset start closure scale clock")
-# All clocks laid end to end; local_at, decay_at (clocks, n) say where the size of a position is.
-Clocks = namedtuple("Clocks", "n_panels n_points weights weight_offset local decay local_at decay_at")
+# TermGroups; the clock of each group, anything where all is top.
+Model = namedtuple("Model", "terms coefficients vectors vector_offset start closure clock")
+# All clocks laid end to end; arrival_at (clocks, n) says where the matrix of a position's subtree size starts.
+Clocks = namedtuple("Clocks", "n_points points weights offset arrivals arrival_at")
 # Distinct rows of a block: codes and contexts (r, n).
 Rows = namedtuple("Rows", "codes contexts")
 # A batch of terms of one group. own, message, phi (chunks, a, lanes) for the patterns whose top is alive, end to end;
@@ -44,10 +43,6 @@ Batch = namedtuple("Batch", "own message phi runs factor by_pattern")
 # Room to work in, made by Python: code that makes arrays takes its time to compile. message: all messages of a term;
 # total (a, k, r): sums by pattern; local_of (n,): places in the closure; count (2,): two numbers found.
 Scratch = namedtuple("Scratch", "closure patterns lanes batch message total local_of count")
-
-NO_CLOCK = -2
-# An attribution under a panel clock must add up to this, as a share of the term's largest value.
-_GAP = 1e-11
 
 
 @kernel
@@ -59,27 +54,20 @@ def explain_groups(
     scratch: Scratch,
     first_group: int,
     last_group: int,
-    results: tuple[np.ndarray, np.ndarray],
+    out: np.ndarray,
 ) -> None:
-    """out (n, k, r) += attributions of the groups' terms, with (out, failed) = results.
-
-    A group that has no clock, or one that turns out too coarse, is left out, and noted in ``failed`` (G,).
-    """
+    """out (n, k, r) += attributions of the groups' terms."""
     n = rows.codes.shape[1]
     k = model.coefficients.shape[1]
     zero = n - n  # a literal would have a type of its own, and compile what it is passed to twice
     closure, patterns, lanes, batch = scratch.closure, scratch.patterns, scratch.lanes, scratch.batch
     message, total, local_of = scratch.message, scratch.total, scratch.local_of
     count = scratch.count
-    out, failed = results
     n_lanes = lanes.before.shape[1]
     for g in range(first_group, last_group):
-        c = model.clock[g]
-        if c == NO_CLOCK:
-            failed[g] = True
-            continue
-        tree, places = (shape.parent, shape.size), (clocks.local_at[c], clocks.decay_at[c])
-        read_closure(tree, model.closure[g], places, closure, local_of, count)
+        c = max(model.clock[g], zero)
+        tree = (shape.parent, shape.size)
+        read_closure(tree, model.closure[g], clocks.arrival_at[c], closure, local_of, count)
         a, n_top = count[0], count[1]
         last_term = model.start[g + 1]
         find_patterns(shape.card, closure.position, (a, n_top), rows, patterns, count)
@@ -88,18 +76,15 @@ def explain_groups(
             for q in range(k):
                 for p in range(n_tops if i < n_top else n_patterns):
                     total[i, q, p] = 0.0
-        by_clock = n_top < a
-        c = c if by_clock else zero
-        weights = clocks.weights[clocks.weight_offset[c] : clocks.weight_offset[c + 1]]
+        begin, end = clocks.offset[c], clocks.offset[c + 1]
         dial = Dial(
-            n_panels=clocks.n_panels[c],
             n_points=clocks.n_points[c],
-            weights=weights,
-            local=clocks.local,
-            decay=clocks.decay,
+            points=clocks.points[begin:end],
+            weights=clocks.weights[begin:end],
+            arrivals=clocks.arrivals,
         )
-        if by_clock:
-            chain_occupancy(dial, closure, (a, n_top), lanes.path, lanes.front)
+        if n_top < a:
+            chain_occupancy(dial, closure, (a, n_top), lanes.path)
         step = n_lanes // n_patterns if n_patterns < n_lanes else 1
         for first in range(model.start[g], last_term, step):
             n_terms = step if first + step <= last_term else last_term - first
@@ -132,13 +117,8 @@ def explain_groups(
                 seen = (batch.own[z], batch.message[z], batch.phi[z])
                 pass_up(dial, closure, (a, n_top), seen, lanes, filled)
                 pass_down(dial, closure, (a, n_top), seen, lanes, filled)
-            if dial.n_panels > 1:
-                failed[g] = _efficiency_gap(model, closure, (a, n_top, first), batch, n_runs) > _GAP
-                if failed[g]:
-                    break
             _collect(model, (a, n_top, first, n_terms), batch, n_runs, n_patterns, total)
-        if not failed[g]:
-            _spread(closure, (a, n_top), patterns, total, out)
+        _spread(closure, (a, n_top), patterns, total, out)
 
 
 @inner
@@ -190,30 +170,6 @@ def _collect(model: Model, extent: tuple, batch: Batch, n_runs: int, n_patterns:
 
 
 @inner
-def _efficiency_gap(model: Model, closure: Closure, extent: tuple, batch: Batch, n_runs: int) -> float:
-    """Largest |sum of phi - (factors at the row - their expectation)| / scale over a batch, below the top."""
-    runs, own, message, phi = batch.runs, batch.own, batch.message, batch.phi
-    a, n_top, first = extent
-    worst = 0.0
-    for run in range(n_runs):
-        b, chunk = runs[run, 0], runs[run, 2]
-        used, count = runs[run, 3], runs[run, 4]
-        for lane in range(used, used + count):
-            gap, end, begin = 0.0, 1.0, 1.0
-            for i in range(n_top, a):
-                gap += phi[chunk, i, lane]
-                end *= own[chunk, i, lane]
-            i = n_top
-            while i < a:
-                begin *= message[chunk, i, lane]
-                i += closure.span[i]
-            gap = abs(gap - end + begin) / model.scale[first + b]
-            if gap > worst:
-                worst = gap
-    return worst
-
-
-@inner
 def _spread(closure: Closure, extent: tuple, patterns: Patterns, total: np.ndarray, out: np.ndarray) -> None:
     """Add the totals of each top and of each pattern to its rows."""
     a, n_top = extent
@@ -227,14 +183,13 @@ def _spread(closure: Closure, extent: tuple, patterns: Patterns, total: np.ndarr
 
 @inner
 def read_closure(
-    tree: tuple, members: np.ndarray, places: tuple, closure: Closure, local_of: np.ndarray, count: np.ndarray
+    tree: tuple, members: np.ndarray, arrival_at: np.ndarray, closure: Closure, local_of: np.ndarray, count: np.ndarray
 ) -> None:
     """Local numbers, spans, roles of a closure; count (2,) = its size, and the number of features in its top.
 
-    tree = (parent, size) of all features; places = where the clock has the sizes of their subtrees.
+    tree = (parent, size) of all features; arrival_at (n,) = where the clock has the matrices of their subtree sizes.
     """
     parent_of, size_of = tree
-    local_at, decay_at = places
     position, parent, span, children = closure.position, closure.parent, closure.span, closure.children
     slot, chain, rate = closure.slot, closure.chain, closure.rate
     a = 0
@@ -268,8 +223,7 @@ def read_closure(
         inside_chain = chain[i] and u >= n_top and chain[u]
         slot[i] = -1 if inside_chain else slots
         slots += not inside_chain
-        closure.local[i] = local_at[position[i]]
-        closure.decay[i] = decay_at[position[i]]
+        closure.arrival[i] = arrival_at[position[i]]
     count[0], count[1] = a, n_top
 
 
@@ -402,64 +356,56 @@ def find_patterns(
 
 @inner
 def _combine(
-    numbers: np.ndarray, start: int, stride: int, source: np.ndarray, first: int, p: int, out: np.ndarray, n_lanes: int
+    numbers: np.ndarray, start: int, stride: int, source: np.ndarray, n: int, out: np.ndarray, n_lanes: int
 ) -> None:
-    """out[lane] = sum over k < p of numbers[start + k * stride] * source[first + k, lane].
+    """out[lane] = sum over k < n of numbers[start + k * stride] * source[k, lane].
 
     Four at a time, so that few of the operations are loads and stores of the sum. Callers pass no literals: each would
     have a type of its own, and compile all of this again.
     """
     c0 = numbers[start]
     for lane in range(n_lanes):
-        out[lane] = c0 * source[first, lane]
+        out[lane] = c0 * source[0, lane]
     k = 1
-    while k + 3 < p:
+    while k + 3 < n:
         c0, c1 = numbers[start + k * stride], numbers[start + (k + 1) * stride]
         c2, c3 = numbers[start + (k + 2) * stride], numbers[start + (k + 3) * stride]
         for lane in range(n_lanes):
-            out[lane] += (c0 * source[first + k, lane] + c1 * source[first + k + 1, lane]) + (
-                c2 * source[first + k + 2, lane] + c3 * source[first + k + 3, lane]
+            out[lane] += (c0 * source[k, lane] + c1 * source[k + 1, lane]) + (
+                c2 * source[k + 2, lane] + c3 * source[k + 3, lane]
             )
         k += 4
-    while k < p:
+    while k < n:
         c0 = numbers[start + k * stride]
         for lane in range(n_lanes):
-            out[lane] += c0 * source[first + k, lane]
+            out[lane] += c0 * source[k, lane]
         k += 1
 
 
 @inner
-def chain_occupancy(dial: Dial, closure: Closure, extent: tuple, path: np.ndarray, front: np.ndarray) -> None:
+def chain_occupancy(dial: Dial, closure: Closure, extent: tuple, path: np.ndarray) -> None:
     """path[i] = probability, at each point, that the front of a chain stands at i; chains below the top.
 
     Down a chain c, ..., h, i: P(front at i) = (rate of h / rate of i) * K_i P(front at h), as delays commute.
     """
     chain, slot, rate = closure.chain, closure.slot, closure.rate
     a, first = extent
-    p = dial.n_points
-    n = dial.n_panels * dial.n_points
-    source, ends = front[0], front[1]
+    n = dial.n_points
     for i in range(first, a):
         if not chain[i]:
             continue
-        starts = slot[i] >= 0
+        here = path[i]
+        if slot[i] >= 0:  # the first of its chain: it has not arrived
+            for q in range(n):
+                here[q] = dial.points[q] ** rate[i]
+            continue
         for q in range(n):
-            source[q] = 0.0 if starts else path[i - 1, q] * (rate[i - 1] / rate[i])
-        before = 1.0 if starts else 0.0
-        local, decay = closure.local[i], closure.decay[i]
-        for j in range(dial.n_panels):
-            for z in range(p + 1):
-                ends[z] = before * dial.decay[decay + z]
-            for k in range(p):
-                c = source[j * p + k]
-                column = dial.local[local + k * (p + 1) : local + (k + 1) * (p + 1)]
-                for z in range(p + 1):
-                    ends[z] += c * column[z]
-            for z in range(p):
-                path[i, j * p + z] = ends[z]
-            before = ends[p]
-            local += p * (p + 1)
-            decay += p + 1
+            here[q] = 0.0
+        for k in range(n):
+            source = path[i - 1, k] * (rate[i - 1] / rate[i])
+            row = dial.arrivals[closure.arrival[i] + k * n : closure.arrival[i] + (k + 1) * n]
+            for q in range(n):
+                here[q] += source * row[q]
 
 
 @inner
@@ -512,9 +458,8 @@ def pass_up(dial: Dial, closure: Closure, extent: tuple, seen: tuple, lanes: Lan
     own, message, _ = seen
     span, slot = closure.span, closure.slot
     before, less, path = lanes.before, lanes.less, lanes.path
-    value, inside, carry = lanes.value, lanes.inside, lanes.carry
-    p = dial.n_points
-    n = dial.n_panels * p
+    value, inside = lanes.value, lanes.inside
+    n = dial.n_points
     for i in range(a - 1, first - 1, -1):
         s = slot[i]
         stop = i + span[i]
@@ -522,7 +467,7 @@ def pass_up(dial: Dial, closure: Closure, extent: tuple, seen: tuple, lanes: Lan
             continue
         if closure.chain[i]:
             # past all of it, corrected by the probability that the front stands at one of its features
-            past = carry[0]
+            past = lanes.carry[0]
             for lane in range(n_lanes):
                 past[lane] = 1.0
             for j in range(i, stop):
@@ -558,23 +503,11 @@ def pass_up(dial: Dial, closure: Closure, extent: tuple, seen: tuple, lanes: Lan
             c += span[c]
         # value = message * y**s + own * K_s inside
         out = value[s]
-        local, decay = closure.local[i], closure.decay[i]
-        for lane in range(n_lanes):
-            carry[0, lane] = message[i, lane]
-        for j in range(dial.n_panels):
-            base = j * p
-            for z in range(p):
-                d = dial.decay[decay + z]
-                _combine(dial.local, local + z, p + 1, inside, base, p, out[base + z], n_lanes)
-                for lane in range(n_lanes):
-                    out[base + z, lane] = out[base + z, lane] * own[i, lane] + d * carry[0, lane]
-            if j + 1 < dial.n_panels:
-                d = dial.decay[decay + p]
-                _combine(dial.local, local + p, p + 1, inside, base, p, carry[1], n_lanes)
-                for lane in range(n_lanes):
-                    carry[0, lane] = carry[1, lane] * own[i, lane] + d * carry[0, lane]
-            local += p * (p + 1)
-            decay += p + 1
+        for q in range(n):
+            _combine(dial.arrivals, closure.arrival[i] + q, n, inside, n, out[q], n_lanes)
+            waiting = dial.points[q] ** closure.rate[i]
+            for lane in range(n_lanes):
+                out[q, lane] = out[q, lane] * own[i, lane] + waiting * message[i, lane]
 
 
 @inner
@@ -584,9 +517,8 @@ def pass_down(dial: Dial, closure: Closure, extent: tuple, seen: tuple, lanes: L
     own, message, phi = seen
     span, slot = closure.span, closure.slot
     before, inside, carry = lanes.before, lanes.inside, lanes.carry
-    p = dial.n_points
-    n = dial.n_panels * p
-    zero = p - p
+    n = dial.n_points
+    zero = n - n
     one = zero + 1
     for q in range(n):
         for lane in range(n_lanes):
@@ -599,7 +531,7 @@ def pass_down(dial: Dial, closure: Closure, extent: tuple, seen: tuple, lanes: L
         weight = lanes.weight[slot[i]]
         if closure.chain[i]:
             for j in range(i, stop):
-                _combine(lanes.path[j], zero, one, weight, zero, n, phi[j], n_lanes)
+                _combine(lanes.path[j], zero, one, weight, n, phi[j], n_lanes)
                 rate = closure.rate[j]
                 if j + 1 < stop:
                     for lane in range(n_lanes):
@@ -612,19 +544,12 @@ def pass_down(dial: Dial, closure: Closure, extent: tuple, seen: tuple, lanes: L
         # inside = own * K_s' weight, the derivative by the product of the effects; that by the message is in carry[0]
         for lane in range(n_lanes):
             carry[0, lane] = 0.0
-        for j in range(dial.n_panels - 1, -1, -1):
-            base = j * p
-            local = closure.local[i] + j * p * (p + 1)
-            decay = closure.decay[i] + j * (p + 1)
-            for z in range(p):
-                _combine(dial.local, local + z * (p + 1), one, weight, base, p, inside[base + z], n_lanes)
-                c = dial.local[local + z * (p + 1) + p]
-                for lane in range(n_lanes):
-                    inside[base + z, lane] = own[i, lane] * (inside[base + z, lane] + c * carry[0, lane])
-            d = dial.decay[decay + p]
-            _combine(dial.decay, decay, one, weight, base, p, carry[1], n_lanes)
+        for q in range(n):
+            _combine(dial.arrivals, closure.arrival[i] + q * n, one, weight, n, inside[q], n_lanes)
+            waiting = dial.points[q] ** closure.rate[i]
             for lane in range(n_lanes):
-                carry[0, lane] = carry[1, lane] + d * carry[0, lane]
+                inside[q, lane] *= own[i, lane]
+                carry[0, lane] += waiting * weight[q, lane]
         for lane in range(n_lanes):
             carry[1, lane] = own[i, lane]
         effect = i + 1

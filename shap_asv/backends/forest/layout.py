@@ -242,8 +242,6 @@ class TermGroups:
     coefficients : float64 (T, k)
     vectors : float64, flat; vector_offset : int64 (n,)
         Functions of each position, rows of card(v) numbers.
-    scale : float64 (T,)
-        Largest absolute value of each term: the product of those of its functions.
     start : int64 (G + 1,)
         Terms of each group.
     closure : bool (G, n)
@@ -251,20 +249,16 @@ class TermGroups:
         Sum of the subtree sizes of the members: the degree of the group's clock polynomials. 0 if all of A is top.
     largest : int64 (G,)
         Largest subtree size of a member.
-    depth : int64 (G,)
-        Longest path below the top, in features.
     """
 
     terms: np.ndarray
     coefficients: np.ndarray
     vectors: np.ndarray
     vector_offset: np.ndarray
-    scale: np.ndarray
     start: np.ndarray
     closure: np.ndarray
     degree: np.ndarray
     largest: np.ndarray
-    depth: np.ndarray
 
     @property
     def n_groups(self) -> int:
@@ -286,25 +280,18 @@ def group_forest_terms(layout: ForestLayout, products: SumOfProducts) -> TermGro
         first, group = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     by_group = np.argsort(group, kind="stable")
     closure = np.ascontiguousarray(closure[:, first])
-    degree, largest, depth = _measure(layout, closure)
-    terms, coefficients = terms[by_group], coefficients[by_group]
-    offsets = np.concatenate([[0], np.cumsum([vectors.size for vectors in _in_order(layout, products)])])
+    degree, largest = _measure(layout, closure)
+    vectors = [products.vectors[i] for i in layout.order]
     return TermGroups(
-        terms=terms,
-        coefficients=coefficients,
-        vectors=np.concatenate([vectors.ravel() for vectors in _in_order(layout, products)]).astype(np.float64),
-        vector_offset=offsets[:-1].astype(np.int64),
-        scale=_scale(layout, products, terms),
-        start=np.concatenate([[0], np.cumsum(np.bincount(group, minlength=len(first)))]).astype(np.int64),
+        terms=terms[by_group],
+        coefficients=coefficients[by_group],
+        vectors=np.concatenate([functions.ravel() for functions in vectors]).astype(np.float64),
+        vector_offset=_offsets(np.array([functions.size for functions in vectors]))[:-1],
+        start=_offsets(np.bincount(group, minlength=len(first))),
         closure=np.ascontiguousarray(closure.T),
         degree=degree,
         largest=largest,
-        depth=depth,
     )
-
-
-def _in_order(layout: ForestLayout, products: SumOfProducts) -> list[np.ndarray]:
-    return [np.ascontiguousarray(products.vectors[i]) for i in layout.order]
 
 
 def _merge(terms: np.ndarray, products: SumOfProducts) -> tuple[np.ndarray, np.ndarray]:
@@ -322,32 +309,19 @@ def _merge(terms: np.ndarray, products: SumOfProducts) -> tuple[np.ndarray, np.n
     return terms[first], total
 
 
-def _scale(layout: ForestLayout, products: SumOfProducts, terms: np.ndarray) -> np.ndarray:
-    scale = np.ones(len(terms))
-    for v, vectors in enumerate(_in_order(layout, products)):
-        largest = np.abs(vectors).max(axis=1)
-        if (largest != 1).any():
-            scale *= largest[terms[:, v]]
-    return np.where(scale > 0, scale, 1.0)
-
-
-def _measure(layout: ForestLayout, closure: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(degree, largest, depth) of each group, from closures (n, G)."""
+def _measure(layout: ForestLayout, closure: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(degree, largest) of each group, from closures (n, G)."""
     n, n_groups = closure.shape
     children = np.zeros((n + 1, n_groups), dtype=np.int32)  # the last row stands above the roots
     for v in range(n):
         children[layout.parent[v]] += closure[v]
-    degree, largest, deepest = (np.zeros(n_groups, dtype=np.int64) for _ in range(3))
+    degree, largest = np.zeros((2, n_groups), dtype=np.int64)
     top = np.zeros((n + 1, n_groups), dtype=bool)
     top[-1] = True
-    depth = np.zeros((n + 1, n_groups), dtype=np.int32)
     for v in range(n):
-        above = layout.parent[v]
-        top[v] = closure[v] & top[above] & (children[above] == 1)
-        below = closure[v] & ~top[v]
-        depth[v] = np.where(below, depth[above] + 1, 0)
-        member = below & top[above]
-        degree += np.where(member, layout.size[v], 0)
-        largest = np.maximum(largest, np.where(member, layout.size[v], 0))
-        deepest = np.maximum(deepest, depth[v])
-    return degree, largest, deepest
+        below = closure[v] & top[layout.parent[v]]
+        top[v] = below & (children[layout.parent[v]] == 1)
+        member = np.where(below & ~top[v], layout.size[v], 0)
+        degree += member
+        largest = np.maximum(largest, member)
+    return degree, largest
