@@ -380,11 +380,13 @@ class JointAttributor:
 def sets_of(n_draws: int | None) -> tuple[int, int]:
     """Size and number of Sobol sets, for at least ``n_draws``; None for the first ones of a row that may get more.
 
-    >>> sets_of(None), sets_of(500), sets_of(600), sets_of(1)
-    ((16, 4), (128, 4), (128, 5), (1, 2))
+    More draws come in more sets: where a value hangs on rare events, four large ones agree too often.
+
+    >>> sets_of(None), sets_of(500), sets_of(600), sets_of(1), sets_of(4096)
+    ((16, 4), (128, 4), (128, 5), (1, 2), (512, 8))
     """
     n = FEWEST if n_draws is None else n_draws
-    size = 2 ** max(0, int(np.log2(1.1 * n / N_SETS)))
+    size = 2 ** max(0, int(np.log2(1.1 * n / (N_SETS if n < N_SETS * STAGE else 2 * N_SETS))))
     return size, max(2, ceil(n / size))
 
 
@@ -413,7 +415,7 @@ def _cost(problem: Problem, settings: Settings, n_rows: int) -> Cost:
     work = Workload(n_rows, met, problem.n_features, draws, is_ancestral(problem), settings.batch_size)
     asked = n_rows * pairs + N_BASE + PILOT_ROWS * PILOT_DRAWS * PILOT_ORDERS * p
     at_once = pairs * min(draws, STAGE * n_sets) // draws
-    held = 3 * min(n_rows * at_once * k, max(HELD, at_once * k)) + 5 * p * at_once
+    held = 3 * min(n_rows * at_once * k, max(HELD, at_once * k)) + (10 + p // 2) * at_once
     held += 3 * min(asked, settings.batch_size) * (problem.n_features + k)
     held += 3 * min(draws, STAGE * N_SETS) * int(problem.background.n_uniforms)  # type: ignore[attr-defined]
     own = Cost({"coalition": met}, 8 * held, asked, work.calls(problem.predictor, asked), met, draws)

@@ -27,7 +27,6 @@ CASES = {
     "confounded levels": (worlds.of_confounded_levels, DRAWS),
     "network": (worlds.of_network, DRAWS),
     "network, orders": (worlds.of_network, ("orders x table", {"n_orders": 100})),
-    "network, both": (worlds.of_network, ("monte_carlo", {"n_orders": 100, "n_draws": 256})),
 }
 
 
