@@ -350,23 +350,3 @@ def test_few_points_are_enough_for_large_subtrees(s):
     for k in (0, 1, s // 7, s // 2, s - 1):
         found = binom.pmf(k, s - 1, 1 - y) @ clock.arrivals[0]
         np.testing.assert_allclose(found, binom.pmf(k + 1, s, 1 - y), atol=1e-12)
-
-
-# --- the benchmark -----------------------------------------------------------------------------------------------
-
-
-def test_pruned_child_network_is_the_papers_tree():
-    from benchmarks.ensembles import pruned_child_network
-    from benchmarks.graphs import pruned_child
-
-    network = pruned_child_network()
-    edges = {(network.names[p], network.names[v]) for v, parents in enumerate(network.parents) for p in parents}
-    assert edges == set(pruned_child().edges)
-    assert all(np.allclose(table.sum(axis=0), 1) for table in network.tables)
-
-
-def test_benchmark_runs_at_small_size(capsys):
-    from benchmarks.ensembles import grow
-
-    assert len(grow(sizes=(7, 15), n_rows=2, n_trees=2)) == 2
-    assert "efficiency" in capsys.readouterr().out

@@ -151,56 +151,6 @@ def aim(tree, n, skipped):
     return row
 
 
-def test_a_level_of_thirty_features_is_exact():
-    """The lattice has more than 2^30 ideals; the features that no tree uses change nothing within levels."""
-    n, used = 60, [4, 17, 29, 31, 44, 58]
-    rng = np.random.default_rng(3)
-    small = [oracle.random_tree(rng, 6, 7) for _ in range(3)]
-
-    def spread(node):
-        if "value" in node:
-            return node
-        return {**node, "column": used[node["column"]], "left": spread(node["left"]), "right": spread(node["right"])}
-
-    rows = oracle.random_rows(rng, 3, n)
-    order = CausalOrder.from_levels([range(30), range(30, 60)])
-    found = prepare_trees(ensemble_of([spread(tree) for tree in small], n), order).attribute(rows)
-    listed = oracle.topological_orders(6, [(a, b) for a in range(3) for b in range(3, 6)])
-    for row, phi in zip(rows, found.phi, strict=True):
-        np.testing.assert_allclose(phi[used], oracle.brute_force(small, row[used], listed), rtol=0, atol=1e-12)
-    others = np.setdiff1d(np.arange(n), used)
-    assert (found.phi[:, others] == 0).all()
-
-
-@pytest.mark.parametrize("background", [False, True], ids=["covers", "rows"])
-def test_half_a_graph_over_many_features_is_exact(background):
-    """Sixty features, arrows among eight of them: 2^52 ideals and more. What is not looked at and stands beside what is
-    makes no difference, so that the orders of the rest can be listed."""
-    rng = np.random.default_rng(11)
-    n, edges = 60, [(50, 3), (50, 7), (3, 20), (7, 20), (20, 41), (11, 12), (13, 12)]
-    looked_at = [3, 20, 41, 12, 30, 59]
-    kept = [50, 3, 7, 20, 41, 11, 12, 13, 30, 59]
-    small = [oracle.random_tree(rng, len(looked_at), depth) for depth in (4, 6)]
-    trees = [renamed(tree, looked_at) for tree in small]
-    rows = oracle.random_rows(rng, 3, n, ())
-    ground = oracle.random_rows(rng, 6, n, ()) if background else None
-    found = prepare_trees(ensemble_of(trees, n), order_of(edges, n), ground).attribute(rows)
-    place = {v: j for j, v in enumerate(kept)}
-    listed = oracle.listed_orders(len(kept), [(place[a], place[b]) for a, b in edges])
-    patterns = {}  # only the features that are looked at tell orders apart
-    for order in listed:
-        seen = tuple(kept[j] for j in order if kept[j] in looked_at)
-        patterns[seen] = patterns.get(seen, 0) + 1
-    position = {v: j for j, v in enumerate(looked_at)}
-    orders = [[position[v] for v in seen] for seen in patterns]
-    shares = np.array(list(patterns.values())) / len(listed)
-    for row, phi in zip(rows, found.phi, strict=True):
-        own_ground = None if ground is None else ground[:, looked_at]
-        expected = oracle.brute_force(small, row[looked_at], orders, shares, own_ground)
-        np.testing.assert_allclose(phi[looked_at], expected, rtol=0, atol=1e-12)
-        assert not np.delete(phi, looked_at, axis=0).any()
-
-
 def renamed(tree, names):
     """The same tree over other columns."""
     if "value" in tree:

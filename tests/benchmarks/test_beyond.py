@@ -3,11 +3,8 @@
 import math
 
 import networkx as nx
-import numpy as np
-import pytest
 
-from benchmarks.beyond import balanced, claims, notes, pruned_child
-from benchmarks.ensembles import efficiency_gap
+from benchmarks.beyond import balanced, claims, pruned_child
 from benchmarks.experiment import Table
 from benchmarks.graphs import pruned_child as pruned_child_graph
 
@@ -33,12 +30,6 @@ def test_forests_are_counted_and_add_up():
     assert balanced(7, 2, 2)[1:3] == (7, 1.0)  # 7! / (7 * 3 * 3) = 80 orders
 
 
-def test_a_sum_that_is_off_shows_as_a_gap():
-    phi = np.ones((2, 3, 1))
-    assert efficiency_gap(phi, np.array([[3.0], [3.0]])) == 0
-    assert efficiency_gap(phi, np.array([[3.0], [3.5]])) == pytest.approx(0.5)
-
-
 def test_claims_follow_the_tables():
     def verdicts(slow, gap, ratio, last):
         networks = Table("networks", NETWORK, (("a", slow, 1e-12),))
@@ -49,10 +40,3 @@ def test_claims_follow_the_tables():
 
     assert verdicts(1.0, 1e-12, 0.9, 99.0) == [True] * 5
     assert verdicts(11.0, 1e-6, 1.1, 101.0) == [False] * 5
-
-
-def test_treeshap_that_wins_is_named():
-    columns = ("graph", "features", "ASV / TreeSHAP, path-dependent", "ASV / TreeSHAP, interventional")
-    said = notes((Table("forests", columns, (("a", 5, 3.0, 0.5), ("b", 6, 0.5, 0.1))),))
-    assert said[0] == "**Where TreeSHAP is faster.** a, 5 features: 3 times (path-dependent)."
-    assert len(notes((Table("forests", columns, (("b", 6, 0.5, 0.1),)),))) == 1

@@ -3,15 +3,12 @@
 What a runner answers is compared with the reference whenever it runs; the references are checked here.
 """
 
-import subprocess
-
 import numpy as np
 import pytest
 
-from benchmarks.peers import comparison, environments, run_naive
+from benchmarks.peers import comparison
 from benchmarks.peers.comparison import Outcome, claims, notes, table_row
-from benchmarks.peers.environments import ENVIRONMENTS, Environment, Missing, last_error, prepare
-from benchmarks.peers.exchange import Answer, Problem, TreeModel, measure
+from benchmarks.peers.exchange import Answer, TreeModel
 from benchmarks.peers.reference import exact_marginal, exact_network, lattice
 from benchmarks.peers.tasks import OURS, Participant, Task, network_problem, with_tree
 from tests.oracles import brute_force
@@ -53,72 +50,6 @@ def test_the_marginal_reference_is_the_definition(cancer):
     assert np.allclose(exact_marginal(cancer), phi, atol=1e-12)
 
 
-def test_the_tree_predicts_and_counts(cancer):
-    model = TreeModel(cancer.tree)
-    assert np.array_equal(model(cancer.rows), cancer.fitted.predict(cancer.rows))
-    assert (model.calls, model.evaluated) == (1, len(cancer.rows))
-
-
-def test_a_problem_survives_its_files(cancer, tmp_path):
-    cancer.write(tmp_path)
-    back = Problem.read(tmp_path)
-    assert (back.names, back.parents, back.features) == (cancer.names, cancer.parents, cancer.features)
-    assert back.edges == cancer.edges
-    assert np.array_equal(back.rows, cancer.rows)
-    assert np.array_equal(back.background, cancer.background)
-    assert all(np.array_equal(a, b) for a, b in zip(back.tables, cancer.tables, strict=True))
-    assert np.array_equal(back.model()(cancer.rows), cancer.model()(cancer.rows))
-
-
-def test_the_baseline_remembers(cancer, tmp_path):
-    calls = {
-        memory: run_naive.run(tmp_path, cancer, {"memory": memory, "rounds": 1}).calls for memory in ("none", "values")
-    }
-    assert calls["values"] < calls["none"]
-
-
-def test_the_baseline_extrapolates(cancer, tmp_path):
-    answer = run_naive.run(tmp_path, cancer, {"memory": "none", "rounds": 1, "first": 2})
-    assert answer.values is None
-    assert answer.extrapolated.startswith("extrapolated from 2 of")
-    assert answer.wall[0] > 0
-    assert answer.calls is None
-    assert answer.uncounted == "the work was only begun"
-
-
-def test_calls_are_those_of_the_last_round(cancer):
-    model = TreeModel(cancer.tree)
-    answer = measure(lambda: lambda rows: [model(rows)], cancer, 3, model, "0")
-    assert (answer.calls, answer.evaluated, len(answer.warm)) == (1, len(cancer.rows), 3)
-
-
-def test_nothing_is_installed_unasked(tmp_path, monkeypatch):
-    monkeypatch.setattr(subprocess, "run", lambda *a, **k: pytest.fail("something was started"))
-    missing = prepare(ENVIRONMENTS["causasv"], install=False, cache=tmp_path)
-    assert missing == Missing("not installed, and this run installs nothing")
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_missing_python_is_a_reason(tmp_path):
-    missing = prepare(Environment("x", ("y",), python="1.4", why="wheels for it alone"), cache=tmp_path)
-    assert missing == Missing("there is no Python 1.4 here (wheels for it alone)")
-
-
-def test_a_failed_installation_is_a_reason(tmp_path, monkeypatch):
-    failed = subprocess.CompletedProcess([], 1, "", "looking at https://host/x\nERROR: no wheel at https://host/x\n\n")
-    monkeypatch.setattr(environments.subprocess, "run", lambda *a, **k: failed)
-    missing = prepare(Environment("x", ("y",)), cache=tmp_path)
-    assert missing == Missing("installing it failed: ERROR: no wheel at ...")
-    assert last_error("") == "no message"
-
-
-def test_what_is_installed_is_used(tmp_path):
-    (tmp_path / "x").mkdir()
-    (tmp_path / "x" / "installed.txt").write_text("y")
-    assert prepare(Environment("x", ("y",)), install=False, cache=tmp_path) == tmp_path / "x" / "bin" / "python"
-    assert isinstance(prepare(Environment("x", ("z",)), install=False, cache=tmp_path), Missing)
-
-
 def made_up(seconds, error=0.0):
     """Our outcome at one second, and a peer's."""
     task = Task("work", "Some work", lambda: None, (), None)
@@ -136,17 +67,6 @@ def test_a_peer_that_wins_is_named():
         for note in notes({"work": outcomes}, [task])
     )
     assert table_row(task, outcomes[1], outcomes)[comparison.COLUMNS.index("times ours")] == 0.25
-
-
-def test_a_row_has_wall_seconds_and_says_why_calls_are_not_counted():
-    task, outcomes = made_up(3.0)
-    outcomes[1].answer.wall = [4.0, 5.0, 9.0]
-    outcomes[1].answer.uncounted = "the network is the model"
-    outcomes[0].answer.calls = 0
-    mine, peer = (dict(zip(comparison.COLUMNS, table_row(task, one, outcomes), strict=True)) for one in outcomes)
-    assert peer["all rows, wall s"] == 5.0
-    assert peer["remark"] == "model calls not counted: the network is the model"
-    assert "counted" not in mine["remark"]
 
 
 def test_a_peer_that_loses_is_not():

@@ -53,21 +53,6 @@ def test_all_examples_are_known():
     assert tutorials == {*PICTURES, *NAMES}
 
 
-@pytest.mark.parametrize(
-    ("line", "shown", "equal"),
-    [
-        ("fair 0.0480", "fair 0.0481", True),
-        ("fair  0.0480", "fair 0.0480", True),
-        ("fair 0.0480", "fair 0.0580", False),
-        ("fair 0.0480", "unfair 0.0480", False),
-        ("-0.0000", "+0.0000", True),
-        ("1 row", "1 row 2", False),
-    ],
-)
-def test_lines_are_compared(line, shown, equal):
-    assert same_line(line, shown) is equal
-
-
 def test_pictures_of_pages_are_there():
     """Every picture that a page shows is kept, and every kept picture of a how-to page is shown."""
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]

@@ -148,45 +148,6 @@ def test_excuses_are_needed():
         assert set(excused) <= stated
 
 
-def test_figures_are_found():
-    text = (
-        "It takes 5.4 and 4.9 times as long (`python -m benchmarks uncertain`).\n- 1.04 ms in place of 3.59. "
-        "Issue 13 has 7 files,\n`3 s` and 12,345.6 s.\n```python\n99 s\n```\n:width: 80%\nIn 95% of $2 s$."
-    )
-    assert [(one.number, one.unit, one.run) for one in figures_of(text)] == [
-        ("5.4", "times", "uncertain"),
-        ("4.9", "times", "uncertain"),
-        ("1.04", "ms", ""),
-        ("12,345.6", "s", ""),
-        ("3.59", "ms", ""),
-        ("95", "%", ""),
-    ]
-
-
-def test_an_invented_figure_is_noticed():
-    table = {"columns": ["ours (s)", "rows", "ours / theirs"], "rows": [[0.00359, 17, 2.5], [12.25, 3.7, 8.1]]}
-    run = run_of({"claims": [{"measured": "5.4 times (12 s)"}], "tables": [table]})
-    for number, unit, held in (
-        ("5.4", "times", True),
-        ("5.4", "x", True),
-        ("3.59", "ms", True),
-        ("12.2", "s", True),
-        ("2.5", "times", True),
-        ("12", "s", True),
-        ("12", "seconds", True),
-        ("12", "times", False),
-        ("17", "s", False),
-        ("3.7", "s", False),
-        ("5.4", "s", False),
-        ("8.1", "s", False),
-        ("5.5", "times", False),
-        ("0.4", "s", False),
-    ):
-        assert run.holds(Stated(number, unit)) is held, (number, unit)
-    assert not is_held(Stated("12345.678", "s"))
-    assert not is_held(Stated("5.4", "times", "no such run"))
-
-
 def test_few_invented_figures_are_held_by_chance():
     """Of those whose paragraph names its run, hardly any."""
     rng = random.Random(0)

@@ -34,9 +34,3 @@ def test_every_room_of_the_package_is_on_the_plan():
     known = {name.rstrip("/").split("/")[-1] for name, _ in named("docs/architecture.md") if name.endswith("/")}
     rooms = {path.parent.name for path in PACKAGE.rglob("__init__.py")} - {"shap_asv"}
     assert rooms <= known
-
-
-def test_a_name_that_is_gone_is_noticed():
-    assert not is_there("explainer/assembly.py", None)
-    assert not is_there("contract.py", None)  # there are several: the page has to say which
-    assert is_there("contract.py", "shap_asv/backgrounds/")

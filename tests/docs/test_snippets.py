@@ -54,23 +54,6 @@ def test_code_of_a_page_runs(page, tmp_path, monkeypatch):
         plt.close("all")
 
 
-def test_pages_with_code_are_found():
-    names = {name_of(page) for page in PAGES_WITH_CODE}
-    assert {"README.md", "docs/quickstart.md", "docs/howto/encoders.md", "docs/explanation/algorithms.md"} <= names
-
-
-def test_a_broken_block_is_noticed():
-    with pytest.raises(NameError):
-        run(Block("python", "nothing_of_that_name\n", 1), "page", {})
-    with pytest.raises(AssertionError, match="Expected"):
-        run(Block("pycon", ">>> 1 + 1\n3\n", 1), "page", {})
-
-
-def test_blocks_are_found_in_text():
-    text = "a\n```python\nx = 1\n```\n````text\n```python\n````\n```pycon\n>>> x\n1\n```\n"
-    assert [(b.language, b.line) for b in blocks_of(text)] == [("python", 3), ("text", 6), ("pycon", 9)]
-
-
 def test_links_of_the_readme_lead_somewhere():
     links = re.findall(r"\]\(([^)#]+)", README.read_text("utf-8"))
     inside = [link for link in links if "://" not in link]

@@ -128,13 +128,6 @@ def test_errors_leave_the_explainer_usable(case):
     np.testing.assert_array_equal(case.good(case.X[:2]).values, before)
 
 
-def test_truncated_file(case):
-    stream = io.BytesIO()
-    case.good.save(stream)
-    with pytest.raises(errors.PersistenceError, match=r"truncated|damaged"):
-        AsymmetricExplainer.load(io.BytesIO(stream.getvalue()[:-40]))
-
-
 def test_models_that_write_into_their_input(case):
     def tidy(table):
         return 1.0 * (table["smoke"] == "yes")
@@ -223,18 +216,6 @@ def test_isolated_columns_of_a_graph_are_mentioned(case):
     graph.add_node(2)
     order = case.over_matrix(lambda table: table[:, 0], causal_graph=graph).causal_order
     assert order.edges == (("Feature 0", "Feature 1"),)
-
-
-def test_weights_whose_sum_is_past_the_floats(case):
-    orders = [case.names, case.names[::-1]]
-    large = case.make(orders=orders, weights=[1e308, 1e308])(case.X[:2])
-    np.testing.assert_allclose(large.values, case.make(orders=orders)(case.X[:2]).values, atol=1e-12)
-
-
-def test_parallel_edges_count_once(case):
-    edges = [("smoke", "lung"), ("smoke", "lung"), *zip(case.names, case.names[1:], strict=False)]
-    found = case.make(causal_graph=nx.MultiDiGraph(edges)).causal_order
-    assert found == case.make(causal_graph=nx.DiGraph(edges)).causal_order
 
 
 def test_outputs_by_rank_over_a_dataframe(case):

@@ -69,12 +69,6 @@ def test_the_choice_is_taken_over_unless_it_is_to_be_made_anew(form, monkeypatch
         explainer.bootstrap(rows[:1], n=2, choose="auto", silent=True)
 
 
-def test_words(result):
-    text = repr(result)
-    assert "12 resampled tables" in text
-    assert "draws alone" in text
-
-
 def test_a_table_is_needed():
     ready = AsymmetricExplainer(model, GaussianModel([0, 0], [[1.0, 0.5], [0.5, 1.25]], ["a", "b"]), [("a", "b")])
     with pytest.raises(MethodNotApplicableError, match="data="):

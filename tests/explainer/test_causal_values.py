@@ -8,9 +8,7 @@ import pytest
 from sklearn.ensemble import RandomForestRegressor
 
 from shap_asv import AsymmetricExplainer, CausalOrder, fit_network
-from shap_asv.backgrounds.contract import KnowsInterventions
 from shap_asv.errors import ImpossibleEvidenceError
-from tests.backgrounds.problems import expectations
 from tests.explainer.test_exact import GRAPHS, MODELS, make_graph, make_model, predict_codes
 from tests.oracles import brute_force, interventions
 from tests.oracles.random_problems import random_network
@@ -111,21 +109,6 @@ def test_every_coalition(seed):
 
 
 @pytest.mark.parametrize("model_kind", ["black box", "forest", "linear"])
-def test_draws_meet_the_exact_values(model_kind):
-    for seed in range(3):
-        rng = np.random.default_rng(seed)
-        problem = confounded_problem(seed + 40)
-        model, encoder = make_model(model_kind, problem, rng)
-        labels = problem.labels(problem.rows(rng, 3))
-        options = {"values": "causal", "seed": seed, "n_draws": 2000, "n_orders": 200}
-        _, exact = explain(model, encoder, problem, [], labels, algorithm="exact", **options)
-        _, sampled = explain(model, encoder, problem, [], labels, algorithm="monte_carlo", **options)
-        # spread draws of one jump may all miss it by the same share of a stratum, and then see no error
-        assert (np.abs(sampled.values - exact.values) <= 5 * sampled.error_std + 5e-4).all()
-        assert np.abs(exact.values).max() > 0.05
-
-
-@pytest.mark.parametrize("model_kind", ["black box", "forest", "linear"])
 @pytest.mark.parametrize("graph_kind", ["network", "denser"])
 def test_the_same_as_conditional_on_ancestral_sets_bit_for_bit(model_kind, graph_kind):
     for seed in range(3):
@@ -141,30 +124,6 @@ def test_the_same_as_conditional_on_ancestral_sets_bit_for_bit(model_kind, graph
         assert "computed as conditional" in str(explainer.plan(1))
 
 
-def test_the_general_way_agrees_on_ancestral_sets():
-    """The machinery for do, asked for what conditioning would answer too."""
-    for seed in range(2):
-        rng = np.random.default_rng(seed)
-        problem = make_problem(seed, n=6, max_states=3)
-        natural = AsymmetricExplainer(
-            lambda X: np.zeros(len(X)), problem.network(), feature_names=problem.features
-        )._execution.problem.background
-        assert isinstance(natural, KnowsInterventions)
-        sets = np.array(list(itertools.product([False, True], repeat=6)))
-        sets = sets[natural.is_ancestral(sets)]
-        evidence = np.where(sets, problem.rows(rng, 1), -1).astype(natural.free.dtype)
-        vectors = [rng.normal(size=(3, card)) for card in problem.feature_cards]
-        terms = rng.integers(3, size=(8, 6))
-        np.testing.assert_allclose(
-            expectations(natural.intervened(), evidence, vectors, terms),
-            expectations(natural, evidence, vectors, terms),
-            rtol=0,
-            atol=1e-12,
-        )
-        uniforms = rng.random((20, natural.n_uniforms))
-        np.testing.assert_array_equal(natural.intervened().draws(evidence, uniforms), natural.draws(evidence, uniforms))
-
-
 def test_rows_that_cannot_occur_can_be_set():
     problem = make_problem(3, n=4, zeros=0.6)
     rng = np.random.default_rng(0)
@@ -178,31 +137,6 @@ def test_rows_that_cannot_occur_can_be_set():
     explainer, explanation = explain(model, encoder, problem, None, problem.labels(rows), values="causal")
     expected = expected_values(problem, predict_codes(explainer), rows, problem.projected_edges(), "causal")
     np.testing.assert_allclose(explanation.values, expected.reshape(explanation.values.shape), rtol=0, atol=1e-9)
-
-
-def test_a_plan_names_causal_shapley_values():
-    problem = confounded_problem(1)
-    model, encoder = make_model("forest", problem, np.random.default_rng(0))
-    explainer = AsymmetricExplainer(
-        model, problem.network(), feature_names=problem.features, encoder=encoder, values="causal"
-    )
-    assert "values:       causal, E[M(X) | do(X_S = e_S)]" in str(explainer.plan(1))
-    assert "causal Shapley values" not in str(explainer.plan(1))
-    assert "causal Shapley values" in str(explainer.symmetric().plan(1))
-    assert explainer.symmetric().values == "causal"
-    assert "interventions on a Bayesian network" in repr(explainer)
-
-
-def test_sensitivity_asks_for_other_coalitions():
-    """Under another graph coalitions lack causes: what was computed as conditional no longer is the same."""
-    problem = make_problem(21, n=4)
-    rng = np.random.default_rng(0)
-    model, encoder = make_model("boosted", problem, rng)
-    rows = problem.rows(rng, 2)
-    explainer, _ = explain(model, encoder, problem, None, problem.labels(rows), values="causal")
-    found = explainer.sensitivity(problem.labels(rows), graphs=[CausalOrder.from_edges([], features=problem.features)])
-    expected = expected_values(problem, predict_codes(explainer), rows, [], "causal")
-    np.testing.assert_allclose(found.values[0], expected.reshape(found.values[0].shape), rtol=0, atol=1e-9)
 
 
 # --- latent nodes that confound nothing ----------------------------------------------------------------------------

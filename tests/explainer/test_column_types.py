@@ -130,17 +130,6 @@ def test_types_do_not_depend_on_how_rows_come(rows):
     assert any((last == ROWS.astype(object).iloc[0]).all(axis=1)), "the row itself was never asked about"
 
 
-def test_types_survive_a_file():
-    explainer = AsymmetricExplainer(Watching(), TABLE)
-    stream = io.BytesIO()
-    explainer.save(stream)
-    stream.seek(0)
-    loaded = AsymmetricExplainer.load(stream)
-    loaded.model.seen.clear()
-    loaded(ROWS)
-    assert {tuple(table.dtypes) for table in loaded.model.seen} == {tuple(TABLE.dtypes)}
-
-
 def test_a_number_between_integers_is_not_cut_off():
     explanation = AsymmetricExplainer(Watching(), TABLE)(ROWS.assign(rooms=[2.5, 2.25, 3.0]))
     total = explanation.base_values + explanation.values.sum(axis=1)

@@ -6,9 +6,7 @@ import pytest
 from shap_asv import AsymmetricExplainer, CausalOrder
 from shap_asv.errors import MethodNotApplicableError
 from tests.explainer.test_causal_values import confounded_problem
-from tests.explainer.test_exact import make_graph, make_model, predict_codes
-from tests.oracles import brute_force, interventions
-from tests.problems import make_problem
+from tests.explainer.test_exact import make_model
 
 
 def explainer_of(model, encoder, problem, graph, **options):
@@ -17,33 +15,6 @@ def explainer_of(model, encoder, problem, graph, **options):
     return AsymmetricExplainer(
         model, problem.network(), graph, feature_names=problem.features, encoder=encoder, values="causal", **options
     )
-
-
-@pytest.mark.parametrize("latent", [True, False])
-@pytest.mark.parametrize("graph_kind", ["network", "none", "contradicting"])
-@pytest.mark.parametrize("model_kind", ["black box", "many outputs", "forest", "linear"])
-def test_definition(model_kind, graph_kind, latent):
-    """With latent confounders, and where the causal values themselves are computed as conditional ones."""
-    rng = np.random.default_rng(0)
-    problem = confounded_problem(0) if latent else make_problem(0, n=4)
-    model, encoder = make_model(model_kind, problem, rng)
-    edges, graph = make_graph(graph_kind, problem, rng)
-    explainer = explainer_of(model, encoder, problem, graph)
-    rows = problem.rows(rng, 2)
-    labels = problem.labels(rows)
-    direct, indirect = explainer.effects(labels, silent=True)
-    network = problem.cards, problem.parents, problem.tables
-    table = brute_force.model_table(predict_codes(explainer), problem.feature_cards)
-    orders = brute_force.topological_orders(len(problem.features), edges)
-    expected = np.stack(
-        [interventions.direct_effects(network, problem.feature_nodes, table, row, orders) for row in rows]
-    )
-    np.testing.assert_allclose(direct.values.reshape(expected.shape), expected, rtol=0, atol=1e-9)
-    whole = explainer(labels, silent=True)
-    np.testing.assert_allclose(direct.values + indirect.values, whole.values, rtol=0, atol=1e-12)
-    np.testing.assert_array_equal(direct.base_values, whole.base_values)
-    assert direct.error_std is None
-    assert indirect.feature_names == list(problem.features)
 
 
 def test_sampled_orders_have_errors():

@@ -132,63 +132,6 @@ def test_every_exact_backend_by_name(backend, seed):
     np.testing.assert_allclose(explanation.values.reshape(expected.shape), expected, rtol=0, atol=1e-9)
 
 
-def test_symmetric_is_ordinary_shapley():
-    rng = np.random.default_rng(1)
-    problem = make_problem(10, n=5, latent=1)
-    rows = problem.rows(rng, 3)
-    explainer = AsymmetricExplainer(black_box, problem.network(), feature_names=problem.features)
-    symmetric = explainer.symmetric()
-    expected = oracle(problem, predict_codes(explainer), rows, [])[..., 0]
-    np.testing.assert_allclose(symmetric(problem.labels(rows)).values, expected, rtol=0, atol=1e-9)
-    assert not np.allclose(explainer(problem.labels(rows)).values, expected)
-
-
-def test_null_player_and_linearity():
-    rng = np.random.default_rng(2)
-    problem = make_problem(11, n=5, kind="edgeless")
-    rows = problem.rows(rng, 4)
-    labels = problem.labels(rows)
-
-    def ignores_first(table):
-        return to_codes(table)[:, 1:].sum(axis=1) ** 2.0
-
-    def values(model):
-        return AsymmetricExplainer(model, problem.network(), feature_names=problem.features)(labels).values
-
-    first = values(ignores_first)
-    assert np.abs(first[:, 0]).max() < 1e-12
-    assert np.abs(first[:, 1:]).max() > 0.1
-    combined = values(lambda table: 3.0 * black_box(table) - 2.0 * ignores_first(table))
-    np.testing.assert_allclose(combined, 3.0 * values(black_box) - 2.0 * first, rtol=0, atol=1e-9)
-
-
-def test_main_effects():
-    rng = np.random.default_rng(4)
-    problem = make_problem(13, n=4)
-    rows = problem.rows(rng, 3)
-    explainer = AsymmetricExplainer(many_outputs, problem.network(), feature_names=problem.features)
-    found = explainer(problem.labels(rows), main_effects=True).main_effects
-    table = brute_force.model_table(predict_codes(explainer), problem.feature_cards)
-    for r, row in enumerate(rows):
-        nu = [
-            brute_force.conditional_expectation(problem.joint(), table, row, members)
-            for members in ({0}, {1}, {2}, {3}, set())
-        ]
-        np.testing.assert_allclose(found[r], np.array(nu[:4]) - nu[4], rtol=0, atol=1e-9)
-
-
-def test_constant_models_give_zeros():
-    problem = make_problem(7, n=3)
-    labels = problem.labels(problem.rows(np.random.default_rng(0), 2))
-    encoder = {f"s{i}": i for i in range(4)}
-    tree = DecisionTreeRegressor().fit(np.zeros((4, 3)), [2.5] * 4)
-    options = {"feature_names": problem.features, "encoder": encoder}
-    for name in ["auto", "ideals x closures", "ideals x terms", "ideals x trees"]:
-        explanation = AsymmetricExplainer(tree, problem.network(), algorithm=name, **options)(labels)
-        np.testing.assert_allclose(explanation.values, 0, atol=1e-14)
-        np.testing.assert_allclose(explanation.base_values, 2.5)
-
-
 def test_expected_value_needs_no_possible_row():
     """The row of all first states may be impossible; nu({}) looks at no row."""
     problem = make_problem(7, n=3)

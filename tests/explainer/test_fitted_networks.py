@@ -9,11 +9,10 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-import shap
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier, RandomForestRegressor
 from sklearn.preprocessing import OneHotEncoder
 
-from shap_asv import AsymmetricExplainer, ConditionalMasker, compare, fit_network, score_background
+from shap_asv import AsymmetricExplainer, fit_network, score_background
 from shap_asv.errors import ShapAsvWarning, UnknownMethodError, UnknownStateError
 from tests.oracles import brute_force
 
@@ -111,21 +110,6 @@ def test_at_the_thresholds_of_a_model_f_of_x_is_its_own(kind):
     np.testing.assert_allclose(total, predict(new.iloc[:4]), rtol=0, atol=1e-4 if kind == "xgboost" else 1e-9)
 
 
-def test_values_at_thresholds_equal_the_enumeration():
-    table = people(150).drop(columns="job").dropna()
-    model = RandomForestRegressor(3, max_depth=3, random_state=0).fit(
-        table, table["pay"] * table["age"] + 20 * table["hours"]
-    )
-    edges = [(0, 1), (0, 2), (1, 2)]
-    network = fit_network(table, [("age", "hours"), ("age", "pay"), ("hours", "pay")], bins=model, groups=3)
-    assert any("(group)" in name for name in network.network.names)
-    rows = table.iloc[[1, 2]]
-    explainer = AsymmetricExplainer(model, network)
-    assert explainer.plan(2).exact
-    np.testing.assert_allclose(explainer(rows).values, by_hand(network, model.predict, rows, edges), atol=1e-9)
-    np.testing.assert_allclose(explainer.symmetric()(rows).values, by_hand(network, model.predict, rows, []), atol=1e-9)
-
-
 def test_a_hundred_trees_are_affordable():
     xgboost = pytest.importorskip("xgboost")
     table = people(1500).drop(columns="job")
@@ -203,26 +187,6 @@ def test_arrays_reach_the_model_as_arrays():
     np.testing.assert_array_equal(explanation.data, X[:3])
 
 
-def test_beside_others():
-    """compare, score_background and shap's own explainers take it like any other background."""
-    table = people(600)
-    model = fitted("hist", table)
-    train, rest = table.iloc[:500], table.iloc[500:540]
-    networks = {
-        "causes": fit_network(train, DAG, bins=model),
-        "nothing": fit_network(train, nx_without_edges(), bins=model),
-    }
-    scores = score_background(networks, model, rest, DAG, n_draws=64)
-    assert scores.best == "causes"
-    side = compare(model, networks["causes"], rest.iloc[:3])
-    assert set(side.explanations) == {"SHAP", "ASV"}
-    masker = ConditionalMasker(networks["causes"].background(), n_draws=512)
-    values = shap.ExactExplainer(masker.predictor(model.predict), masker)(
-        rest.iloc[:2].to_numpy(dtype=object)
-    ).values.astype(float)
-    np.testing.assert_allclose(values, side.explanations["SHAP"].values[:2], atol=1.5)
-
-
 def test_a_score_is_about_the_model_at_the_rows_themselves():
     """One bin for all: nu is one number for every coalition, and the score its distance from the model's answers."""
     table = people(200)[["age", "pay"]]
@@ -236,14 +200,6 @@ def test_a_score_is_about_the_model_at_the_rows_themselves():
         scores = score_background(network, model, rows, n_draws=4096)
     constant = model(network.representatives(rows)).iloc[0]
     assert scores.scores[0] == pytest.approx(((model(rows) - constant) ** 2).mean(), rel=0.2)
-
-
-def nx_without_edges():
-    import networkx as nx
-
-    graph = nx.DiGraph()
-    graph.add_nodes_from(NAMES)
-    return graph
 
 
 def test_errors_at_the_border():

@@ -23,7 +23,6 @@ from shap_asv.errors import (
     UnknownFeatureError,
     UnknownMethodError,
 )
-from shap_asv.explainer.fitting import asked_coalitions, dag_over, level_names, nearly_whole_dag
 
 CHAIN = [("a", "b"), ("b", "c")]
 ANY_SET = (GaussianModel, CopulaModel, ConditionalTable, MixtureModel)
@@ -160,15 +159,6 @@ def test_a_dag_that_leaves_a_column_out_is_tried_as_one(tied):
     np.testing.assert_allclose(total, row["d"] * (row["e"] > 1) + row["c"], atol=1e-9)
 
 
-def test_which_dags_are_tried():
-    features = list("abcde")
-    assert set(nearly_whole_dag(features, [("a", "b"), ("c", "d")])) == set(features)
-    assert nearly_whole_dag(features, [("a", "b"), ("b", "c")]) is None  # two of five are left out
-    assert nearly_whole_dag(features, [("a", "b"), ("c", "d"), ("hidden", "a"), ("hidden", "b")]) is None
-    assert nearly_whole_dag(features, CausalOrder.from_levels([["a", "b"], ["c", "d", "e"]])) is None
-    assert dag_over(features, [("a", "b"), ("c", "d")]) is None
-
-
 def test_levels_may_need_a_structural_model(ill_levels):
     parts = getattr(ill_levels.masker, "components", (ill_levels.masker,))
     (structural,) = [part for part in parts if isinstance(part, StructuralBackground)]
@@ -182,32 +172,6 @@ def test_levels_may_need_a_structural_model(ill_levels):
     expected = (a - b - c + 2) / (1 + np.exp(-3 * (a + b - c)))  # E[burden | a, b, c], by hand
     assert np.abs(first - expected).mean() < 0.2 * np.abs(expected).mean()
     np.testing.assert_allclose(explanation.base_values + explanation.values.sum(axis=1), burden(row), atol=1e-9)
-
-
-def test_levels_with_a_structural_model_are_stored_and_know_what_they_cannot(ill_levels):
-    stream = io.BytesIO()
-    ill_levels.save(stream)
-    stream.seek(0)
-    row = ill_or_not(2, seed=1)
-    assert (AsymmetricExplainer.load(stream)(row).values == ill_levels(row).values).all()
-    with pytest.raises(MethodNotApplicableError, match="'a' does not precede its effect 'ill'"):
-        ill_levels.symmetric()(row)
-    sides = ill_levels.compare(row, ["SHAP", "ASV"], silent=True)  # SHAP's side: another fit, any set
-    assert sides.backgrounds["SHAP"] != sides.backgrounds["ASV"]
-
-
-@pytest.mark.parametrize(
-    ("graph", "expected"),
-    [
-        (CausalOrder.from_levels([["c"], ["a", "b"]]), [["c"], ["a", "b"]]),
-        (CausalOrder.from_levels([["a", "b", "c"]]), None),
-        (CausalOrder.from_edges([("a", "b")], features=["a", "b", "c"]), None),
-        (None, None),
-    ],
-    ids=["levels", "one level", "an edge", "nothing"],
-)
-def test_what_levels_are(graph, expected):
-    assert level_names(["a", "b", "c"], graph, seed=0) == expected
 
 
 def test_all_rows_are_fitted_not_shaps_sample(structural):
@@ -229,12 +193,6 @@ def test_stored_fitted(name, request, monkeypatch):
     row = table(seed=1).iloc[:2]
     assert loaded.values == "conditional"
     assert (loaded(row).values == explainer(row).values).all()
-
-
-def test_same_seed_same_fit(structural):
-    again = AsymmetricExplainer(model, table(), CHAIN, values="conditional", seed=0, silent=True)
-    row = table(seed=1).iloc[:2]
-    assert (again(row).values == structural(row).values).all()
 
 
 def test_the_target_column_is_left_out():
@@ -374,13 +332,3 @@ def test_words_that_contradict_the_background():
             AsymmetricExplainer(model, shap.maskers.Independent(table(30)), values=values)
     with pytest.raises(UnknownFeatureError, match="'d' is not a column"):
         AsymmetricExplainer(model, table(30), feature_names=["a", "d"], values="conditional")
-
-
-def test_coalitions_are_those_of_the_orders():
-    coalitions, weights = asked_coalitions(["a", "b", "c"], CHAIN)
-    assert coalitions.tolist() == [[False] * 3, [True, False, False], [True, True, False], [True] * 3]
-    np.testing.assert_allclose(weights, 0.25)
-    coalitions, weights = asked_coalitions(["a", "b"], None, [["a", "b"], ["b", "a"]], [3, 1])
-    weight = {tuple(c): w for c, w in zip(coalitions.tolist(), weights, strict=True)}
-    assert weight[True, False] == pytest.approx(0.25)
-    assert weight[False, True] == pytest.approx(1 / 12)

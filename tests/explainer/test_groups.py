@@ -7,15 +7,10 @@ import pytest
 import shap
 from sklearn.tree import DecisionTreeRegressor
 
-from shap_asv import AsymmetricExplainer, CausalOrder, GraphMixture
+from shap_asv import AsymmetricExplainer, CausalOrder
 from shap_asv.orders.players import Players
-from tests.oracles import brute_force, group_games
+from tests.oracles import group_games
 from tests.problems import make_problem, to_codes
-
-
-def nu_of(problem, predict, row):
-    joint, table = problem.joint(), brute_force.model_table(predict, problem.feature_cards)
-    return lambda members: brute_force.conditional_expectation(joint, table, row, members)
 
 
 def code_table(problem, codes):
@@ -51,31 +46,6 @@ def test_groups_of_one_are_no_groups(asia):
     assert found.feature_names[0] == "first"
     assert renamed.plan(X).backend.name == plain.plan(X).backend.name
     np.testing.assert_array_equal(found.data, plain(X).data)
-
-
-def test_a_graph_between_groups_and_explicit_orders(asia):
-    problem, codes, tree = asia
-    a, b, c, d, e = problem.features
-    X = code_table(problem, codes[:2])
-    groups, sets = {"first": [a, d], "second": [b, c]}, [(0, 3), (1, 2), (4,)]
-    options = {"feature_names": problem.features, "groups": groups}
-    second_first = CausalOrder.from_edges([("second", "first")], ["first", "second", e])
-    between = AsymmetricExplainer(coded(tree), problem.network(), second_first, **options)
-    listed = AsymmetricExplainer(
-        coded(tree), problem.network(), orders=[["second", "first", e], [2, 1, 0]], weights=[3, 1], **options
-    )
-    mixed = AsymmetricExplainer(
-        coded(tree), problem.network(), [(second_first, 3), ([("first", "second"), (e, "first")], 1)], **options
-    )
-    assert isinstance(mixed.causal_order, GraphMixture)
-    for i, row in enumerate(codes[:2]):
-        nu = nu_of(problem, tree.predict, row)
-        one = group_games.group_values(nu, sets, group_games.orders_of_groups(3, [(1, 0)]))[:, 0]
-        np.testing.assert_allclose(between(X).values[i], one, atol=1e-9)
-        two = group_games.group_values(nu, sets, [(1, 0, 2), (2, 1, 0)], [3, 1])[:, 0]
-        np.testing.assert_allclose(listed(X).values[i], two, atol=1e-9)
-        other = group_games.group_values(nu, sets, group_games.orders_of_groups(3, [(0, 1), (2, 0)]))[:, 0]
-        np.testing.assert_allclose(mixed(X).values[i], 0.75 * one + 0.25 * other, atol=1e-9)
 
 
 # --- tables, Gaussians, trees alone -----------------------------------------------------------------------------
@@ -154,14 +124,6 @@ def test_shown_rows_and_plots(explained, tmp_path):
     plt.close("all")
     explainer.save(tmp_path / "grouped")
     assert (AsymmetricExplainer.load(tmp_path / "grouped")(X[:8]).values == explanation.values).all()
-
-
-def test_sampled_orders_have_an_error_for_each_group(explained):
-    explainer, X = explained
-    arguments = {**explainer._constructor_arguments(), "algorithm": "sampling", "seed": 0}
-    explanation = AsymmetricExplainer(**arguments)(X[:3])
-    assert explanation.error_std.shape == explanation.values.shape == (3, 2)
-    assert (np.abs(explanation.values - explainer(X[:3]).values) < 1e-9 + 6 * explanation.error_std).all()
 
 
 def test_players_spread_an_order():

@@ -3,12 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-import shap
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
-from sklearn.tree import DecisionTreeRegressor
 
 from shap_asv import AsymmetricExplainer, CausalOrder, GaussianModel
 from shap_asv.errors import ArgumentError
@@ -95,37 +93,6 @@ def test_sampled_orders_and_rows_are_in_the_error():
     np.testing.assert_allclose(
         one.importance(X, y, n_bootstrap=4000).error_std, each.std(axis=0) / np.sqrt(len(X)), rtol=0.06
     )
-
-
-def test_processes_equal_rows_and_repetition():
-    background, model, X, y = gaussian_case()
-    twice = pd.concat([X, X])
-    one = AsymmetricExplainer(model.predict, background, seed=0, n_draws=32).importance(X, y)
-    two = AsymmetricExplainer(model.predict, background, seed=0, n_draws=32, n_jobs=2).importance(
-        twice, np.concatenate([y, y])
-    )
-    np.testing.assert_allclose(one.values, two.values, rtol=1e-12)
-    again = AsymmetricExplainer(model.predict, background, seed=0, n_draws=32).importance(X, y)
-    assert (again.values == one.values).all()
-    assert (again.error_std == one.error_std).all()
-
-
-def test_the_bar_plot_takes_it():
-    import matplotlib.pyplot as plt
-
-    background, model, X, y = gaussian_case()
-    shap.plots.bar(AsymmetricExplainer(model, background).importance(X, y), show=False)
-    assert [label.get_text() for label in plt.gca().get_yticklabels()][:3]
-    plt.close("all")
-
-
-def test_a_named_backend_stands_for_its_family():
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(30, 3))
-    tree = DecisionTreeRegressor(max_depth=3, random_state=0).fit(rows, rows[:, 0])
-    named = AsymmetricExplainer(tree, rows, algorithm="paths").importance(rows, rows[:, 0])
-    free = AsymmetricExplainer(tree, rows).importance(rows, rows[:, 0])
-    np.testing.assert_allclose(named.values, free.values, atol=1e-12)
 
 
 def test_a_margin_has_no_usual_loss():

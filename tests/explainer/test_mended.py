@@ -12,7 +12,6 @@ from shap_asv import AsymmetricExplainer
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.independent import IndependentColumns
 from shap_asv.errors import MethodNotApplicableError
-from shap_asv.explainer.execution import find_equal_rows
 
 
 @pytest.mark.parametrize("as_frame", [True, False])
@@ -53,51 +52,6 @@ def test_a_latent_node_that_cannot_be_summed_out_is_known_to_the_plan():
     row = np.zeros((1, 20), dtype=int)
     explanation = explainer(row, silent=True)
     np.testing.assert_allclose(explanation.base_values + explanation.values.sum(axis=1), 0, atol=1e-9)
-
-
-def test_sampled_orders_and_draws_are_independent():
-    """Both start from one seed: with the same numbers the mean over 1,000 seeds was six standard errors off."""
-    network, names = coins(3)
-
-    def product(rows):
-        return np.asarray(rows, dtype=float)[:, 0] * np.asarray(rows, dtype=float)[:, 1]
-
-    row = np.array([[0, 1, 0]])
-    exact = AsymmetricExplainer(product, network, feature_names=names)(row).values[0]
-    values = np.array(
-        [
-            AsymmetricExplainer(
-                product,
-                network,
-                feature_names=names,
-                algorithm="monte_carlo",
-                n_orders=4,
-                n_draws=4,
-                seed=seed,
-            )(row, silent=True).values[0]
-            for seed in range(1000)
-        ]
-    )
-    z = (values.mean(axis=0) - exact)[:2] / (values.std(axis=0) / np.sqrt(len(values)))[:2]
-    assert np.abs(z).max() < 4  # false alarm 1e-4; the seeds are fixed
-
-
-@pytest.mark.parametrize("dtype", ["int8", "uint16", "uint64", "int64", "float32", "float64", "longdouble"])
-def test_equal_rows_of_any_type(dtype):
-    rows = np.array([[1, 0], [0, 1], [1, 0], [1, 1]], dtype=dtype)
-    alike = find_equal_rows(rows)
-    assert alike.distinct.dtype == rows.dtype
-    assert sorted(map(tuple, alike.distinct.tolist())) == [(0, 1), (1, 0), (1, 1)]
-    back = np.empty_like(rows)
-    places, source = alike.places(slice(0, 3))
-    back[places] = alike.distinct[source]
-    np.testing.assert_array_equal(back, rows)
-
-
-def test_equal_rows_of_huge_numbers():
-    rows = np.array([[2**63 - 1, 0], [0, 1], [2**63 - 1, 0]])
-    assert find_equal_rows(rows).counts.tolist() in ([1, 2], [2, 1])
-    assert find_equal_rows(rows.astype(np.uint64) + np.uint64(5)).counts.sum() == 3
 
 
 def test_positions_in_a_set_of_edges():

@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from shap_asv import AsymmetricExplainer, sample_rows
-from tests.networks import full_network, pruned_child_network
+from tests.networks import full_network
 
 
 def fitted(network, target, estimator=None, n=1500):
@@ -78,16 +77,3 @@ def test_black_box_on_child_has_exact_orders_and_honest_errors():
     # rare states that no draw meets leave errors too small, hence 90% and not 99%
     assert (gap <= 3 * found.error_std + 1e-9).mean() > 0.9
     np.testing.assert_allclose(found.values.sum(axis=1), model.predict_proba(rows) - found.base_values, atol=1e-9)
-
-
-def test_thousand_orders_reach_the_papers_error_on_pruned_child():
-    """The paper reports about 8% relative error on average for 1,000 orders; over 10 rows and the values that count."""
-    network = pruned_child_network()
-    model, X = fitted(network, "XrayReport", RandomForestClassifier(5, max_depth=5, random_state=0))
-    rows = X[:10]
-    values = AsymmetricExplainer(model, network, algorithm="forest")(rows).values
-    sampled = AsymmetricExplainer(model, network, algorithm="sampling", n_orders=1000, seed=0)(rows).values
-    counts = np.abs(values) > 1e-3
-    relative = np.abs(sampled - values)[counts] / np.abs(values)[counts]
-    assert counts.sum() > 100
-    assert relative.mean() <= 0.08

@@ -7,8 +7,6 @@ import shap
 
 from shap_asv import AsymmetricExplainer, GaussianModel
 from shap_asv.errors import BudgetExceededError
-from tests.explainer.test_exact import black_box
-from tests.problems import make_problem
 
 
 def test_efficiency_is_exact_for_every_sample(asia):
@@ -20,64 +18,6 @@ def test_efficiency_is_exact_for_every_sample(asia):
         total = explanation.base_values + explanation.values.sum(axis=1)
         np.testing.assert_allclose(total, model.predict_proba(X[:20]), rtol=0, atol=1e-9)
         assert explanation.error_std.shape == explanation.values.shape
-
-
-def coverage(explainer_of, exact, X, seeds):
-    inside = seen = 0
-    for seed in range(seeds):
-        explanation = explainer_of(seed)(X)
-        noisy = explanation.error_std > 1e-9  # what does not vary between orders is exact
-        gap = np.abs(explanation.values - exact)
-        assert (gap[~noisy] < 1e-9).all()
-        inside += int((gap <= 1.96 * explanation.error_std)[noisy].sum())
-        seen += int(noisy.sum())
-    return inside / seen
-
-
-def test_intervals_from_sampled_orders_cover(asia_score):
-    """95% intervals, 200 seeds: the mean over correlated values stays in 93-97% (false alarm about 1 in 1,000)."""
-    network, score, X = asia_score
-    rows = X.drop_duplicates()[:6]
-    names = list(X.columns)
-    exact = AsymmetricExplainer(score, network, feature_names=names, algorithm="exact")(rows).values
-
-    def sampled(seed):
-        return AsymmetricExplainer(
-            score, network, feature_names=names, algorithm="orders x table", n_orders=300, seed=seed
-        )
-
-    assert 0.93 <= coverage(sampled, exact, rows, 200) <= 0.97
-
-
-def monte_carlo_case():
-    """A network without rare states: where no draw meets a state, no sample can know how often it occurs."""
-    problem = make_problem(21, n=6, latent=1, max_states=2)
-    problem.tables = [0.5 * table + 0.5 / len(table) for table in problem.tables]
-    rows = problem.labels(problem.rows(np.random.default_rng(0), 4))
-    exact = AsymmetricExplainer(black_box, problem.network(), feature_names=problem.features, algorithm="exact")
-    return problem, rows, exact(rows).values
-
-
-def test_intervals_from_monte_carlo_values_cover():
-    """95% intervals over 150 seeds; values of one seed are correlated, hence the wider window."""
-    problem, rows, exact = monte_carlo_case()
-
-    def sampled(seed):
-        options = {"algorithm": "monte_carlo", "n_draws": 500, "seed": seed}
-        return AsymmetricExplainer(black_box, problem.network(), feature_names=problem.features, **options)
-
-    assert 0.92 <= coverage(sampled, exact, rows, 150) <= 0.975
-
-
-def test_both_sources_of_error_add_up():
-    """Orders and draws both sampled: the two parts are added, so that intervals may be a little wide, never narrow."""
-    problem, rows, exact = monte_carlo_case()
-
-    def sampled(seed):
-        options = {"algorithm": "monte_carlo", "n_orders": 100, "n_draws": 500, "seed": seed}
-        return AsymmetricExplainer(black_box, problem.network(), feature_names=problem.features, **options)
-
-    assert 0.93 <= coverage(sampled, exact, rows, 100) <= 0.99
 
 
 def test_tolerance_is_reached(asia_score):

@@ -89,22 +89,6 @@ def test_force_html(single):
     assert "smoke" in many.html()
 
 
-def test_partial_dependence(single):
-    codes = single.data
-
-    def of_codes(table):
-        return np.asarray(table)[:, 2] * 1.0
-
-    shap.plots.partial_dependence(2, of_codes, codes, feature_names=single.feature_names, ice=False, show=False)
-    assert ink() > 500
-
-
-def test_bar_with_clustering(single):
-    clustering = shap.utils.hclust(single.data + np.arange(len(single.data))[:, None] * 1e-6, metric="correlation")
-    shap.plots.bar(single, clustering=clustering, show=False)
-    assert ink() > 500
-
-
 def test_slices_keep_everything(multi):
     part = multi[3:5, :, 1]
     assert part.values.shape == (2, 7)

@@ -2,12 +2,10 @@
 and trees that are walked by hand where there are some.
 """
 
-import io
 import itertools
 import warnings
 
 import catboost
-import joblib
 import lightgbm
 import numpy as np
 import pandas as pd
@@ -30,7 +28,6 @@ from sklearn.tree import DecisionTreeRegressor
 
 from shap_asv import AsymmetricExplainer, CausalOrder
 from shap_asv.errors import CausalGraphError, ModelError, NetworkError, RowsError, UnknownMethodError
-from shap_asv.explainer import blocks
 
 pytestmark = pytest.mark.filterwarnings("ignore::shap_asv.errors.CausalGraphWarning")
 
@@ -366,33 +363,6 @@ def test_probabilities_keep_the_black_box_and_the_plan_says_why(table):
         np.testing.assert_allclose(found.base_values + found.values.sum(axis=1), own, atol=1e-9)
     with pytest.raises(NetworkError, match=r"masker cannot be None\. .*not a sum over trees"):
         AsymmetricExplainer(model, model_output="probability")
-
-
-def test_symmetric_and_compare(small):
-    model, X = small
-    explainer = AsymmetricExplainer(model, None, GRAPHS["dag"])
-    comparison = explainer.compare(X[:5])
-    np.testing.assert_allclose(
-        comparison.explanations["SHAP"].values, shap.TreeExplainer(model)(X[:5]).values, rtol=0, atol=1e-9
-    )
-    assert explainer.symmetric().plan(5).backend.name == "paths"
-
-
-def test_saved_and_in_processes_with_the_same_bits(table, monkeypatch):
-    X, labels = table
-    monkeypatch.setattr(blocks, "SMALLEST_BLOCK", 4)
-    model = RandomForestClassifier(4, max_depth=4, random_state=0).fit(X, labels)
-    for background in (None, X[100:110]):
-        values = "auto" if background is None else "marginal"
-        explainer = AsymmetricExplainer(model, background, [("a", "b")], values=values)
-        expected = explainer(X[:40]).values
-        stream = io.BytesIO()
-        explainer.save(stream)
-        stream.seek(0)
-        np.testing.assert_array_equal(AsymmetricExplainer.load(stream)(X[:40]).values, expected)
-        with joblib.parallel_config(backend="threading"):
-            other = AsymmetricExplainer(model, background, [("a", "b")], values=values, n_jobs=2)
-            np.testing.assert_array_equal(other(X[:40]).values, expected)
 
 
 def test_an_unused_feature_gets_exactly_nothing():

@@ -111,36 +111,6 @@ def test_undirected_edges_are_the_mean_over_their_dags(network, X, explain, kind
     assert f"mean over {len(dags)} graphs" in str(plan)
 
 
-SEVERAL = {
-    "lists of edges": ([FORTH, BACK, CHAIN], [1, 1, 1]),
-    "(edges, weight)": ([(FORTH, 3), (BACK, 1), (CHAIN, 0.5)], [3, 1, 0.5]),
-    "DiGraphs": ([nx.DiGraph(FORTH), nx.DiGraph(BACK), nx.DiGraph(CHAIN)], [1, 1, 1]),
-    "orders with weights": (
-        [(CausalOrder.from_edges(edges), weight) for edges, weight in ((FORTH, 1), (BACK, 2), (CHAIN, 3))],
-        [1, 2, 3],
-    ),
-    "GraphMixture": (
-        GraphMixture([CausalOrder.from_edges(edges, FEATURES) for edges in (FORTH, BACK, CHAIN)], [5, 1, 1]),
-        [5, 1, 1],
-    ),
-    "GraphMixture in another sequence": (
-        GraphMixture([CausalOrder.from_edges(edges, FEATURES[::-1]) for edges in (FORTH, BACK, CHAIN)], [5, 1, 1]),
-        [5, 1, 1],
-    ),
-    "of several kinds": ((nx.DiGraph(FORTH), BACK, CausalOrder.from_edges(CHAIN)), [1, 1, 1]),
-}
-
-
-@pytest.mark.parametrize("kind", SEVERAL)
-def test_several_graphs_are_their_weighted_mean(network, X, explain, kind):
-    graphs, weights = SEVERAL[kind]
-    wanted = np.average([explain(edges) for edges in (FORTH, BACK, CHAIN)], axis=0, weights=weights)
-    explainer = over(network, graphs)
-    np.testing.assert_allclose(explainer(X, silent=True).values, wanted, atol=1e-12, rtol=0)
-    assert "mean over 3 graphs" in str(explainer.plan(X))
-    assert isinstance(explainer.causal_order, GraphMixture)
-
-
 @pytest.mark.parametrize("shape", ["forest", "polytree"])
 @pytest.mark.parametrize("impossible", ["raise", "relax"])
 def test_forests_and_polytrees_under_several_graphs(shape, impossible):
@@ -258,9 +228,6 @@ def test_table_with_an_uncertain_graph_is_fitted_without_a_structure():
     assert explainer(table[:2], silent=True).values.shape == (2, 2)
 
 
-# --- save, compare, symmetric ---------------------------------------------------------------------------------------
-
-
 # --- names and weights ----------------------------------------------------------------------------------------------
 
 
@@ -328,35 +295,6 @@ def test_own_graph_of_the_network(network, X):
     at = result.labels.index("drop either -> xray")  # either is latent
     wanted = over(network, graph)(X, silent=True).values
     np.testing.assert_allclose(result.values[at], wanted, atol=1e-12, rtol=0)
-
-
-def test_graphs_of_a_pdag_and_of_a_mixture(network, X, explain):
-    dags = dags_of(DIRECTED, UNDIRECTED)
-    each = np.array([explain(dag) for dag in dags])
-    explainer = over(network, PartialGraph(FEATURES, DIRECTED, UNDIRECTED))
-    for graphs in (PARTLY["pgmpy PDAG"](), explainer.causal_order):
-        result = explainer.sensitivity(X, graphs, silent=True)
-        assert result.n_graphs == len(dags)
-        np.testing.assert_allclose(result.reference, each.mean(axis=0), atol=1e-12, rtol=0)
-        np.testing.assert_allclose(result.mean, each.mean(axis=0), atol=1e-12, rtol=0)
-        np.testing.assert_allclose(result.low, each.min(axis=0), atol=1e-12, rtol=0)
-        np.testing.assert_allclose(result.high, each.max(axis=0), atol=1e-12, rtol=0)
-    with pytest.raises(errors.CausalGraphError, match=rf"mean over {len(dags)}; pass graphs=explainer.causal_order"):
-        explainer.sensitivity(X)
-
-
-def test_outputs_and_order_of_rows(network, X):
-    def two(table):
-        return np.stack([score(table), score(table) ** 2], axis=1)
-
-    shuffled = X.iloc[[3, 0, 0, 7]]
-    explainer = over(network, FORTH, model=two)
-    result = explainer.sensitivity(shuffled, [BACK, CHAIN], silent=True)
-    wanted = [over(network, graph, model=two)(shuffled, silent=True).values for graph in (BACK, CHAIN)]
-    assert result.values.shape == (2, 4, 5, 2)
-    np.testing.assert_allclose(result.values, wanted, atol=1e-12, rtol=0)
-    one = explainer.sensitivity(shuffled, [BACK, CHAIN], outputs=1, silent=True)
-    np.testing.assert_array_equal(one.values, result.values[..., 1])
 
 
 def test_explicit_orders_have_no_edges(network, X, explain):

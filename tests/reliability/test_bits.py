@@ -1,7 +1,5 @@
 """The comparison of two commits by their bits: what is equal, what is not, and by how much."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -47,38 +45,3 @@ def test_kinds_of_differences(one, other, kind, size):
     found, by = bits.compare_explanations(one, other)
     assert found == kind
     assert by == pytest.approx(size)
-
-
-def test_questions_are_matched_by_what_was_asked():
-    found = [explanation([[k, k]], asked=asked) for k, asked in enumerate(["auto", "forest", "auto"])]
-    assert list(bits.by_question(found)) == [("auto", 0), ("forest", 0), ("auto", 1)]
-
-
-def side(path, found, failure=None):
-    case = {"seed": 0, "model": "tree", "also": "nothing"}
-    path.write_text(json.dumps({"case": case, "found": found, "failure": failure, "seconds": 0.1}) + "\n{cut sho")
-    return path
-
-
-def test_two_sides_are_counted_and_told(tmp_path, capsys):
-    old = side(tmp_path / "old.jsonl", [PLAIN, explanation([[1.0, 1.0]], asked="forest")])
-    new = side(tmp_path / "new.jsonl", [explanation([[1.0, -2.2]])], failure="AssertionError")
-    counts, (difference,) = bits.compare_sides(old, new)
-    assert (counts["cases"], counts["failures after"], counts["explanations"]) == (1, 1, 1)
-    assert (difference.kind, difference.case) == (bits.NUMBERS, "case 0: tree, nothing")
-    assert bits.tell(["before", "after"], [old, new]) == 1  # numbers changed, and no record is kept of one case
-    assert "the same backend, other numbers: 1, at most 0.1" in capsys.readouterr().out
-    assert old.read_text().endswith("}\n")  # a line that was cut short is gone
-
-
-def test_this_tree_is_its_own_equal(tmp_path):
-    words = tmp_path / "cases.jsonl"
-    bits.write_cases(words, 2)
-    sides = [tmp_path / f"{name}.jsonl" for name in "ab"]
-    for path in sides:
-        bits.write_side(path, words)
-        bits.write_side(path, words)  # everything is there: nothing is added
-    counts, differences = bits.compare_sides(*sides)
-    assert counts["cases"] == 2
-    assert differences == []
-    assert counts["explanations"] >= 2

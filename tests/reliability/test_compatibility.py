@@ -4,13 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import shap_asv
 from tests.reliability.declared import (
     ROOT,
     imported_packages,
-    lower_bounds,
     modules_of,
     optional_packages,
     runtime_bounds,
@@ -52,9 +49,3 @@ def test_declared_lower_bounds_are_the_tested_ones():
     )
     untried = NOT_TRIED_YET - set(recorded)  # a run of make compatibility finds a record of its own
     assert recorded == {name: bound for name, bound in declared.items() if name not in untried}
-
-
-def test_lower_bounds():
-    assert lower_bounds(["a-b>=1.2,<3", "c>=4; python_version >= '3.0'", "shap-asv[dask]"]) == {"a-b": "1.2", "c": "4"}
-    with pytest.raises(ValueError, match="'d' declares no lower bound"):
-        lower_bounds(["d"])

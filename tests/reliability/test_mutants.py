@@ -7,7 +7,7 @@ import pytest
 
 from shap_asv.backgrounds.registry import BACKGROUNDS
 from shap_asv.values.registry import VALUE_METHODS
-from tests.reliability.mutants import MUTANTS, ROOT, Mutant, neighbours, place_of
+from tests.reliability.mutants import MUTANTS, ROOT, neighbours, place_of
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.what)
@@ -34,17 +34,3 @@ def declared_files():
 @pytest.mark.parametrize("file", declared_files())
 def test_whatever_is_in_a_table_has_its_contract_tests_for_neighbours(file):
     assert f"tests/{file.split('/')[0]}/test_contract.py" in neighbours(file)
-
-
-def test_neighbours_import_the_file_or_are_called_like_it():
-    found = neighbours("backgrounds/pgmpy_networks.py")
-    assert "tests/backgrounds/test_pgmpy_networks.py" in found
-    assert "tests/backgrounds/test_encoding.py" not in found
-    assert neighbours("strata.py") == ("tests/test_strata.py",)
-    assert neighbours("orders/never.py") == ()
-
-
-def test_a_line_that_is_gone_stops_the_run():
-    gone = Mutant("gone", "orders/weights.py", "this line is not there", "", ())
-    with pytest.raises(SystemExit, match="occurs 0 times"):
-        place_of(ROOT, gone)

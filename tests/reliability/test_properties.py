@@ -10,7 +10,7 @@ from shap_asv import AsymmetricExplainer
 from shap_asv.backends import weight_columns
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from tests.reliability import fuzz
-from tests.reliability.kinds.table import KINDS, kind_of
+from tests.reliability.kinds.table import KINDS
 from tests.reliability.properties import NETWORKS, build
 
 #: The fields that say what a case is asked.
@@ -37,14 +37,6 @@ def test_every_question_of_a_kind(kind):
             except Exception as problem:
                 problem.add_note(f"{kind.name}: {case}")
                 raise
-
-
-def test_kinds_are_drawn_by_their_shares():
-    drawn = [kind_of(k).name for k in range(4000)]
-    assert len({kind.name for kind in KINDS}) == len(KINDS)
-    for kind in KINDS:
-        share = kind.share / sum(kind.share for kind in KINDS)
-        assert abs(drawn.count(kind.name) / 4000 - share) <= 4 * (share * (1 - share) / 4000) ** 0.5
 
 
 def test_the_same_case_gives_the_same_numbers():
@@ -82,43 +74,3 @@ def test_a_wrong_weight_is_found(monkeypatch, tmp_path, capsys):
     said = capsys.readouterr()
     assert f"--case {progress.failures[0]}" in said.out + said.err
     assert fuzz.record_of(progress).figures[2].holds is False
-
-
-def seven_is_wrong(k):
-    """Stands for a run of case ``k``; a function of the number alone, like the real one."""
-    return "wrong" if k == 7 else None
-
-
-def test_a_run_goes_on_where_it_stopped(tmp_path, capsys):
-    path, ran = tmp_path / "state.json", []
-
-    def stops_at_25(k):
-        ran.append(k)
-        if ran.count(25) == 1 and k == 25:
-            raise KeyboardInterrupt
-        return seven_is_wrong(k)
-
-    with pytest.raises(KeyboardInterrupt):
-        fuzz.run(40, path, silent=True, judge=stops_at_25)
-    for _ in range(2):
-        progress = fuzz.run(40, path, silent=True, judge=stops_at_25)
-        assert ran == [*range(26), *range(25, 40)]
-        assert (progress.done, progress.failures) == (40, [7])
-    progress.sources = "other"
-    fuzz.write_state(path, progress)
-    assert fuzz.run(10, path, silent=True, judge=ran.append).done == 10
-    assert ran[-10:] == [*range(10)]
-    assert "40 cases were run with other sources" in capsys.readouterr().out
-
-
-def test_a_record_is_kept_of_whole_runs_only(tmp_path, monkeypatch):
-    stored = []
-    monkeypatch.setattr(fuzz, "keep", lambda record, fewer_than: stored.append((record, fewer_than)))
-    monkeypatch.setattr(fuzz, "STATE", tmp_path / "state.json")
-    for asked in (5, 4):
-        monkeypatch.setattr(fuzz, "ASKED", asked)
-        fuzz.main(["--cases", "4", "--silent"])
-    (few, fewer_than), (whole, nothing) = stored
-    assert (fewer_than, nothing) == ("5 cases", "")
-    assert (few.figures[0].holds, whole.figures[0].holds) == (False, True)
-    assert len(whole.notes) == len(KINDS) + 1
