@@ -6,7 +6,7 @@ from tests.explainer.bad_input import CATALOGUE
 from tests.explainer.bad_input.setting import Setting, fault
 from tests.reliability.records import Figure, Record, keep
 
-ASKED = 500
+ASKED = 400
 
 
 def run() -> Record:

@@ -2,9 +2,8 @@
 
 import networkx as nx
 import numpy as np
-from pgmpy.base import PDAG
 
-from shap_asv import AsymmetricExplainer, CausalOrder, GraphMixture, PartialGraph
+from shap_asv import CausalOrder, GraphMixture, PartialGraph
 from shap_asv.errors import (
     ArgumentError,
     BudgetExceededError,
@@ -13,7 +12,7 @@ from shap_asv.errors import (
     UnknownFeatureError,
     UnknownMethodError,
 )
-from tests.explainer.bad_input.setting import Bad, Bomb, constant, first
+from tests.explainer.bad_input.setting import Bad, first
 
 PAIR = [("a", "b")]
 
@@ -24,7 +23,6 @@ EXPLAINERS = {
         "cycle: smoke -> lung -> smoke",
     ),
     "self-loop": Bad(lambda c: c.make(causal_graph=[("smoke", "smoke")]), CausalGraphError, "self-loop at 'smoke'"),
-    "self-loop of a column": Bad(lambda c: c.over_matrix(first, causal_graph=[(0, 0)]), CausalGraphError, "self-loop"),
     "undirected": Bad(lambda c: c.make(causal_graph=nx.Graph([("smoke", "lung")])), CausalGraphError, "undirected"),
     "a word": Bad(lambda c: c.make(causal_graph="smoke"), CausalGraphError, "cannot be read from a str"),
     "a matrix that is not square": Bad(
@@ -47,24 +45,12 @@ EXPLAINERS = {
         OrdersError,
         "graph 1 has weight -1; weights are positive",
     ),
-    "graph of no weight": Bad(
-        lambda c: c.make(causal_graph=[([("smoke", "lung")], 1.0), ([("lung", "smoke")], 0.0)]),
-        OrdersError,
-        "graph 1 has weight 0; weights are positive",
-    ),
     "no consistent extension": Bad(
         lambda c: c.make(
             causal_graph=PartialGraph(c.names, [("smoke", "lung"), ("bronc", "xray")], [("lung", "xray")])
         ),
         CausalGraphError,
         "no consistent extension: ",
-    ),
-    "a directed cycle among undirected edges": Bad(
-        lambda c: c.make(
-            causal_graph=PDAG([("smoke", "lung"), ("lung", "xray"), ("xray", "smoke")], [("xray", "bronc")])
-        ),
-        CausalGraphError,
-        "cycle",
     ),
     "graphs over different features": Bad(
         lambda c: GraphMixture([CausalOrder.from_edges([("a", "b")]), CausalOrder.from_edges([("a", "c")])]),
@@ -76,15 +62,9 @@ EXPLAINERS = {
         CausalGraphError,
         "entry 0 of the list has a weight and others have none",
     ),
-    "weight is a word": Bad(
-        lambda c: c.make(causal_graph=[([("smoke", "lung")], "much")]), CausalGraphError, "entry 0 .* not a graph"
-    ),
     "edge of three": Bad(lambda c: c.make(causal_graph=[("a", "b", "c")]), CausalGraphError, "no .cause, effect. pair"),
     "node is a list": Bad(
         lambda c: c.make(causal_graph=[(["smoke"], "lung")]), CausalGraphError, r"\['smoke'\], which is not a name"
-    ),
-    "node is NaN": Bad(
-        lambda c: c.make(causal_graph=[(float("nan"), "lung")]), CausalGraphError, "nan, which is not a name"
     ),
     "1 and '1'": Bad(
         lambda c: c.make(causal_graph=nx.DiGraph([(1, "smoke"), ("1", "lung")])), CausalGraphError, "written alike"
@@ -93,39 +73,22 @@ EXPLAINERS = {
     "column past the end": Bad(
         lambda c: c.over_matrix(first, causal_graph=[(0, 7)]), CausalGraphError, "columns are 0 to 2"
     ),
-    "negative column": Bad(
-        lambda c: c.over_matrix(first, causal_graph=[(-1, 0)]), CausalGraphError, "columns are 0 to 2"
-    ),
-    "columns, and an edge of one": Bad(
-        lambda c: c.over_matrix(first, causal_graph=[(0, 1), (1,)]), CausalGraphError, "no .cause, effect. pair"
-    ),
-    "columns as floats": Bad(
-        lambda c: c.over_matrix(first, causal_graph=[(0.0, 1.0)])(c.matrix), CausalGraphError, "none of which"
-    ),
-    "columns as booleans": Bad(
-        lambda c: c.over_matrix(first, causal_graph=[(True, False)])(c.matrix), CausalGraphError, "none of which"
-    ),
     "graph and orders": Bad(
         lambda c: c.make(causal_graph=[("smoke", "lung")], orders=[c.names]), UnknownMethodError, "not both"
     ),
     "no orders": Bad(lambda c: c.make(orders=[]), OrdersError, "orders= is empty"),
     "orders is a number": Bad(lambda c: c.make(orders=5), OrdersError, "got a int"),
     "orders is a word": Bad(lambda c: c.make(orders="asia"), OrdersError, "got a str"),
-    "orders is a dict": Bad(lambda c: c.make(orders={"a": 1}), OrdersError, "got a dict"),
-    "orders raises": Bad(lambda c: c.make(orders=Bomb()), OrdersError, "got a Bomb"),
     "orders in three dimensions": Bad(
         lambda c: c.make(orders=np.zeros((2, 2, 2), int)), OrdersError, "each of the 7 features once"
     ),
     "one flat order": Bad(lambda c: c.make(orders=c.names), OrdersError, r"orders=\[\[...\]\]"),
-    "order is a set": Bad(lambda c: c.make(orders=[set(c.names)]), OrdersError, "not a list"),
     "order of floats": Bad(lambda c: c.make(orders=[[float(i) for i in range(7)]]), OrdersError, "0.0, a float"),
-    "order of lists": Bad(lambda c: c.make(orders=[[[1]] * 7]), OrdersError, r"\[1\], a list"),
     "order of a stranger": Bad(
         lambda c: c.make(orders=[[*c.names[:-1], "q"]]), UnknownFeatureError, "names 'q', which is not a feature"
     ),
     "weights alone": Bad(lambda c: c.make(weights=[1]), UnknownMethodError, "goes with orders="),
     "negative weight": Bad(lambda c: c.make(orders=[c.names], weights=[-1]), OrdersError, ">= 0"),
-    "weights raise": Bad(lambda c: c.make(orders=[c.names], weights=Bomb()), OrdersError, "must be 1 finite"),
 }
 
 CAUSAL_ORDERS = {
@@ -140,18 +103,14 @@ CAUSAL_ORDERS = {
         lambda c: CausalOrder.from_edges(PAIR, features=[["a"]]), CausalGraphError, "not hashable"
     ),
     "levels is a number": Bad(lambda c: CausalOrder.from_levels(5), CausalGraphError, "not int"),
-    "level is a word": Bad(lambda c: CausalOrder.from_levels(["ab"]), CausalGraphError, "level 0 is the single string"),
     "level is empty": Bad(lambda c: CausalOrder.from_levels([["a"], []]), CausalGraphError, "level 1 is empty"),
-    "feature in two levels": Bad(lambda c: CausalOrder.from_levels([["a"], ["a"]]), CausalGraphError, "'a' twice"),
     "graph is None": Bad(lambda c: CausalOrder.from_graph(None), CausalGraphError, "not NoneType"),
     "graph without nodes": Bad(lambda c: CausalOrder.from_graph(nx.DiGraph()), CausalGraphError, "graph is empty"),
     "feature outside of the graph": Bad(
         lambda c: CausalOrder.from_graph(nx.DiGraph(PAIR), features=["c"]), UnknownFeatureError, "no feature 'c'"
     ),
-    "parents in a circle": Bad(lambda c: CausalOrder(("a", "b"), ((1,), (0,))), CausalGraphError, "a -> b -> a"),
     "parent past the end": Bad(lambda c: CausalOrder(("a", "b"), ((5,), ())), CausalGraphError, "not an index of 2"),
     "parents are names": Bad(lambda c: CausalOrder(("a", "b"), ((), ("a",))), CausalGraphError, "list of indices"),
-    "parents is None": Bad(lambda c: CausalOrder(("a", "b"), None), CausalGraphError, "list of indices"),
     "no orders are drawn": Bad(
         lambda c: CausalOrder.from_edges(PAIR).sample_topological_orders(0),
         ArgumentError,
@@ -174,14 +133,6 @@ CAUSAL_ORDERS = {
     ),
     "ancestors of a stranger": Bad(
         lambda c: CausalOrder.from_edges(PAIR).ancestors("c"), UnknownFeatureError, "no feature 'c'"
-    ),
-    "ancestors of a list": Bad(
-        lambda c: CausalOrder.from_edges(PAIR).ancestors(["a"]), UnknownFeatureError, r"no feature \['a'\]"
-    ),
-    "positions for named columns": Bad(
-        lambda c: AsymmetricExplainer(constant, c.X.iloc[:5], [(0, 1)], values="marginal"),
-        CausalGraphError,
-        "none of which",
     ),
 }
 

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import networkx as nx
 import numpy as np
-import pandas as pd
 from pgmpy.factors.discrete import TabularCPD
 from pgmpy.models import DiscreteBayesianNetwork, LinearGaussianBayesianNetwork
 
@@ -13,12 +12,11 @@ from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.errors import (
     ArgumentError,
     BudgetExceededError,
-    ModelError,
     NetworkError,
     ShapAsvError,
     UnknownFeatureError,
 )
-from tests.explainer.bad_input.setting import Bad, constant, first
+from tests.explainer.bad_input.setting import Bad, constant
 
 
 def coin(values=(0.5, 0.5), states=None):
@@ -30,12 +28,6 @@ def coin(values=(0.5, 0.5), states=None):
     table.values = np.array(values)
     if states is not None:
         table.state_names = {"a": states}
-    return network
-
-
-def half_a_network():
-    network = DiscreteBayesianNetwork([("a", "b")])
-    network.add_cpds(TabularCPD("a", 2, [[0.5], [0.5]]))
     return network
 
 
@@ -81,13 +73,6 @@ NETWORKS = {
     "none": Bad(lambda c: explain(None), NetworkError, r"^masker cannot be None\. .*background rows.*StructuralModel"),
     "a word": Bad(lambda c: explain("asia"), NetworkError, "cannot be read from a str"),
     "matrix without rows": Bad(lambda c: explain(np.zeros((0, 2))), NetworkError, "no rows"),
-    "DataFrame without rows": Bad(lambda c: explain(pd.DataFrame()), NetworkError, "no rows"),
-    "matrix of NaN": Bad(lambda c: explain(np.full((3, 2), np.nan), first), ModelError, "returned nan"),
-    "names of other columns": Bad(
-        lambda c: AsymmetricExplainer(constant, pd.DataFrame({"a": [0], "b": [0]}), feature_names=["a", "c"]),
-        UnknownFeatureError,
-        "are not the background's columns",
-    ),
     "one name for two columns": Bad(
         lambda c: AsymmetricExplainer(constant, np.zeros((3, 2)), feature_names=["a"]),
         UnknownFeatureError,
@@ -97,12 +82,8 @@ NETWORKS = {
         lambda c: explain(lambda mask, x: None)(c.matrix), NetworkError, r"the masker answered with shape \(\)"
     ),
     "masker raises": Bad(lambda c: explain(lambda mask, x: 1 / 0)(c.matrix), NetworkError, "raised ZeroDivisionError"),
-    "masker answers with other columns": Bad(
-        lambda c: explain(lambda mask, x: np.zeros((1, 9)))(c.matrix), NetworkError, r"shape \(1, 9\)"
-    ),
     "no nodes": Bad(lambda c: explain(DiscreteBayesianNetwork()), NetworkError, "no nodes"),
     "no CPTs": Bad(lambda c: explain(DiscreteBayesianNetwork([("a", "b")])), NetworkError, "node 'a' has no CPT"),
-    "one CPT missing": Bad(lambda c: explain(half_a_network()), NetworkError, "node 'b' has no CPT"),
     "edge that its CPT does not know": Bad(lambda c: explain(edge_after_the_tables()), NetworkError, "make them agree"),
     "cycle": Bad(lambda c: explain(circle()), NetworkError, "has a cycle"),
     "a linear Gaussian network without CPDs": Bad(
@@ -112,9 +93,7 @@ NETWORKS = {
     "too few state names": Bad(lambda c: explain(coin(states=["x"])), NetworkError, "2 entries"),
     "negative probability": Bad(lambda c: explain(coin((1.5, -0.5))), NetworkError, "negative probability -0.5"),
     "probability is NaN": Bad(lambda c: explain(coin((np.nan, 0.5))), NetworkError, "holds nan"),
-    "probability is infinite": Bad(lambda c: explain(coin((np.inf, 0.5))), NetworkError, "holds inf"),
     "probabilities of 0.8": Bad(lambda c: explain(coin((0.5, 0.3))), NetworkError, "sums to 0.8, not to 1"),
-    "probabilities of 0": Bad(lambda c: explain(coin((0.0, 0.0))), NetworkError, "sums to 0, not to 1"),
     "probabilities are words": Bad(lambda c: explain(coin(("a", "b"))), NetworkError, "not a number"),
     "nodes 1 and '1'": Bad(lambda c: explain(pair(1, "1")), NetworkError, "more than once: 1"),
     "arrays: no nodes": Bad(lambda c: arrays((), (), (), ()), NetworkError, "no nodes"),

@@ -8,7 +8,6 @@ from shap_asv.errors import (
     CausalGraphError,
     MethodNotApplicableError,
     ModelError,
-    OrdersError,
     UnknownFeatureError,
     UnknownMethodError,
 )
@@ -73,14 +72,6 @@ PLAYERS = {
         CausalGraphError,
         "has a node 'Lungs', which is not a feature; did you mean 'lungs'",
     ),
-    "orders of features with groups": Bad(
-        lambda c: grouped(c, {"a": ["smoke", "lung"]}, orders=[c.names]), UnknownFeatureError, "'smoke'|'lung'"
-    ),
-    "orders that lack a group": Bad(
-        lambda c: grouped(c, {"a": [n for n in c.names if n != "xray"]}, orders=[["a"]]),
-        OrdersError,
-        "each of the 2 features once",
-    ),
     "y too short": Bad(lambda c: graded(c, ["yes"] * 4), ArgumentError, r"y has shape \(4,\) and X has 5 rows"),
     "y with a gap": Bad(lambda c: graded(c, ["yes", None, "no", "no", "no"]), ArgumentError, "y is missing in row 1"),
     "y of another class": Bad(lambda c: graded(c, ["maybe"] * 5), ArgumentError, "'maybe', which is not a class"),
@@ -113,11 +104,4 @@ PLAYERS = {
     ),
     "one resample": Bad(lambda c: graded(c, n_bootstrap=1), ArgumentError, "n_bootstrap=1 is not an integer of at"),
     "half a resample": Bad(lambda c: graded(c, n_bootstrap=2.5), ArgumentError, "n_bootstrap=2.5 is not an integer"),
-    "sensitivity of groups to graphs that come before each other": Bad(
-        lambda c: grouped(c, {"a": ["smoke", "xray"]}, causal_graph=[("a", "lung")]).sensitivity(
-            c.X[:1], [[("smoke", "lung"), ("lung", "xray")]]
-        ),
-        CausalGraphError,
-        "come before each other",
-    ),
 }
