@@ -151,9 +151,3 @@ def test_outputs():
 def test_bad_input(change, error, message):
     with pytest.raises(error, match=message):
         Sensitivity(**({"values": np.ones((2, 3, 4)), "feature_names": NAMES} | change))
-
-
-@pytest.mark.parametrize("row", [5, -6, True, "a"])
-def test_bad_rows(row):
-    with pytest.raises(ExplanationError, match="there is no row"):
-        random_result().to_frame(row)

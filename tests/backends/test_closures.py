@@ -376,22 +376,3 @@ def test_the_sequence_has_causes_first_and_no_single_move_is_better(seed):
         moved.insert(place, v)
         if all(moved.index(p) < moved.index(u) for u in range(8) for p in network.parents[u]):
             assert cost_by_hand(network, components, moved) >= 0.998 * cost
-
-
-def test_rows_alike_are_found_where_only_the_highest_bits_differ():
-    network = flat(chain(3, 2))._replace(fields=np.array([3, 3 << 30, 7 << 58]))
-    packed = np.array([1, 1 | 5 << 58, 1 | 6 << 58, 1 | 5 << 58, 2])
-    alike = np.empty((5, 3), dtype=np.int32)
-    kernels.find_alike(np.array([0b001, 0b101, 0b010]), network, packed, alike)
-    assert alike.T.tolist() == [[0, 0, 0, 0, 4], [0, 1, 2, 1, 4], [0, 0, 0, 0, 0]]
-
-
-def test_what_is_held_decides_which_terms_pass():
-    passed, nodes = np.array([0b0110, 0b1100]), np.array([2, 5])
-    expected = {0: 0b1111, 1 << 2: 0b0110, 1 << 5: 0b1100, 1 << 2 | 1 << 5: 0b0100, 1: 0b1111}
-    assert {held: kernels.find_asked(held, nodes, passed, 0b1111) for held in expected} == expected
-
-
-def test_entries_are_packed_without_loss():
-    for entry in ((0, 0), (2**16 - 1, 2**38), (10_000, 12)):
-        assert kernels.unpack_entry(kernels.pack_entry(*entry)) == entry

@@ -6,9 +6,7 @@ from scipy.stats import chisquare
 
 from shap_asv.backgrounds.discrete.background import DiscreteBackground
 from shap_asv.backgrounds.discrete.drawing import distribution_function
-from shap_asv.backgrounds.pgmpy_networks import read_network
-from shap_asv.errors import ShapAsvError
-from tests.backgrounds.problems import Problem, as_network, loaded
+from tests.backgrounds.problems import Problem, as_network
 
 
 def conditional(problem, evidence):
@@ -53,25 +51,6 @@ def test_draws_follow_the_conditional(seed, latent):
     assert min(p_values) > 1e-4 / len(picked)
 
 
-def test_draws_do_not_depend_on_the_batch():
-    """A network large enough for several elimination orders: the batch must not choose among them."""
-    plain = read_network(loaded("child"))
-    background = DiscreteBackground(plain, [name for name in plain.names if name != "Disease"])
-    n = background.n_features
-    rng = np.random.default_rng(0)
-    uniforms = rng.random((100, n + 1))
-    rows = background.draws(np.full((1, n), -1), uniforms)[0]
-    arbitrary = np.where(rng.random((30, n)) < 0.5, rows[:30], -1)
-    together = background.draws(arbitrary, uniforms)
-    # evidence that is closed under the features' own causes, but not under the latent one
-    closed = np.full((100, n), -1)
-    for name in ("BirthAsphyxia", "LVH", "DuctFlow"):
-        closed[:, background.features.index(name)] = rows[:, background.features.index(name)]
-    outnumbered = background.draws(np.concatenate([arbitrary, closed]), uniforms)
-    np.testing.assert_array_equal(outnumbered[:30], together)
-    np.testing.assert_array_equal(outnumbered[30:31], background.draws(closed[:1], uniforms))
-
-
 def test_both_kinds_of_evidence_are_covered():
     problem = Problem(0, n=5, latent=False)
     ancestral = problem.background.is_ancestral(problem.coalitions)
@@ -82,14 +61,6 @@ def test_both_kinds_of_evidence_are_covered():
         draws = problem.background.draws(evidence, uniforms)
         p_values = [chi_square(problem, e, d) for e, d in zip(evidence, draws, strict=True)]
         assert min(p_values) > 1e-4 / len(p_values)
-
-
-def test_observed_features_keep_their_values():
-    problem = Problem(2, n=6)
-    evidence = problem.evidence()
-    draws = problem.background.draws(evidence, np.random.default_rng(0).random((50, 6)))
-    for e, d in zip(evidence, draws, strict=True):
-        np.testing.assert_array_equal(d[:, e >= 0], np.broadcast_to(e[e >= 0], d[:, e >= 0].shape))
 
 
 def test_common_random_numbers():
@@ -120,15 +91,3 @@ def test_zero_probability_is_never_drawn():
     # ten times 0.1 adds up to less than the largest number below 1
     bounds = distribution_function(np.array([0.1] * 10 + [0.0]))
     assert (np.nextafter(1, 0) >= bounds).sum() == 9
-
-
-def test_wrong_uniforms():
-    background = Problem(0, n=4, latent=False).background
-    with pytest.raises(ShapAsvError, match=r"\(10, 3\) are given; \(draws, 4\) is needed"):
-        background.draws(np.full((1, 4), -1), np.zeros((10, 3)))
-
-
-def test_no_evidence_no_draws():
-    background = Problem(0, n=4, latent=False).background
-    assert background.draws(np.empty((0, 4), dtype=int), np.zeros((10, 4))).shape == (0, 10, 4)
-    assert background.draws(np.full((2, 4), -1), np.empty((0, 4))).shape == (2, 0, 4)

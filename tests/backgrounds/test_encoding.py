@@ -130,15 +130,6 @@ def test_columns_must_fit(background, frame):
         background.read(np.zeros((2, 3, 5)))
 
 
-def test_a_million_rows(background):
-    rng = np.random.default_rng(0)
-    codes = np.column_stack([rng.integers(0, len(s), 1_000_000) for s in STATES])
-    frame = pd.DataFrame(
-        {name: pd.Categorical.from_codes(codes[:, v], list(map(str, STATES[v]))) for v, name in enumerate(NAMES)}
-    )
-    np.testing.assert_array_equal(background.read(frame), codes)
-
-
 @pytest.mark.parametrize("states", [(0, 1, 2), (True, False), (True, 2, "0"), ("0", 1, 2), (1.0, 0.0)])
 @pytest.mark.parametrize("values", [[0, 1, 0], [2, 0], [True, False], ["0", "1"], [0.0, 1.0], [1, True]])
 def test_a_few_rows_are_read_as_many_are(states, values):

@@ -8,9 +8,8 @@ import pytest
 from shap_asv.backgrounds.discrete import engine
 from shap_asv.backgrounds.discrete.background import DiscreteBackground
 from shap_asv.backgrounds.discrete.engine import Inference
-from shap_asv.errors import BudgetExceededError, NetworkError, ShapAsvError, UnknownFeatureError, UnknownMethodError
+from shap_asv.errors import BudgetExceededError, ShapAsvError
 from tests.backgrounds.problems import Problem, as_network, expectations
-from tests.oracles import random_problems
 
 KINDS = ["dag", "forest", "polytree", "edgeless", "complete", "chain"]
 
@@ -49,29 +48,6 @@ def test_sums_are_expectations_times_coefficients(kind, monkeypatch):
         problem.background.expected_sums(evidence, problem.vectors, problem.terms, coefficients[:29])
 
 
-def test_blocks_change_no_bit(monkeypatch):
-    problem = Problem(3, n=6, n_terms=30, latent=False)
-    whole = expectations(problem.background, problem.evidence(), problem.vectors, problem.terms)
-    monkeypatch.setattr(engine, "ENTRY_LIMIT", 40)
-    monkeypatch.setattr(engine, "RESULT_LIMIT", 100)
-    np.testing.assert_array_equal(
-        expectations(problem.background, problem.evidence(), problem.vectors, problem.terms), whole
-    )
-    np.testing.assert_allclose(whole, problem.expected(), rtol=0, atol=1e-9)
-
-
-def test_rows_do_not_mix():
-    """Many rows at once, repeated and shuffled: each gets its own answer."""
-    problem = Problem(11, n=6, latent=False)
-    rows = np.array([random_problems.random_row(problem.rng, *problem.plain) for _ in range(20)])[:, problem.nodes]
-    evidence = np.concatenate([problem.evidence(row) for row in rows])
-    evidence = evidence[problem.rng.permutation(len(evidence))]
-    together = expectations(problem.background, evidence, problem.vectors, problem.terms)
-    for i in range(0, len(evidence), 97):
-        alone = expectations(problem.background, evidence[i : i + 1], problem.vectors, problem.terms)
-        np.testing.assert_allclose(together[i], alone[0], rtol=0, atol=1e-12)
-
-
 def test_indicator_terms_sum_to_one():
     """The regions of a tree partition the states; so do the indicators of single states of one feature."""
     problem = Problem(5, n=7, latent=False)
@@ -89,14 +65,6 @@ def test_first_vector_need_not_be_ones():
     flipped = [vectors[::-1].copy() for vectors in problem.vectors]
     got = expectations(problem.background, problem.evidence(), flipped, 5 - problem.terms)
     np.testing.assert_allclose(got, problem.expected(), rtol=0, atol=1e-9)
-
-
-def test_empty_batches():
-    background = Problem(0, n=4, latent=False).background
-    vectors = [np.ones((1, c)) for c in background.cardinalities]
-    assert expectations(background, np.empty((0, 4), dtype=int), vectors, np.zeros((3, 4), dtype=int)).shape == (0, 3)
-    assert expectations(background, np.full((2, 4), -1), vectors, np.empty((0, 4), dtype=int)).shape == (2, 0)
-    assert background.log_probability(np.empty((0, 4), dtype=int)).shape == (0,)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -152,27 +120,3 @@ def test_ancestral_coalitions():
     assert DiscreteBackground(network).is_ancestral(coalitions).tolist() == [True, True, False, True, True, True]
     latent = DiscreteBackground(network, ["n0", "n2", "n3"])
     assert latent.is_ancestral(coalitions[:, [0, 2, 3]]).tolist() == [True, True, True, True, False, True]
-
-
-def test_wrong_arguments():
-    problem = Problem(0, n=4, latent=False)
-    network = problem.background.network
-    with pytest.raises(UnknownMethodError, match="'ignore'"):
-        DiscreteBackground(network, impossible="ignore")
-    with pytest.raises(UnknownFeatureError, match="no node called colour"):
-        DiscreteBackground(network, ["n0", "colour"])
-    with pytest.raises(UnknownFeatureError, match="more than once: n0"):
-        DiscreteBackground(network, ["n0", "n0"])
-    with pytest.raises(UnknownFeatureError, match="no features"):
-        DiscreteBackground(network, [])
-    evidence = problem.evidence()
-    with pytest.raises(ShapAsvError, match="vectors of feature"):
-        expectations(problem.background, evidence, [vectors[:, :1] for vectors in problem.vectors], problem.terms)
-    with pytest.raises(ShapAsvError, match=r"outside of 0\.\.5"):
-        expectations(problem.background, evidence, problem.vectors, problem.terms + 6)
-    with pytest.raises(ShapAsvError, match="NaN or infinity"):
-        expectations(problem.background, evidence, [vectors * np.nan for vectors in problem.vectors], problem.terms)
-    with pytest.raises(NetworkError, match="a DiscreteNetwork is needed, not dict"):
-        DiscreteBackground({})
-    with pytest.raises(ShapAsvError, match="do not fit 4 features"):
-        expectations(problem.background, evidence, problem.vectors[:3], problem.terms)

@@ -1,7 +1,6 @@
 """Networks fitted to tables, against counts and a joint that are written out here, without anything of the package."""
 
 import itertools
-import pickle
 
 import networkx as nx
 import numpy as np
@@ -293,30 +292,3 @@ def test_too_many_thresholds_name_the_column():
     with pytest.raises(TableError, match=r"'a' would be cut at 2,\d+ places.*shallower.*bins=\{'a': 10\}"):
         fit_network(table, [("a", "b")], bins=deep)
     assert fit_network(table, [("a", "b")], bins={"a": 10}).columns[0].n_states == 10
-
-
-def test_constant_columns_and_ten_rows():
-    table = people(10).assign(pay=3.0, one="x")
-    network = fit_network(table, [*DAG, ("one", "pay")])
-    by_name = {column.name: column.labels for column in network.columns}
-    assert by_name["pay"] == (3.0,)
-    assert by_name["one"] == ("x",)
-    network.background().check(network.background().read(table))
-
-
-def test_arrays_are_tables_too():
-    rng = np.random.default_rng(0)
-    network = fit_network(rng.normal(size=(60, 2)), [(0, 1)], bins=3)
-    assert network.names == ("Feature 0", "Feature 1")
-    assert set(network.graph.edges) == {("Feature 0", "Feature 1")}
-    assert isinstance(network.representatives(np.zeros((2, 2))), np.ndarray)
-
-
-def test_words_and_pickles():
-    network = fit_network(people(), DAG)
-    assert "age: 5 bins: <= " in str(network)
-    assert "pay <- age, work: 6 bins" in str(network)
-    assert repr(network) == "<FittedNetwork of 3 columns, 300 rows>"
-    again = pickle.loads(pickle.dumps(network))
-    np.testing.assert_array_equal(again.background().feature_joint(), network.background().feature_joint())
-    assert str(again) == str(network)

@@ -2,25 +2,18 @@
 
 import math
 from itertools import permutations, product
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
 from scipy import stats
 from sklearn.linear_model import LinearRegression
 
 from shap_asv import AsymmetricExplainer, CausalOrder, errors
-from shap_asv.backends.coalitionwise import CoalitionwiseAttributor
-from shap_asv.backends.weight_columns import Columns
 from shap_asv.backgrounds.gaussian import algebra
 from shap_asv.backgrounds.gaussian.algebra import semidefinite_cholesky
 from shap_asv.backgrounds.gaussian.model import GaussianModel
 from shap_asv.backgrounds.gaussian.networks import LinearGaussianNetwork, read_linear_gaussian
-from shap_asv.models.contract import Affine
-from shap_asv.values.contract import ValueOptions
-from shap_asv.values.moments import LinearInMeans
 from tests.oracles import gaussians
 
 nan = np.nan
@@ -141,31 +134,6 @@ def test_bad_moments(mean, covariance, names, says):
         GaussianModel(mean, covariance, names)
 
 
-def test_bad_questions():
-    background = GaussianModel(np.zeros(2), np.eye(2), ["a", "b"])
-    with pytest.raises(errors.RowsError, match="does not fit 2 features"):
-        background.means(np.zeros((1, 3)))
-    with pytest.raises(errors.RowsError, match="no value for 'b'"):
-        background.means(np.array([[1.0, np.inf]]))
-    with pytest.raises(errors.ArgumentError, match=r"\(draws, 2\) is needed"):
-        background.draws(np.array([[nan, nan]]), np.zeros((3, 1)))
-    with pytest.raises(errors.ArgumentError, match=r"\[0, 1\)"):
-        background.draws(np.array([[nan, nan]]), np.ones((3, 2)))
-    with pytest.raises(errors.RowsError, match="no column 'b'"):
-        background.read(pd.DataFrame({"a": [1.0]}))
-    with pytest.raises(errors.UnknownFeatureError, match="no variable 'z'"):
-        GaussianModel(np.zeros(2), np.eye(2), ["a", "b"], features=["z"])
-    with pytest.raises(errors.UnknownMethodError, match="'raise' or 'relax'"):
-        GaussianModel(np.zeros(2), np.eye(2), impossible="ignore")
-
-
-def test_extreme_uniforms_stay_finite():
-    draws = GaussianModel([0.0], [[1.0]]).draws(np.array([[nan]]), np.array([[0.0], [np.nextafter(1, 0)]]))
-    assert np.isfinite(draws).all()
-    assert draws[0, 0, 0] < -30
-    assert draws[0, 1, 0] > 8
-
-
 def test_fit_keeps_dtypes():
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"age": rng.integers(20, 60, 200), "dose": rng.normal(size=200).astype("float32")})
@@ -177,20 +145,6 @@ def test_fit_keeps_dtypes():
     drawn = background.inputs(background.draws(np.array([[nan, 0.5]]), rng.random((9, 2)))[0])
     assert list(drawn.dtypes) == list(table.dtypes)
     assert GaussianModel.fit(table, shrinkage=1.0).covariance[0, 1] == 0
-
-
-@pytest.mark.parametrize("marginals", ["gaussian", "empirical"])
-def test_tables_that_are_not_for_a_gaussian(marginals):
-    with pytest.raises(errors.TableError, match=r"'sex' holds categories.*ConditionalTable"):
-        GaussianModel.fit(pd.DataFrame({"sex": ["f", "m"], "age": [1.0, 2.0]}), marginals)
-    with pytest.raises(errors.TableError, match=r"'age' has missing values.*ConditionalTable"):
-        GaussianModel.fit(pd.DataFrame({"age": [1.0, None, 3.0]}), marginals)
-    with pytest.raises(errors.TableError, match="at least two rows"):
-        GaussianModel.fit(pd.DataFrame({"age": [1.0]}), marginals)
-    with pytest.raises(errors.TableError, match="shrinkage=2"):
-        GaussianModel.fit(pd.DataFrame({"age": [1.0, 2.0]}), marginals, shrinkage=2)
-    with pytest.raises(errors.UnknownMethodError, match="'gaussian' or 'empirical'"):
-        GaussianModel.fit(pd.DataFrame({"age": [1.0, 2.0]}), "normal")
 
 
 @pytest.mark.parametrize("marginals", ["gaussian", "empirical"])
@@ -417,19 +371,6 @@ def test_one_matrix_for_all_rows_is_value_by_value(algorithm):
     if algorithm.startswith("orders"):
         assert found.error_std.max() > 0.01
         np.testing.assert_allclose(found.error_std, expected.error_std, atol=1e-9)
-
-
-def test_columns_of_weights_that_do_not_sum_to_zero():
-    """The value of the empty coalition counts where weights are no differences."""
-    background = GaussianModel([1.0, 2.0], [[1.0, 0.5], [0.5, 1.0]])
-    predictor = SimpleNamespace(affine=Affine(np.array([[1.0], [3.0]]), np.array([4.0])), n_outputs=1)
-    coalitions = np.array([[False, False], [True, False]])
-    columns = Columns(coalitions, sp.csr_array([[1.0, 0.0], [2.0, 5.0]]), np.ones(1), sampled=False)
-    values = LinearInMeans(background, predictor, ValueOptions())
-    rows = np.array([[3.0, 0.0]])
-    (nothing, first), found = values.values(coalitions, rows)[0, :, 0], CoalitionwiseAttributor(values, columns)
-    np.testing.assert_allclose(found.attribute(rows).phi[0, :, 0], [nothing + 2 * first, 5 * first], atol=1e-12)
-    assert (nothing, first) == pytest.approx((11.0, 16.0))
 
 
 @pytest.mark.parametrize("variance", [4.0, 0.25])

@@ -34,26 +34,6 @@ def test_chain_of_1000_nodes_fully_observed():
     np.testing.assert_allclose(value[:, 0], [row[500], prior[1] / prior.sum()], rtol=1e-12)
 
 
-def test_probabilities_of_1e_minus_300():
-    tiny = 1e-300
-    rare = np.array([[1 - tiny, 0.5], [tiny, 0.5]])
-    background = chain(4, [np.array([1 - tiny, tiny]), rare, np.array([[1.0, 0.25], [tiny, 0.75]]), rare])
-    evidence = np.array([[1, 1, 1, 1], [0, 1, -1, -1], [0, 1, 0, 1], [-1, -1, 1, -1], [0, 0, 1, 1]])
-    got = background.log_probability(evidence)
-    log = np.log(tiny)
-    expected = [log + 2 * np.log(0.5) + np.log(0.75), log, 2 * log + np.log(0.25), np.log(1.75 * tiny + 0.0), 0.0]
-    expected[3] = np.log(tiny) + np.log(0.5 * 0.75 + 0.75 + 1.0)
-    expected[4] = log + np.log(0.5)
-    np.testing.assert_allclose(got, expected, rtol=1e-12)
-    assert np.isfinite(got).all()
-    # given n2 = 1, which of three ways of probability about 1e-300 was it?
-    terms = np.array([[1, 0, 0, 0], [0, 1, 0, 0]])
-    value = expectations(background, evidence[3:4], ones(4), terms)
-    ways = {(1, 1): 0.5 * 0.75, (0, 1): 0.75, (0, 0): 1.0, (1, 0): 0.0}
-    total = sum(ways.values())
-    np.testing.assert_allclose(value[0], [ways[1, 1] / total, (ways[1, 1] + ways[0, 1]) / total], rtol=1e-9)
-
-
 def test_products_of_tiny_evidence_do_not_look_impossible():
     """Each observation has probability 1e-200 or 1e-250; jointly they are far below any double."""
     n = 12

@@ -138,68 +138,6 @@ def _near_one(tables):
     return tuple(np.where(np.abs(t.sum(axis=0) - 1) < 9e-3, t, t / t.sum(axis=0)) for t in tables)
 
 
-def broken(tables=None, **changes):
-    """The small network as arrays, with something wrong: pgmpy itself refuses some of these at construction."""
-    good = read_network(small())
-    fields = {"names": good.names, "states": good.states, "parents": good.parents, "tables": tables or good.tables}
-    return DiscreteNetwork(**(fields | changes))
-
-
-PRIOR = np.array([0.3, 0.7])
-
-
-@pytest.mark.parametrize(
-    ("network", "message"),
-    [
-        (lambda: small(smoker=None), "node 'smoker' has no CPT"),
-        (lambda: small(cancer=None), "node 'cancer' has no CPT"),
-        (DiscreteBayesianNetwork, "no nodes"),
-        (lambda: broken((PRIOR, np.array([[0.9, 0.5], [0.1, 0.4]]))), "sums to 0.9, not to 1"),
-        (lambda: broken((PRIOR, np.array([[0.92, 0.5], [0.1, 0.5]]))), "given smoker='yes' sums to 1.02"),
-        (
-            lambda: broken((PRIOR, np.array([[1.1, 0.5], [-0.1, 0.5]]))),
-            "negative probability -0.1 at cancer='yes' given",
-        ),
-        (lambda: broken((np.array([np.nan, 1.0]), np.full((2, 2), 0.5))), "holds nan at smoker='yes'"),
-        (lambda: broken((np.array([np.inf, 1.0]), np.full((2, 2), 0.5))), "holds inf"),
-        (lambda: broken((PRIOR, np.full((2, 3), 0.5))), r"shape \(2, 3\).*ask for \(2, 2\)"),
-        (lambda: broken((np.array(["a", "b"]), np.full((2, 2), 0.5))), "not a number"),
-        (lambda: broken(names=("x", "x")), "more than once: x"),
-        (lambda: broken(parents=((1,), ())), "come before it"),
-        (lambda: broken(states=((), ("no", "yes"))), "'smoker' has no states"),
-        (lambda: broken(states=(("a", "a"), ("no", "yes"))), "repeated states"),
-        (lambda: broken(names=("smoker",)), "one of each per node"),
-        (lambda: DAG([("a", "b")]), "DAG has no CPTs"),
-        (lambda: nx.DiGraph([("a", "b")]), "not DiGraph"),
-        (lambda: np.eye(3), "not ndarray"),
-    ],
-)
-def test_broken_networks(network, message):
-    with pytest.raises(NetworkError, match=message):
-        read_network(network())
-
-
-def test_cpt_that_contradicts_the_graph():
-    network = small()
-    network.remove_cpds("cancer")
-    network.add_edge("age", "cancer")
-    network.add_cpds(TabularCPD("age", 2, [[0.5], [0.5]], state_names={"age": ["old", "young"]}))
-    names = {"smoker": ["yes", "no"], "cancer": ["no", "yes"]}
-    cpd = TabularCPD("cancer", 2, [[0.9, 0.5], [0.1, 0.5]], evidence=["smoker"], evidence_card=[2], state_names=names)
-    network.cpds.append(cpd)  # add_cpds would refuse it
-    with pytest.raises(NetworkError, match=r"is about 'cancer' given \['smoker'\].*\['age', 'smoker'\]"):
-        read_network(network)
-
-
-def test_states_that_contradict_each_other():
-    network = small(cancer=None)
-    names = {"smoker": ["never", "often"], "cancer": ["no", "yes"]}
-    cpd = TabularCPD("cancer", 2, [[0.9, 0.5], [0.1, 0.5]], evidence=["smoker"], evidence_card=[2], state_names=names)
-    network.add_cpds(cpd)
-    with pytest.raises(NetworkError, match=r"states \['never', 'often'\].*whose own states are \['yes', 'no'\]"):
-        read_network(network)
-
-
 @pytest.mark.parametrize(
     ("features", "message"),
     [

@@ -14,7 +14,7 @@ from shap_asv.backgrounds.choice.choosing import (
     level_candidates,
 )
 from shap_asv.backgrounds.choice.mixture import MixtureModel
-from shap_asv.backgrounds.choice.scoring import ScoreTable, coalition_values
+from shap_asv.backgrounds.choice.scoring import coalition_values
 from shap_asv.backgrounds.donors.conditional_table import ConditionalTable
 from shap_asv.backgrounds.gaussian.copula import CopulaModel
 from shap_asv.backgrounds.gaussian.model import GaussianModel
@@ -94,10 +94,6 @@ def test_refusals():
         score_backgrounds({"it": background}, lambda x: x[:, 0], rows, coalitions, [0.0])
     with pytest.raises(errors.ArgumentError, match="do not fit 2 features"):
         choose_background(np.random.default_rng(0).normal(size=(50, 2)), lambda x: x[:, 0], np.eye(3), np.ones(3))
-
-
-def test_table_of_one_row_has_no_standard_error():
-    assert np.isnan(ScoreTable(("a",), np.ones((1, 1))).standard_errors).all()
 
 
 # --- choosing -----------------------------------------------------------------------------------------------
@@ -248,16 +244,6 @@ def test_mixture_has_the_mean_of_the_values():
     assert "20% Gaussian" in mixture.describe()
 
 
-def test_bad_mixtures():
-    one, other = GaussianModel(np.zeros(1), np.eye(1), ["a"]), GaussianModel(np.zeros(1), np.eye(1), ["b"])
-    with pytest.raises(errors.ArgumentError, match="need the features a"):
-        MixtureModel([one, other], [1, 1])
-    with pytest.raises(errors.ArgumentError, match="must be positive"):
-        MixtureModel([one, one], [1, 0])
-    with pytest.raises(errors.ArgumentError, match="as many shares"):
-        MixtureModel([one], [1, 1])
-
-
 # --- levels -------------------------------------------------------------------------------------------------
 
 
@@ -318,12 +304,6 @@ def test_mechanisms_of_levels_are_compared_once():
         )
         assert "levels" in choice.shares
     assert asked == [(1400, False), (1800, True), (1500, False), (2400, True)]
-
-
-def test_levels_must_be_the_columns():
-    fit, _ = level_candidates([["x"], ["w"]])["levels"]
-    with pytest.raises(errors.ArgumentError, match=r"one only: \['w', 'y', 'z'\]"):
-        fit(levels_table(50, False), 0)
 
 
 def test_mixture_with_a_structural_model_conditions_on_what_that_can():

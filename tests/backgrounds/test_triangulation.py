@@ -2,16 +2,11 @@
 
 import math
 
-import networkx as nx
 import numpy as np
 import pytest
 
 from shap_asv.backgrounds.discrete import elimination
 from shap_asv.backgrounds.discrete.elimination import (
-    clique_tree,
-    elimination_order,
-    min_fill,
-    moral_neighbours,
     plan_elimination,
 )
 from shap_asv.backgrounds.grouping import number_keys, number_rows
@@ -32,36 +27,6 @@ def networks():
 def observed(network):
     """No node is latent."""
     return np.zeros(network.n_nodes, dtype=bool)
-
-
-def test_cliques_form_a_clique_tree():
-    for network in networks():
-        steps = min_fill(moral_neighbours(network), network.cardinalities)
-        cliques, parents = clique_tree(steps)
-        filled = nx.Graph()
-        filled.add_nodes_from(range(network.n_nodes))
-        filled.add_edges_from((v, u) for v, around in steps for u in around)
-        assert {frozenset(c) for c in cliques} == {frozenset(c) for c in nx.find_cliques(filled)}
-        tree = nx.Graph((i, p) for i, p in enumerate(parents) if p >= 0)
-        tree.add_nodes_from(range(len(cliques)))
-        for v in range(network.n_nodes):  # running intersection: the cliques of a variable are connected
-            assert nx.is_connected(tree.subgraph([i for i, clique in enumerate(cliques) if v in clique]))
-
-
-def test_orders_are_permutations_within_the_cliques():
-    for network in networks():
-        for is_latent in (observed(network), ~observed(network)):
-            order = elimination_order(network, is_latent)
-            assert sorted(order) == list(range(network.n_nodes))
-        cliques, _ = clique_tree(min_fill(moral_neighbours(network), network.cardinalities))
-        for bucket in plan_elimination(network, observed(network)).buckets:
-            assert any({bucket.node, *bucket.separator} <= clique for clique in cliques)
-
-
-def test_star_ends_in_its_centre():
-    rng = np.random.default_rng(0)
-    network = as_network(*random_problems.random_network(rng, 9, [(0, v) for v in range(1, 9)]))
-    assert elimination_order(network, observed(network))[-1] == 0
 
 
 def test_buckets_of_barren_nodes_are_left_out():

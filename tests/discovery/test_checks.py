@@ -10,8 +10,8 @@ import pytest
 from shap_asv import load_network, sample_rows
 from shap_asv.discovery import check_graph
 from shap_asv.discovery.checks import holm
-from shap_asv.discovery.independence import IndependenceTests, _pearson_moments, is_labelled
-from shap_asv.errors import ArgumentError, CausalGraphError, CausalGraphWarning, RowsError
+from shap_asv.discovery.independence import IndependenceTests, _pearson_moments
+from shap_asv.errors import CausalGraphWarning
 from tests.discovery.rates import rates
 from tests.orders.uncertain.all_graphs import equivalence_class_of
 
@@ -177,15 +177,6 @@ def test_holm_by_definition():
     assert holm([]) == []
 
 
-def test_kinds_of_columns():
-    assert is_labelled(pd.Series(["a", "b"]))
-    assert is_labelled(pd.Series([True, False]))
-    assert is_labelled(pd.Series([1, 2, 3]))
-    assert is_labelled(pd.Series([1.5, 2.5], dtype="category"))
-    assert not is_labelled(pd.Series(range(100)))
-    assert not is_labelled(pd.Series([1.0, 2.0]))
-
-
 def test_columns_that_tell_nothing():
     rows = pd.DataFrame({"a": [0] * 20, "b": [0, 1] * 10, "c": [1.0] * 20, "d": np.arange(20) / 7})
     tests = IndependenceTests(rows)
@@ -211,19 +202,3 @@ def test_each_test_takes_the_rows_that_have_its_columns():
 
 
 GOOD = pd.DataFrame({"age": [0, 1] * 10, "income": [0, 0, 1, 1] * 5})
-
-
-@pytest.mark.parametrize(
-    ("data", "graph", "alpha", "error", "message"),
-    [
-        (GOOD.to_numpy(), [("age", "income")], 0.05, RowsError, "data is a DataFrame"),
-        (GOOD.iloc[:5], [("age", "income")], 0.05, RowsError, "data has 5 rows"),
-        (GOOD, [("Age", "income")], 0.05, CausalGraphError, "did you mean 'age'"),
-        (GOOD, [("p", "q")], 0.05, CausalGraphError, "none of which is a feature"),
-        (GOOD, [("age", "income")], 1.5, ArgumentError, "alpha=1.5 is not a probability"),
-        (GOOD, [("age", "income"), ("income", "age")], 0.05, CausalGraphError, "cycle"),
-    ],
-)
-def test_bad_input(data, graph, alpha, error, message):
-    with pytest.raises(error, match=message):
-        check_graph(data, graph, alpha)

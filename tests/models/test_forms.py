@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import LabelEncoder, OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
-from shap_asv.errors import EncodingError, ModelError
+from shap_asv.errors import EncodingError
 from shap_asv.models.predictor import read_model
 from tests.models.examples import LGB, XGB
 from tests.models.problems import FEATURES, NAMES, NUMBERS, all_rows, frame, target, training_codes
@@ -90,19 +90,6 @@ def test_pipelines_of_names_stay_exact(name, final, kind):
         assert "depends on more than one feature" in predictor.reason
 
 
-def test_a_pipeline_fitted_on_an_array_of_names():
-    model = make_pipeline(OrdinalEncoder(), forest()).fit(TRAINING.to_numpy(dtype=object), Y)
-    check(read_model(model, FEATURES, NAMES), model.predict(ALL.to_numpy(dtype=object)), "tree")
-
-
-def test_the_columns_of_the_model_come_in_its_own_order():
-    model = make_pipeline(OrdinalEncoder(), forest()).fit(TRAINING[["dose", "age", "smoker", "pollution"]], Y)
-    check(read_model(model, FEATURES, NAMES), model.predict(ALL[["dose", "age", "smoker", "pollution"]]), "tree")
-    bare = forest().fit(frame(CODES, NUMBERS)[["age", "dose", "pollution", "smoker"]], Y)
-    expected = bare.predict(frame(ROWS, NUMBERS)[["age", "dose", "pollution", "smoker"]])
-    check(read_model(bare, FEATURES, NUMBERS), expected, "tree")
-
-
 def test_names_beside_numbers_that_the_network_writes_as_text():
     model = make_pipeline(
         ColumnTransformer([("hot", OneHotEncoder(), ["smoker", "pollution", "age"])], remainder="passthrough"), forest()
@@ -153,15 +140,6 @@ def test_states_that_are_numbers(kind, as_frame):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check(read_model(model, FEATURES, states), expected, "tree")
-
-
-def test_states_that_are_truth_values():
-    states = ((False, True),) * 2
-    codes = training_codes(states, 100)
-    model = forest().fit(codes.astype(bool), target(codes))
-    predictor = read_model(model, ("a", "b"), states)
-    rows = all_rows(states)
-    np.testing.assert_allclose(predictor.products.evaluate(rows)[:, 0], model.predict(rows), atol=1e-12)
 
 
 # --- categories -------------------------------------------------------------------------------------------------
@@ -270,56 +248,7 @@ def test_the_prefixes_of_a_column_transformer_are_looked_through():
     check(read_model(model, FEATURES, NAMES, encoder=encoder), model.predict(encode(ALL)), "tree")
 
 
-@pytest.mark.parametrize(
-    ("encoder", "words"),
-    [
-        ({"smoker": {"no": 0, "yes": 1}}, "says nothing about feature 'pollution', whose states are 'low', 'mid'"),
-        ({**PER_FEATURE, "age": {"young": 0}}, "has no value for the state 'old' of feature 'age'"),
-        (OrdinalEncoder(), "OrdinalEncoder) raised NotFittedError"),
-        (OneHotEncoder().fit(TRAINING), "puts out 11 columns, but RandomForestRegressor was fitted on 4"),
-        (OrdinalEncoder().fit(TRAINING[["smoker", "age"]]), "columns of OrdinalEncoder and the features differ"),
-        (OrdinalEncoder().fit(TRAINING.rename(columns={"age": "years"})), "fitted on 'years', which is not a feature"),
-        (OrdinalEncoder().fit(TRAINING[TRAINING["age"] == "old"]), "never saw the state 'young' of feature 'age'"),
-        (7, "must be a fitted transformer or a mapping such as {'smoker': {'no': 0, 'yes': 1}}; got int"),
-    ],
-)
-def test_wrong_encoders_say_why(encoder, words):
-    model = forest().fit(frame(CODES, NUMBERS), Y)
-    with pytest.raises(EncodingError) as error:
-        read_model(model, FEATURES, NAMES, encoder=encoder)
-    assert words in str(error.value)
-
-
 # --- models that do not fit the features ------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("model", "words"),
-    [
-        (
-            forest().fit(frame(CODES, NUMBERS).rename(columns={"age": "years"}), Y),
-            "fitted on 'years', which is not a feature",
-        ),
-        (
-            forest().fit(frame(CODES, NUMBERS)[["dose", "age"]], Y),
-            "hold 'smoker', 'pollution', which it was not fitted",
-        ),
-        (forest().fit(CODES[:, :3], Y), "was fitted on 3 columns, but there are 4 features"),
-        (make_pipeline(OrdinalEncoder(), forest()).fit(TRAINING[["dose", "age"]], Y), "columns of Pipeline and the"),
-        (xgboost.XGBRegressor(**XGB).fit(CODES[:, :3], Y), "was fitted on 3 columns"),
-    ],
-)
-def test_columns_that_do_not_fit(model, words):
-    with pytest.raises(EncodingError) as error:
-        read_model(model, FEATURES, NUMBERS)
-    assert words in str(error.value)
-
-
-def test_a_state_that_the_pipeline_never_saw():
-    seen = (TRAINING["pollution"] != "mid").to_numpy()
-    model = make_pipeline(OrdinalEncoder(), forest()).fit(TRAINING[seen], Y[seen])
-    with pytest.raises(EncodingError, match="OrdinalEncoder never saw the state 'mid' of feature 'pollution'"):
-        read_model(model, FEATURES, NAMES)
 
 
 @pytest.mark.parametrize(
@@ -390,25 +319,3 @@ def test_text_and_numbers_that_mean_different_things_are_ambiguous():
         read_model(odd, FEATURES, DIGITS)
     text = {name: {label: label for label in DIGITS[v]} for v, name in enumerate(FEATURES)}
     check(read_model(odd, FEATURES, DIGITS, encoder=text), 2.0 * ROWS[:, 0] + 3.0 * (ROWS[:, 2] == 3), "black box")
-
-
-@pytest.mark.parametrize(
-    ("function", "states", "error", "words"),
-    [
-        (
-            lambda x: x @ np.ones(4),
-            NAMES,
-            EncodingError,
-            "feature 'smoker' (and 2 more) has the states 'no', 'yes', but",
-        ),
-        (lambda x: 1 / 0, NUMBERS, ModelError, "ZeroDivisionError: division by zero"),
-        (lambda x: np.ones(9), NUMBERS, ModelError, "returned an array of shape (9,) for 5 rows"),
-        (lambda x: np.full(len(x), np.nan), NUMBERS, ModelError, "returned nan (output 0) for the row smoker=0"),
-        (lambda x: ["a"] * len(x), NUMBERS, ModelError, "returned labels such as 'a'"),
-        (lambda x: None, NUMBERS, ModelError, "returned None"),
-    ],
-)
-def test_callables_that_cannot_work_say_why(function, states, error, words):
-    with pytest.raises(error) as caught:
-        read_model(function, FEATURES, states)
-    assert words in str(caught.value)

@@ -84,12 +84,6 @@ def test_wrong_models_and_rows(model, rows, words):
     assert words in str(error.value)
 
 
-def test_a_model_that_changes_its_mind_about_outputs():
-    predictor = replace(read_plain_model(lambda x: np.ones((len(x), 1 + (len(x) < 7)))), batch_size=7)
-    with pytest.raises(ModelError, match=r"returned \[1, 2\] outputs in different calls"):
-        predictor.predict(X)
-
-
 def test_a_linear_last_step_over_categories_is_a_black_box():
     """Rows are codes of categories, and a row in between two of them is not one."""
     from sklearn.linear_model import LogisticRegression

@@ -81,16 +81,6 @@ def test_codes_that_are_none(pipeline, codes):
         read_model(pipeline, FEATURES, NAMES).predict(codes)
 
 
-def test_a_model_that_fails_later_names_the_row():
-    def late(x):
-        both = (x["smoker"] == "yes") & (x["pollution"] == "high")  # never together in the rows it is tried on
-        return np.where(both, np.nan, 1.0)
-
-    predictor = read_model(late, FEATURES, NAMES)
-    with pytest.raises(ModelError, match="for the row smoker='yes', pollution='high', dose='0'"):
-        predictor.predict(ROWS)
-
-
 def test_a_model_that_changes_its_mind_about_outputs():
     def fickle(x):
         return np.ones((len(x), 2 if len(x) > 20 else 1))

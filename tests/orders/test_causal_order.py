@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from benchmarks.graphs import network_graph, network_path
-from shap_asv.errors import CausalGraphError, ShapAsvError, UnknownFeatureError
 from shap_asv.orders import CausalOrder
 from tests.orders.enumerated import KINDS, enumerated
 
@@ -106,71 +105,3 @@ def test_repr_is_readable():
     assert repr(CausalOrder.from_edges([("a", "b")])) == "CausalOrder(2 features, 1 edge: a -> b)"
     assert repr(CausalOrder.from_edges([], features=["x"])) == "CausalOrder(1 feature, no edges: x)"
     assert len(repr(CausalOrder.from_graph(network_graph("andes")))) < 300
-
-
-BAD = {
-    "cycle": (lambda: CausalOrder.from_edges([("a", "b"), ("b", "c"), ("c", "a"), ("c", "d")]), "a -> b -> c -> a"),
-    "cycle of two": (
-        lambda: CausalOrder.from_graph(nx.DiGraph([("tar", "smoke"), ("smoke", "tar")])),
-        "tar -> smoke -> tar",
-    ),
-    "cycle of latents": (
-        lambda: CausalOrder.from_edges([("a", "u"), ("u", "v"), ("v", "u")], features=["a"]),
-        "u -> v -> u",
-    ),
-    "cycle of indices": (lambda: CausalOrder(("a", "b"), ((1,), (0,))), "a -> b -> a"),
-    "self-loop": (lambda: CausalOrder.from_edges([("a", "b"), ("b", "b")]), "self-loop at 'b'"),
-    "self-loop in a graph": (lambda: CausalOrder.from_graph(nx.DiGraph([(1, 1)])), "self-loop at 1"),
-    "self-loop of indices": (lambda: CausalOrder(("a",), ((0,),)), "self-loop at 'a'"),
-    "index out of range": (lambda: CausalOrder(("a",), ((3,),)), "parent 3 of 'a'"),
-    "parents missing": (lambda: CausalOrder(("a", "b"), ((),)), "2 features need as many"),
-    "empty graph": (lambda: CausalOrder.from_graph(nx.DiGraph()), "empty"),
-    "no edges, no features": (lambda: CausalOrder.from_edges([]), "empty"),
-    "no features": (lambda: CausalOrder.from_edges([("a", "b")], features=[]), "features is empty"),
-    "no levels": (lambda: CausalOrder.from_levels([]), "the list of levels is empty"),
-    "an empty level": (lambda: CausalOrder.from_levels([["a"], []]), "level 1 is empty"),
-    "undirected": (lambda: CausalOrder.from_graph(nx.Graph([("a", "b")])), "undirected"),
-    "not a graph": (lambda: CausalOrder.from_graph([("a", "b")]), "from_edges"),
-    "duplicate feature": (lambda: CausalOrder.from_edges([("a", "b")], features=["a", "b", "a"]), "'a' twice"),
-    "repeated in a level": (lambda: CausalOrder.from_levels([["a", "a"]]), "level 0 names 'a' twice"),
-    "repeated in another level": (lambda: CausalOrder.from_levels([["a"], ["b", "a"]]), "'a' twice"),
-    "levels of strings": (lambda: CausalOrder.from_levels(["age", "sex"]), "level 0 is the single string 'age'"),
-    "levels as one string": (lambda: CausalOrder.from_levels("ab"), "list of lists"),
-    "levels that are none": (lambda: CausalOrder.from_levels([1, 2]), "level 0 must be a list"),
-    "features as a string": (lambda: CausalOrder.from_edges([("a", "b")], features="ab"), "single string 'ab'"),
-    "edges as a string": (lambda: CausalOrder.from_edges("ab"), "list of \\(cause, effect\\)"),
-    "edges that are none": (lambda: CausalOrder.from_edges(5), "list of \\(cause, effect\\)"),
-    "an edge as a string": (lambda: CausalOrder.from_edges(["ab"]), "not 'ab'"),
-    "an edge of three": (lambda: CausalOrder.from_edges([("a", "b", "c")]), "is a pair"),
-    "an edge without direction": (lambda: CausalOrder.from_edges([{"a", "b"}]), "is a pair"),
-    "unhashable name": (lambda: CausalOrder.from_edges([(["a"], "b")]), "not hashable"),
-    "unhashable feature": (lambda: CausalOrder.from_edges([("a", "b")], features=[["a"]]), "not hashable"),
-}
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_bad_graphs_are_refused_by_name(name):
-    build, message = BAD[name]
-    with pytest.raises(CausalGraphError, match=message):
-        build()
-
-
-@pytest.mark.parametrize(
-    "ask",
-    [
-        lambda order: order.ancestors("smoking"),
-        lambda order: order.descendants("smoking"),
-        lambda order: order.index("smoking"),
-        lambda order: order.equivalence_classes("smoking"),
-        lambda order: order.count_equivalence_classes("smoking"),
-        lambda order: CausalOrder.from_graph(order.to_graph(), features=["smoking"]),
-    ],
-)
-def test_unknown_features_come_with_a_suggestion(ask):
-    order = CausalOrder.from_edges([("smoker", "cancer")])
-    with pytest.raises(UnknownFeatureError, match=r"no feature \['zzz'\]; known are"):
-        order.ancestors(["zzz"])
-    with pytest.raises(UnknownFeatureError, match="no feature 'smoking'; did you mean 'smoker'") as caught:
-        ask(order)
-    assert isinstance(caught.value, ValueError)
-    assert isinstance(caught.value, ShapAsvError)

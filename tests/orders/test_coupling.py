@@ -1,17 +1,14 @@
 """Coupling from the past: the compiled step beside its readable twin, what it rests on, and large orders."""
 
-from copy import deepcopy
 from itertools import pairwise
-from math import ceil
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from benchmarks.graphs import network_graph
 from benchmarks.uniformity import position_scores, reinsertion_p_values
 from shap_asv.orders import CausalOrder, sampling
-from shap_asv.orders.sampling import _from_the_past, _links, _sequence, _widest
+from shap_asv.orders.sampling import _links, _sequence, _widest
 from shap_asv.orders.sampling_kernels import redraw_times
 from tests.orders.enumerated import enumerated
 from tests.orders.test_sampling import FALSE_ALARM, order_of, p_value, random_kahn
@@ -50,43 +47,6 @@ def test_every_copy_stays_between_the_two(seed):
     assert _sequence(bounds) is not None
 
 
-def test_overlapping_bounds_leave_the_order_open():
-    assert _sequence(np.array([[0.1, 0.2], [0.3, 0.4]])).tolist() == [0, 1]
-    assert _sequence(np.array([[0.3, 0.4], [0.1, 0.2]])).tolist() == [1, 0]
-    assert _sequence(np.array([[0.1, 0.3], [0.3, 0.4]])) is None
-    assert _sequence(np.array([[0.1, 0.5], [0.2, 0.3]])) is None
-    # times that floats cannot tell apart: the numbers follow a topological order
-    assert _sequence(np.array([[0.2, 0.2], [0.2, 0.2], [0.1, 0.1]])).tolist() == [2, 0, 1]
-
-
-@pytest.mark.parametrize("name", ["crown", "bent diamond"])
-@pytest.mark.parametrize("sweeps", [1, 60])
-def test_the_length_of_the_past_does_not_matter(name, sweeps, monkeypatch):
-    """Too short a past is made longer, and what was random in it is used again: draws are uniform all the same."""
-    monkeypatch.setattr(sampling, "STEPS_PER_CALL", 100)  # random numbers are made in pieces
-    order, rng = order_of(name), np.random.default_rng(4)
-    links, again, start = _links(order), deepcopy(rng), np.array(order.topological_indices)
-    found = [_from_the_past(links, rng, again, sweeps) for _ in range(3000)]
-    assert p_value(name, start[np.array([sequence for sequence, _ in found])]) > FALSE_ALARM
-    enough = np.mean([enough for _, enough in found])
-    assert enough < 0.01 if sweeps == 1 else enough > 0.9
-
-
-def test_a_longer_past_ends_in_the_numbers_of_the_short_one():
-    order, rng = order_of("bent diamond"), np.random.default_rng(4)
-    links, again = _links(order), deepcopy(rng)
-    for _ in range(20):
-        fresh, pieces, expected = deepcopy(rng), [], None
-        while expected is None:
-            sweeps = max(1, ceil(sum(map(len, pieces)) / 2))
-            pieces.insert(0, fresh.random((sweeps, order.n_features)))
-            bounds = _widest(links)
-            for piece in pieces:
-                redraw_times(bounds, piece, *links)
-            expected = _sequence(bounds)
-        assert _from_the_past(links, rng, again, 1)[0].tolist() == expected.tolist()
-
-
 def test_fresh_randomness_after_a_failure_would_be_caught():
     """Forgetting the draws that failed prefers orders that are found soon."""
     order, rng = order_of("bent diamond"), np.random.default_rng(4)
@@ -117,15 +77,6 @@ def test_features_of_a_large_network_stand_anywhere_between_causes_and_effects()
     threshold = FALSE_ALARM / order.n_features
     assert reinsertion_p_values(order, draws, np.random.default_rng(0)).min() > threshold
     assert reinsertion_p_values(order, wrong, np.random.default_rng(0)).min() < threshold
-
-
-def test_draws_are_independent_of_one_another():
-    """Successive draws of the crown, as pairs: each pair of orders equally often."""
-    draws = order_of("crown").sample_topological_orders(20_001, seed=5, method="perfect")
-    _, kind = np.unique(draws[:, [0, -1]], axis=0, return_inverse=True)
-    counts = np.zeros((kind.max() + 1,) * 2)
-    np.add.at(counts, (kind[:-1], kind[1:]), 1)
-    assert stats.chi2_contingency(counts).pvalue > FALSE_ALARM
 
 
 def test_what_a_draw_costs_follows_the_longest_chain():

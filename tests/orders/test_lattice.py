@@ -1,7 +1,5 @@
 """The lattice of ideals and its weights: against enumeration, exact rationals, and a budget."""
 
-import subprocess
-import sys
 import tracemalloc
 from collections import Counter
 from fractions import Fraction
@@ -14,7 +12,6 @@ from benchmarks.graphs import network_graph
 from benchmarks.orders import plain_weights
 from shap_asv.errors import BudgetExceededError
 from shap_asv.orders import CausalOrder
-from shap_asv.orders.bitsets import bits_of, masks, pack, row_ids, unpack
 from shap_asv.orders.lattice import build_lattice, exact_down, exact_up
 from shap_asv.orders.weights import weigh_ideals
 from tests.orders.enumerated import KINDS, enumerated
@@ -84,45 +81,3 @@ def test_the_budget_stops_the_search_before_memory_is_eaten():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 400 * 2**20
-
-
-def test_memory_grows_linearly_with_the_edges():
-    per_edge = {}
-    for name in ("water", "mildew"):
-        order = CausalOrder.from_graph(network_graph(name))
-        tracemalloc.start()
-        weights = weigh_ideals(order)
-        per_edge[name] = tracemalloc.get_traced_memory()[1] / (weights.matrix.nnz / 2)
-        tracemalloc.stop()
-    assert max(per_edge.values()) < 120
-    assert per_edge["mildew"] < 1.5 * per_edge["water"]
-
-
-def test_lattices_do_not_wait_for_a_compiler():
-    program = (
-        "import sys\n"
-        "from shap_asv.orders import CausalOrder\n"
-        "from shap_asv.orders.weights import weigh_ideals\n"
-        "order = CausalOrder.from_levels([range(5), range(5, 10)])\n"
-        "weigh_ideals(order), order.sample_topological_orders(10), order.count_topological_orders()\n"
-        "print(sorted({'numba', 'pgmpy', 'sklearn', 'shap'} & set(sys.modules)))"
-    )
-    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert shown.stdout.strip() == "[]"
-
-
-@pytest.mark.parametrize("n", [1, 63, 64, 65, 128, 200])
-def test_bitsets(n):
-    rng = np.random.default_rng(n)
-    members = rng.random((50, n)) < 0.3
-    members[10] = members[30]
-    words = pack(members)
-    assert words.shape == (50, -(-n // 64))
-    assert (unpack(words, n) == members).all()
-    assert (masks([np.flatnonzero(row) for row in members], n) == words).all()
-    first, ids = row_ids(words)
-    assert (members[first][ids] == members).all()
-    assert len(first) == len({row.tobytes() for row in members})
-    number = sum(1 << int(v) for v in np.flatnonzero(members[0]))
-    assert list(bits_of(number)) == np.flatnonzero(members[0]).tolist()
-    assert words[0, 0] == number % 2**64

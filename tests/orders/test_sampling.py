@@ -12,11 +12,8 @@ from scipy import stats
 
 from benchmarks.graphs import balanced_binary_tree, network_graph, pruned_child
 from shap_asv.errors import (
-    ArgumentError,
     BudgetExceededError,
     MethodNotApplicableError,
-    ShapAsvError,
-    UnknownMethodError,
 )
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.sampling import METHODS, parts_with_methods
@@ -182,25 +179,3 @@ def test_a_lattice_beyond_the_limit_raises():
     # components are drawn apart, so their ideals do not multiply
     chains = CausalOrder.from_edges([((c, k), (c, k + 1)) for c in range(40) for k in range(24)])
     assert chains.sample_topological_orders(1, method="ideals", limit=26).shape == (1, 1000)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ({"n": 0}, ArgumentError, "n=0 is not a positive integer"),
-        ({"n": -3}, ArgumentError, "n=-3"),
-        ({"n": 2.0}, ArgumentError, "n=2.0"),
-        ({"n": True}, ArgumentError, "n=True"),
-        ({"n": 5, "method": "kahn"}, UnknownMethodError, "'kahn' is unknown; choose from auto, forest"),
-        ({"n": 5, "method": None}, UnknownMethodError, "choose from"),
-        ({"n": 5, "method": ["forest"]}, UnknownMethodError, "choose from"),
-        ({"n": 5, "limit": 0}, ArgumentError, "limit=0"),
-        ({"n": 10, "n_groups": 11}, ArgumentError, "n_groups=11 groups cannot be made of n=10 orders"),
-        ({"n": 10, "n_groups": 0}, ArgumentError, "n_groups=0"),
-        ({"n": 10, "n_groups": "a"}, ArgumentError, "n_groups='a'"),
-    ],
-)
-def test_bad_arguments(arguments, error, message):
-    with pytest.raises(error, match=message) as caught:
-        order_of("tree").sample_topological_orders(**arguments)
-    assert isinstance(caught.value, ShapAsvError)

@@ -135,14 +135,6 @@ def test_parts_by_name_and_the_rest():
     assert labels(ax) == ["xray", "Sum of 2 other features"]
 
 
-@pytest.mark.parametrize(
-    "wrong", [part(DIRECT), [part(DIRECT)], {"direct": part(DIRECT), "other": part(INDIRECT)}, None, "direct"]
-)
-def test_what_is_not_two_parts(wrong):
-    with pytest.raises(ExplanationError, match="two explanations, direct and indirect"):
-        plots.effects(wrong, show=False)
-
-
 # --- waterfalls -----------------------------------------------------------------------------------------------------
 
 
@@ -274,13 +266,6 @@ def test_stacks_are_comparable_and_keep_to_their_row():
     step = np.diff(np.unique(np.abs(offsets[0])))[0]
     used = np.unique(np.abs(offsets[1]))
     np.testing.assert_allclose(used / step, np.round(used / step), atol=1e-9)
-
-
-def test_random_state_of_the_caller_is_left_alone():
-    np.random.seed(7)  # noqa: NPY002 (the point of the test)
-    before = np.random.get_state()[1].copy()  # noqa: NPY002
-    plots.comparison_beeswarm(two_explanations(nodes(CANCER), rows=20), show=False)
-    np.testing.assert_array_equal(before, np.random.get_state()[1])  # noqa: NPY002
 
 
 @at_any_size

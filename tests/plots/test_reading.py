@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 import shap
 
-from shap_asv import orders
-from shap_asv.errors import CausalGraphError, ExplanationError
-from shap_asv.plots.reading import causal_sequence, read_attributions, read_graph
+from shap_asv.errors import ExplanationError
+from shap_asv.plots.reading import causal_sequence, read_attributions
 from tests.oracles.random_problems import random_edges
 from tests.plots.looking import two_explanations
 
@@ -128,17 +127,6 @@ def test_refused_with_a_reason(make, message):
         read_attributions(make())
 
 
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [(3, "no row 3; 3 were explained"), (-4, "no row -4"), (True, "no row True"), ("0", "no row '0'")],
-)
-def test_rows_that_do_not_exist(row, message):
-    read = read_attributions(two_explanations(FEATURES, rows=3))
-    with pytest.raises(ExplanationError, match=message):
-        read.row_index(row)
-    assert read.row_index(-1) == 2
-
-
 # --- causal graphs ----------------------------------------------------------------------------------------------------
 
 
@@ -168,33 +156,3 @@ def test_causes_come_first_and_nothing_else_moves(kind):
 def test_hidden_nodes_pass_precedence_on():
     sequence = causal_sequence([("cause", "hidden"), ("hidden", "effect")], ["effect", "other", "cause"])
     np.testing.assert_array_equal(sequence, [1, 2, 0])
-
-
-@pytest.mark.parametrize(
-    "graph",
-    [
-        [("smoker", "cancer"), ["cancer", "xray"]],
-        nx.DiGraph([("smoker", "cancer"), ("cancer", "xray")]),
-        orders.CausalOrder.from_edges([("smoker", "cancer"), ("cancer", "xray")]),
-    ],
-    ids=["edges", "networkx", "CausalOrder"],
-)
-def test_all_ways_of_writing_a_graph(graph):
-    read = read_graph(graph)
-    assert set(read.edges) == {("smoker", "cancer"), ("cancer", "xray")}
-
-
-@pytest.mark.parametrize(
-    ("graph", "message"),
-    [
-        ([("a", "b"), ("b", "a")], "cycle: a -> b -> a"),
-        (nx.Graph([("a", "b")]), "undirected"),
-        (["ab"], "read from a list; pass a networkx.DiGraph"),
-        ([("a", "b", "c")], "read from a list"),
-        ("a->b", "read from a str"),
-        (7, "read from a int"),
-    ],
-)
-def test_what_is_no_causal_graph(graph, message):
-    with pytest.raises(CausalGraphError, match=message):
-        causal_sequence(graph, ["a", "b"])

@@ -14,7 +14,7 @@ from shap_asv.models import contract as models
 from shap_asv.models.contract import BLACK_BOX
 from shap_asv.models.predictor import read_model
 from shap_asv.values import table
-from shap_asv.values.contract import ValueOptions, Workload
+from shap_asv.values.contract import ValueOptions
 from shap_asv.values.monte_carlo import MonteCarlo
 from shap_asv.values.table import TABLE
 from tests.declared import NETWORKS, methods_under
@@ -128,30 +128,6 @@ def test_monte_carlo_covers_the_exact_values():
         inside += int((np.abs(mean - exact) <= 1.96 * error + 1e-12)[0, :, 0].sum())
         seen += len(coalitions)
     assert 0.92 <= inside / seen <= 0.975
-
-
-def test_monte_carlo_is_the_same_in_any_batches():
-    problem = make_problem(6, n=5)
-    background = DiscreteBackground(problem.network(), problem.features)
-    predictor = read_model(black_box, problem.features, background.states)
-    coalitions = np.array(list(itertools.product([False, True], repeat=5)))
-    rows = problem.rows(np.random.default_rng(0), 6)
-    whole = MonteCarlo(background, predictor, ValueOptions(100, seed=3)).values(coalitions, rows)
-    small = MonteCarlo(background, predictor, ValueOptions(100, seed=3, batch_size=37))
-    parts = np.concatenate([small.values(coalitions, rows[:2]), small.values(coalitions, rows[2:])])
-    np.testing.assert_allclose(whole, parts, rtol=0, atol=1e-12)
-    assert not np.allclose(whole, MonteCarlo(background, predictor, ValueOptions(100, seed=4)).values(coalitions, rows))
-
-
-@pytest.mark.parametrize("method", methods_under(NETWORKS), ids=lambda m: m.name)
-def test_costs_grow_with_the_work(method):
-    problem = make_problem(0, n=4)
-    background = DiscreteBackground(problem.network(), problem.features)
-    predictor = predictor_for(method, problem, background, np.random.default_rng(0))
-    small = method.cost(background, predictor, Workload(10, 10, 4, 100))
-    large = method.cost(background, predictor, Workload(1000, 1000, 4, 100))
-    assert 0 < small.seconds < large.seconds
-    assert 0 < small.memory <= large.memory
 
 
 @pytest.mark.parametrize("seed", range(4))

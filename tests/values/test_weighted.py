@@ -46,19 +46,6 @@ def test_donors_are_what_very_many_draws_tend_to():
     assert (np.abs(sampled - exact) <= 5 * error + 1e-12).all()
 
 
-def test_same_bits_in_any_batches():
-    data = table()
-    background = ConditionalTable(data, seed=3)
-    rows = background.read(data[:4])
-    whole, single = (
-        WeightedValues(background, predictor_of(background, data), ValueOptions(batch_size=size)).values(
-            COALITIONS, rows
-        )
-        for size in (65_536, 7)
-    )
-    assert (whole == single).all()
-
-
 def test_auto_sums_up_donors_where_that_is_cheap():
     data = table()
     graph = [("a", "b"), ("a", "c")]

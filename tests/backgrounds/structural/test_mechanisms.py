@@ -1,8 +1,5 @@
 """How a node is learned: names, estimators, functions, kinds of columns, gaps; seeds and jobs."""
 
-import pickle
-
-import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
@@ -175,13 +172,6 @@ def test_the_result_depends_on_the_seed_and_not_on_jobs():
     assert str(one) == str(two)
 
 
-def test_models_can_be_pickled():
-    ways = {"y": "smooth", "k": "forest", "n": "forest", "f": "logistic"}
-    model = StructuralModel.fit(table(200), EDGES, ways, seed=4, silent=True)
-    again = pickle.loads(pickle.dumps(model))
-    pd.testing.assert_frame_equal(model.sample(50, seed=0), again.sample(50, seed=0))
-
-
 def test_the_report_is_a_table():
     ways = {"y": "smooth", "k": "forest", "n": "linear", "f": "logistic"}
     model = StructuralModel.fit(table(300), EDGES, ways, seed=0, silent=True)
@@ -227,17 +217,6 @@ def test_a_progress_bar_that_can_be_silenced(capsys, monkeypatch):
     assert shown == [(2, False), (2, True)]
 
 
-def test_graphs_of_any_writing_give_the_same_model():
-    data = table(200)[["x", "c", "y"]]
-    edges = [("x", "y"), ("c", "y")]
-    samples = [
-        StructuralModel.fit(data, graph, "auto", seed=1, silent=True).sample(20, seed=0)
-        for graph in (edges, edges[::-1], nx.DiGraph(edges), [list(edge) for edge in edges])
-    ]
-    for sample in samples[1:]:
-        pd.testing.assert_frame_equal(samples[0], sample)
-
-
 def test_large_tables_are_learned_from_a_part_of_them(monkeypatch):
     from shap_asv.backgrounds.structural import fitting
 
@@ -247,16 +226,6 @@ def test_large_tables_are_learned_from_a_part_of_them(monkeypatch):
     assert mechanism_of(model, "x") == "empirical (600 values)"
     held = model.mechanisms[model.nodes.index("y")].leaves
     assert held.counts.sum() == 150 * len(held.trees.trees)
-
-
-def test_a_chosen_mechanism_can_be_asked_for_again():
-    """What ``print(model)`` says is a name too, of exactly that location and that noise."""
-    data = table(400)[["x", "c", "y", "k"]]
-    chosen = "smooth + scaled residuals"
-    model = StructuralModel.fit(data, EDGES[:4], {"y": chosen, "k": "logistic"}, seed=0, silent=True)
-    assert mechanism_of(model, "y") == chosen
-    ways = {node: way_of(m) for node, m in zip(model.nodes, model.mechanisms, strict=True)}
-    assert ways == {"x": "own distribution", "c": "own distribution", "y": chosen, "k": "logistic"}
 
 
 @pytest.mark.parametrize("n", [2001, 6000])

@@ -8,7 +8,7 @@ from scipy.special import expit
 from shap_asv.backgrounds.structural import numbers
 from shap_asv.backgrounds.structural.mechanisms import Empirical, Support
 from shap_asv.backgrounds.structural.numbers import NumberTask
-from shap_asv.backgrounds.structural.regression import Design, LeafValues, SmoothFit, SmoothFunction
+from shap_asv.backgrounds.structural.regression import Design, LeafValues, SmoothFit
 from shap_asv.backgrounds.tables.border import quantile_between
 from shap_asv.backgrounds.tables.codec import ColumnKind
 
@@ -47,14 +47,6 @@ def test_held_out_predictions_are_those_of_fits_without_the_row():
         b = np.linalg.solve(matrix.T @ matrix + penalty, matrix.T @ y)
         expected = (richer.matrix[~inside] / roots[~inside, None]) @ b
         np.testing.assert_allclose(held_out[~inside, 0], expected, atol=1e-6)
-
-
-def test_a_tabulated_function_is_the_regression_it_came_from():
-    parents = three_parents(800)
-    target = np.sin(2 * parents[:, 0]) + parents[:, 2] * parents[:, 0] + np.random.default_rng(1).normal(size=800)
-    fit = task_of(parents, target, [NUMBER, NUMBER, CATEGORY]).smooth
-    b = fit.squares(target).fit(target)[0]
-    np.testing.assert_allclose(SmoothFunction(fit.basis, b)(parents), fit.even.matrix @ b, atol=0.02)
 
 
 def test_smooth_fits_find_curves_and_interactions_and_stay_calm_outside():
@@ -143,15 +135,6 @@ def test_shaped_noise_follows_modes_that_trade_places():
     assert (np.abs(np.abs(drawn) - 1) < 0.4).mean() > 0.97
 
 
-def test_scaled_noise_finds_the_spread():
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(2000, 1))
-    residuals = np.exp(0.8 * x[:, 0]) * rng.normal(size=2000)
-    scale, held_out = numbers.Scale.learn(task_of(x, residuals).smooth, residuals)
-    assert scale(np.array([[1.0]]))[0] / scale(np.array([[-1.0]]))[0] == pytest.approx(np.exp(1.6), rel=0.2)
-    assert scale(np.array([[50.0]]))[0] <= held_out.max()  # held inside of what was met
-
-
 def test_a_forest_finds_where_the_spread_changes():
     """Same mean everywhere; trees on the mean alone would see nothing."""
     rng = np.random.default_rng(0)
@@ -164,16 +147,6 @@ def test_a_forest_finds_where_the_spread_changes():
     # one draw at each of many points is the same function as many draws at one
     one_by_one = forest.draw(np.repeat([[0.3], [0.7]], 4000, axis=0), uniforms.reshape(-1, 1, 2))
     np.testing.assert_array_equal(one_by_one.reshape(2, 4000), drawn)
-
-
-def test_a_forest_draws_training_values_of_the_leaf():
-    x = np.repeat([0.0, 1.0], 50)[:, None]
-    y = np.concatenate([np.arange(50.0), 100 + np.arange(50.0)])
-    forest = LeafValues.grow(Design.learn(x, [NUMBER]), x, y, 10, seed=0, n_trees=30, between=False)
-    drawn = forest.draw(np.array([[0.0], [1.0]]), np.random.default_rng(0).random((2, 3000, 2)))
-    assert set(drawn[0]) == set(range(50))
-    assert set(drawn[1]) == set(range(100, 150))
-    assert abs(drawn[0].mean() - 24.5) < 5 * 14.5 / np.sqrt(3000)
 
 
 def test_designs_of_categories_gaps_and_rare_codes():

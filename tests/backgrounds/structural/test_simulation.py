@@ -188,16 +188,3 @@ def test_nodes_without_effect_on_the_features_are_not_simulated():
     background = model.background(["a"])
     assert background.n_uniforms == 1
     assert background.draws(np.array([[np.nan]]), np.array([[0.25]])).tolist() == [[[0.25]]]
-
-
-def test_the_background_keeps_its_contract():
-    model = linear_gaussian(0)
-    background = StructuralModel(model.edges, model.mechanisms).background()
-    assert background.conditions_on == "ancestral"
-    assert np.isnan(background.free)
-    assert set(background.graph.nodes) == set(model.names)
-    assert "8 features" in background.describe()
-    rows = background.read(model.sample(4, 1))
-    background.check(rows)
-    assert background.labels(rows) is None
-    assert background.inputs(rows).shape == (4, 8)

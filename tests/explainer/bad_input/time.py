@@ -92,7 +92,7 @@ ORDERS = {
     "nothing": (ordered({}), TimeError, "none of the features"),
     "a name twice": (ordered(["x(t-1)", "x(t-1)"]), TimeError, "is there 2 times; give each a name of its own"),
     "one moment twice": (ordered(["x(t-1)", "x_lag1"]), TimeError, r"are both x\(t-1\); leave one out"),
-    "no such order": (ordered(NAMES, "past frist"), UnknownMethodError, "unknown order='past frist'; did you mean 'past first'"),
+    "no such order": (ordered(NAMES, "past frist"), UnknownMethodError, "'past frist'; did you mean 'past first'"),
     "an edge into the past": (
         ordered(NAMES, "past first", [("x(t-1)", "z(t-2)")]), CausalGraphError,
         r"'x\(t-1\)' -> 'z\(t-2\)' leads into the past, from 'x\(t-1\)' to 'z\(t-2\)'; turn it round",
