@@ -272,7 +272,7 @@ def test_one_edge_at_a_time(network, X, explain):
 
 
 def test_too_many_ideals_are_an_error(network, X):
-    with pytest.raises(errors.BudgetExceededError, match="ideals together"):
+    with pytest.raises(errors.BudgetExceededError, match="more than 12 ideals"):
         over(network, FORTH, ideal_limit=12).sensitivity(X)
     with pytest.raises(errors.CausalGraphError, match="'edge' is not known"):
         over(network, FORTH).sensitivity(X, graphs="edge")
