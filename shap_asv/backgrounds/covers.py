@@ -7,8 +7,8 @@ Such a walk is a matter of the trees alone, so there is nothing here that could 
 What a row is, the model knows: rows are the numbers that its nodes compare, categories and truth values included.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,7 +27,6 @@ class CoverDistribution:
     """
 
     counted: Any = None
-    own_names: Mapping[str, Any] = field(default_factory=dict)
 
     named: ClassVar[bool] = False
     of_model: ClassVar[bool] = True

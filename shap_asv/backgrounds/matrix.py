@@ -6,8 +6,8 @@ A row is what the model takes. Columns of a DataFrame reach the model with the t
 without names, and then its columns are called ``Feature 0, Feature 1, ...`` unless the model or X knows better.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,7 +28,6 @@ class MatrixDistribution:
 
     masker: Any
     dtypes: tuple[Any, ...] | None = None
-    own_names: Mapping[str, Any] = field(default_factory=dict)
 
     of_model: ClassVar[bool] = False
 

@@ -1,7 +1,7 @@
 """What the user handed in as background, and who its features are: the user says it, the model or X."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 from shap_asv.backgrounds.contract import Background
@@ -15,16 +15,12 @@ class Distribution(Protocol):
     ----------
     named : bool
         Whether the variables have names. Where they have none, whole numbers in a causal graph are columns.
-    own_names : mapping from str to label
-        Names that were not strings, as the user wrote them.
     of_model : bool
         There is no distribution but what the model itself remembers; then the model also knows what a row is.
     """
 
     @property
     def named(self) -> bool: ...
-    @property
-    def own_names(self) -> Mapping[str, Any]: ...
     @property
     def of_model(self) -> bool: ...
 
@@ -62,7 +58,6 @@ class NamedDistribution:
         What a name is the name of, such as ``("a node of the network", "its nodes are")``.
     stored_as : object
         What goes into a file in place of what the user handed in.
-    own_names : mapping from str to label
     features_by_default : tuple of str or None
         The features where nobody names any; None where X has to tell.
     renamable : bool
@@ -73,7 +68,6 @@ class NamedDistribution:
     build: Callable[[Sequence[str], str], Background]
     words: tuple[str, str]
     stored_as: Any
-    own_names: Mapping[str, Any] = field(default_factory=dict)
     features_by_default: tuple[str, ...] | None = None
     renamable: bool = False
 

@@ -30,7 +30,7 @@ def read_gaussian(given: Any, masker: Any) -> NamedDistribution:
     unnamed = model.names == tuple(numbered_features(len(model.names)))
     build = partial(_renamed, model) if unnamed else model.only
     words = ("a variable of the Gaussian", "its variables are")
-    return NamedDistribution(model.features, build, words, given, {}, model.features, renamable=unnamed)
+    return NamedDistribution(model.features, build, words, given, model.features, renamable=unnamed)
 
 
 def _renamed(model: GaussianModel, features: Sequence[str], impossible: str) -> GaussianModel:

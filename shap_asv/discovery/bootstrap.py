@@ -9,18 +9,14 @@ A learner is one of these:
 | what | how it is called | examples |
 |---|---|---|
 | estimator with ``fit`` | a copy is fitted; its ``causal_graph_`` is the graph | pgmpy.causal_discovery |
-| object with ``learn`` | a copy learns; its ``causal_matrix`` is the graph | gCastle |
-| class with ``estimate`` | ``learner(table).estimate()`` | pgmpy.estimators |
 | function | ``learner(table)`` is the graph | ``lambda table: pc(table.to_numpy())`` of causal-learn |
 
 Progress bars and processes of a learner are switched off where it has a switch: resamples are what runs in parallel.
 """
 
-import copy
-import inspect
 import warnings
 from collections import Counter
-from collections.abc import Container, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -302,7 +298,7 @@ def _known_edges(edges: Iterable[Edge], names: tuple[Hashable, ...], what: str) 
 
 def check_learner(learner: Any) -> None:
     """An :class:`~shap_asv.errors.ArgumentError` for what is none of the above."""
-    if not any(callable(getattr(learner, name, None)) for name in ("fit", "learn")) and not callable(learner):
+    if not hasattr(learner, "fit") and (isinstance(learner, type) or not callable(learner)):
         raise ArgumentError(
             f"learner={learner!r:.60} cannot learn a graph; pass a function of the table that returns one, or an "
             "estimator such as pgmpy.causal_discovery.PC()"
@@ -314,31 +310,11 @@ def learn(learner: Any, data: Any, required: Sequence[Edge] = (), forbidden: Seq
 
     Learners of pgmpy that take expert knowledge are told of ``required`` and ``forbidden`` edges.
     """
-    if isinstance(learner, type):
-        maker = learner(data)
-        if not hasattr(maker, "estimate"):
-            return maker
-        return maker.estimate(**_told_to(inspect.signature(maker.estimate).parameters, required, forbidden))
-    if callable(getattr(learner, "fit", None)):
-        if hasattr(learner, "get_params"):
-            own = clone(learner)
-            known = own.get_params(deep=False)
-            given = {"expert_knowledge"} if known.get("expert_knowledge") is not None else set()
-            own.set_params(**_told_to(set(known) - given, required, forbidden))
-        else:
-            own = copy.deepcopy(learner)
-        fitted = own.fit(data)
-        return getattr(own, "causal_graph_", fitted)
-    if callable(getattr(learner, "learn", None)):
-        own = copy.deepcopy(learner)
-        own.learn(data.to_numpy() if hasattr(data, "to_numpy") else data)
-        return own.causal_matrix
-    return learner(data)
-
-
-def _told_to(switches: Container[str], required: Sequence[Edge], forbidden: Sequence[Edge]) -> dict[str, Any]:
-    """What a learner with these switches is told: to be quiet, and what is known of edges."""
-    told: dict[str, Any] = {name: value for name, value in QUIET.items() if name in switches}
-    if (required or forbidden) and "expert_knowledge" in switches:
+    if not hasattr(learner, "fit"):
+        return learner(data)
+    own = clone(learner)
+    known = own.get_params(deep=False)
+    told: dict[str, Any] = {name: value for name, value in QUIET.items() if name in known}
+    if (required or forbidden) and "expert_knowledge" in known and known["expert_knowledge"] is None:
         told["expert_knowledge"] = expert_knowledge(required, forbidden)
-    return told
+    return own.set_params(**told).fit(data).causal_graph_

@@ -20,7 +20,7 @@ to as many numbers. A model is a function of the row alone: one that draws rando
 rows of its table, would give attributions of nothing in particular.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -221,7 +221,7 @@ def _check_no_encoder(arguments: Arguments) -> None:
 
 def _read_predictor(arguments: Arguments, background: Background, probe: np.ndarray) -> Predictor:
     """The model over the background's rows: of states where there are states, else of a table."""
-    model, features = with_own_labels(arguments.model, arguments.distribution.own_names), background.features
+    model, features = arguments.model, background.features
     if isinstance(background, FiniteStates):
         shown = background.values if isinstance(background, StandsForValues) else None
         if shown is not None:
@@ -373,29 +373,6 @@ class CheckedLink:
                 "it must return one real number for each, such as shap.links.logit"
             )
         return linked.astype(float)
-
-
-@dataclass(frozen=True)
-class OwnLabels:
-    """A function of a DataFrame whose columns carry the user's own labels, which need not be strings."""
-
-    function: Callable[..., Any]
-    labels: Mapping[str, Any]
-
-    @property
-    def __name__(self) -> str:
-        return str(getattr(self.function, "__name__", type(self.function).__name__))
-
-    def __call__(self, table: Any) -> Any:
-        if hasattr(table, "columns"):
-            table = table.set_axis([self.labels.get(name, name) for name in table.columns], axis=1)
-        return self.function(table)
-
-
-def with_own_labels(model: Any, labels: Mapping[str, Any]) -> Any:
-    """The model; a plain function over nodes that are not strings sees them as they are."""
-    estimator = hasattr(model, "predict") or hasattr(model, "predict_proba") or hasattr(model, "__self__")
-    return OwnLabels(model, labels) if labels and callable(model) and not estimator else model
 
 
 def check_repeatable(predict: Callable[[Any], np.ndarray], rows: Any, backwards: Any) -> None:

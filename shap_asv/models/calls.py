@@ -142,17 +142,6 @@ def check_finite(outputs: np.ndarray, name: str, show_row: Callable[[int], str])
     )
 
 
-def last_step(model: Any) -> Any:
-    """The estimator that gives the answer: the last step of a Pipeline, the refitted winner of a search."""
-    while True:
-        if hasattr(model, "best_estimator_"):
-            model = model.best_estimator_
-        elif hasattr(model, "steps") and isinstance(model.steps, list) and model.steps:
-            model = model.steps[-1][1]
-        else:
-            return model
-
-
 def is_a(model: Any, package: str, name: str) -> bool:
     """Is ``model`` an instance of ``package...name`` (or of a subclass)? Without importing the package."""
     return any(
@@ -186,6 +175,11 @@ def split_stages(model: Any) -> Stages:
 
 def is_pipeline(model: Any) -> bool:
     return isinstance(getattr(model, "steps", None), list) and len(model.steps) > 0 and hasattr(model, "named_steps")
+
+
+def last_step(model: Any) -> Any:
+    """The estimator that gives the answer: the last step of a Pipeline, the refitted winner of a search."""
+    return split_stages(model).final
 
 
 def second_class(probabilities: np.ndarray) -> np.ndarray:

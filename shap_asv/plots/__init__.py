@@ -1,13 +1,13 @@
 """SHAP and ASV side by side, in matplotlib: where credit moves from effects to causes.
 
 Every plot takes ``shap.Explanation`` objects of the same rows and features, looks like shap's own, takes ``show=`` and
-``ax=`` and returns its axes. (``mechanisms`` takes the report of a structural model, ``scores`` a table of scores,
-``graph_check`` what ``check_graph`` gives.) matplotlib is imported when a plot is drawn, not before.
+``ax=`` and returns its axes. (``graph_check`` takes what ``check_graph`` gives.) matplotlib is imported when a plot is
+drawn, not before.
 """
 
 from shap_asv.plots.causal_graph import causal_graph
 from shap_asv.plots.comparisons import comparison, comparison_beeswarm, comparison_waterfall, effects
-from shap_asv.plots.diagnostics import graph_check, mechanisms, scores, sensitivity
+from shap_asv.plots.diagnostics import graph_check, sensitivity
 
 __all__ = [
     "causal_graph",
@@ -16,7 +16,5 @@ __all__ = [
     "comparison_waterfall",
     "effects",
     "graph_check",
-    "mechanisms",
-    "scores",
     "sensitivity",
 ]

@@ -149,23 +149,6 @@ class TestLearners:
             assert ("a", "b") not in graph.directed
         assert learner.expert_knowledge is None  # the user's estimator is left alone
 
-    def test_classes_of_pgmpy(self):
-        from pgmpy.estimators import HillClimbSearch
-
-        found = bootstrap_graphs(self.rows(), HillClimbSearch, n=2, seed=0)
-        assert not any(graph.undirected or graph.bidirected for graph in found.graphs)
-
-    def test_objects_that_learn(self):
-        class Castle:
-            def learn(self, rows):
-                assert isinstance(rows, np.ndarray)
-                self.causal_matrix = np.array([[0, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]])
-
-        learner = Castle()
-        found = bootstrap_graphs(self.rows(), learner, n=2, seed=0)
-        assert found.graphs == (PartialGraph("abcd", [("a", "b")], ["cd"]),)
-        assert not hasattr(learner, "causal_matrix")
-
 
 @pytest.mark.parametrize(
     ("change", "error", "message"),

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from shap_asv import check_graph, load_network, plots, sample_rows
-from shap_asv.backgrounds.choice.scoring import ScoreTable
 from shap_asv.discovery.checks import GraphCheck, TestedPair
 from shap_asv.errors import ExplanationError
 from shap_asv.sensitivity import Sensitivity
@@ -150,64 +149,3 @@ def test_no_check():
         plots.graph_check(made_up([0.5], []), max_display=0, show=False)
     with pytest.raises(ExplanationError, match="not a SimpleNamespace"):
         plots.graph_check(SimpleNamespace(independences=()), show=False)
-
-
-# --- backgrounds ------------------------------------------------------------------------------------------------------
-
-
-LOSSES = np.array([[2.0, 4.0, 2.0, 5.0], [1.0, 2.0, 1.0, 3.0], [1.0, 2.5, 1.5, 3.0]])
-TABLE = ScoreTable(("wrong", "$right$", "near"), LOSSES)
-
-
-def test_the_best_is_on_top_and_at_zero():
-    ax = plots.scores(TABLE, show=False)
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["$right$", "near", "wrong"]
-    assert not any(label.get_parse_math() for label in ax.get_yticklabels())
-    assert list(ax.get_yticks()) == [2, 1, 0]
-    points = next(line for line in ax.lines if line.get_marker() == "o")
-    np.testing.assert_allclose(points.get_xdata(), [0.0, 0.25, 1.5])
-    (segments,) = [bars.get_segments() for bars in ax.collections]
-    half = (segments[2][1, 0] - segments[2][0, 0]) / 2
-    differences = LOSSES[0] - LOSSES[1]
-    assert half == pytest.approx(2 * differences.std(ddof=1) / 2)  # by hand: four rows
-
-
-def test_too_few():
-    with pytest.raises(ExplanationError, match=r"one background \(alone\)"):
-        plots.scores(ScoreTable(("alone",), LOSSES[:1]), show=False)
-
-
-def mechanism_report(n=400):
-    rng = np.random.default_rng(0)
-    make = SimpleNamespace
-    return make(
-        nodes=(
-            make(name="root", causes=(), mechanism="empirical", pit=rng.random(n)),
-            make(name="effect", causes=("root",), mechanism="linear + residuals", pit=rng.random(n)),
-            make(name="narrow", causes=("root",), mechanism="forest", pit=rng.beta(0.4, 0.4, n)),
-        )
-    )
-
-
-def test_one_panel_per_node_with_causes():
-    axes = plots.mechanisms(mechanism_report(), show=False)
-    assert [ax.get_title() for ax in axes] == ["effect", "narrow"]
-    for ax in axes:
-        bars = np.array([[bar.get_height(), bar.get_width()] for bar in ax.patches if bar.get_width() < 0.5])
-        assert len(bars) == 20
-        assert bars[:, 0].mean() == pytest.approx(1.0)
-
-
-def test_a_bowl_is_drawn_as_a_bowl():
-    ax = plots.mechanisms(mechanism_report(), nodes=["narrow"], show=False)[0]
-    heights = [bar.get_height() for bar in ax.patches if bar.get_width() < 0.5]
-    assert min(heights[0], heights[-1]) > 2 * heights[10]
-
-
-def test_bad_mechanisms():
-    with pytest.raises(ExplanationError, match="no node 'efect'"):
-        plots.mechanisms(mechanism_report(), nodes=["efect"], show=False)
-    with pytest.raises(ExplanationError, match="no node of this model has causes"):
-        plots.mechanisms(SimpleNamespace(nodes=mechanism_report().nodes[:1]), show=False)
-    with pytest.raises(ExplanationError, match="2 needed, 0 given"):
-        plots.mechanisms(mechanism_report(), ax=[], show=False)

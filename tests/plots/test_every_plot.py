@@ -2,7 +2,6 @@
 
 import ast
 from pathlib import Path
-from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -10,14 +9,12 @@ import pytest
 from matplotlib.text import Text
 
 from shap_asv import plots
-from shap_asv.backgrounds.choice.scoring import ScoreTable
 from shap_asv.discovery.checks import GraphCheck, TestedPair
 from shap_asv.sensitivity import Sensitivity
 from tests.plots.looking import two_explanations
 
 FEATURES = ["$a_b^c$", "$"]
 PAIR = two_explanations(FEATURES, rows=5)
-NODES = (SimpleNamespace(name=FEATURES[0], causes=("root",), mechanism="forest", pit=np.linspace(0, 1, 99)),)
 CHECK = GraphCheck((TestedPair(*FEATURES, (), 0.5, 0.5),), (), (), 0.05, 100)
 #: The plot, with options -> its axes, one or several; and how many there are.
 DRAW = {
@@ -28,8 +25,6 @@ DRAW = {
     "effects": (lambda **more: plots.effects(tuple(PAIR.values()), **more), 1),
     "sensitivity": (lambda **more: plots.sensitivity(Sensitivity([[[1.0, 2.0]]], FEATURES), **more), 1),
     "graph_check": (lambda **more: plots.graph_check(CHECK, **more), 1),
-    "mechanisms": (lambda **more: plots.mechanisms(SimpleNamespace(nodes=NODES), **more), 1),
-    "scores": (lambda **more: plots.scores(ScoreTable(tuple(FEATURES), np.array([[1.0, 2], [2, 4]])), **more), 1),
 }
 
 

@@ -364,16 +364,9 @@ def is_discrete_network(thing: Any) -> bool:
 def read_discrete(given: Any, masker: Any) -> NamedDistribution:
     """A pgmpy network, or one that was read already, as a distribution whose features are not known yet."""
     network = read_network(given)
-    nodes = () if isinstance(given, DiscreteNetwork) else given
-    own = {str(node): node for node in nodes if not isinstance(node, str)}
-    # plain arrays, which every version of pgmpy can do without, unless labels that are not strings would be lost
-    return NamedDistribution(
-        network.names,
-        partial(DiscreteBackground, network),
-        ("a node of the network", "its nodes are"),
-        given if own else network,
-        own,
-    )
+    words = ("a node of the network", "its nodes are")
+    # kept as plain arrays, which every version of pgmpy can do without
+    return NamedDistribution(network.names, partial(DiscreteBackground, network), words, network)
 
 
 def checked_evidence(evidence: np.ndarray, features: Sequence[str], cardinalities: Sequence[int]) -> np.ndarray:

@@ -97,8 +97,7 @@ class NodeReport:
 
 @dataclass(frozen=True, eq=False)
 class MechanismReport:
-    """The nodes of a fitted structural model, causes first; print it, take :meth:`to_frame`, or draw it with
-    :func:`shap_asv.plots.mechanisms`.
+    """The nodes of a fitted structural model, causes first; print it, or take :meth:`to_frame`.
 
     Scores are of held-out rows: CRPS for numbers (in the units of the column), log score for categories. ``PIT`` is the
     largest distance between the distribution of the place of each held-out value in its predicted distribution and the

@@ -6,7 +6,6 @@ import pytest
 from scipy import stats
 from scipy.special import ndtri
 
-from shap_asv import plots
 from shap_asv.backgrounds.structural import StructuralModel
 from shap_asv.backgrounds.structural.fitting import way_of
 from shap_asv.backgrounds.structural.regression import PAIRS_OF_MANY
@@ -194,8 +193,6 @@ def test_the_report_is_a_table():
     assert len(text.splitlines()) == 2 + 6
     with pytest.raises(KeyError):
         model.report()["z"]
-    axes = plots.mechanisms(model.report(), show=False)
-    assert [ax.get_title() for ax in axes] == ["y", "k", "n", "f"]
     assert "y <- x, c: " in str(model)
     assert "6 nodes" in repr(model)
 

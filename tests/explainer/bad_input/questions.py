@@ -151,7 +151,6 @@ QUESTIONS = {
         lambda c: plots.causal_graph(5), ExplanationError, "explanations must be a dict of name ->"
     ),
     "plots: effects": Bad(lambda c: plots.effects(5), ExplanationError, "effects are two explanations, direct and"),
-    "plots: scores": Bad(lambda c: plots.scores(5), ExplanationError, "what score_background returns, not a int"),
     "plots: graph_check": Bad(
         lambda c: plots.graph_check(5), ExplanationError, "plots.graph_check draws what check_graph"
     ),
