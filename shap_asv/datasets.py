@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shap_asv.arguments import generator_of
+from shap_asv.arguments import check_count, generator_of
 from shap_asv.backgrounds.discrete.background import DiscreteBackground
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.pgmpy_networks import read_network
-from shap_asv.errors import BudgetExceededError, ShapAsvError
+from shap_asv.errors import BudgetExceededError
 
 #: values that one table may hold
 MOST_VALUES = 1 << 30
@@ -38,8 +38,7 @@ def sample_rows(network: Any, n: int, seed: int | None = None) -> pd.DataFrame:
     0       low   True  False  positive    False
     1      high  False  False  negative    False
     """
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
-        raise ShapAsvError(f"n={n!r} rows cannot be drawn; pass a whole number of at least 1")
+    check_count(n, "n", "a number of rows")
     background = DiscreteBackground(network if isinstance(network, DiscreteNetwork) else read_network(network))
     if n * background.n_nodes > MOST_VALUES:
         raise BudgetExceededError(

@@ -88,12 +88,12 @@ def checked_row(row: Any, n_rows: int) -> int:
 
 
 def checked_output(which: Any, names: Sequence[Any] | None, count: int) -> int:
-    """The output of an explanation, by position or by name, as a position."""
+    """The output, by position or by name, as a position from 0; negative ones count from the end."""
     known = list(range(count)) if names is None else list(names)
     place = known.index(which) if isinstance(which, str) and which in known else which
     if isinstance(place, bool) or not isinstance(place, int | np.integer) or not -count <= place < count:
-        raise UnknownMethodError(f"there is no output {which!r}; the outputs are {known}")
-    return int(place)
+        raise UnknownMethodError(f"there is no output {which!r:.80}; the {count} outputs are {known}")
+    return int(place) % count
 
 
 # --- which outputs are explained: ``outputs=`` of a call -----------------------------------------------------------
@@ -119,7 +119,9 @@ def select_outputs(
         return _select_by_row(arrays, known, _positions_by_row(outputs, predictions(), k))
     chosen = _positions(outputs, known, k)
     if chosen == []:
-        raise UnknownMethodError(f"outputs={outputs!r:.80} picks no output; the model has {k}: {_all(known, k)}")
+        raise UnknownMethodError(
+            f"outputs={outputs!r:.80} picks no output; the model has {k}: {known or list(range(k))}"
+        )
     if isinstance(chosen, int):
         return [None if a is None else a[..., [chosen]] for a in arrays], None, True
     left = None if known is None else [known[i] for i in chosen]
@@ -130,32 +132,16 @@ def _positions(outputs: Any, names: list[str] | None, k: int) -> int | list[int]
     if isinstance(outputs, slice):
         return list(range(k))[outputs]
     if isinstance(outputs, (str, int, np.integer)) and not isinstance(outputs, bool):
-        return _position(outputs, names, k)
+        return checked_output(outputs, names, k)
     try:
         items = list(outputs)
     except Exception:
         raise UnknownMethodError(
-            f"outputs={outputs!r:.80} is not an output of the model; pass positions or names out of {_all(names, k)}"
+            f"outputs={outputs!r:.80} is not an output of the model; pass positions or names out of {names or range(k)}"
         ) from None
     if items and all(isinstance(item, (bool, np.bool_)) for item in items) and len(items) == k:
         return [i for i, item in enumerate(items) if item]
-    return [_position(item, names, k) for item in items]
-
-
-def _position(item: Any, names: list[str] | None, k: int) -> int:
-    if isinstance(item, str):
-        if names is None or item not in names:
-            raise UnknownMethodError(
-                f"outputs={item!r} is not an output of the model; its outputs are {_all(names, k)}"
-            )
-        return names.index(item)
-    if isinstance(item, bool) or not isinstance(item, (int, np.integer)) or not -k <= item < k:
-        raise UnknownMethodError(f"outputs={item!r:.80} is not an output of the model; it has {k}: {_all(names, k)}")
-    return int(item) % k
-
-
-def _all(names: list[str] | None, k: int) -> list[Any]:
-    return list(names) if names is not None else list(range(k))
+    return [checked_output(item, names, k) for item in items]
 
 
 def _positions_by_row(operation: Any, predictions: np.ndarray, k: int) -> np.ndarray:

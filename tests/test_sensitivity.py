@@ -127,7 +127,7 @@ def test_outputs():
     np.testing.assert_array_equal(named.output("yes").values, second.values)
     with pytest.raises(UnknownMethodError, match=r"2 outputs; pick one first: sensitivity.output\(1\)"):
         result.to_frame(row=0)
-    with pytest.raises(UnknownMethodError, match=r"no output 'maybe'; the outputs are \['no', 'yes'\]"):
+    with pytest.raises(UnknownMethodError, match=r"no output 'maybe'; the 2 outputs are \['no', 'yes'\]"):
         named.output("maybe")
     with pytest.raises(UnknownMethodError, match="one output"):
         second.output(0)

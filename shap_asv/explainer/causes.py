@@ -61,7 +61,7 @@ def read_causal_graph(
         Not a graph; or an edge names what is neither a feature nor hidden, and no feature depends on that.
     """
     if isinstance(causal_graph, CausalOrder | GraphMixture) and causal_graph.features == tuple(features):
-        return causal_graph
+        return read_causal_graphs(causal_graph, features)
     several = weighted_graphs(causal_graph)
     weighted = [(causal_graph, 1.0)] if several is None else several
     graphs = [(as_partial_graph(graph, features), weight) for graph, weight in weighted]
@@ -259,15 +259,14 @@ def _read_weights(weights: Any, k: int) -> np.ndarray:
 
 def uses_positions(graph: Any) -> bool:
     """Whether every node of a causal graph is a whole number; the rows of a bare matrix have no other names."""
-    if isinstance(graph, np.ndarray):
-        return True
     several = weighted_graphs(graph)
     if several is not None:
         return all(uses_positions(each) for each, _ in several)
-    edges = _edges_of(graph)
-    return bool(edges) and all(
-        isinstance(node, (int, np.integer)) and not isinstance(node, bool) for edge in edges for node in edge
-    )
+    try:
+        nodes = read_partial_graph(graph).nodes
+    except CausalGraphError:  # said where the graph is read
+        return False
+    return all(isinstance(node, (int, np.integer)) and not isinstance(node, bool) for node in nodes)
 
 
 def name_positions(graph: Any, features: Sequence[str]) -> Any:
@@ -278,29 +277,14 @@ def name_positions(graph: Any, features: Sequence[str]) -> Any:
     if isinstance(graph, CausalOrder) and graph.levels is not None:
         names = tuple(_feature_at(features, node) for node in graph.features)
         return CausalOrder(names, graph.parents, graph.levels.renamed(lambda node: _feature_at(features, node)))
-    if isinstance(graph, (list, tuple, set, frozenset)):
-        return nx.DiGraph([(_feature_at(features, a), _feature_at(features, b)) for a, b in read_pairs(graph)])
     read = read_partial_graph(graph, features)
-    whole = {node: isinstance(node, (int, np.integer)) for node in read.nodes}
-    return _renamed(read, {node: _feature_at(features, node) if whole[node] else _named(node) for node in read.nodes})
+    return _renamed(read, {node: node if isinstance(node, str) else _feature_at(features, node) for node in read.nodes})
 
 
 def _feature_at(features: Sequence[str], position: Any) -> str:
     if not 0 <= position < len(features):
         raise CausalGraphError(f"the causal graph names column {position}; the columns are 0 to {len(features) - 1}")
     return features[int(position)]
-
-
-def _edges_of(graph: Any) -> list[tuple[Any, ...]]:
-    if isinstance(graph, (list, tuple, set, frozenset)):
-        return [
-            tuple(edge) for edge in graph if not isinstance(edge, str) and hasattr(edge, "__len__") and len(edge) == 2
-        ]
-    if not hasattr(graph, "edges") and is_one_graph(graph):
-        read = read_partial_graph(graph)
-        return [*read.directed, *map(tuple, read.undirected), *map(tuple, read.bidirected)]
-    edges = getattr(graph, "edges", ())
-    return [(edge[0], edge[1]) for edge in edges] if isinstance(edges, Iterable) else []
 
 
 _SPELLING = "groups= takes a dict of names and lists of features, such as {'weather': ['temp', 'hum']}"
@@ -372,7 +356,7 @@ def order_of_players(
         return own if players is None else players.quotient(own)
     assert players is not None
     if isinstance(causal_graph, CausalOrder | GraphMixture) and tuple(causal_graph.features) == players.names:
-        return causal_graph
+        return read_causal_graphs(causal_graph, players.names)
     named = _nodes(causal_graph, background.features)
     known = [*background.features, *(name for name in players.names if name not in background.features)]
     for node in sorted(named - {*known, *background.latent}):

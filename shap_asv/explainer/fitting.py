@@ -27,6 +27,7 @@ import numpy as np
 import shap
 from tqdm.auto import tqdm
 
+from shap_asv.arguments import is_number
 from shap_asv.backends.contract import Problem
 from shap_asv.backgrounds.choice.choosing import CANDIDATES, Fit, choose_background, graph_candidates, level_candidates
 from shap_asv.backgrounds.choice.mixture import MixtureModel
@@ -426,7 +427,7 @@ def _read_bins(bins: Any, names: Sequence[str]) -> tuple[int, dict[str, Any]]:
         return DEFAULT_BINS, {name: cuts[id(how)].get(name) if _is_model(how) else how for name, how in given.items()}
     if _is_model(bins):
         return DEFAULT_BINS, dict(_cuts_of(bins, names))
-    if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or not 2 <= bins <= MOST_STATES:
+    if not isinstance(bins, int | np.integer) or bins not in range(2, MOST_STATES + 1):
         raise ArgumentError(
             f"bins={bins!r:.80} is not understood; give a number of bins from 2 to {MOST_STATES:,}, a dict such as "
             f"{{{names[0]!r}: 4}} or {{{names[0]!r}: [10, 20]}} (cut points), or a tree model whose thresholds are the "
@@ -447,13 +448,9 @@ def _cuts_of(model: Any, names: Sequence[str]) -> dict[str, Cuts]:
 
 
 def _check_numbers(smoothing: Any, groups: Any) -> None:
-    try:
-        good = not isinstance(smoothing, bool) and 0 <= float(smoothing) < np.inf
-    except (TypeError, ValueError):
-        good = False
-    if not good:
+    if not is_number(smoothing) or not 0 <= smoothing < np.inf:
         raise ArgumentError(f"smoothing={smoothing!r:.80} must be a finite number of pseudo-rows, at least 0")
-    if isinstance(groups, bool) or not isinstance(groups, int | np.integer) or not 2 <= groups <= MOST_STATES:
+    if not isinstance(groups, int | np.integer) or groups not in range(2, MOST_STATES + 1):
         raise ArgumentError(f"groups={groups!r:.80} must be a whole number from 2 to {MOST_STATES:,}")
 
 

@@ -101,8 +101,7 @@ def bootstrap_values(
         raise ArgumentError(f"choose={choose!r:.80} is neither True nor False")
     explanation = explainer(X, **call)
     table, graph = _resampled_table(explainer, data)
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 2:
-        raise ArgumentError(f"n={n!r:.80} resampled tables; at least 2 are needed for a standard error")
+    check_count(n, "n", "a number of resampled tables", least=2)
     replicas = []
     seeds = np.random.SeedSequence([explainer._entropy, _STREAM]).generate_state(n)
     for seed in tqdm(seeds.tolist(), desc="Bootstrap", unit="fit", delay=DELAY, disable=bool(call.get("silent"))):

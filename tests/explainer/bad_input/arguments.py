@@ -109,8 +109,8 @@ CALLS = {
         lambda c: c.make(algorithm="orders x table")(c.X[:1], max_evals=10**9), MethodNotApplicableError, "the limit is"
     ),
     "batch_size=inf": Bad(one(batch_size=float("inf")), ArgumentError, "batch_size=inf is not a positive integer"),
-    "output past the end": Bad(one(outputs=7), UnknownMethodError, "outputs=7 is not an output"),
-    "output of no name": Bad(one(outputs="maybe"), UnknownMethodError, "outputs='maybe' is not an output"),
+    "output past the end": Bad(one(outputs=7), UnknownMethodError, "there is no output 7"),
+    "output of no name": Bad(one(outputs="maybe"), UnknownMethodError, "there is no output 'maybe'"),
     "output 1.0": Bad(one(outputs=1.0), UnknownMethodError, "outputs=1.0 is not an output"),
     "no outputs": Bad(one(outputs=[]), UnknownMethodError, "picks no output"),
     "outputs by shap's max": Bad(one(outputs=shap.Explanation.max), UnknownMethodError, "argsort.flip"),
