@@ -259,13 +259,12 @@ def _read_weights(weights: Any, k: int) -> np.ndarray:
 
 def uses_positions(graph: Any) -> bool:
     """Whether every node of a causal graph is a whole number; the rows of a bare matrix have no other names."""
+    if isinstance(graph, np.ndarray):
+        return True
     several = weighted_graphs(graph)
     if several is not None:
         return all(uses_positions(each) for each, _ in several)
-    try:
-        nodes = read_partial_graph(graph).nodes
-    except CausalGraphError:  # said where the graph is read
-        return False
+    nodes = read_partial_graph(graph, [""]).nodes if is_one_graph(graph) else ("",)
     return all(isinstance(node, (int, np.integer)) and not isinstance(node, bool) for node in nodes)
 
 

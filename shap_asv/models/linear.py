@@ -14,12 +14,12 @@ that are not affine (one-hot columns, splines) are found out that way.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from shap_asv.models.calls import ModelCall, describe, split_stages
-from shap_asv.models.contract import Affine
 from shap_asv.models.inputs import TableInputs, require_numbers
 from shap_asv.models.products import NotSumOfProducts, SumOfProducts
 
@@ -77,6 +77,19 @@ def sum_of_functions(functions: list[np.ndarray], offset: np.ndarray) -> SumOfPr
 
 
 # --- over rows of numbers -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Affine:
+    """``M(x) = offset + x @ weights`` over rows of numbers: weights (n, k), offset (k,)."""
+
+    weights: np.ndarray
+    offset: np.ndarray
+
+    def __call__(self, rows: np.ndarray) -> np.ndarray:
+        """Rows (r, n) -> (r, k)."""
+        return np.asarray(rows, dtype=np.float64) @ self.weights + self.offset
+
 
 _N_CHECKED = 32
 # Relative to the largest output on the rows that were asked.

@@ -34,10 +34,9 @@ from shap_asv.models.calls import (
     shorten,
     split_stages,
 )
-from shap_asv.models.contract import Affine
 from shap_asv.models.forms import Path, apply_transformers, find_path, show_row
 from shap_asv.models.inputs import CELLS, States, ask_varied, cover_rows, discover_columns, probe_rows
-from shap_asv.models.linear import read_affine
+from shap_asv.models.linear import Affine, read_affine
 from shap_asv.models.products import NotSumOfProducts, SumOfProducts
 from shap_asv.models.readers import (
     choose_call,
@@ -86,8 +85,14 @@ class CodedPredictor:
     ----------
     features : tuple of str
     states : tuple of tuple
-    n_outputs, output_names, kind, products, affine, trees, reason
-        As in :class:`~shap_asv.models.contract.Predictor`.
+    n_outputs : int
+    output_names : list of str or None
+        The caller's names, or the classes of a classifier; None where they have no names.
+    kind : {"tree", "linear", "black box"}
+    products : SumOfProducts or None
+        The model as a sum of products of one-feature functions over states, verified against the model.
+    reason : str
+        Why there is none, a sentence for the plan; empty otherwise.
     batch_size : int
         Rows per call of the model: as many as make 32 MiB of input.
     stopwatch : Stopwatch

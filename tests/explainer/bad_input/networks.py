@@ -105,9 +105,7 @@ NETWORKS = {
     "load: a number": Bad(lambda c: load_network(5), NetworkError, "not by a int"),
     "load: no BIF": Bad(lambda c: load_network(text_file("hello")), NetworkError, "cannot be read as a network"),
     "draw: no network": Bad(lambda c: sample_rows(None, 3), NetworkError, "not NoneType"),
-    "draw: no rows": Bad(
-        lambda c: sample_rows(c.network, 0), ArgumentError, "n=0 is not a positive integer"
-    ),
+    "draw: no rows": Bad(lambda c: sample_rows(c.network, 0), ArgumentError, "n=0 is not a positive integer"),
     "draw: rows past the memory": Bad(lambda c: sample_rows(c.network, 10**13), BudgetExceededError, "in parts"),
     "draw: seed": Bad(lambda c: sample_rows(c.network, 3, seed=-1), ArgumentError, "seed=-1 is not a seed"),
 }
