@@ -264,6 +264,8 @@ def uses_positions(graph: Any) -> bool:
     several = weighted_graphs(graph)
     if several is not None:
         return all(uses_positions(each) for each, _ in several)
+    if isinstance(graph, list | tuple | set | frozenset):
+        read_pairs(graph)  # says what is wrong with it
     nodes = read_partial_graph(graph, [""]).nodes if is_one_graph(graph) else ("",)
     return all(isinstance(node, (int, np.integer)) and not isinstance(node, bool) for node in nodes)
 
