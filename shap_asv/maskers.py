@@ -28,9 +28,8 @@ class ConditionalMasker(Masker):
     n_draws : int
         Rows per coalition; the same uniform numbers (a scrambled Sobol set) for all coalitions and rows.
     seed : int
-    clustering : array or str, optional
-        For the Partition explainer: a linkage matrix, or a metric of ``shap.utils.hclust`` applied to draws from the
-        background ("correlation").
+    clustering : array (n - 1, 4), optional
+        A linkage matrix for the Partition explainer, such as ``shap.utils.hclust(rows, metric="correlation")``.
 
     Notes
     -----
@@ -52,7 +51,7 @@ class ConditionalMasker(Masker):
     fixed_background = True
 
     def __init__(
-        self, background: Any, n_draws: int = 256, seed: int = 0, clustering: np.ndarray | str | None = None
+        self, background: Any, n_draws: int = 256, seed: int = 0, clustering: np.ndarray | None = None
     ) -> None:
         if DRAWS.obstacle(background) is not None:
             raise MethodNotApplicableError(
@@ -70,7 +69,12 @@ class ConditionalMasker(Masker):
         self.shape = (n_draws, len(background.features))
         self.feature_names = list(background.features)
         self._uniforms = sobol_uniforms(generator_of(seed), background.n_uniforms, n_draws, n_groups=1).T
-        self.clustering = self._clusters(clustering)
+        self.clustering = None if clustering is None else np.asarray(clustering)
+        if self.clustering is not None and self.clustering.shape != (self.shape[1] - 1, 4):
+            raise ArgumentError(
+                f"a linkage matrix of {self.shape[1]} features has shape {(self.shape[1] - 1, 4)}, not "
+                f"{self.clustering.shape}"
+            )
 
     def __call__(self, mask: np.ndarray | bool, x: np.ndarray) -> tuple[np.ndarray]:
         """Rows (n_draws, n) as the model sees them, for one row x (n,) and a mask bool (n,) of what is known."""
@@ -104,26 +108,3 @@ class ConditionalMasker(Masker):
         # a network hands its rows to models as codes; to shap they are the states
         states = isinstance(self.background, FiniteStates)
         return np.array(self.background.labels(rows) if states else self.background.inputs(rows))
-
-    def _clusters(self, clustering: np.ndarray | str | None) -> np.ndarray | None:
-        if clustering is None:
-            return None
-        if not isinstance(clustering, str):
-            links = np.asarray(clustering)
-            if links.shape != (self.shape[1] - 1, 4):
-                wanted = (self.shape[1] - 1, 4)
-                raise ArgumentError(
-                    f"a linkage matrix of {self.shape[1]} features has shape {wanted}, not {links.shape}"
-                )
-            return links
-        from shap.utils import hclust
-
-        nothing = np.full((1, self.shape[1]), self.background.free)
-        rows = np.asarray(self.background.draws(nothing, self._uniforms)[0], dtype=float)
-        try:
-            return np.asarray(hclust(rows, metric=clustering))
-        except ValueError as problem:
-            raise ArgumentError(
-                f"clustering={clustering!r:.80} is not a metric of shap.utils.hclust ({problem}); try 'correlation', "
-                "or pass a linkage matrix"
-            ) from None

@@ -70,7 +70,9 @@ def test_explainers_of_shap_condition(explainer, seed):
 
 def test_partition_explainer():
     background, predict, row, _, value = gaussian_game(0)
-    masker = ConditionalMasker(background, n_draws=512, clustering="correlation")
+    rows = background.draws(np.full((1, 4), np.nan), np.random.default_rng(0).random((200, background.n_uniforms)))[0]
+    links = shap.utils.hclust(rows, metric="correlation")
+    masker = ConditionalMasker(background, n_draws=512, clustering=links)
     explanation = shap.PartitionExplainer(predict, masker)(row[None])
     assert explanation.values.shape == (1, 4)
     assert np.isclose(explanation.values.sum() + explanation.base_values[0], predict(row[None])[0])

@@ -5,7 +5,6 @@ Equal rows are explained once. Blocks are cut in a way that the number of proces
 any number of processes, and for any number of threads that use one explainer.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any
@@ -122,8 +121,7 @@ class Execution:
             self.last_plan = plan
             with saying_that_it_compiles(silent):
                 attributor = self._attributor(plan, settings)
-                watch = None if silent else self._watch(plan)
-                attribution = self.run(attributor, alike, plan.backend.row_block, silent, watch=watch)
+                attribution = self.run(attributor, alike, plan.backend.row_block, silent)
             if isinstance(attributor, JointAttributor) and len(rows):
                 self.last_plan = replace(plan, reached=attributor.describe(attribution))
             if tolerance is None or attribution.error is None:
@@ -229,23 +227,6 @@ class Execution:
                 self._ready = ((plan.backend.name, settings), plan.backend.prepare(self.problem, settings))
             return self._ready[1]
 
-    def _watch(self, plan: Plan) -> Callable[[float], None]:
-        """Warns once where the rows that are done show that the plan was far too short, and the budget is passed."""
-        most = max(LONG_CALL, 2 * plan.seconds, 2 * self.budget.seconds)
-        said: list[float] = []
-
-        def watch(seconds: float) -> None:
-            if seconds > most and not said:
-                said.append(seconds)
-                warn_user(
-                    f"this takes about {duration(seconds)} at the pace of the first rows, and "
-                    f"{duration(plan.seconds)} were planned: interrupt it (Ctrl-C) and explain fewer rows, lower "
-                    "n_orders= or n_draws=, set n_jobs=, or algorithm='sampling'; silent=True says nothing",
-                    LongCallWarning,
-                )
-
-        return watch
-
     def run(
         self,
         attributor: Attributor,
@@ -253,12 +234,8 @@ class Execution:
         row_block: int,
         silent: bool,
         width: int | None = None,
-        watch: Callable[[float], None] | None = None,
     ) -> Attribution:
-        """Blocks of distinct rows, each written to its rows as soon as it is there; ``width`` columns for each row.
-
-        ``watch`` is told what all rows will take, as soon as some are done.
-        """
+        """Blocks of distinct rows, each written to its rows as soon as it is there; ``width`` columns for each row."""
         n, k = width or self.problem.n_players, self.problem.n_outputs
         n_rows = len(alike.order)
         jobs = count_jobs(self.n_jobs)
@@ -267,7 +244,7 @@ class Execution:
         base: np.ndarray | None = None
         error: np.ndarray | None = None
         draws: np.ndarray | None = None
-        with ProgressBar(n_rows, silent, watch) as bar:
+        with ProgressBar(n_rows, silent) as bar:
             for block, part in run_blocks(attributor, alike.distinct, alike.counts, cuts, self.n_jobs, bar):
                 rows, source = alike.places(block)
                 phi[rows] = part.phi[source]

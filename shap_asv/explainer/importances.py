@@ -16,7 +16,7 @@ from shap_asv.backends.losses import LossAttributor, combine_means
 from shap_asv.errors import ArgumentError, MethodNotApplicableError, ModelError, UnknownMethodError
 from shap_asv.explainer.blocks import count_jobs, cut_rows, run_blocks
 from shap_asv.explainer.execution import Execution, find_equal_rows
-from shap_asv.explainer.progress import ProgressBar
+from shap_asv.explainer.progress import ProgressBar, saying_that_it_compiles
 from shap_asv.explainer.rows import Table, fit_rows
 from shap_asv.planning import Plan, named_backend
 
@@ -56,7 +56,7 @@ def measure_importance(
     )
     saved = np.empty((len(rows), columns.n_players))
     total = np.zeros(attributor.width)
-    with ProgressBar(len(rows), silent) as bar:
+    with saying_that_it_compiles(silent), ProgressBar(len(rows), silent) as bar:
         for block, part in run_blocks(attributor, alike.distinct, alike.counts, cuts, execution.n_jobs, bar):
             places, source = alike.places(block)
             saved[places] = columns.combine(part.phi[:, : columns.matrix.shape[1]])[0][source, :, 0]

@@ -12,7 +12,6 @@ from shap_asv.backends.contract import Settings
 from shap_asv.backgrounds.choice.mixture import MixtureModel
 from shap_asv.errors import ApproximationWarning, LongCallWarning
 from shap_asv.explainer import execution as executing
-from shap_asv.explainer import progress
 
 NAMES = [f"x{v}" for v in range(12)]
 
@@ -75,20 +74,6 @@ def test_a_long_call_is_told_before_it_starts(monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         asv(rows[:2], silent=True)
-
-
-def test_a_call_that_takes_much_longer_than_planned_is_told_of_while_it_runs(monkeypatch):
-    """The rows that are done are timed; once, and not where silence was asked for."""
-    rows = np.random.default_rng(0).normal(size=(200, 3))
-    asv = AsymmetricExplainer(model, rows[:5], values="marginal", budget=1.0)
-    ticks = iter(range(0, 10**9, 100))  # every look at the clock is later than the one before
-    monkeypatch.setattr(progress, "perf_counter", lambda: float(next(ticks)))
-    with pytest.warns(LongCallWarning, match=r"at the pace of the first rows, and .* were planned: .*n_jobs=") as told:
-        asv(rows)
-    assert len(told) == 1
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        asv(rows, silent=True)
 
 
 def test_orders_that_visit_the_same_coalitions_again_pay_once():

@@ -121,13 +121,13 @@ def test_equal_rows_are_explained_once_over_all_blocks():
 def test_the_bar_counts_rows_moves_within_blocks_and_ends_at_its_total(monkeypatch, capsys):
     monkeypatch.setattr(progress, "DELAY", 0.0)
     shown = []
-    original = progress.ProgressBar._show
+    original = progress.ProgressBar.reach
 
-    def recorded(self, done):
-        original(self, done)
+    def recorded(self, n_rows):
+        original(self, n_rows)
         shown.append((self._bar.n, self._bar.total))
 
-    monkeypatch.setattr(progress.ProgressBar, "_show", recorded)
+    monkeypatch.setattr(progress.ProgressBar, "reach", recorded)
     explainer = JOBS["ideals x closures"]()
     rows = rows_for(explainer, 2500)
     explainer(rows)

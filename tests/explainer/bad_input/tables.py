@@ -172,11 +172,6 @@ TABLES = {
     "masker: seed": Bad(
         lambda c: ConditionalMasker(PAIR, seed="x"), ArgumentError, "seed='x' is not a seed; pass a whole number"
     ),
-    "masker: clustering": Bad(
-        lambda c: ConditionalMasker(PAIR, clustering="nonsense"),
-        ArgumentError,
-        "clustering='nonsense' is not a metric of",
-    ),
     "masker: clustering shape": Bad(
         lambda c: ConditionalMasker(PAIR, clustering=np.zeros((1, 2))),
         ArgumentError,
