@@ -30,27 +30,25 @@ from shap_asv.explainer.effects import Effects, measure_effects
 from shap_asv.explainer.execution import Execution, describe
 from shap_asv.explainer.importances import measure_importance, usual_loss
 from shap_asv.explainer.options import (
+    ExpectedLoss,
+    SingleValue,
     check_arguments,
+    check_call_words,
+    check_graph_word,
     check_options,
     check_positive,
+    counted_rows,
+    loss_of_targets,
+    read_background,
     read_names,
     settings_of_call,
+    shown_words,
+    warn_of_cover_counts,
 )
 from shap_asv.explainer.persistence import load_explainer, save_explainer
 from shap_asv.explainer.problem import Arguments, assemble, assemble_for_rows, is_identity, known_features
 from shap_asv.explainer.rows import Table, any_row, fit_rows, read_table, shown_players
 from shap_asv.explainer.sensitivities import measure_sensitivity
-from shap_asv.explainer.words import (
-    ExpectedLoss,
-    SingleValue,
-    check_call_words,
-    check_graph_word,
-    counted_rows,
-    loss_of_targets,
-    read_background,
-    shown_words,
-    warn_of_cover_counts,
-)
 from shap_asv.explainer.worth import Bootstrap, bootstrap_values
 from shap_asv.explanation import build_explanation, select_outputs
 from shap_asv.models.calls import RowLoss
