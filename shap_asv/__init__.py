@@ -11,23 +11,27 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.2.0"
 
 if TYPE_CHECKING:
-    from shap_asv import errors, plots
-    from shap_asv.backgrounds.donors.conditional_table import ConditionalTable
-    from shap_asv.backgrounds.gaussian.copula import CopulaModel
-    from shap_asv.backgrounds.gaussian.model import GaussianModel
-    from shap_asv.backgrounds.pgmpy_networks import load_network
-    from shap_asv.backgrounds.structural.model import StructuralModel
-    from shap_asv.comparison import Comparison
-    from shap_asv.datasets import sample_rows
-    from shap_asv.discovery import bootstrap_graphs, check_graph
-    from shap_asv.explainer.asymmetric import AsymmetricExplainer, compare
-    from shap_asv.explainer.fitting import fit_network
-    from shap_asv.explainer.worth import score_background
-    from shap_asv.maskers import ConditionalMasker
-    from shap_asv.orders import CausalOrder
-    from shap_asv.orders.uncertain import GraphMixture, PartialGraph
-    from shap_asv.sensitivity import Sensitivity
-    from shap_asv.windows import lagged
+    from shap_asv import errors as errors
+    from shap_asv import plots as plots
+    from shap_asv.backgrounds.donors.conditional_table import ConditionalTable as ConditionalTable
+    from shap_asv.backgrounds.gaussian.copula import CopulaModel as CopulaModel
+    from shap_asv.backgrounds.gaussian.model import GaussianModel as GaussianModel
+    from shap_asv.backgrounds.pgmpy_networks import load_network as load_network
+    from shap_asv.backgrounds.structural.model import StructuralModel as StructuralModel
+    from shap_asv.comparison import Comparison as Comparison
+    from shap_asv.datasets import sample_rows as sample_rows
+    from shap_asv.discovery import bootstrap_graphs as bootstrap_graphs
+    from shap_asv.discovery import check_graph as check_graph
+    from shap_asv.explainer.asymmetric import AsymmetricExplainer as AsymmetricExplainer
+    from shap_asv.explainer.asymmetric import compare as compare
+    from shap_asv.explainer.fitting import fit_network as fit_network
+    from shap_asv.explainer.worth import score_background as score_background
+    from shap_asv.maskers import ConditionalMasker as ConditionalMasker
+    from shap_asv.orders import CausalOrder as CausalOrder
+    from shap_asv.orders.uncertain import GraphMixture as GraphMixture
+    from shap_asv.orders.uncertain import PartialGraph as PartialGraph
+    from shap_asv.sensitivity import Sensitivity as Sensitivity
+    from shap_asv.windows import lagged as lagged
 
 # Loaded on first use: importing the package alone imports neither shap nor pgmpy nor matplotlib.
 _HOMES = {
@@ -53,30 +57,7 @@ _HOMES = {
 }
 _MODULES = ("errors", "plots")
 
-__all__ = [
-    "AsymmetricExplainer",
-    "CausalOrder",
-    "Comparison",
-    "ConditionalMasker",
-    "ConditionalTable",
-    "CopulaModel",
-    "GaussianModel",
-    "GraphMixture",
-    "PartialGraph",
-    "Sensitivity",
-    "StructuralModel",
-    "__version__",
-    "bootstrap_graphs",
-    "check_graph",
-    "compare",
-    "errors",
-    "fit_network",
-    "lagged",
-    "load_network",
-    "plots",
-    "sample_rows",
-    "score_background",
-]
+__all__ = sorted([*_HOMES, *_MODULES, "__version__"])
 
 
 def __getattr__(name: str) -> Any:

@@ -119,7 +119,6 @@ KNOWN: set[tuple[str, str]] = {
     ("backgrounds.gaussian.model", "networkx"),
     ("backgrounds.structural.background", "backgrounds.structural.interventions"),
     ("backgrounds.structural.model", "backgrounds.structural.foreign"),
-    ("models.trees.catboost_trees", "tempfile"),
 }
 
 

@@ -75,19 +75,14 @@ class Bootstrap:
     def __repr__(self) -> str:
         values = np.asarray(self.explanation.values)
         axes = (0, *range(2, values.ndim))
-        columns = [np.abs(values).mean(axis=axes)]
-        columns += [np.sqrt((e**2).mean(axis=axes)) for e in (self.standard_error, self.monte_carlo_error)]
-        names = [str(name) for name in self.explanation.feature_names]
-        width = max(7, *map(len, names))
-        lines = [
-            f"{len(values)} rows, {len(self.replicas)} resampled tables",
-            f"{'feature':<{width}} {'mean |value|':>14} {'error':>12} {'draws alone':>12}",
-        ]
-        lines += [
-            f"{name:<{width}} {size:>14.4g} {error:>12.2g} {draws:>12.2g}"
-            for name, size, error, draws in zip(names, *columns, strict=True)
-        ]
-        return "\n".join(lines)
+        columns = {
+            "mean |value|": np.abs(values).mean(axis=axes),
+            "error": np.sqrt((self.standard_error**2).mean(axis=axes)),
+            "draws alone": np.sqrt((self.monte_carlo_error**2).mean(axis=axes)),
+        }
+        frame = pd.DataFrame(columns, index=[str(name) for name in self.explanation.feature_names])
+        table = frame.to_string(float_format="{:.3g}".format)
+        return f"{len(values)} rows, {len(self.replicas)} resampled tables\n{table}"
 
 
 def bootstrap_values(

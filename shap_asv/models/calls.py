@@ -5,7 +5,6 @@ Whatever comes back, list, Series, DataFrame, ``(q,)``, ``(q, 1)`` or ``(q, k)``
 array ``(q, k)``.
 """
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -279,56 +278,31 @@ _AT_ONCE, _SLOW = 0.1, 0.25
 _MOST = 256
 
 
-@dataclass(frozen=True)
-class Timed:
-    """A call of the model: how many rows, how many seconds."""
-
-    n_rows: int
-    seconds: float
-
-
 class Stopwatch:
-    """Predicts what calls of a model take; ``first`` was a call of few rows."""
+    """Predicts what calls of a model take; the first one was of ``n_rows`` rows and took ``seconds``."""
 
-    def __init__(self, first: Timed) -> None:
-        self._first = first
+    def __init__(self, n_rows: int, seconds: float) -> None:
+        self.n_rows, self.first = n_rows, seconds
         self._speed: tuple[float, float] | None = None
 
     def seconds(self, ask: Callable[[int], Any], n_rows: int, n_calls: int) -> float:
         """What ``n_rows`` rows in ``n_calls`` calls will take; ``ask(n)`` has the model answer n rows."""
-        first, n_calls = self._first, max(1, n_calls)
+        n_calls = max(1, n_calls)
         size = n_rows / n_calls
-        bound = max(n_rows * FASTEST, n_calls * first.seconds * max(1.0, size / first.n_rows))
+        bound = max(n_rows * FASTEST, n_calls * self.first * max(1.0, size / self.n_rows))
         more = min(_MOST, int(size))
         if self._speed is None:
-            if bound <= _AT_ONCE or first.seconds > _SLOW or more < 4 * first.n_rows:
+            if bound <= _AT_ONCE or self.first > _SLOW or more < 4 * self.n_rows:
                 return bound
-            self._speed = measure(ask, first, more)
+            # the few rows are asked once more: the first call may have loaded something
+            few, many = min(_time(ask, self.n_rows), self.first), _time(ask, more)
+            per_row = max(FASTEST, (many - few) / (more - self.n_rows))
+            self._speed = max(FASTEST, few - self.n_rows * per_row), per_row
         per_call, per_row = self._speed
         return n_calls * per_call + n_rows * per_row
-
-
-def measure(ask: Callable[[int], Any], first: Timed, n_rows: int) -> tuple[float, float]:
-    """Seconds of a call beside its rows, and of a row, from the first call and one of ``n_rows``.
-
-    The few rows are asked once more: the first call may have loaded something. Figures are rounded up to half powers of
-    two, because plans should not hang on the last digit of a stopwatch.
-
-    >>> per_call, per_row = measure(lambda n: time.sleep(n / 1000), Timed(4, 0.004), 16)
-    >>> 1e-3 < per_row < 4e-3
-    True
-    """
-    few, many = _time(ask, first.n_rows), _time(ask, n_rows)
-    few = min(few, first.seconds)
-    per_row = max(0.0, (many - few) / (n_rows - first.n_rows))
-    return _round_up(few - first.n_rows * per_row), _round_up(per_row)
 
 
 def _time(ask: Callable[[int], Any], n_rows: int) -> float:
     start = time.perf_counter()
     ask(n_rows)
     return time.perf_counter() - start
-
-
-def _round_up(seconds: float) -> float:
-    return FASTEST * 2.0 ** (math.ceil(2 * math.log2(max(1.0, seconds / FASTEST))) / 2)

@@ -27,7 +27,6 @@ from shap_asv.models.calls import (
     ModelCall,
     Stages,
     Stopwatch,
-    Timed,
     check_finite,
     describe,
     name_outputs,
@@ -221,7 +220,7 @@ def read_model(
     cover, start = cover_rows(cards), perf_counter()
     answer, named = path.call.named(path.prepare(cover))
     n_outputs = answer.shape[1]
-    first = Timed(len(cover), perf_counter() - start)
+    seconds = perf_counter() - start
     return CodedPredictor(
         names,
         labels,
@@ -232,7 +231,7 @@ def read_model(
         reason,
         max(1, CELLS // max(1, path.inputs.n_columns)),
         path,
-        Stopwatch(first),
+        Stopwatch(len(cover), seconds),
         whole,
     )
 
@@ -332,7 +331,7 @@ class PlainPredictor:
     output_names: list[str] | None
     batch_size: int | None = None
     tried: Any = field(default=None, repr=False)
-    stopwatch: Stopwatch = field(default_factory=lambda: Stopwatch(Timed(1, 0.0)), repr=False)
+    stopwatch: Stopwatch = field(default_factory=lambda: Stopwatch(1, 0.0), repr=False)
     inputs: Callable[[np.ndarray], Any] | None = field(default=None, repr=False)
     affine: Affine | None = None
     trees: TreeForm | None = None
@@ -509,13 +508,15 @@ def read_plain_model(
     answer, named = call.named(predictor.called_with(probe))
     check_finite(answer, call.name, partial(_shown, tried))
     k = answer.shape[1]
-    first = Timed(len(probe), perf_counter() - start)
-    if first.seconds > _WARM:  # was that the model, or what it loads and compiles once?
+    seconds = perf_counter() - start
+    if seconds > _WARM:  # was that the model, or what it loads and compiles once?
         again, start = copy(tried), perf_counter()
         predictor.predict(again)
-        first = Timed(len(probe), min(first.seconds, perf_counter() - start))
+        seconds = min(seconds, perf_counter() - start)
     named = name_outputs(call, k, output_names or named)
-    predictor = replace(predictor, n_outputs=k, output_names=named, tried=tried, stopwatch=Stopwatch(first))
+    predictor = replace(
+        predictor, n_outputs=k, output_names=named, tried=tried, stopwatch=Stopwatch(len(probe), seconds)
+    )
     if table is not None and features is not None and inputs is not None:
         try:
             return replace(predictor, compiled=compile_trees(call, features, table, inputs, predictor.called_with))

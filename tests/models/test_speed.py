@@ -1,10 +1,9 @@
 """What calls of a model will take, by its first call and at most one more."""
 
-import numpy as np
 import pytest
 
 from shap_asv.models import calls as speed
-from shap_asv.models.calls import Stopwatch, Timed
+from shap_asv.models.calls import Stopwatch
 
 
 class Model:
@@ -19,7 +18,7 @@ class Model:
         self.now += self.per_call + n_rows * self.per_row
 
     def stopwatch(self, n_rows=4):
-        return Stopwatch(Timed(n_rows, self.per_call + n_rows * self.per_row))
+        return Stopwatch(n_rows, self.per_call + n_rows * self.per_row)
 
 
 @pytest.mark.parametrize(
@@ -46,10 +45,5 @@ def test_seconds_of_many_calls(monkeypatch, per_call, per_row, n_rows, n_calls, 
 
 def test_a_first_call_that_loads_something_is_made_again(monkeypatch):
     model = Model(monkeypatch, 1e-4, 1e-6)
-    slow = Stopwatch(Timed(4, 0.2))
+    slow = Stopwatch(4, 0.2)
     assert slow.seconds(model, 10**6, 20) == pytest.approx(model.stopwatch().seconds(model, 10**6, 20))
-
-
-def test_figures_are_rounded():
-    assert speed._round_up(0.0) == speed.FASTEST
-    assert np.isclose(speed._round_up(1.1 * speed.FASTEST), 2**0.5 * speed.FASTEST)

@@ -7,6 +7,7 @@ stay black boxes.
 """
 
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -110,8 +111,6 @@ def parse_catboost(estimator: Any, call: ModelCall) -> FloatEnsemble:
 
 def dump_json(estimator: Any) -> dict[str, Any]:
     """CatBoost writes its JSON to files only."""
-    import tempfile
-
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
         estimator.save_model(str(path), format="json")
