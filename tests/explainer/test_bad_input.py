@@ -169,7 +169,7 @@ def numbered_network():
 
 def test_nodes_that_are_numbers():
     def model(table):
-        return 1.0 * table[1] + 4.0 * table[2]
+        return 1.0 * table["1"] + 4.0 * table["2"]  # names are strings
 
     explainer = AsymmetricExplainer(model, numbered_network())
     explanation = explainer(pd.DataFrame({2: [1], 1: [0]}))
