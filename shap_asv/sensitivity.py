@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 ROUNDING = 1e-9
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(eq=False, repr=False)
 class Sensitivity:
     """Attributions of the same rows under several causal graphs.
 
@@ -81,7 +81,7 @@ class Sensitivity:
     notes: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        values = _numbers(self.values, "values")
+        self.values = values = _numbers(self.values, "values")
         if values.ndim not in (3, 4) or 0 in values.shape:
             raise ExplanationError(
                 f"values are an array (graphs, rows, features[, outputs]) with none of them 0, not of {values.shape}"
@@ -91,39 +91,30 @@ class Sensitivity:
             raise ExplanationError(f"the value of feature {feature} in row {row} under graph {graph} is not finite")
         n_graphs = len(values)
         given = [f"graph {k}" for k in range(n_graphs)] if self.labels is None else self.labels
-        listed = {
-            "feature_names": check_list(self.feature_names, "feature_names", "the names of the features"),
-            "labels": check_list(given, "labels", "what each graph is"),
-        }
-        for (name, found), wanted in zip(listed.items(), (values.shape[2], n_graphs), strict=True):
-            if len(found) != wanted:
-                raise ExplanationError(f"{wanted} {name} are needed, {len(found)} were given")
+        self.feature_names = _listed(self.feature_names, values.shape[2], "feature_names", "the names of the features")
+        self.labels = _listed(given, n_graphs, "labels", "what each graph is")
         weights = np.ones(n_graphs) if self.weights is None else _numbers(self.weights, "weights")
         if weights.shape != (n_graphs,) or not np.isfinite(weights).all() or (weights <= 0).any():
             raise OrdersError(f"weights are {n_graphs} positive numbers, one for each graph; got {weights!r:.80}")
-        weights = weights / weights.max()
-        reference = None if self.reference is None else _numbers(self.reference, "reference")
-        if reference is not None and reference.shape != values.shape[1:]:
-            raise ExplanationError(
-                f"the reference has shape {reference.shape}, the values of a graph {values.shape[1:]}"
-            )
-        error = None if self.error_std is None else np.asarray(self.error_std, dtype=float)
-        if error is not None and (error.shape != values.shape or not (error >= 0).all()):
-            raise ExplanationError(
-                f"standard errors are numbers >= 0 in the shape of the values, {values.shape}; theirs is {error.shape}"
-            )
-        edges = None if self.edges is None else check_list(self.edges, "edges", "a set for each graph")
-        if edges is not None and len(edges) != n_graphs:
-            raise ExplanationError(f"{n_graphs} graphs need as many sets of edges, {len(edges)} were given")
-        # a frozen class refuses assignments, not its own making
-        vars(self).update(
-            values=values,
-            weights=weights / weights.sum(),
-            reference=reference,
-            edges=None if edges is None else tuple(frozenset(map(tuple, each)) for each in edges),
-            error_std=error,
-            **{name: tuple(map(str, found)) for name, found in listed.items()},
-        )
+        self.weights = weights / weights.max() / (weights / weights.max()).sum()
+        if self.reference is not None:
+            self.reference = _numbers(self.reference, "reference")
+            if self.reference.shape != values.shape[1:]:
+                raise ExplanationError(
+                    f"the reference has shape {self.reference.shape}, the values of a graph {values.shape[1:]}"
+                )
+        if self.error_std is not None:
+            self.error_std = _numbers(self.error_std, "error_std")
+            if self.error_std.shape != values.shape or not (self.error_std >= 0).all():
+                raise ExplanationError(
+                    f"standard errors are numbers >= 0 in the shape of the values, {values.shape}; theirs is "
+                    f"{self.error_std.shape}"
+                )
+        if self.edges is not None:
+            edges = check_list(self.edges, "edges", "a set for each graph")
+            if len(edges) != n_graphs:
+                raise ExplanationError(f"{n_graphs} graphs need as many sets of edges, {len(edges)} were given")
+            self.edges = tuple(frozenset(map(tuple, each)) for each in edges)
 
     # --- per row and feature ----------------------------------------------------------------------------------------
 
@@ -313,3 +304,10 @@ def _numbers(given: Any, name: str) -> np.ndarray:
         return np.asarray(given, dtype=float)
     except (TypeError, ValueError):
         raise ExplanationError(f"{name}= is an array of numbers, not {given!r:.80}") from None
+
+
+def _listed(given: Any, count: int, name: str, meaning: str) -> tuple[str, ...]:
+    found = tuple(map(str, check_list(given, name, meaning)))
+    if len(found) != count:
+        raise ExplanationError(f"{count} {name} are needed, {len(found)} were given")
+    return found

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shap_asv.backends.coalitionwise import CoalitionwiseAttributor
 from shap_asv.backends.contract import Problem, Settings
@@ -204,14 +205,9 @@ def _read_targets(y: Any, n_rows: int, problem: Problem, loss: Any) -> tuple[np.
         given = given[:, 0]
     if given.shape != (n_rows,):
         raise ArgumentError(f"y has shape {given.shape} and X has {n_rows} rows; y is one target for each row of X")
-    if given.dtype == object:
-        missing = [i for i, value in enumerate(given) if value is None or value != value]
-        distinct, targets = _number_objects(given)
-    else:
-        missing = np.flatnonzero(np.isnan(given)).tolist() if given.dtype.kind == "f" else []
-        distinct, targets = np.unique(given, return_inverse=True)
-    if missing:
-        raise ArgumentError(f"y is missing in row {missing[0]}; leave out rows without a target")
+    targets, distinct = pd.factorize(given)
+    if (targets < 0).any():
+        raise ArgumentError(f"y is missing in row {np.argmin(targets)}; leave out rows without a target")
     word = loss
     if isinstance(word, str) and word in ("log", "probability"):
         return targets, TrueClass(_class_columns(distinct, problem), word == "log")
@@ -230,14 +226,6 @@ def _read_targets(y: Any, n_rows: int, problem: Problem, loss: Any) -> tuple[np.
         f"unknown loss={word!r:.80}; use 'log', 'squared', 'probability', or a function loss(predictions, targets) "
         "that returns one number for each"
     )
-
-
-def _number_objects(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    known: dict[Any, int] = {}
-    targets = np.array([known.setdefault(value, len(known)) for value in values], dtype=np.intp)
-    distinct = np.empty(len(known), dtype=object)
-    distinct[:] = list(known)
-    return distinct, targets
 
 
 def _class_columns(distinct: np.ndarray, problem: Problem) -> np.ndarray:
