@@ -17,7 +17,7 @@ from shap_asv.backgrounds.tables.border import some_rows
 from shap_asv.errors import RowsError, ShapAsvWarning, UnknownStateError, warn_user
 from shap_asv.frames import as_features, as_pandas, part
 from shap_asv.models.inputs import filled
-from shap_asv.models.predictor import CodedPredictor, PlainPredictor, check_answers
+from shap_asv.models.predictor import check_answers
 from shap_asv.models.trees.form import absent_entry
 
 #: Rows of a call on which the model is asked again, as they were handed over.
@@ -172,7 +172,7 @@ def _leaves(rows: Any) -> list[Any]:
 def fit_rows(problem: Problem, table: Table, encoded: bool) -> np.ndarray:
     """The table as rows of the problem's background; ``encoded`` when there is an encoder."""
     try:
-        absent = 0.0 if isinstance(problem.predictor, CodedPredictor) else absent_entry(problem.predictor.call.target)
+        absent = 0.0 if problem.predictor.states is not None else absent_entry(problem.predictor.call.target)
         rows = problem.background.read(table.content_for(absent))
     except UnknownStateError as error:
         if not encoded:
@@ -180,8 +180,7 @@ def fit_rows(problem: Problem, table: Table, encoded: bool) -> np.ndarray:
         raise UnknownStateError(f"{error}; X holds states, encoder= is applied behind the explainer") from None
     problem.for_any_coalition().background.check(rows)
     _report_moved(problem, rows, table.content)
-    if isinstance(problem.predictor, PlainPredictor):
-        check_answers(problem.predictor, rows[:N_CHECKED], table.first(N_CHECKED, problem.background.features))
+    check_answers(problem.predictor, rows[:N_CHECKED], table.first(N_CHECKED, problem.background.features))
     return rows
 
 
@@ -195,7 +194,7 @@ def _answers_to_given(problem: Problem, table: Any) -> np.ndarray | None:
     """The model's answers to values that became states; None where rows are what the model sees."""
     background, predictor = problem.background, problem.predictor
     given = background.as_given(table) if isinstance(background, StandsForValues) else None
-    return None if given is None or not isinstance(predictor, CodedPredictor) else predictor.answers(given[0])
+    return None if given is None or predictor.states is None else predictor.answers(given[0])
 
 
 def _report_moved(problem: Problem, rows: np.ndarray, table: Any) -> None:

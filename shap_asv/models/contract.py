@@ -2,13 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
 
-from shap_asv.models.predictor import CodedPredictor, PlainPredictor
+from shap_asv.models.predictor import Predictor
 
-#: A model over rows of states, or over rows of a table. Where its inside is known, and was verified against the model,
-#: it is a sum of products of one-feature functions (``products``), affine (``affine``) or made of trees (``trees``).
-Predictor: TypeAlias = CodedPredictor | PlainPredictor
+__all__ = ["AFFINE", "BLACK_BOX", "ENSEMBLE", "LINEAR", "PRODUCTS", "TREES", "Form", "Predictor"]
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from time import perf_counter
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -77,85 +77,116 @@ def ask_in_blocks(
 
 
 @dataclass(frozen=True, eq=False)
-class CodedPredictor:
-    """A model over codes of states; picklable when the user's model is.
+class Predictor:
+    """A model over rows, of codes of states or of a table, and what is known of its inside; picklable when the user's
+    model is.
 
     Attributes
     ----------
-    features : tuple of str
-    states : tuple of tuple
+    path : Path or TablePath
+        How rows become what the model is called with, and the function of the model that is explained.
+    tried : ndarray, DataFrame or None
+        Rows that the model is known to take.
+    stopwatch : Stopwatch
+        Has timed the model on them.
     n_outputs : int
+        0 as long as no rows to try were given, see :func:`read_plain_model`.
     output_names : list of str or None
         The caller's names, or the classes of a classifier; None where they have no names.
+    features, states : tuple of str, tuple of tuple or None
+        The columns of rows that are codes, and the labels behind them; None for other rows.
+    batch_size : int or None
+        Rows per call of the model; None for as many as make 32 MiB of input.
     kind : {"tree", "linear", "black box"}
     products : SumOfProducts or None
         The model as a sum of products of one-feature functions over states, verified against the model.
+    affine : Affine or None
+        The model as an affine function of rows of numbers, verified against the model.
+    trees : TreeForm or None
+        The model as an ensemble of trees over rows of numbers, verified against the model.
     reason : str
-        Why there is none, a sentence for the plan; empty otherwise.
-    batch_size : int
-        Rows per call of the model: as many as make 32 MiB of input.
-    stopwatch : Stopwatch
-        Has timed the model's first few rows.
+        Why none of these is known, a sentence for the plan; empty otherwise.
+    compiled : CompiledTrees or None
+        What answers to rows in place of the model: its trees, where its library would need a DataFrame of them.
     whole : Path or None
         The way through the whole model, where ``path`` is a shorter one.
     """
 
-    features: tuple[str, ...]
-    states: tuple[tuple[Any, ...], ...]
-    n_outputs: int
-    output_names: list[str] | None
-    kind: str
-    products: SumOfProducts | None
-    reason: str
-    batch_size: int
-    path: Path = field(repr=False)
-    stopwatch: Stopwatch = field(repr=False)
+    path: "Path | TablePath" = field(repr=False)
+    tried: Any = field(default=None, repr=False)
+    stopwatch: Stopwatch = field(default_factory=lambda: Stopwatch(1, 0.0), repr=False)
+    n_outputs: int = 0
+    output_names: list[str] | None = None
+    features: tuple[str, ...] = ()
+    states: tuple[tuple[Any, ...], ...] | None = None
+    batch_size: int | None = None
+    kind: str = "black box"
+    products: SumOfProducts | None = None
+    affine: Affine | None = None
+    trees: TreeForm | None = None
+    reason: str = ""
+    compiled: CompiledTrees | None = field(default=None, repr=False)
     whole: Path | None = field(default=None, repr=False)
-
-    affine: ClassVar[None] = None
-    trees: ClassVar[None] = None
-    evaluated: ClassVar[str] = ""
 
     @property
     def call(self) -> ModelCall:
         return self.path.call
 
     @property
-    def cardinalities(self) -> tuple[int, ...]:
-        return tuple(len(labels) for labels in self.states)
+    def evaluated(self) -> str:
+        """How its answers come about where the model itself is not called, for the plan; empty otherwise."""
+        return "" if self.compiled is None else self.compiled.describe()
 
     def seconds(self, n_rows: int, n_calls: int) -> float:
-        """What asking a black box will take (:class:`Stopwatch`); other models need not be asked, and are not timed."""
+        """What asking the model will take (:class:`Stopwatch`); what is a sum of products is not asked, nor timed."""
         if self.products is not None:
             return n_rows * (FASTEST + self.products.n_terms * _SECONDS_PER_TERM)
-        rows = cover_rows(self.cardinalities)  # which the model is known to take
-        return self.stopwatch.seconds(partial(ask_varied, self.predict, rows), n_rows, n_calls)
+        if self.compiled is not None:
+            return self.compiled.seconds(n_rows)
+        return self.stopwatch.seconds(partial(ask_varied, self.predict, self.tried), n_rows, n_calls)
 
-    def predict(self, codes: np.ndarray) -> np.ndarray:
-        """M at rows of state codes (q, n) -> float64 (q, k), in calls of at most ``batch_size`` rows.
+    def predict(self, rows: Any) -> np.ndarray:
+        """M at rows, or at a DataFrame (q, n) -> float64 (q, k), in calls of at most ``batch_size`` rows.
 
         ModelError when the model raises, returns NaN or infinities, or an array of another shape than before.
         """
-        codes = np.asarray(codes)
-        if codes.ndim != 2 or codes.shape[1] != len(self.features) or codes.dtype.kind not in "iu":
-            raise ModelError(
-                f"codes must be an integer array (rows, {len(self.features)}); got {codes.dtype} of shape {codes.shape}"
-            )
-        # as unsigned numbers negative codes are huge, so one pass finds both ends
-        if len(codes) and (codes.view(f"u{codes.dtype.itemsize}").max(axis=0) >= self.cardinalities).any():
-            raise ModelError("codes hold a number that is not a position in its feature's states")
-        return ask_in_blocks(
-            self.path, codes, self.batch_size, self.n_outputs, self.path.call.name, lambda row: self._show(codes[row])
-        )
+        if self.states is not None:
+            rows = check_codes(rows, self.states)
+        if len(rows) == 0:
+            return np.empty((0, self.n_outputs or 1))
+        if self.compiled is not None and not hasattr(rows, "columns"):
+            return self.compiled(np.asarray(rows, dtype=np.float64))
+        size = self.batch_size or max(1, CELLS // max(1, np.shape(rows)[-1]))
+        return ask_in_blocks(self.path, rows, size, self.n_outputs, self.call.name, partial(self.show, rows))
+
+    def show(self, rows: Any, row: int) -> str:
+        """One of the rows for a message, as the model sees it: ``number 3, age=41.0, sex='f'``, cut after eight."""
+        if self.states is not None:
+            return show_row(rows[row], self.features, self.states)
+        seen = self.path.prepare((rows.iloc if hasattr(rows, "iloc") else rows)[row : row + 1])
+        if not hasattr(seen, "iloc"):
+            return f"number {row}, {np.asarray(seen[0]).ravel()[:8].tolist()}"
+        return ", ".join([f"number {row}", *(f"{name}={value!r}" for name, value in seen.iloc[0, :8].items())])
 
     def answers(self, table: Any) -> np.ndarray:
         """The model's own outputs (q, k) for a table whose columns are the features: not through states."""
         path = self.whole or self.path
+        assert isinstance(path, Path)
         place = path.inputs.source
         return path.call(table.iloc[:, place] if hasattr(table, "iloc") else table[:, place])
 
-    def _show(self, codes: np.ndarray) -> str:
-        return show_row(codes, self.features, self.states)
+
+def check_codes(codes: Any, states: States) -> np.ndarray:
+    """Codes (q, n) as an integer array; ModelError where one is not a position in the states of its feature."""
+    codes = np.asarray(codes)
+    if codes.ndim != 2 or codes.shape[1] != len(states) or codes.dtype.kind not in "iu":
+        raise ModelError(
+            f"codes must be an integer array (rows, {len(states)}); got {codes.dtype} of shape {codes.shape}"
+        )
+    # as unsigned numbers negative codes are huge, so one pass finds both ends
+    if len(codes) and (codes.view(f"u{codes.dtype.itemsize}").max(axis=0) >= [len(own) for own in states]).any():
+        raise ModelError("codes hold a number that is not a position in its feature's states")
+    return codes
 
 
 def read_model(
@@ -166,7 +197,7 @@ def read_model(
     model_output: str = "auto",
     output_names: Sequence[str] | None = None,
     values: tuple[Sequence[Any], Sequence[Any] | None] | None = None,
-) -> CodedPredictor:
+) -> Predictor:
     """Find out how ``model`` is to be called on states, and write it as a sum of products if it is one.
 
     Parameters
@@ -192,7 +223,7 @@ def read_model(
 
     Returns
     -------
-    CodedPredictor
+    Predictor
 
     Examples
     --------
@@ -221,18 +252,19 @@ def read_model(
     answer, named = path.call.named(path.prepare(cover))
     n_outputs = answer.shape[1]
     seconds = perf_counter() - start
-    return CodedPredictor(
-        names,
-        labels,
+    return Predictor(
+        path,
+        cover,
+        Stopwatch(len(cover), seconds),
         n_outputs,
         name_outputs(call, n_outputs, output_names or named),
+        names,
+        labels,
+        max(1, CELLS // max(1, path.inputs.n_columns)),
         kind,
         products,
-        reason,
-        max(1, CELLS // max(1, path.inputs.n_columns)),
-        path,
-        Stopwatch(len(cover), seconds),
-        whole,
+        reason=reason,
+        whole=whole,
     )
 
 
@@ -295,8 +327,8 @@ _WARM = 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class PlainPredictor:
-    """A model over the rows of a matrix; picklable when the user's model is.
+class TablePath:
+    """How rows of a table become outputs.
 
     Attributes
     ----------
@@ -305,66 +337,19 @@ class PlainPredictor:
         The model's own column names: rows are handed over as a DataFrame in that order.
     feature_names : tuple of str or None
         Names of the columns of an ndarray of rows.
-    n_outputs : int
-        0 as long as no rows to try were given, see :func:`read_plain_model`.
-    output_names : list of str or None
-    batch_size : int or None
-        Rows per call of the model; None for as many as make 32 MiB of input.
-    tried : ndarray, DataFrame or None
-        The rows that the model was tried on.
-    stopwatch : Stopwatch
-        Has timed the model on them.
     inputs : callable or None
         Turns rows into what the model is called with.
-    affine : Affine or None
-    trees : TreeForm or None
-    reason : str
-        Why both of them are None.
-    compiled : CompiledTrees or None
-        What answers to rows in place of the model: its trees, where its library would need a DataFrame of them.
     """
 
     call: ModelCall
     columns: tuple[str, ...] | None
     feature_names: tuple[str, ...] | None
-    n_outputs: int
-    output_names: list[str] | None
-    batch_size: int | None = None
-    tried: Any = field(default=None, repr=False)
-    stopwatch: Stopwatch = field(default_factory=lambda: Stopwatch(1, 0.0), repr=False)
     inputs: Callable[[np.ndarray], Any] | None = field(default=None, repr=False)
-    affine: Affine | None = None
-    trees: TreeForm | None = None
-    reason: str = ""
-    compiled: CompiledTrees | None = field(default=None, repr=False)
 
-    products: ClassVar[None] = None
+    def __call__(self, rows: Any) -> np.ndarray:
+        return self.call(self.prepare(rows))
 
-    @property
-    def kind(self) -> str:
-        return "tree" if self.trees is not None else "black box" if self.affine is None else "linear"
-
-    @property
-    def evaluated(self) -> str:
-        return "" if self.compiled is None else self.compiled.describe()
-
-    def seconds(self, n_rows: int, n_calls: int) -> float:
-        """What asking the model will take (:class:`Stopwatch`)."""
-        if self.compiled is not None:
-            return self.compiled.seconds(n_rows)
-        return self.stopwatch.seconds(partial(ask_varied, self.predict, self.tried), n_rows, n_calls)
-
-    def predict(self, rows: Any) -> np.ndarray:
-        """M at rows, or at a DataFrame (q, n) -> float64 (q, k), in calls of at most ``batch_size`` rows."""
-        if len(rows) == 0:
-            return np.empty((0, self.n_outputs or 1))
-        if self.compiled is not None and not hasattr(rows, "columns"):
-            return self.compiled(np.asarray(rows, dtype=np.float64))
-        frame = self.called_with(rows)
-        size = self.batch_size or max(1, CELLS // max(1, frame.shape[1]))
-        return ask_in_blocks(self.call, frame, size, self.n_outputs, self.call.name, partial(_shown, frame))
-
-    def called_with(self, rows: Any) -> Any:
+    def prepare(self, rows: Any) -> Any:
         """What the model is called with for rows, or for a DataFrame."""
         return self.dress(rows if self.inputs is None or hasattr(rows, "columns") else self.inputs(rows))
 
@@ -409,17 +394,15 @@ class PlainPredictor:
         return rows.set_axis([str(name) for name in self.columns], axis=1)
 
 
-def predictor_of_trees(trees: TreeForm, probe: np.ndarray | None, output_names: Sequence[str] | None) -> PlainPredictor:
+def predictor_of_trees(trees: TreeForm, probe: np.ndarray | None, output_names: Sequence[str] | None) -> Predictor:
     """A model that is known through its trees: rows are the numbers that their nodes compare, such as ``probe``."""
-    call, n_outputs = trees.call, trees.own.n_outputs
-    names = name_outputs(call, n_outputs, output_names)
-    columns = known_columns(call.target)
-    return PlainPredictor(
-        call, columns, trees.features, n_outputs, names, tried=probe, inputs=trees.decode, trees=trees
-    )
+    path = TablePath(trees.call, known_columns(trees.call.target), trees.features, trees.decode)
+    n_outputs = trees.own.n_outputs
+    names = name_outputs(trees.call, n_outputs, output_names)
+    return Predictor(path, probe, n_outputs=n_outputs, output_names=names, kind="tree", trees=trees)
 
 
-def check_answers(predictor: PlainPredictor, rows: np.ndarray, handed: Any) -> None:
+def check_answers(predictor: Predictor, rows: np.ndarray, handed: Any) -> None:
     """ModelError where the model answers ``handed``, the first rows of a call as they came in, otherwise than ``rows``,
     what was read of them: by its trees or weights, or for a black box that is not called with rows of that kind.
 
@@ -427,12 +410,14 @@ def check_answers(predictor: PlainPredictor, rows: np.ndarray, handed: Any) -> N
     """
     trees, affine, compiled, call = predictor.trees, predictor.affine, predictor.compiled, predictor.call
     plain = isinstance(handed, np.ndarray) or hasattr(handed, "iloc")
-    if handed is None or (plain and trees is None and affine is None and compiled is None):
+    if handed is None or not isinstance(predictor.path, TablePath):
+        return
+    if plain and trees is None and affine is None and compiled is None:
         return
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            expected = call(predictor.dress(handed))
+            expected = call(predictor.path.dress(handed))
     except ModelError:
         return
     if trees is not None:
@@ -463,14 +448,6 @@ def only_numbers(frame: Any) -> bool:
     return all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in frame.dtypes)
 
 
-def _shown(rows: Any, row: int) -> str:
-    """A row that the model was called with: ``number 3, age=41.0, sex='f'``, cut after eight columns."""
-    if not hasattr(rows, "iloc"):
-        return f"number {row}, {np.asarray(rows[row]).ravel()[:8].tolist()}"
-    pairs = [f"{name}={value!r}" for name, value in rows.iloc[row, :8].items()]
-    return ", ".join([f"number {row}", *pairs])
-
-
 def read_plain_model(
     model: Any,
     model_output: str = "auto",
@@ -480,7 +457,7 @@ def read_plain_model(
     inputs: Callable[[np.ndarray], Any] | None = None,
     features: Sequence[str] | None = None,
     table: CodedRows | None = None,
-) -> PlainPredictor:
+) -> Predictor:
     """A model for rows of a data matrix.
 
     ``model`` and ``model_output`` mean the same as in :func:`~shap_asv.models.predictor.read_model`.
@@ -501,32 +478,29 @@ def read_plain_model(
     call = explained_call(model, model_output) if trees else choose_call(model, model_output)
     columns = None if call.method is None else known_columns(call.target)
     names = None if feature_names is None else tuple(str(name) for name in feature_names)
-    predictor = PlainPredictor(call, columns, names, 0, None, inputs=inputs)
+    path = TablePath(call, columns, names, inputs)
     if probe is None:
-        return predictor
+        return Predictor(path)
     tried, start = copy(probe), perf_counter()  # a copy: the model may write into what it is given
-    answer, named = call.named(predictor.called_with(probe))
-    check_finite(answer, call.name, partial(_shown, tried))
+    answer, named = call.named(path.prepare(probe))
+    check_finite(answer, call.name, partial(Predictor(path).show, tried))
     k = answer.shape[1]
     seconds = perf_counter() - start
     if seconds > _WARM:  # was that the model, or what it loads and compiles once?
         again, start = copy(tried), perf_counter()
-        predictor.predict(again)
+        path(again)
         seconds = min(seconds, perf_counter() - start)
-    named = name_outputs(call, k, output_names or named)
-    predictor = replace(
-        predictor, n_outputs=k, output_names=named, tried=tried, stopwatch=Stopwatch(len(probe), seconds)
-    )
+    predictor = Predictor(path, tried, Stopwatch(len(probe), seconds), k, name_outputs(call, k, output_names or named))
     if table is not None and features is not None and inputs is not None:
         try:
-            return replace(predictor, compiled=compile_trees(call, features, table, inputs, predictor.called_with))
+            return replace(predictor, compiled=compile_trees(call, features, table, inputs, path.prepare))
         except NotSumOfProducts:  # then it is called as it was handed over
             pass
     try:
         if trees:
             assert features is not None
-            return replace(predictor, trees=read_trees(model, model_output, features, inputs))
-        return replace(predictor, affine=_affine_form(predictor, tried))
+            return replace(predictor, kind="tree", trees=read_trees(model, model_output, features, inputs))
+        return replace(predictor, kind="linear", affine=_affine_form(path, tried))
     except NotSumOfProducts as why:
         reason = _reason_in_front(model, model_output) if features is not None and table is None and not trees else None
         return replace(predictor, reason=reason or str(why))
@@ -543,12 +517,12 @@ def _reason_in_front(model: Any, model_output: str) -> str | None:
     return None
 
 
-def _affine_form(predictor: PlainPredictor, probe: Any) -> Affine:
+def _affine_form(path: TablePath, probe: Any) -> Affine:
     if not isinstance(probe, np.ndarray) or probe.dtype.kind not in "iuf":
         raise NotSumOfProducts("the rows are not all numbers")
     whole = np.zeros(probe.shape[1], dtype=bool)
-    if predictor.inputs is not None:
-        shown = predictor.inputs(probe)
+    if path.inputs is not None:
+        shown = path.inputs(probe)
         whole[:] = getattr(getattr(shown, "dtype", None), "kind", "f") in "iu"
         # a category is a position in a list, and a row in between is not one
         for place, (name, dtype) in enumerate(getattr(shown, "dtypes", {}).items()):
@@ -556,6 +530,6 @@ def _affine_form(predictor: PlainPredictor, probe: Any) -> Affine:
                 raise NotSumOfProducts(f"column {name!r} does not hold numbers ({dtype})")
             whole[place] = dtype.kind in "iu"
     try:
-        return read_affine(predictor.call, predictor.predict, probe, whole)
+        return read_affine(path.call, Predictor(path).predict, probe, whole)
     except ModelError as error:  # rows beside those of the background may be too much for a step before the last
         raise NotSumOfProducts(str(error)) from error

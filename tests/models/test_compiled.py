@@ -103,7 +103,7 @@ def test_trees_answer_as_the_model_does(name):
     assert "trees in compiled code" in str(explainer.plan(1))
     rows = problem.background.read(table)
     rows = np.stack([RNG.permutation(column) for column in rows.T], axis=1)
-    own = predictor.call(predictor.called_with(rows))
+    own = predictor.call(predictor.path.prepare(rows))
     found = predictor.predict(rows)
     np.testing.assert_allclose(found, own, rtol=0, atol=5e-6 * max(1.0, np.abs(own).max()))
     np.testing.assert_array_equal(found[7:9], predictor.predict(rows[7:9]))  # whatever rows come along
