@@ -112,7 +112,7 @@ def run_blocks(
 
 
 def _threads_will_do(attributor: Attributor) -> bool:
-    """Whether compiled code does the work, and nobody chose an engine of joblib's other than threads."""
+    """Whether compiled code does the work, and joblib was not told to use another engine than threads."""
     from joblib.parallel import ThreadingBackend, get_active_backend
 
     return getattr(attributor, "compiled", False) and isinstance(
@@ -123,7 +123,7 @@ def _threads_will_do(attributor: Attributor) -> bool:
 def _in_threads(
     attributor: Attributor, rows: np.ndarray, weights: np.ndarray, cuts: list[slice], jobs: int, bar: ProgressBar
 ) -> Iterator[tuple[slice, Attribution]]:
-    """Whoever stops asking, by Ctrl-C or an error, waits only until the threads look up the next time."""
+    """A caller that stops, by Ctrl-C or an error, waits only until the threads look up the next time."""
     counts = [int(weights[block].sum()) for block in cuts]
     shares, stopped = [0.0] * len(cuts), Event()
 
@@ -179,7 +179,7 @@ def _on_dask(backend: Any, parcel: "Parcel", rows: np.ndarray, cuts: list[slice]
     """Blocks as tasks of Dask's own.
 
     Through joblib, an error that is Dask's and not the task's (its workers died too often, no worker is left) would
-    reach nobody, and the caller would wait for ever. Arrays would be placed on a worker beforehand, and be lost with
+    not reach the caller, which would wait for ever. Arrays would be placed on a worker beforehand, and be lost with
     it; bytes go along with their block.
     """
     from distributed import KilledWorker

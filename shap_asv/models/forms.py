@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.errors import EncodingError, ModelError
+from shap_asv.errors import EncodingError, ModelError, listed
 from shap_asv.models.calls import ModelCall, check_finite, describe, is_pipeline, shorten, split_stages
 from shap_asv.models.inputs import (
     SEED,
@@ -34,7 +34,6 @@ from shap_asv.models.inputs import (
     one_at_a_time,
     random_rows,
     same_tables,
-    show,
     suggest,
     table_inputs,
     tables_of_form,
@@ -184,7 +183,7 @@ def check_categories(encoder: Any, inputs: TableInputs, features: Sequence[str])
         if len(unseen) == len(labels):
             raise EncodingError(
                 f"{describe(encoder)} was fitted on other values of {name!r}: it knows none of the states "
-                f"{show(labels)}"
+                f"{listed(labels)}"
             )
 
 
@@ -262,8 +261,8 @@ def _fail(
         if unseen and len(unseen[0][1]) < len(unseen[0][2]):
             name, missing, known = unseen[0]
             raise EncodingError(
-                f"{describe(first)} never saw the state {show(missing)} of feature {name!r} (its states are "
-                f"{show(known)}); fit it on all states of the network, for example with categories=[...], or set its "
+                f"{describe(first)} never saw the state {listed(missing)} of feature {name!r} (its states are "
+                f"{listed(known)}); fit it on all states of the network, for example with categories=[...], or set its "
                 f"handle_unknown"
             ) from cause
     for error in errors:
@@ -279,7 +278,7 @@ def _fail(
             else f"the callable {call.name} does not take them in any form"
         )
         raise EncodingError(
-            f"feature {feature!r}{more} has the states {show(labels)}, but {wants} ({said}); pass encoder= the "
+            f"feature {feature!r}{more} has the states {listed(labels)}, but {wants} ({said}); pass encoder= the "
             f"fitted encoder "
             f"that the model was trained with, or a mapping such as encoder={{{feature!r}: {suggest(labels)}}}, or "
             f"explain a Pipeline that includes the encoder"
@@ -312,9 +311,9 @@ def match_columns(model: Any, features: Sequence[str]) -> tuple[str, ...] | None
         if missing or surplus:
             parts = []
             if missing:
-                parts.append(f"it was fitted on {show(missing)}, which is not a feature")
+                parts.append(f"it was fitted on {listed(missing)}, which is not a feature")
             if surplus:
-                parts.append(f"the features hold {show(surplus)}, which it was not fitted on")
+                parts.append(f"the features hold {listed(surplus)}, which it was not fitted on")
             raise EncodingError(
                 f"the columns of {describe(model)} and the features differ: {'; '.join(parts)}. Name the features that "
                 f"the model takes with feature_names=[...] (every other node of the network is latent), rename the "
@@ -325,7 +324,7 @@ def match_columns(model: Any, features: Sequence[str]) -> tuple[str, ...] | None
     if width is not None and width != len(features):
         raise EncodingError(
             f"{describe(model)} was fitted on {width} columns, but there are {len(features)} features "
-            f"({show(list(features))}); name the features that it takes with feature_names=[...], in its column order, "
+            f"({listed(features)}); name the features that it takes with feature_names=[...], in its column order, "
             f"or pass encoder= when one feature becomes several columns"
         )
     return None
@@ -428,8 +427,8 @@ def encoder_step(encoder: Any, model: Any, features: Sequence[str], make_input: 
         if len(set(names)) == len(names) and set(names) == set(columns):
             return EncoderStep(encoder, tuple(names.index(name) for name in columns), columns)
     raise EncodingError(
-        f"encoder= ({describe(encoder)}) puts out the columns {show(given)}, but {describe(model)} was fitted on "
-        f"{show(list(columns))}; pass the encoder that the model was trained with, or put both into one Pipeline"
+        f"encoder= ({describe(encoder)}) puts out the columns {listed(given)}, but {describe(model)} was fitted on "
+        f"{listed(columns)}; pass the encoder that the model was trained with, or put both into one Pipeline"
     )
 
 

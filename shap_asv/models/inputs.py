@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.errors import EncodingError, ModelError
+from shap_asv.errors import EncodingError, ModelError, listed
 from shap_asv.models.products import NotSumOfProducts
 
 States = Sequence[Sequence[Any]]
@@ -201,7 +201,7 @@ def tables_of_mapping(encoder: Mapping[Any, Any], features: Sequence[str], state
             numbers = numbers_of(labels)
             if numbers is None:
                 raise EncodingError(
-                    f"encoder= says nothing about feature {feature!r}, whose states are {show(labels)}; add "
+                    f"encoder= says nothing about feature {feature!r}, whose states are {listed(labels)}; add "
                     f"{{{feature!r}: {suggest(labels)}}}"
                 )
             tables.append(numbers)
@@ -211,28 +211,13 @@ def tables_of_mapping(encoder: Mapping[Any, Any], features: Sequence[str], state
         missing = [label for label in labels if label not in own]
         if missing:
             raise EncodingError(
-                f"encoder= has no value for the state {plain_repr(missing[0])} of feature {feature!r}; the states are "
-                f"{show(labels)}, the mapping knows {show(list(own))}"
+                f"encoder= has no value for the state {listed(missing[:1])} of feature {feature!r}; the states are "
+                f"{listed(labels)}, the mapping knows {listed(own)}"
             )
         values = [own[label] for label in labels]
         table = label_table([math.nan if value is None else value for value in values])
         tables.append(table.astype(np.float64) if table.dtype.kind in "biuf" else table)
     return tables
-
-
-def plain_repr(label: Any) -> str:
-    """``repr`` of a label, numpy scalars as the Python values they hold."""
-    return repr(label.item() if isinstance(label, np.generic) else label)
-
-
-def show(labels: Sequence[Any], limit: int = 6) -> str:
-    """Labels for a message, cut after ``limit``.
-
-    >>> show(["yes", "no"])
-    "'yes', 'no'"
-    """
-    text = ", ".join(plain_repr(label) for label in list(labels)[:limit])
-    return text + (", ..." if len(labels) > limit else "")
 
 
 def suggest(labels: Sequence[Any]) -> str:
