@@ -4,7 +4,6 @@ Given phi_k for every graph k with weight p_k, a row and a feature have
 
     mean   sum over k of p_k phi_k            range   min over k .. max over k of phi_k
     sign changes   weight of the graphs in which phi_k has the other sign than the reference
-    rank changes   weight of the graphs in which |phi_k| takes another place among the features of that row
 
 where the reference is the given graph, or the mean when there is none. Numbers that differ by rounding only (less than
 1e-9 of the largest) count as equal.
@@ -62,9 +61,9 @@ class Sensitivity:
     ... )
     >>> result
     Sensitivity of 1 row to 2 graphs: mean |value| per feature over the rows, and over the graphs its lowest and highest
-             mean lowest highest sign changes rank changes
-    smoker 0.2500 0.2000  0.3000           0%          50%
-    xray   0.2500 0.1000  0.4000          50%          50%
+             mean lowest highest sign changes
+    smoker 0.2500 0.2000  0.3000           0%
+    xray   0.2500 0.1000  0.4000          50%
     drop smoker -> xray matters most: it moves values by 0.28 on average, those of xray by 0.5
     >>> result.high.tolist()
     [[0.3, 0.4]]
@@ -156,22 +155,6 @@ class Sensitivity:
         wanted = np.sign(self._centre) * (np.abs(self._centre) > self._rounding)
         return np.tensordot(np.asarray(self.weights), signs * wanted < 0, axes=1)
 
-    @cached_property
-    def rank_changes(self) -> np.ndarray:
-        """Weight of the graphs in which a feature has another rank by |value|, (rows, features[, outputs]).
-
-        The rank is the number of features with a larger |value|: equal ones share one. O(graphs rows features^2).
-        """
-        wanted = self._ranks(self._centre)
-        share = np.zeros(wanted.shape)
-        for weight, values in zip(np.asarray(self.weights), self.values, strict=True):
-            share += weight * (self._ranks(values) != wanted)
-        return share
-
-    def _ranks(self, values: np.ndarray) -> np.ndarray:
-        size = np.abs(values)
-        return (size[:, None] > size[:, :, None] + self._rounding).sum(axis=2)
-
     # --- which edge ---------------------------------------------------------------------------------------------------
 
     def edge_effects(self, row: int | None = None) -> "pd.DataFrame":
@@ -226,28 +209,26 @@ class Sensitivity:
         return replace(self, values=self.values[..., place], reference=reference, output_names=None, error_std=error)
 
     def to_frame(self, row: int | None = None) -> "pd.DataFrame":
-        """One line per feature: mean, lowest and highest over the graphs, and the shares of changed signs and ranks.
+        """One line per feature: mean, lowest and highest over the graphs, and the share of changed signs.
 
         Of one row the values themselves; of all rows the mean of |value| over rows (and outputs) under each graph, and
-        the mean of the shares. A single row of several outputs needs one to be picked with :meth:`output`. Where values
+        the mean of the share. A single row of several outputs needs one to be picked with :meth:`output`. Where values
         were sampled, ``error`` is the largest standard error over the graphs: of the row's value, or the mean over rows
         (and outputs) of the errors, which that of the mean of |value| does not exceed.
         """
         import pandas as pd
 
         per_graph = self.importance() if row is None else self._row(self.values, self.check_row(row))
-        shares = [
-            self._row(share[None], self.check_row(row))[0]
-            if row is not None
-            else share.reshape(*share.shape[:2], -1).mean(axis=(0, 2))
-            for share in (self.sign_changes, self.rank_changes)
-        ]
+        changes = self.sign_changes
+        if row is not None:
+            changes = self._row(changes[None], self.check_row(row))[0]
+        else:
+            changes = changes.reshape(*changes.shape[:2], -1).mean(axis=(0, 2))
         columns = {
             "mean": np.asarray(self.weights) @ per_graph,
             "lowest": per_graph.min(axis=0),
             "highest": per_graph.max(axis=0),
-            "sign changes": shares[0],
-            "rank changes": shares[1],
+            "sign changes": changes,
         }
         if self.error_std is not None:
             errors = _mean_size(self.error_std) if row is None else self._row(self.error_std, self.check_row(row))
@@ -274,7 +255,7 @@ class Sensitivity:
         frame = self.to_frame() + 0.0
         frame.index.name = None
         formats: dict[str, Any] = dict.fromkeys(["mean", "lowest", "highest"], "{:.4f}".format)
-        formats |= dict.fromkeys(["sign changes", "rank changes"], "{:.0%}".format)
+        formats["sign changes"] = "{:.0%}".format
         formats["error"] = "{:.2g}".format
         lines = [
             f"Sensitivity of {n_rows} row{'s' if n_rows > 1 else ''} to {self.n_graphs} graph"

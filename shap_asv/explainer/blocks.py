@@ -2,8 +2,7 @@
 
 Where the cuts are is decided by the rows and the backend alone, or else by a backend whose rows do not see one
 another (``rowwise``); so the number of processes shows in no bit of a result. What is ready for rows travels to
-another process once, as bytes, and is unpacked there once, however many blocks follow. A process that dies takes no
-rows with it: its blocks are run again. Where compiled code does nearly all of the work, threads share what is ready:
+another process once, as bytes, and is unpacked there once, however many blocks follow. Where compiled code does nearly all of the work, threads share what is ready:
 nothing has to start, and nothing to travel.
 """
 
@@ -21,7 +20,7 @@ import numpy as np
 
 from shap_asv.backends.contract import Attribution, Attributor
 from shap_asv.backends.pace import look_up, stopped_by
-from shap_asv.errors import ShapAsvError, ShapAsvWarning, warn_user
+from shap_asv.errors import ShapAsvError
 from shap_asv.explainer.progress import ProgressBar
 
 #: Fewer rows than this are not worth a process.
@@ -30,8 +29,6 @@ SMALLEST_BLOCK = 64
 BLOCK_LIMIT = 2**23
 #: Seconds between two looks at how far threads are.
 GLANCE = 0.1
-#: How often processes may die before it is taken for no accident.
-ATTEMPTS = 3
 
 
 def count_jobs(n_jobs: int | None) -> int:
@@ -91,24 +88,14 @@ def run_blocks(
     if _threads_will_do(attributor):
         yield from _in_threads(attributor, rows, weights, cuts, count_jobs(n_jobs), bar)
         return
-    parcel = pack(attributor)
-    done = 0
-    for attempt in range(1, ATTEMPTS + 1):
-        try:
-            for block, part in zip(cuts[done:], _in_processes(parcel, rows, cuts[done:], n_jobs), strict=True):
-                bar.finish(int(weights[block].sum()))
-                done += 1
-                yield block, part
-            return
-        except BrokenProcessPool as error:
-            if attempt == ATTEMPTS:
-                raise ShapAsvError(
-                    f"a process that explained rows was killed, {ATTEMPTS} times; out of memory? Use a smaller n_jobs="
-                ) from error
-            warn_user(
-                f"a process that explained rows was killed; {len(cuts) - done} of {len(cuts)} blocks are run again",
-                ShapAsvWarning,
-            )
+    try:
+        for block, part in zip(cuts, _in_processes(pack(attributor), rows, cuts, n_jobs), strict=True):
+            bar.finish(int(weights[block].sum()))
+            yield block, part
+    except BrokenProcessPool as error:
+        raise ShapAsvError(
+            "a process that explained rows was killed; out of memory? Use a smaller n_jobs=, or fewer rows at a time"
+        ) from error
 
 
 def _threads_will_do(attributor: Attributor) -> bool:

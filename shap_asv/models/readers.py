@@ -156,15 +156,6 @@ READERS: tuple[Reader, ...] = (
         sklearn_trees.raw_histogram,
         categories=lambda estimator: True,
     ),
-    Reader(
-        "XGBoost gblinear",
-        "linear",
-        xgboost_trees.is_linear_booster,
-        linear.read_linear,
-        3e-6,
-        xgboost_trees.raw_xgboost,
-        absent=np.nan,
-    ),
     _trees(
         "XGBoost",
         xgboost_trees.is_xgboost,

@@ -119,11 +119,6 @@ EXAMPLES = {
             lambda: xgboost.XGBRegressor(enable_categorical=True, **XGB), Y, categories=True, tolerance=3e-6
         ),
     },
-    "XGBoost gblinear": {
-        "regression": boosted(
-            lambda: xgboost.XGBRegressor(booster="gblinear", n_estimators=6, n_jobs=1), Y, tolerance=3e-6
-        ),
-    },
     "LightGBM": {
         "regression": boosted(lambda: lightgbm.LGBMRegressor(**LGB), Y),
         "two classes": boosted(lambda: lightgbm.LGBMClassifier(**LGB), TWO, "raw"),

@@ -27,11 +27,6 @@ def is_xgboost(estimator: Any) -> bool:
     return is_a(estimator, "xgboost", "XGBModel") or is_a(estimator, "xgboost", "Booster")
 
 
-def is_linear_booster(estimator: Any) -> bool:
-    """``booster="gblinear"``: has weights, in float32."""
-    return is_a(estimator, "xgboost", "XGBModel") and hasattr(estimator, "coef_")
-
-
 def raw_xgboost(model: Any, final: Any) -> ModelCall:
     """The margin."""
     if is_a(final, "xgboost", "Booster"):
