@@ -145,25 +145,19 @@ def _positions(outputs: Any, names: list[str] | None, k: int) -> int | list[int]
 
 
 def _positions_by_row(operation: Any, predictions: np.ndarray, k: int) -> np.ndarray:
+    """What a shap operation makes of each row's outputs (r, k), as positions (r, q)."""
     import shap
 
-    way_out = "use an operation that ranks them, e.g. shap.Explanation.argsort.flip[:1] for the largest"
+    way_out = "use one that ranks them, e.g. shap.Explanation.argsort.flip[:1] for the largest"
     try:
-        picked = [np.atleast_1d(operation.apply(shap.Explanation(row)).values) for row in predictions]
+        picked = np.stack([np.atleast_1d(operation.apply(shap.Explanation(row)).values) for row in predictions])
     except Exception as error:
         raise UnknownMethodError(
             f"outputs={operation!r:.80} cannot be applied to outputs ({type(error).__name__}: {error}); {way_out}"
         ) from None
-    if not all(row.size for row in picked):
-        raise UnknownMethodError(f"outputs={operation!r:.80} picks no output; the model has {k}")
-    if any(row.ndim != 1 or row.dtype.kind not in "iu" or (row < -k).any() or (row >= k).any() for row in picked):
-        raise UnknownMethodError(f"outputs={operation!r:.80} gives values, not positions of outputs; {way_out}")
-    rows = [row.astype(int) for row in picked]
-    if len({len(row) for row in rows}) != 1:
-        raise UnknownMethodError(
-            "outputs= picks a different number of outputs for different rows; pick a fixed number, e.g. [:2]"
-        )
-    return np.stack(rows)
+    if picked.ndim != 2 or not picked.size or picked.dtype.kind not in "iu" or not np.isin(picked, range(-k, k)).all():
+        raise UnknownMethodError(f"outputs={operation!r:.80} gives no positions of outputs; {way_out}")
+    return picked
 
 
 def _select_by_row(

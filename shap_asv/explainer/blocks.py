@@ -2,8 +2,8 @@
 
 Where the cuts are is decided by the rows and the backend alone, or else by a backend whose rows do not see one
 another (``rowwise``); so the number of processes shows in no bit of a result. What is ready for rows travels to
-another process once, as bytes, and is unpacked there once, however many blocks follow. Where compiled code does nearly all of the work, threads share what is ready:
-nothing has to start, and nothing to travel.
+another process once, as bytes, and is unpacked there once, however many blocks follow. Where compiled code does nearly
+all of the work, threads share what is ready: nothing has to start, and nothing to travel.
 """
 
 import pickle
