@@ -19,7 +19,7 @@ from shap_asv.backends.pace import Report, keep_silent
 from shap_asv.backends.weight_columns import Columns
 from shap_asv.backgrounds.contract import Background
 from shap_asv.costs import Cost
-from shap_asv.models.contract import Predictor
+from shap_asv.models.predictor import Predictor
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.players import Players
 from shap_asv.orders.uncertain import GraphMixture

@@ -19,7 +19,7 @@ from shap_asv.backends.workload import SAMPLED_ORDERS, Sweep, draw_orders, ideal
 from shap_asv.backgrounds.contract import GROUND, TreeGround
 from shap_asv.costs import Cost
 from shap_asv.errors import BudgetExceededError
-from shap_asv.models.contract import ENSEMBLE
+from shap_asv.models.predictor import ENSEMBLE
 from shap_asv.models.trees.form import TreeForm
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.restricted import (

@@ -31,7 +31,7 @@ from shap_asv.backgrounds.contract import TERMS, Terms
 from shap_asv.backgrounds.discrete.elimination import TOLD_APART
 from shap_asv.backgrounds.grouping import number_rows
 from shap_asv.costs import Cost
-from shap_asv.models.contract import PRODUCTS
+from shap_asv.models.predictor import PRODUCTS
 from shap_asv.models.products import SumOfProducts
 from shap_asv.values.contract import blocks
 from shap_asv.values.expected_terms import ExactProducts, query_cost

@@ -64,8 +64,7 @@ from shap_asv.explainer.causes import (
 )
 from shap_asv.explainer.rows import Table
 from shap_asv.models.calls import describe, last_step
-from shap_asv.models.contract import Predictor
-from shap_asv.models.predictor import predictor_of_trees, read_model, read_plain_model
+from shap_asv.models.predictor import Predictor, predictor_of_trees, read_model, read_plain_model
 from shap_asv.models.products import NotSumOfProducts
 from shap_asv.models.readers import choose_call, explained_call, known_columns, own_spelling
 from shap_asv.models.trees.compiled import CodedRows

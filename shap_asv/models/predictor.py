@@ -533,3 +533,28 @@ def _affine_form(path: TablePath, probe: Any) -> Affine:
         return read_affine(path.call, Predictor(path).predict, probe, whole)
     except ModelError as error:  # rows beside those of the background may be too much for a step before the last
         raise NotSumOfProducts(str(error)) from error
+
+
+# --- what value methods read of a model -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a value method reads of a model; ``what`` completes the sentence "the model is not ..."."""
+
+    read: Callable[[Predictor], object]
+    kinds: tuple[str, ...]
+    what: str
+
+    def obstacle(self, predictor: Predictor) -> str | None:
+        if self.read(predictor) is None:
+            return predictor.reason or f"the model is not {self.what}"
+        return None if not self.kinds or predictor.kind in self.kinds else f"the model is not {self.what}"
+
+
+BLACK_BOX = Form(lambda model: model, (), "a model")
+TREES = Form(lambda model: model.products, ("tree",), "a tree ensemble")
+LINEAR = Form(lambda model: model.products, ("linear",), "linear")
+PRODUCTS = Form(lambda model: model.products, ("tree", "linear"), "a tree ensemble or linear")
+ENSEMBLE = Form(lambda model: model.trees, ("tree",), "a tree ensemble that is read")
+AFFINE = Form(lambda model: model.affine, ("linear",), "linear in its numbers")

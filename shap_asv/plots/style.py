@@ -161,20 +161,14 @@ def blank_figure(width: float, height: float, constrained: bool = True) -> "Figu
     return figure
 
 
-def panels(
-    ax: Any, count: int, size: tuple[float, float], across: int | None = None, one_per: str = "explanation"
-) -> "tuple[Figure, list[Axes]]":
-    """``count`` axes in a blank figure, side by side or ``across`` in a row; or the caller's own.
+def panels(ax: Any, count: int, size: tuple[float, float], one_per: str = "explanation") -> "tuple[Figure, list[Axes]]":
+    """``count`` axes side by side in a blank figure, or the caller's own.
 
     Constrained layout keeps labels inside a figure of ours; in the caller's figure the layout is the caller's.
     """
     if ax is None:
         figure = blank_figure(*size)
-        across = across or count
-        grid = figure.subplots(-(-count // across), across, squeeze=False).ravel()
-        for surplus in grid[count:]:
-            surplus.remove()
-        return figure, list(grid[:count])
+        return figure, list(figure.subplots(1, count, squeeze=False)[0])
     axes = list(np.atleast_1d(np.asarray(ax, dtype=object)).ravel())
     if len(axes) != count:
         raise ExplanationError(f"ax must hold one axes per {one_per}: {count} needed, {len(axes)} given")
@@ -292,14 +286,14 @@ def settle_scale(axes: "Sequence[Axes]", numbers: "Sequence[Annotation]" = ()) -
     _settle_ticks(axes, low, high, width / figure.dpi)
 
 
-def _settle_ticks(axes: "Sequence[Axes]", low: float, high: float, width: float, most: int = 7) -> None:
+def _settle_ticks(axes: "Sequence[Axes]", low: float, high: float, width: float) -> None:
     """Round numbers below, as many as fit into ``width`` inches without touching, each written out in full.
 
     matplotlib would move a common factor, such as 1e7, into a corner, where other labels stand.
     """
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-    for count in range(most, 0, -1):
+    for count in range(7, 0, -1):
         locator = MaxNLocator(count, steps=[1, 2, 2.5, 5, 10])
         ticks = [tick for tick in locator.tick_values(low, high) if low <= tick <= high]
         widths = [text_size(tick_text(tick), 11)[0] for tick in ticks]

@@ -14,7 +14,7 @@ import numpy as np
 
 from shap_asv.backgrounds.contract import Background, Capability, CountsDraws
 from shap_asv.costs import Cost
-from shap_asv.models.contract import Form, Predictor
+from shap_asv.models.predictor import Form, Predictor
 
 
 class Values(Protocol):

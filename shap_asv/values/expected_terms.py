@@ -11,8 +11,8 @@ import numpy as np
 from shap_asv.backgrounds.contract import TERMS, Terms
 from shap_asv.backgrounds.discrete.counting import count_queries
 from shap_asv.costs import Cost
-from shap_asv.models import contract as models
-from shap_asv.models.contract import Predictor
+from shap_asv.models import predictor as models
+from shap_asv.models.predictor import Predictor
 from shap_asv.models.products import SumOfProducts
 from shap_asv.values.contract import ValueMethod, ValueOptions, Workload, evidence_of
 

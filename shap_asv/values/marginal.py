@@ -12,7 +12,7 @@ import numpy as np
 from shap_asv.backgrounds.contract import MASKED, MaskedInputs
 from shap_asv.costs import Cost
 from shap_asv.errors import ModelError
-from shap_asv.models.contract import BLACK_BOX, Predictor
+from shap_asv.models.predictor import BLACK_BOX, Predictor
 from shap_asv.values.contract import ValueMethod, ValueOptions, Workload, blocks
 
 

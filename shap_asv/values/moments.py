@@ -10,7 +10,7 @@ import numpy as np
 
 from shap_asv.backgrounds.contract import MOMENTS, Background, Moments
 from shap_asv.costs import Cost
-from shap_asv.models.contract import AFFINE, Predictor
+from shap_asv.models.predictor import AFFINE, Predictor
 from shap_asv.values.contract import ValueMethod, ValueOptions, Workload, evidence_of
 
 #: Slopes that are held at a time, at most; and entries of what they are computed from.

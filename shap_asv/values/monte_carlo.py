@@ -35,7 +35,7 @@ from shap_asv.backgrounds.contract import (
     is_free,
 )
 from shap_asv.costs import Cost
-from shap_asv.models.contract import BLACK_BOX, Predictor
+from shap_asv.models.predictor import BLACK_BOX, Predictor
 from shap_asv.strata import sobol_uniforms
 from shap_asv.values.contract import (
     ValueMethod,

@@ -27,7 +27,7 @@ from shap_asv.backgrounds.contract import CUT_JOINT, JOINT, FiniteStates, Interv
 from shap_asv.backgrounds.discrete.joint import rough
 from shap_asv.costs import Cost
 from shap_asv.errors import BudgetExceededError
-from shap_asv.models.contract import BLACK_BOX, Predictor
+from shap_asv.models.predictor import BLACK_BOX, Predictor
 from shap_asv.values.contract import ValueMethod, ValueOptions, Workload, blocks
 
 #: Joint states of the features that may be tabulated.

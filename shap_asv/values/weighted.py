@@ -9,7 +9,7 @@ import numpy as np
 
 from shap_asv.backgrounds.contract import WEIGHTED, WeightedRows, is_free
 from shap_asv.costs import Cost
-from shap_asv.models.contract import BLACK_BOX, Predictor
+from shap_asv.models.predictor import BLACK_BOX, Predictor
 from shap_asv.values.contract import (
     ValueMethod,
     ValueOptions,

@@ -15,7 +15,7 @@ from shap_asv.backends.registry import BACKENDS
 from shap_asv.backends.workload import IDEALS, SAMPLED_ORDERS
 from shap_asv.backgrounds.registry import BACKGROUNDS
 from shap_asv.errors import BudgetExceededError
-from shap_asv.models.contract import BLACK_BOX
+from shap_asv.models.predictor import BLACK_BOX
 from shap_asv.values.contract import ValueOptions, Workload
 from shap_asv.values.registry import VALUE_METHODS
 from tests.declared import (

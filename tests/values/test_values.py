@@ -10,9 +10,8 @@ from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from shap_asv.backgrounds.discrete.background import DiscreteBackground
-from shap_asv.models import contract as models
-from shap_asv.models.contract import BLACK_BOX
-from shap_asv.models.predictor import read_model
+from shap_asv.models import predictor as models
+from shap_asv.models.predictor import BLACK_BOX, read_model
 from shap_asv.values import table
 from shap_asv.values.contract import ValueOptions
 from shap_asv.values.monte_carlo import MonteCarlo
