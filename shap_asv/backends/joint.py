@@ -70,6 +70,8 @@ PRIOR = 3
 ROW_BLOCK, HELD = 1024, 2**22
 #: Points of a Sobol set that are taken together, at most; later ones are made again for every block of rows.
 STAGE = 256
+#: Libraries whose models let other Python threads run while they predict.
+THREADED = ("sklearn", "xgboost", "lightgbm", "catboost")
 # streams of random numbers
 _BASE, _PILOT, _TRIAL, _DRAWS = range(1, 5)
 
@@ -114,6 +116,12 @@ class JointAttributor:
         self.size, self.n_sets = sets_of(settings.n_draws)
         self.base, self.base_error, self.deviation = self._measure_base()
         self.pull, self.gain, self.n_orders = self._learn()
+
+    @property
+    def compiled(self) -> bool:
+        """Whether draws and predictions are compiled code, which other threads run beside."""
+        call = self.problem.predictor.call
+        return call.method is not None and type(call.target).__module__.partition(".")[0] in THREADED
 
     # --- draws ------------------------------------------------------------------------------------------------------
 

@@ -131,8 +131,9 @@ class AsymmetricExplainer(shap.Explainer):
     order_method : str
         Sampler of topological orders, see :meth:`CausalOrder.sample_topological_orders`.
     n_jobs : int, optional
-        Processes over blocks of rows, or threads where compiled code does the work; -1 for all cores. By default one,
-        or what ``joblib.parallel_config`` says, which may be a cluster. The result does not depend on it.
+        Processes over blocks of rows, or threads where compiled code or a model of a library does the work; -1 for all
+        cores. By default one, or what ``joblib.parallel_config`` says, which may be a cluster. The result does not
+        depend on it.
     silent : bool
         No progress bar while a distribution is fitted.
 

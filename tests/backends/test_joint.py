@@ -5,9 +5,11 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor
 
 from shap_asv import AsymmetricExplainer, CausalOrder, ConditionalTable, CopulaModel, GaussianModel, StructuralModel
 from shap_asv.errors import ModelError
+from shap_asv.explainer import blocks
 
 NAMES = ["a", "b", "c", "d"]
 LEVELS = CausalOrder.from_levels([["a"], ["b", "c"], ["d"]])
@@ -53,6 +55,20 @@ def test_bits_do_not_know_of_other_rows_nor_of_jobs(kind):
             np.testing.assert_array_equal(getattr(alone(X[row : row + 1], silent=True), name)[0], found[row])
     total = whole.base_values + whole.values.sum(axis=1)
     np.testing.assert_allclose(total, jumps(X), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["donors", "mechanisms"])
+def test_threads_share_what_is_ready_and_give_the_same_bits(kind, monkeypatch):
+    """Models of libraries let other threads run; functions of the user are called in processes, as above."""
+    background, graph = backgrounds()[kind]
+    rows = table()
+    model = HistGradientBoostingRegressor(max_iter=10).fit(rows, jumps(rows))
+    options = {"causal_graph": graph, "feature_names": NAMES, "seed": 3, "algorithm": "monte_carlo", "n_draws": 64}
+    alone = AsymmetricExplainer(model, background, **options)(rows, silent=True)
+    monkeypatch.setattr(blocks, "pack", lambda attributor: pytest.fail("nothing has to travel to another process"))
+    together = AsymmetricExplainer(model, backgrounds()[kind][0], n_jobs=2, **options)(rows, silent=True)
+    np.testing.assert_array_equal(together.values, alone.values)
+    np.testing.assert_array_equal(together.error_std, alone.error_std)
 
 
 @pytest.mark.parametrize("n_draws", [64, 512, None])

@@ -15,7 +15,6 @@ are rounded and held inside of the range of the table. One mean and one set of f
 first asked for, from a seed that belongs to the coalition: results do not depend on the order of the questions.
 """
 
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -99,13 +98,13 @@ class ConditionalTable(TableBorder):
             rows = rows[np.sort(kept)]
         self.rows: np.ndarray = rows
         self.adjust, self.n_trees, self.seed = adjust, n_trees, seed
-        self._lendings: OrderedDict[bytes, Lending] = OrderedDict()
+        self._lendings: dict[bytes, Lending] = {}
         self._filling = _column_means(rows)
         self._movable = np.array([self._can_move(k) for k in range(self.n_features)]) & adjust
         self._tells = (rows != rows[0]).any(axis=0)  # a constant column tells nothing about the others
 
     def _keep(self, kept: list[int], impossible: str) -> None:
-        self.rows, self._lendings = self.rows[:, kept], OrderedDict()
+        self.rows, self._lendings = self.rows[:, kept], {}
         self._filling, self._movable, self._tells = self._filling[kept], self._movable[kept], self._tells[kept]
 
     def describe(self) -> str:
@@ -185,13 +184,12 @@ class ConditionalTable(TableBorder):
     def _lending(self, members: np.ndarray) -> Lending:
         members = members & self._tells
         key = np.packbits(members).tobytes()
-        if key in self._lendings:
-            self._lendings.move_to_end(key)
-        else:
-            self._lendings[key] = self._fit(members, np.random.default_rng([self.seed, *key]))
-            if len(self._lendings) > KEPT_COALITIONS:
-                self._lendings.popitem(last=False)
-        return self._lendings[key]
+        found = self._lendings.get(key)
+        if found is None:  # two threads that ask at the same time get the same one
+            found = self._lendings[key] = self._fit(members, np.random.default_rng([self.seed, *key]))
+            while len(self._lendings) > KEPT_COALITIONS:
+                self._lendings.pop(next(iter(self._lendings)), None)
+        return found
 
     def _fit(self, members: np.ndarray, rng: np.random.Generator) -> Lending:
         matrix = self._design(self.rows, members)
