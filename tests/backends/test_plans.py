@@ -89,7 +89,7 @@ def test_a_plan_speaks_in_the_words_of_a_user():
         r"model: +called as a function, because black_box is a callable",
         r"result: +sampled: about 128 draws of noise for each row, with their own orders, of 16 coalitions; error",
         r"time: +(about [\d.]+ (seconds|minutes)|less than)",
-        r"memory: +about \d+ MiB",
+        r"memory: +(about \d+|less than 1) MiB",
         r"to change: +raise n_draws=",
     ):
         assert re.search(words, text), words

@@ -48,25 +48,6 @@ def test_sums_are_expectations_times_coefficients(kind, monkeypatch):
         problem.background.expected_sums(evidence, problem.vectors, problem.terms, coefficients[:29])
 
 
-def test_indicator_terms_sum_to_one():
-    """The regions of a tree partition the states; so do the indicators of single states of one feature."""
-    problem = Problem(5, n=7, latent=False)
-    card = problem.cards[2]
-    vectors = [np.ones((1, c)) for c in problem.cards]
-    vectors[2] = np.vstack([np.ones(card), np.eye(card)])
-    terms_ = np.zeros((card, len(problem.cards)), dtype=int)
-    terms_[:, 2] = np.arange(1, card + 1)
-    got = expectations(problem.background, problem.evidence(), vectors, terms_)
-    np.testing.assert_allclose(got.sum(axis=1), 1, atol=1e-12)
-
-
-def test_first_vector_need_not_be_ones():
-    problem = Problem(8, n=5, latent=False)
-    flipped = [vectors[::-1].copy() for vectors in problem.vectors]
-    got = expectations(problem.background, problem.evidence(), flipped, 5 - problem.terms)
-    np.testing.assert_allclose(got, problem.expected(), rtol=0, atol=1e-9)
-
-
 @pytest.mark.parametrize("seed", range(8))
 def test_log_probability(seed):
     problem = Problem(seed, n=6, zeros=0.2)
@@ -95,13 +76,6 @@ def test_the_probability_of_closed_evidence_needs_no_clique(monkeypatch):
     assert sum(asked) == 0
     background.log_probability(np.where(np.isin(background.nodes, [5]), 0, first_known))
     assert sum(asked) == 5  # all but the last, in which nothing is missing
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_joint_table_and_size(seed):
-    problem = Problem(seed, n=6, zeros=0.1)
-    np.testing.assert_allclose(problem.background.feature_joint(), problem.p_features, rtol=0, atol=1e-12)
-    assert problem.background.size == problem.p_features.size
 
 
 def test_joint_table_has_a_limit():

@@ -49,9 +49,6 @@ def test_a_latent_node_that_cannot_be_summed_out_is_known_to_the_plan():
     plan = explainer.plan(1)
     obstacles = {c.name: c.obstacle for c in plan.candidates}
     assert "summing the latent nodes out takes a table of 4.19e+07 entries" in obstacles["ideals x table"]
-    row = np.zeros((1, 20), dtype=int)
-    explanation = explainer(row, silent=True)
-    np.testing.assert_allclose(explanation.base_values + explanation.values.sum(axis=1), 0, atol=1e-9)
 
 
 def test_positions_in_a_set_of_edges():
@@ -78,7 +75,7 @@ def test_an_output_taken_twice_is_there_twice():
 
 def test_a_plan_for_more_states_than_doubles_can_count():
     network, names = coins(1100)
-    options = {"algorithm": "sampling", "n_draws": 8, "memory_limit": 2**40}
+    options = {"algorithm": "sampling", "n_draws": 8}
     plan = AsymmetricExplainer(total, network, feature_names=names, **options).plan(1)
     obstacles = {c.name: c.obstacle for c in plan.candidates}
     assert "1e+331 joint states" in obstacles["orders x table"]
@@ -164,11 +161,11 @@ def peak_of(action):
 
 @pytest.mark.parametrize(
     ("kind", "n_draws", "call"),
-    [("network", 200_000, {}), ("columns", 20_000, {"batch_size": 600_000}), ("network", 40_000, {"batch_size": 5000})],
+    [("network", 50_000, {}), ("columns", 20_000, {"batch_size": 600_000}), ("network", 40_000, {"batch_size": 5000})],
     ids=["draws", "batches", "small batches"],
 )
 def test_planned_memory_of_draws(kind, n_draws, call):
-    """With 200,000 draws 3.5 MiB were planned and 52 taken: neither draws nor batches were looked at."""
+    """3.5 MiB were planned where 52 were taken: neither draws nor batches were looked at."""
     network, names = coins(5)
     given = network if kind == "network" else IndependentColumns(pd.DataFrame(np.eye(5), columns=names))
     options = {"feature_names": names, "n_draws": n_draws, "algorithm": "monte_carlo", "seed": 0}

@@ -7,14 +7,12 @@ from scipy.sparse import csr_matrix
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingRegressor, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, PoissonRegressor
 from sklearn.model_selection import GridSearchCV
-from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from shap_asv.errors import ModelError
-from shap_asv.models.calls import as_matrix, name_outputs
+from shap_asv.models.calls import as_matrix
 from shap_asv.models.readers import choose_call
 
 X = np.random.default_rng(0).normal(size=(60, 3))
@@ -83,33 +81,3 @@ def test_a_callable_is_called_as_it_is():
     call = choose_call(model.predict_proba)
     assert call.target is model
     np.testing.assert_array_equal(call(X), model.predict_proba(X))
-
-
-@pytest.mark.parametrize(
-    ("model", "model_output", "words"),
-    [
-        (lambda x: x, "raw", "is called as it is"),
-        (LinearSVC().fit(X, Y), "auto", "LinearSVC is a classifier without predict_proba; use model_output='raw'"),
-        (LinearSVC().fit(X, Y), "probability", "LinearSVC has no predict_proba"),
-        (GaussianNB().fit(X, Y), "raw", "GaussianNB has no raw output"),
-        (DecisionTreeClassifier(), "auto", "DecisionTreeClassifier is not fitted"),
-        (make_pipeline(StandardScaler(), LogisticRegression()), "auto", "Pipeline is not fitted"),
-        (DecisionTreeClassifier, "auto", "the class DecisionTreeClassifier, not an instance"),
-        (3, "auto", "must be callable or have predict"),
-        (None, "auto", "must be callable or have predict"),
-    ],
-)
-def test_wrong_models_say_why(model, model_output, words):
-    with pytest.raises(ModelError) as error:
-        choose_call(model, model_output)
-    assert words in str(error.value)
-
-
-def test_output_names():
-    call = choose_call(LogisticRegression().fit(X, np.array(["no", "yes"])[Y]))
-    assert name_outputs(call, 2, None) == ["no", "yes"]
-    assert name_outputs(call, 1, None) is None
-    assert name_outputs(call, 2, ["a", "b"]) == ["a", "b"]
-    assert name_outputs(choose_call(lambda x: x), 3, None) is None
-    with pytest.raises(ModelError, match="1 output_names"):
-        name_outputs(call, 2, ["a"])

@@ -1,6 +1,5 @@
 """Models over data matrices, as shap uses them."""
 
-import pickle
 import warnings
 from dataclasses import replace
 
@@ -10,7 +9,6 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression
 
-from shap_asv.errors import ModelError
 from shap_asv.models import predictor as plain
 from shap_asv.models.predictor import read_plain_model
 
@@ -29,59 +27,6 @@ def test_rows_reach_the_model_under_the_names_it_knows(rows, batch_size):
         np.testing.assert_array_equal(predictor.predict(rows), model.predict_proba(FRAME))
     assert predictor.n_outputs == 2
     assert predictor.output_names == ["0", "1"]
-
-
-def test_an_array_in_another_order_is_put_right_by_its_names():
-    model = LinearRegression().fit(FRAME, X[:, 0] + 2 * X[:, 2])
-    predictor = read_plain_model(model, feature_names=["c", "a", "b"])
-    np.testing.assert_allclose(predictor.predict(X[:, [2, 0, 1]])[:, 0], model.predict(FRAME))
-
-
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda x: x[:, 0],
-        lambda x: x[:, :1],
-        lambda x: list(x[:, 0]),
-        lambda x: pd.Series(x[:, 0], index=range(5, 5 + len(x))),
-        lambda x: pd.DataFrame({"out": x[:, 0]}),
-    ],
-)
-def test_answers_are_normalised(function):
-    np.testing.assert_array_equal(replace(read_plain_model(function), batch_size=9).predict(X), X[:, :1])
-
-
-def test_model_output_and_names():
-    model = RandomForestClassifier(3, random_state=0).fit(X, Y)
-    assert read_plain_model(model, "raw", probe=X).n_outputs == 2
-    assert read_plain_model(model, probe=X, output_names=["no", "yes"]).output_names == ["no", "yes"]
-    assert read_plain_model(model).n_outputs == 0
-    assert read_plain_model(model, probe=X).predict(X[:0]).shape == (0, 2)
-
-
-def test_pickle():
-    predictor = read_plain_model(LinearRegression().fit(FRAME, Y), probe=FRAME)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(predictor)).predict(FRAME), predictor.predict(FRAME))
-
-
-NAMED = LinearRegression().fit(FRAME, Y)
-
-
-@pytest.mark.parametrize(
-    ("model", "rows", "words"),
-    [
-        (lambda x: np.full(len(x), np.nan), X, "returned nan (output 0) for the row number 0"),
-        (lambda x: np.ones(3), X, "shape (3,) for 50 rows"),
-        (lambda x: 1 / 0, X, "raised ZeroDivisionError"),
-        (lambda x: x, X[0], "rows must be a matrix"),
-        (NAMED, FRAME[["a", "b"]], "lack the column 'c'"),
-        (NAMED, X[:, :2], "the rows have 2 columns"),
-    ],
-)
-def test_wrong_models_and_rows(model, rows, words):
-    with pytest.raises(ModelError) as error:
-        read_plain_model(model).predict(rows)
-    assert words in str(error.value)
 
 
 def test_a_linear_last_step_over_categories_is_a_black_box():

@@ -1,6 +1,5 @@
-"""The predictor: batches, checks, names, pickles."""
+"""The predictor: batches, checks, names."""
 
-import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -45,15 +44,6 @@ def test_batches_never_pass_their_size_and_change_nothing(batch_size):
     assert sum(model.sizes) == len(ROWS)
 
 
-def test_the_default_batch_bounds_the_input(pipeline):
-    predictor = read_model(pipeline, FEATURES, NAMES)
-    assert predictor.batch_size * predictor.path.inputs.n_columns * 8 <= 2**25
-
-
-def test_no_rows(pipeline):
-    assert read_model(pipeline, FEATURES, NAMES).predict(np.zeros((0, 4), dtype=int)).shape == (0, 3)
-
-
 def test_names_of_outputs(pipeline):
     assert read_model(pipeline, FEATURES, NAMES).output_names == ["bad", "fair", "good"]
     assert read_model(pipeline, FEATURES, NAMES, output_names=("x", "y", "z")).output_names == ["x", "y", "z"]
@@ -88,22 +78,6 @@ def test_a_model_that_changes_its_mind_about_outputs():
     predictor = read_model(fickle, FEATURES, NAMES)
     with pytest.raises(ModelError, match=r"returned \[1, 2\] outputs in different calls"):
         predictor.predict(ROWS)
-
-
-@pytest.mark.parametrize("model_output", ["auto", "raw"])
-def test_pickle(pipeline, model_output):
-    predictor = read_model(pipeline, FEATURES, NAMES, model_output=model_output)
-    again = pickle.loads(pickle.dumps(predictor))
-    np.testing.assert_array_equal(again.predict(ROWS), predictor.predict(ROWS))
-    np.testing.assert_array_equal(again.products.evaluate(ROWS), predictor.products.evaluate(ROWS))
-    assert (again.kind, again.output_names) == (predictor.kind, predictor.output_names)
-
-
-def test_reading_leaves_the_global_generator_alone(pipeline):
-    np.random.seed(5)  # noqa: NPY002
-    before = np.random.get_state()[1].copy()  # noqa: NPY002
-    read_model(pipeline, FEATURES, NAMES)
-    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
 
 
 def test_many_features_and_states():

@@ -20,10 +20,6 @@ def quotient_edges(groups, feature_edges):
     return sorted({(owner[a], owner[b]) for a, b in feature_edges if owner[a] != owner[b]})
 
 
-def is_acyclic(n_groups, edges):
-    return bool(orders_of_groups(n_groups, edges))
-
-
 def group_values(nu, groups, orders, weights=None):
     """phi (g, k): the weighted mean over orders of what each group adds; ``nu`` takes a frozenset of features."""
     weights = np.ones(len(orders)) if weights is None else np.asarray(weights, dtype=float)

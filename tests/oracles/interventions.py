@@ -62,25 +62,3 @@ def over_orders(value, orders, weights=None):
             before = before | {i}
         phi = phi + weight * np.array(gains)
     return phi
-
-
-def direct_effects(network, feature_nodes, m_table, row, orders):
-    """The part of each causal value that the model sees by itself (n, k): i is shown, and moves nobody.
-
-    ``E[M(e_i, X) | do(X_S)] - E[M(X) | do(X_S)]`` for S before i, the mean over the orders.
-    """
-    known = {}
-
-    def nu(members, shown):
-        if (members, shown) not in known:
-            known[members, shown] = causal_value(network, feature_nodes, m_table, row, members, shown)
-        return known[members, shown]
-
-    phi = 0.0
-    for order in orders:
-        gains = [None] * len(order)
-        for place, i in enumerate(order):
-            before = frozenset(order[:place])
-            gains[i] = nu(before, (i,)) - nu(before, ())
-        phi = phi + np.array(gains) / len(orders)
-    return phi

@@ -77,19 +77,6 @@ def topological_orders(n, edges):
     return [order for order in itertools.permutations(range(n)) if respects(order, edges)]
 
 
-def listed_orders(n, edges):
-    """The same, feature by feature: for orders too many to try."""
-
-    def extend(begun):
-        if len(begun) == n:
-            yield begun
-        for v in range(n):
-            if v not in begun and all(a in begun for a, b in edges if b == v):
-                yield from extend((*begun, v))
-
-    return list(extend(()))
-
-
 def brute_force(trees, row, orders, weights=None, background=None):
     """phi (n, k): the mean over orders of what each feature adds."""
     known = {}

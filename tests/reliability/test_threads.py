@@ -11,22 +11,18 @@ from pathlib import Path
 from threading import Barrier, Event, Thread
 from time import sleep
 
-import joblib
 import numpy as np
 import pytest
 
-from shap_asv import AsymmetricExplainer
 from shap_asv.backends.contract import Attribution
 from shap_asv.backends.pace import Stopped, paced
 from shap_asv.explainer import blocks
 from shap_asv.explainer.progress import ProgressBar
-from tests.reliability.jobs import FEW, JOBS, depends_on_seed, network, rows_for, target
+from tests.reliability.jobs import FEW, JOBS, rows_for
 from tests.reliability.reproducible import (
-    explained,
     in_threads,
     numbers,
     same_in_processes,
-    with_seed,
 )
 
 N_ROWS = 32
@@ -45,18 +41,6 @@ def test_threads_get_what_one_gets_alone(name):
     pieces = [rows[:8], rows[4:], rows[:8], rows[3:4]]
     for piece, explanation in zip(pieces, in_threads(shared, pieces), strict=True):
         assert_same_bits(explanation, alone(piece, silent=True))
-
-
-@pytest.mark.parametrize("name", FEW)
-def test_the_number_of_processes_does_not_show(name, monkeypatch):
-    """Threads stand for processes here: the cuts and what happens to them are the same, and nothing has to start."""
-    one = JOBS[name]()
-    rows = rows_for(one, N_ROWS)
-    monkeypatch.setattr(blocks, "SMALLEST_BLOCK", 8)
-    expected = one(rows, silent=True)
-    for n_jobs in (2, 3):
-        with joblib.parallel_config(backend="threading"):
-            assert_same_bits(JOBS[name](n_jobs=n_jobs)(rows, silent=True), expected)
 
 
 @pytest.mark.parametrize("name", ["forest", "ideals x closures"])
@@ -183,24 +167,6 @@ def test_the_bar_moves_while_threads_work(monkeypatch):
 
 def test_real_processes_share_blocks_of_rows_that_see_one_another():
     assert same_in_processes("monte_carlo", 2)
-
-
-@pytest.mark.parametrize("name", FEW)
-def test_another_seed_shows_where_something_is_sampled_and_nowhere_else(name):
-    explainer = JOBS[name]()
-    other = with_seed(explainer, 1)
-    same = explained(explainer, 4) == explained(other, 4)
-    assert same != depends_on_seed(explainer)
-
-
-def test_without_a_seed_explainers_differ_and_one_explainer_does_not():
-    names = list(network("forest", 12).names)
-    options = {"algorithm": "monte_carlo", "n_orders": 20, "n_draws": 10, "feature_names": names}
-    one, other = (AsymmetricExplainer(target, network("forest", 12), **options) for _ in range(2))
-    rows = rows_for(one, 2)
-    first = one(rows, silent=True).values
-    np.testing.assert_array_equal(first, one(rows, silent=True).values)
-    assert not np.array_equal(first, other(rows, silent=True).values)
 
 
 # --- systems that tell nothing -------------------------------------------------------------------------------------

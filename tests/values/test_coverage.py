@@ -35,9 +35,8 @@ def coverage():
     return share, list(X.columns)
 
 
-@pytest.mark.parametrize("n_draws", [256, 4096])
-def test_draws_cover(coverage, n_draws):
+def test_draws_cover(coverage):
     share, names = coverage
-    by_feature = share(n_draws, n_seeds=60)[np.array(names) != "either"]  # "either" follows from the others: no error
+    by_feature = share(4096, n_seeds=60)[np.array(names) != "either"]  # "either" follows from the others: no error
     assert by_feature.mean() >= 0.93  # values without rare states may be covered more often than 97%
     assert by_feature.min() >= 0.83  # 60 seeds: three standard errors below 93%

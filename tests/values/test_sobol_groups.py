@@ -1,16 +1,12 @@
-"""Draws in scrambled Sobol groups: honest intervals, far fewer draws, and the same bits in any batches."""
+"""Draws in scrambled Sobol groups: honest intervals, and far fewer draws."""
 
 import numpy as np
 import pytest
 
-from shap_asv import AsymmetricExplainer, load_network
-from shap_asv.backgrounds.discrete.background import DiscreteBackground
 from shap_asv.backgrounds.gaussian.model import GaussianModel
-from shap_asv.backgrounds.pgmpy_networks import read_network
-from shap_asv.models.predictor import read_model, read_plain_model
+from shap_asv.models.predictor import read_plain_model
 from shap_asv.values.contract import ValueOptions
 from shap_asv.values.monte_carlo import MonteCarlo
-from shap_asv.values.table import TABLE
 
 N = 4
 ROOT = np.array([[1.0, 0, 0, 0], [0.6, 0.8, 0, 0], [0.3, -0.5, 0.7, 0], [-0.4, 0.2, 0.5, 0.6]])
@@ -20,11 +16,6 @@ ROW = np.array([0.7, -0.3, 1.1, 0.2])
 def jumps(X):
     X = np.asarray(X)
     return (X[:, 0] > 0.4) * X[:, 1] + 2.0 * (X[:, 2] + X[:, 3] > 0.3) + np.floor(2 * X[:, 3]) * (X[:, 1] > 0)
-
-
-def weighted(X):
-    """How many of the states are "yes", by weight."""
-    return (np.asarray(X) == "yes") @ np.array([1.0, -0.7, 0.5, 0.9, 0.8])
 
 
 def given_first(rng, n):
@@ -62,35 +53,3 @@ def test_a_sixth_of_the_draws_at_most(truth):
     """Jumps are the hard case; the error of 512 draws is below that of 3,072 independent ones."""
     found = np.array(list(estimates(512, range(200))))
     assert np.sqrt(np.mean((found[:, 0] - truth[0]) ** 2)) < truth[1] / np.sqrt(3_072)
-
-
-def test_draws_of_networks_gain_too():
-    """The value of one coalition of asia; the exact one is a table's."""
-    network = load_network("asia")
-    features = ["asia", "smoke", "lung", "bronc", "xray"]
-    background = DiscreteBackground(read_network(network), features)
-    predictor = read_model(lambda X: weighted(X) ** 2, features, background.states)
-    coalition, row = np.array([[False, True, False, False, False]]), np.array([[1, 1, 0, 1, 0]])
-    exact = TABLE.build(background, predictor, ValueOptions()).values(coalition, row).item()
-    sets = [
-        MonteCarlo(background, predictor, ValueOptions(512, seed)).values(coalition, row).item() for seed in range(100)
-    ]
-    plain = np.random.default_rng(1).random((100 * 512, background.n_uniforms))
-    outputs = predictor.predict(background.draws(np.where(coalition, row, -1), plain)[0]).reshape(100, 512)
-    independent = outputs.mean(axis=1)
-    assert np.mean((np.array(sets) - exact) ** 2) < np.mean((independent - exact) ** 2) / 2
-
-
-def test_same_bits_in_any_batches_and_jobs():
-    background = GaussianModel(np.zeros(N), ROOT @ ROOT.T, list("abcd"))
-    rows = np.random.default_rng(0).normal(size=(12, N))
-
-    def values(batch_size="auto", **options):
-        return AsymmetricExplainer(jumps, background, [("a", "b"), ("c", "d")], seed=4, **options)(
-            rows, batch_size=batch_size, silent=True
-        ).values
-
-    whole = values()
-    assert (whole == values(batch_size=97)).all()
-    assert (whole == values(n_jobs=2)).all()
-    assert not np.allclose(whole, AsymmetricExplainer(jumps, background, [("a", "b"), ("c", "d")], seed=5)(rows).values)

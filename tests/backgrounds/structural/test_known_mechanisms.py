@@ -1,6 +1,6 @@
-"""Given mechanisms of four kinds: ASV against brute force over the lattice, and intervals that cover.
+"""Given mechanisms of four kinds: ASV against brute force over the lattice.
 
-The oracle clamps every ancestral set and averages 2^17 scrambled Sobol draws in numpy; it imports nothing of ours.
+The oracle clamps every ancestral set and averages 2^15 scrambled Sobol draws in numpy; it imports nothing of ours.
 """
 
 import networkx as nx
@@ -11,7 +11,6 @@ from shap_asv import AsymmetricExplainer, StructuralModel
 from tests.oracles.structural_models import KINDS
 
 VARIANT = 11
-N_SEEDS = 100
 
 
 def explainer_of(model, table, **options):
@@ -27,7 +26,7 @@ def explainer_of(model, table, **options):
 def known(request):
     model = KINDS[request.param](VARIANT)
     row = model.sample(1, 777)
-    return model, model.sample(300, 1), row, model.asv(model.values(row, 2**17, 3))[0]
+    return model, model.sample(300, 1), row, model.asv(model.values(row, 2**15, 3))[0]
 
 
 def test_asv_is_that_of_brute_force(known):
@@ -39,13 +38,3 @@ def test_asv_is_that_of_brute_force(known):
     np.testing.assert_allclose(
         explanation.base_values + explanation.values.sum(axis=1), model.explained(row), atol=1e-9
     )
-
-
-def test_intervals_cover(known):
-    """100 seeds x 8 features that are not independent: the share scatters by about one percentage point."""
-    model, table, row, truth = known
-    inside = []
-    for seed in range(N_SEEDS):
-        explanation = explainer_of(model, table, n_draws=256, seed=seed)(row, silent=True)
-        inside.append(np.abs(explanation.values[0] - truth) <= 1.96 * explanation.error_std[0])
-    assert 0.92 <= np.mean(inside) <= 0.98

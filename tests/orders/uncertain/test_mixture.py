@@ -3,11 +3,10 @@
 import pickle
 from itertools import permutations
 
-import networkx as nx
 import numpy as np
 import pytest
 
-from shap_asv.errors import BudgetExceededError, CausalGraphError, OrdersError
+from shap_asv.errors import BudgetExceededError
 from shap_asv.orders import CausalOrder, lattice
 from shap_asv.orders import weights as orders_weights
 from shap_asv.orders.sampling import drawing_cost
@@ -122,21 +121,6 @@ def test_graphs_are_spread_evenly_in_groups():
     assert len({tuple(group) for group in (draws[:, 0] == 0).reshape(100, 4)}) == 4  # at any place of the group
 
 
-def test_the_common_order_is_something_else():
-    chain, back = ([("a", "b"), ("b", "c")], [("c", "b"), ("b", "a")])
-    mixture = GraphMixture([CausalOrder.from_edges(edges, features=["a", "b", "c"]) for edges in (chain, back)])
-    common = mixture.common_order()
-    assert common == CausalOrder.from_edges([], features=["a", "b", "c"])
-    nu = {frozenset(s): float(len(s) >= 2) for s in ("", "a", "b", "c", "ab", "ac", "bc", "abc")}
-
-    def phi(weights):
-        rows = [frozenset(np.array(["a", "b", "c"])[row].tolist()) for row in weights.coalitions]
-        return np.array([nu[row] for row in rows]) @ weights.matrix
-
-    np.testing.assert_allclose(phi(weigh_ideals(mixture)), [0, 1, 0], atol=1e-12)
-    np.testing.assert_allclose(phi(weigh_ideals(common)), [1 / 3, 1 / 3, 1 / 3], atol=1e-12)
-
-
 def test_limits():
     free = CausalOrder.from_edges([], features=range(10))
     chain = CausalOrder.from_edges([(a, a + 1) for a in range(9)])
@@ -179,28 +163,6 @@ def test_the_ideals_of_all_graphs_are_listed_to_draw_from_them():
     order, other = CausalOrder.from_edges(crown), CausalOrder.from_edges([*crown, ("a", "e")])
     listed = [drawing_cost(each, 10).operations["ideal listed"] for each in (order, GraphMixture([order, other]))]
     assert order.count_ideals() == listed[0] < listed[1] == order.count_ideals() + other.count_ideals()
-
-
-@pytest.mark.parametrize(
-    ("orders", "weights", "error", "message"),
-    [
-        ([], None, CausalGraphError, "a mixture of no graphs"),
-        (["ab", "ac"], None, CausalGraphError, "graphs are over different features: graph 0 has no feature 'c'"),
-        (["ab", "a"], None, CausalGraphError, "graphs are over different features: graph 1 has no feature 'b'"),
-        (["ab", "ab"], [1, 0], OrdersError, "graph 1 has weight 0; weights are positive"),
-        (["ab", "ab"], [-1, 2], OrdersError, "graph 0 has weight -1; weights are positive"),
-        (["ab", "ab"], [1, float("nan")], OrdersError, "graph 1 has weight nan"),
-        (["ab", "ab"], [1, float("inf")], OrdersError, "graph 1 has weight inf"),
-        (["ab", "ab"], [1], OrdersError, "2 graphs need as many weights"),
-        (["ab", "ab"], ["x", "y"], OrdersError, "must be numbers"),
-    ],
-)
-def test_bad_mixtures(orders, weights, error, message):
-    graphs = [CausalOrder.from_edges([], features=list(names)) for names in orders]
-    with pytest.raises(error, match=message):
-        GraphMixture(graphs, weights)
-    with pytest.raises(CausalGraphError, match="graph 0 of the mixture is a DiGraph"):
-        GraphMixture([nx.DiGraph([("a", "b")])])
 
 
 def test_files_keep_the_weights_to_the_last_bit():
