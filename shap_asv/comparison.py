@@ -181,6 +181,8 @@ class Comparison:
         sensitivity: Any = None,
         notes: Sequence[str] = (),
         max_rows: int = 500,
+        sample: str = "",
+        row_numbers: Sequence[int] | None = None,
     ) -> Path:
         """Write an interactive report: one HTML file that needs neither a server nor the network.
 
@@ -205,6 +207,10 @@ class Comparison:
             Sentences for the end of the page: where the data come from, which model it is.
         max_rows : int
             Rows that the page holds; more are thinned out evenly, while means stay those over all rows.
+        sample : str
+            Which rows these are: ``"100 of 2,380 rows, drawn at random."``
+        row_numbers : sequence of int, optional
+            What the rows are called, such as their positions in the table; by default 0, 1, ...
 
         Returns
         -------
@@ -223,7 +229,7 @@ class Comparison:
         >>> page.startswith("<!doctype html>")
         True
         """
-        return write_report(self, path, title, explained, graph, sensitivity, notes, max_rows)
+        return write_report(self, path, title, explained, graph, sensitivity, notes, max_rows, sample, row_numbers)
 
     def _column(self, explanation: Any, row: int | None) -> np.ndarray:
         values = np.asarray(explanation.values)

@@ -41,7 +41,7 @@ ALLOWED = {
         "sensitivity",
     },
     "plots": {"orders", "explanation", "times"},
-    "report": {"plots"},
+    "report": {"backgrounds", "plots"},
     "comparison": {"orders", "explanation", "report"},
     "datasets": {"backgrounds"},
     "sensitivity": {"explanation"},

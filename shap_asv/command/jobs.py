@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 import networkx as nx
 import numpy as np
@@ -22,22 +23,26 @@ from shap_asv.backgrounds.discrete.ranking import low_to_high
 from shap_asv.backgrounds.pgmpy_networks import load_network, read_network
 from shap_asv.command import tables
 from shap_asv.command.request import meant
+from shap_asv.command.rows import Rows, choose_rows, strata_of
 from shap_asv.command.training import Trained, load_model, train
 from shap_asv.datasets import sample_rows
-from shap_asv.errors import RowsError, UnknownFeatureError
+from shap_asv.errors import CausalGraphWarning, RowsError, UnknownFeatureError
 from shap_asv.explainer.asymmetric import AsymmetricExplainer
-from shap_asv.explainer.comparing import plan_methods
+from shap_asv.explainer.comparing import compare_methods, plan_methods
 from shap_asv.orders import CausalOrder
+from shap_asv.planning import Plan, duration
 from shap_asv.report.reading import read_block
 from shap_asv.report.sentences import conclude, in_words
 
 #: What the bundled networks are usually asked to predict.
 TARGETS = {"cancer": "Cancer", "asia": "dysp", "child": "Disease", "insurance": "Accident", "alarm": "CVP"}
 TRAINING_ROWS = 5000
-#: Orders where they have to be sampled; the standard errors say what they are worth.
-ORDERS = 256
-#: Calls of the model for one side: seconds for boosted trees.
-CALLS = 8_000_000
+#: What is assumed of columns that no level names.
+REST = {
+    "free": "--levels does not name {}: assumed to have no place in time, before or after any other (--rest free).",
+    "first": "--levels does not name {}: assumed to come before all levels (--rest first).",
+    "last": "--levels does not name {}: assumed to come after all levels (--rest last).",
+}
 #: Tells the user, in a line, what has been done.
 Say = Callable[[str], None]
 
@@ -47,6 +52,7 @@ class Task:
     """What is to be explained, as the model and the background want it; ``drawn`` is the graph of the page."""
 
     rows: pd.DataFrame
+    which: Rows
     model: Any
     background: Any
     causal_graph: Any
@@ -72,8 +78,8 @@ def run_demo(options: Namespace, say: Say) -> Path | None:
     say(f"drew {TRAINING_ROWS:,} rows to train on and {options.rows:,} to explain")
     states = dict(zip(plain.names, plain.states, strict=True))
     trained = train(X[:TRAINING_ROWS], y[:TRAINING_ROWS], options.seed, [[str(s) for s in states[name]] for name in X])
-    notes = [trained.words, f"Rows were drawn from the network {options.network}."]
-    task = Task(X[TRAINING_ROWS:], trained.model, network, None, network, notes)
+    which = Rows(np.arange(options.rows), f"{options.rows:,} rows drawn from the network {options.network}.")
+    task = Task(X[TRAINING_ROWS:], which, trained.model, network, None, network, trained.notes)
     output = telling_output(trained.model, options.state)
     explained = explained_words(target, trained.model, output)
     title = f"Why does the tree say so? {explained} in the network {options.network}"
@@ -93,89 +99,96 @@ def _report(
     task: Task, options: Namespace, values: str, output: str | None, explained: str, title: str, say: Say
 ) -> Path | None:
     """Explain the rows and write the page; or print the plans, where only they are asked for."""
-    for note in task.notes:
+    for note in [*task.notes, task.which.words]:
         say(note)
     fitted = isinstance(task.background, pd.DataFrame)
     if fitted:
-        say("fitting distributions to the table; this can take a minute or two")
-    explainer = AsymmetricExplainer(
-        task.model,
-        task.background,
-        task.causal_graph,
-        feature_names=list(task.rows.columns),
-        values=values,
-        algorithm=options.algorithm,
-        seed=options.seed,
-        budget=options.budget,
-        n_orders=ORDERS,
-        n_draws=draws_for(*task.rows.shape),
-        silent=True,
-    )
+        say(f"fitting distributions to the table of {len(task.background):,} rows; this can take a minute")
+    with catch_warnings():
+        simplefilter("ignore", CausalGraphWarning)  # what the graph does not name is said in a note
+        explainer = AsymmetricExplainer(
+            task.model,
+            task.background,
+            task.causal_graph,
+            feature_names=list(task.rows.columns),
+            values=values,
+            algorithm=options.algorithm,
+            seed=options.seed,
+            budget=options.budget,
+            silent=True,
+        )
     say("fitted the distribution" if fitted else "read the network as the distribution")
+    methods = options.methods.split(",") if options.methods else None
     if options.plan:
-        for name, plan in plan_methods(explainer, task.rows, silent=True).items():
+        for name, plan in plan_methods(explainer, task.rows, methods, silent=True).items():
             print(f"\n{name}. {plan}")
         return None
-    comparison = explainer.compare(task.rows, silent=True, **({} if output is None else {"outputs": output}))
-    say(f"explained {len(task.rows):,} rows by SHAP and by ASV")
+
+    def announce(name: str, plan: Plan) -> None:
+        over = f", more than --budget {options.budget:g}: {plan.why}" if plan.seconds > options.budget else ""
+        say(f"{name} of {len(task.rows):,} rows: about {duration(max(1.0, plan.seconds))}{over}")
+
+    call = {"silent": True} if output is None else {"silent": True, "outputs": output}
+    comparison = compare_methods(explainer, task.rows, methods, call, announce)
+    numbers = task.which.places.tolist()
     page = comparison.to_html(
-        options.out / "index.html", title=title, explained=explained, graph=task.drawn, notes=task.notes
+        options.out / "index.html",
+        title=title,
+        explained=explained,
+        graph=task.drawn,
+        notes=task.notes,
+        sample=task.which.words,
+        row_numbers=numbers,
     )
-    print(f"\n{summary_of(comparison, explained)}\n")
+    print(f"\n{summary_of(comparison, explained, numbers)}\n")
     say(f"wrote {page}; open it in a browser")
     return page
 
 
-def draws_for(n_rows: int, n_features: int) -> int:
-    """How many draws a Monte Carlo mean gets: a power of two from 128 to 2,048, as SHAP's coalitions allow.
-
-    >>> draws_for(100, 4), draws_for(100, 20)
-    (2048, 128)
-    """
-    coalitions = min(2**n_features, ORDERS * n_features)
-    affordable = CALLS // (n_rows * coalitions)
-    return min(2048, max(128, 1 << affordable.bit_length() >> 1))
-
-
 def prepare(request: Namespace, say: Say) -> Task:
     """Read the table and the graph, and load or train the model."""
-    table = tables.read_table(request.data, [*request.features, request.target])
-    say(f"read {request.data}: {tables.describe(table)}")
-    X, y = table[list(request.features)], table[request.target]
+    table = tables.read_table(request.layout)
+    X, y = table.frame[list(request.features)], table.frame[request.target]
+    say(f"read {request.data}: {tables.describe(X.join(y))}")
     if request.network is not None:
-        return _with_network(request, X, y, say)
-    tables.check_labels(X)
-    X, notes = _for_the_model(request, X)
-    X = X if request.model is not None else tables.with_categories(X)
-    X, trained, dropped = _model_of(request, X, y)
-    graph, drawn, told = _causes(request, X)
-    rows = tables.choose_rows(request.rows, X)
-    return Task(rows, trained.model, X, graph, drawn, [trained.words, *notes, *dropped, *told])
-
-
-def _model_of(
-    request: Namespace, X: pd.DataFrame, y: pd.Series, states: Any = None
-) -> tuple[pd.DataFrame, Trained, list[str]]:
-    """The columns that the model takes, the model that was given or is trained, and a note about other columns."""
+        return _with_network(request, table, X, y, say)
+    wanted = {name for group in (request.levels or request.edges or ()) for name in group}
     if request.model is None:
-        return X, train(X, y, request.seed, states), []
+        useless, notes = tables.useless_columns(X, wanted)
+        X = X.drop(columns=useless)
+        if X.shape[1] == 0:
+            raise RowsError(f"no column of {request.data} beside the target says anything: {' '.join(notes)}")
+        tables.check_labels(X)
+        X = tables.with_categories(X)
+    else:
+        notes = []
+    trained, X = _model_of(request, X, y)
+    graph, drawn, told = _causes(request, X)
+    rows, which = _rows_of(request, table, X, y, trained)
+    return Task(rows, which, trained.model, X, graph, drawn, [*table.notes, *notes, *trained.notes, *told])
+
+
+def _model_of(request: Namespace, X: pd.DataFrame, y: pd.Series, states: Any = None) -> tuple[Trained, pd.DataFrame]:
+    """The model that was given or is trained, and the columns that it takes."""
+    if request.model is None:
+        return train(X, y, request.seed, states), X
     model = load_model(request.model)
     X, dropped = _known_to(model, X)
-    return X, Trained(model, f"The model is {request.model}."), dropped
+    return Trained(model, [f"The model is {request.model}.", *dropped]), X
 
 
-def _for_the_model(request: Namespace, X: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """No distribution can be fitted to a column without values; columns that name the rows are told of."""
-    empty = [str(name) for name in X.columns if X[name].isna().all()]
-    if len(empty) == X.shape[1]:
-        raise RowsError(f"all columns of {request.data} beside the target are empty")
-    notes = [f"Left out, because they are empty: {', '.join(empty)}."] if empty else []
-    ids = [] if request.model is not None else tables.likely_ids(X)  # a model that is given knows what it takes
-    notes += [
-        f"{name} is another whole number in every row: if it only names the rows, --drop {tables.quoted(name)}."
-        for name in ids
-    ]
-    return X.drop(columns=empty), notes
+def _rows_of(
+    request: Namespace, table: tables.Table, X: pd.DataFrame, y: pd.Series, trained: Trained
+) -> tuple[pd.DataFrame, Rows]:
+    """The rows to explain, their numbers in the table, and a sentence that says which they are."""
+    if request.rows.kind == "file":
+        rows = tables.read_rows(request.rows.what, table._replace(frame=X), list(X.columns))
+        return rows, Rows(np.arange(len(rows)), f"The {len(rows):,} rows of {request.rows.what}.")
+    predict = getattr(trained.model, "predict_proba", None) or getattr(trained.model, "predict", trained.model)
+    sampled = request.rows.most is not None and request.rows.most < len(X)
+    predicted = np.asarray(predict(X)) if sampled else np.zeros(len(X))
+    rows = choose_rows(request.rows, table.frame, strata_of(y, predicted), trained.held_out, request.seed)
+    return X.iloc[rows.places], rows
 
 
 def _known_to(model: Any, X: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
@@ -199,7 +212,10 @@ def _causes(request: Namespace, X: pd.DataFrame) -> tuple[Any, Any, list[str]]:
     features = [str(name) for name in X.columns]
     if request.levels is not None:
         levels = [[name for name in level if name in features] for level in request.levels]
-        return CausalOrder.from_levels([level for level in levels if level]), None, []
+        graph = CausalOrder.from_levels([level for level in levels if level])
+        named = {name for level in request.named for name in level}
+        unnamed = [name for name in features if name not in named]
+        return graph, None, [REST[request.rest].format(", ".join(unnamed))] if unnamed else []
     drawn = nx.DiGraph(request.edges)
     drawn.add_nodes_from(features)
     if not nx.is_directed_acyclic_graph(drawn):
@@ -209,6 +225,9 @@ def _causes(request: Namespace, X: pd.DataFrame) -> tuple[Any, Any, list[str]]:
     told = []
     if any(drawn.out_degree(node) for node in outside):
         told.append(f"Not features, so their causes were linked to their effects: {', '.join(outside)}.")
+    alone = [name for name in features if not inner.degree(name)]
+    if alone:
+        told.append(f"No edge names {', '.join(alone)}: taken to have neither causes nor effects among the features.")
     return list(inner.edges), drawn, told
 
 
@@ -221,7 +240,7 @@ def _without(graph: Any, nodes: Sequence[str]) -> Any:
     return rest
 
 
-def _with_network(request: Namespace, X: pd.DataFrame, y: pd.Series, say: Say) -> Task:
+def _with_network(request: Namespace, table: tables.Table, X: pd.DataFrame, y: pd.Series, say: Say) -> Task:
     network = load_network(request.network)
     plain = read_network(network)
     states = dict(zip(plain.names, plain.states, strict=True))
@@ -234,15 +253,14 @@ def _with_network(request: Namespace, X: pd.DataFrame, y: pd.Series, say: Say) -
             f"{', '.join(plain.names)}"
         )
     notes = [f"Left out, because they are not nodes of the network: {', '.join(unknown)}."] if unknown else []
-    X = tables.to_states(X, states)
+    numbers, X = X, tables.to_states(X, states)
     if request.target in states:
         y = tables.to_states(y.to_frame(), states)[request.target]
-    X, trained, dropped = _model_of(request, X, y, [[str(state) for state in states[name]] for name in X.columns])
-    if isinstance(request.rows, Path):
-        rows = tables.to_states(tables.read_rows(request.rows, list(X.columns)), states)
-    else:
-        rows = tables.choose_rows(request.rows, X)
-    return Task(rows, trained.model, network, None, network, [trained.words, *notes, *dropped])
+    trained, X = _model_of(request, X, y, [[str(state) for state in states[name]] for name in X.columns])
+    rows, which = _rows_of(request, table, numbers[X.columns] if request.rows.kind == "file" else X, y, trained)
+    if request.rows.kind == "file":
+        rows = tables.to_states(rows, states)
+    return Task(rows, which, trained.model, network, None, network, [*table.notes, *notes, *trained.notes])
 
 
 def telling_output(model: Any, wanted: str | None) -> str | None:
@@ -269,9 +287,9 @@ def explained_words(target: str, model: Any, output: str | None) -> str:
     return f"P({target} = {output})" if hasattr(model, "predict_proba") else f"{target} = {output}"
 
 
-def summary_of(comparison: Any, explained: str) -> str:
+def summary_of(comparison: Any, explained: str, row_numbers: Sequence[int]) -> str:
     """The sentences that open the report, and the table of the output that it opens with."""
-    block = read_block(comparison, explained)
+    block = read_block(comparison, explained, row_numbers=row_numbers)
     lines = [in_words(sentence, block.features) for sentence in conclude(block, 0)]
     several = len(block.outputs) > 1
     heading = [f"{block.outputs[0]} ({len(block.outputs) - 1} more outputs are in the report)"] if several else []

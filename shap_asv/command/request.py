@@ -1,25 +1,18 @@
 """The words of the command line, and what can be known to be wrong before the work starts: files, columns, edges, rows.
 
-The standard library only, and everything here is quick: of a table only the header is read. A wrong file name is
+The standard library only, and everything here is quick: of a table only the beginning is read. A wrong file name is
 answered before anything heavy is imported.
 """
 
 import argparse
-import csv
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from re import fullmatch
+from typing import Any, NamedTuple
 
-from shap_asv.errors import (
-    ArgumentError,
-    CausalGraphError,
-    ModelError,
-    NetworkError,
-    RowsError,
-    TableError,
-    did_you_mean,
-    nearest,
-)
+from shap_asv.command.files import TABLES, nearby, read_layout, read_lines
+from shap_asv.errors import ArgumentError, CausalGraphError, ModelError, NetworkError, TableError, did_you_mean
 
 JOBS = ("demo", "explain")
 
@@ -67,7 +60,9 @@ def _add_demo(parser: argparse.ArgumentParser) -> None:
 
 def _add_explain(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--data", type=Path, required=True, metavar="CSV", help="the table: a header, then a line for each row")
+    add("--data", type=Path, required=True, metavar="FILE", help="the table: CSV with a header, Excel or parquet")
+    add("--sep", help="what separates columns; by default it is recognised")
+    add("--index", metavar="COLUMN", help="a column that names the rows; an unnamed first one is recognised; or none")
     add("--target", required=True, metavar="COLUMN", help="the column that the model predicts")
     causes = parser.add_mutually_exclusive_group(required=True)
     causes.add_argument("--edges", type=Path, metavar="CSV", help="what causes what: two columns, cause and effect")
@@ -76,6 +71,12 @@ def _add_explain(parser: argparse.ArgumentParser) -> None:
     )
     causes.add_argument("--network", metavar="BIF", help="a Bayesian network, which is the distribution as well")
     add(
+        "--rest",
+        choices=("free", "first", "last"),
+        default="free",
+        help="where columns stand that --levels does not name: anywhere, before or after all others; %(default)s",
+    )
+    add(
         "--model",
         type=Path,
         metavar="FILE",
@@ -83,7 +84,10 @@ def _add_explain(parser: argparse.ArgumentParser) -> None:
     )
     add("--trust-model", action="store_true", help="you trust --model: loading it runs whatever code is in it")
     add(
-        "--rows", default="100", help="which rows: a number (the first ...), 10:20, 3,17,40, or a CSV file; %(default)s"
+        "--rows",
+        default="100",
+        help="which rows: a number (so many at random), first:100, all, held-out, 10:20, 3,17,40, 'age>60', or a file; "
+        "%(default)s",
     )
     add("--drop", default="", metavar="COLUMNS", help="columns to leave out, such as id,name")
     add("--output", help="explain this output (class) alone; by default all, or the telling one of two")
@@ -98,6 +102,7 @@ def _add_explain(parser: argparse.ArgumentParser) -> None:
 
 def _add_common(parser: argparse.ArgumentParser, out: Path, budget: float) -> None:
     add = parser.add_argument
+    add("--methods", help="what stands side by side, such as 'marginal SHAP,conditional SHAP,ASV'")
     add("--plan", action="store_true", help="only say what would be computed, and at what cost")
     add("--budget", type=float, default=budget, help="seconds that each side may take, about; %(default)s")
     add("--algorithm", default="auto", help="auto, exact, sampling, or a backend by name; %(default)s")
@@ -115,16 +120,28 @@ def _positive(text: str) -> int:
 Edge = tuple[str, str]
 
 
-#: Which rows to explain: a slice of the table, positions, or all rows of a file.
-RowChoice = slice | list[int] | Path
+#: Rows that are explained where no number is named.
+MOST_ROWS = 100
+
+
+class RowChoice(NamedTuple):
+    """Which rows to explain: ``random``, ``first``, ``held-out``, ``all``, ``places`` (a slice or positions), ``where``
+    (column, sign, value) or ``file``; ``most`` is how many at most.
+    """
+
+    kind: str
+    most: int | None
+    what: Any = None
 
 
 def check_request(options: argparse.Namespace) -> argparse.Namespace:
-    """The options of ``explain`` with ``features``, ``edges``, ``levels`` and ``rows`` read as far as names go.
+    """The options of ``explain`` with the layout of the table, ``features``, ``edges``, ``levels`` and ``rows`` read as
+    far as names go.
 
     Errors name the file or the column.
     """
-    columns = read_header(options.data)
+    layout = read_layout(options.data, options.sep, options.index)
+    columns = layout.columns
     _check_columns([options.target], columns, options.data, "--target")
     dropped = _split(options.drop)
     _check_columns(dropped, columns, options.data, "--drop")
@@ -134,7 +151,7 @@ def check_request(options: argparse.Namespace) -> argparse.Namespace:
             f"{options.data} has no column beside the target {options.target!r}: there is nothing to explain"
         )
     edges = None if options.edges is None else read_edges(options.edges, features, options.target)
-    levels = None if options.levels is None else read_levels(options.levels, features)
+    levels = None if options.levels is None else read_levels(options.levels, features, options.rest)
     if options.network is not None:
         find_network(options.network)
     if options.model is not None:
@@ -142,45 +159,10 @@ def check_request(options: argparse.Namespace) -> argparse.Namespace:
     if not options.budget > 0:
         raise ArgumentError(f"--budget is a positive number of seconds, not {options.budget}")
     check_out(options.out)
-    read = {"features": features, "edges": edges, "levels": levels, "rows": read_rows_choice(options.rows)}
+    rows = read_rows_choice(options.rows, columns)
+    named = tuple(tuple(_split(level)) for level in options.levels or ())
+    read = {"layout": layout, "features": features, "edges": edges, "levels": levels, "named": named, "rows": rows}
     return argparse.Namespace(**{**vars(options), **read})
-
-
-def read_header(path: Path) -> list[str]:
-    """The names of the columns of a CSV file."""
-    lines = _read_lines(path, 1)
-    if not lines:
-        raise TableError(f"{path} is empty; its first line should name the columns")
-    names = [name.strip() for name in lines[0]]
-    if len(names) == 1 and (";" in names[0] or "\t" in names[0]):
-        raise TableError(f"{path} does not separate its columns by commas; write it with commas: {names[0]!r:.60}")
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise TableError(f"{path} has the column {twice[0]!r} twice; rename one of them")
-    return names
-
-
-def _read_lines(path: Path, most: int | None = None) -> list[list[str]]:
-    if not path.is_file():
-        raise RowsError(f"there is no file {str(path)!r}{_nearby(path)}")
-    try:
-        with open(path, newline="", encoding="utf-8-sig") as stream:
-            lines: list[list[str]] = []
-            for line in csv.reader(stream):
-                if any(cell.strip() for cell in line):
-                    lines.append(line)
-                if len(lines) == most:
-                    break
-            return lines
-    except UnicodeDecodeError:
-        raise TableError(f"{path} is not text in UTF-8; save it as CSV in UTF-8") from None
-
-
-def _nearby(path: Path) -> str:
-    folder = path.parent
-    names = [file.name for file in folder.iterdir()] if folder.is_dir() else []
-    near = nearest(path.name, names)
-    return "" if near is None else f"; did you mean {str(folder / near)!r}?"
 
 
 def _split(text: str) -> list[str]:
@@ -200,7 +182,7 @@ def meant(name: str, known: Sequence[str], what: str = "its columns are") -> str
 
 def read_edges(path: Path, features: Sequence[str], target: str) -> tuple[Edge, ...]:
     """(cause, effect) of each line; a first line that names no columns of the table is a header."""
-    lines = _read_lines(path)
+    lines = read_lines(path)
     known = {*features, target}
     edges: list[Edge] = []
     for number, line in enumerate(lines):
@@ -220,8 +202,8 @@ def read_edges(path: Path, features: Sequence[str], target: str) -> tuple[Edge, 
     return tuple(edges)
 
 
-def read_levels(levels: Sequence[str], features: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """Columns level by level; those that are not named stand, as the last level, after all others."""
+def read_levels(levels: Sequence[str], features: Sequence[str], rest: str) -> tuple[tuple[str, ...], ...]:
+    """Columns level by level; with ``rest`` "first" or "last" those that are not named are a level, too."""
     read = [tuple(_split(level)) for level in levels]
     named = [name for level in read for name in level]
     for name in named:
@@ -229,8 +211,14 @@ def read_levels(levels: Sequence[str], features: Sequence[str]) -> tuple[tuple[s
             raise CausalGraphError(f"--levels: {name!r} is not a feature{meant(name, features)}")
         if named.count(name) > 1:
             raise CausalGraphError(f"--levels: {name!r} stands in two levels; a feature has one place in time")
-    rest = tuple(name for name in features if name not in named)
-    return tuple(level for level in (*read, rest) if level)
+    unnamed = tuple(name for name in features if name not in named)
+    if rest == "free" and unnamed and len([level for level in read if level]) < 2:
+        raise CausalGraphError(
+            f"--levels names one level, which puts nothing before anything: name a second one, or say where "
+            f"{', '.join(unnamed[:4])}{', ...' if len(unnamed) > 4 else ''} stand: --rest last (or first)"
+        )
+    placed = {"first": (unnamed, *read), "last": (*read, unnamed), "free": tuple(read)}[rest]
+    return tuple(level for level in placed if level)
 
 
 def find_network(name: str) -> Path:
@@ -238,7 +226,7 @@ def find_network(name: str) -> Path:
     path = Path(name)
     if path.suffix in (".bif", ".gz"):
         if not path.is_file():
-            raise NetworkError(f"there is no file {name!r}{_nearby(path)}")
+            raise NetworkError(f"there is no file {name!r}{nearby(path)}")
         return path
     spec = find_spec("pgmpy")
     folders = (
@@ -252,7 +240,7 @@ def find_network(name: str) -> Path:
 
 def check_model(path: Path, trusted: bool) -> None:
     if not path.is_file():
-        raise ModelError(f"there is no file {str(path)!r}{_nearby(path)}")
+        raise ModelError(f"there is no file {str(path)!r}{nearby(path)}")
     if not trusted:
         raise ModelError(
             f"{path} is a pickle: loading it runs whatever code is in it. If you made it, or trust who did, say so "
@@ -260,33 +248,36 @@ def check_model(path: Path, trusted: bool) -> None:
         )
 
 
-def read_rows_choice(text: str) -> RowChoice:
-    """``100``: the first hundred; ``10:20``; ``3,17,40``; or the name of a CSV file.
+def read_rows_choice(text: str, columns: Sequence[str]) -> RowChoice:
+    """``100``, ``first:100``, ``all``, ``held-out``, ``10:20``, ``3,17,40``, ``age>60``, or the name of a file.
 
-    >>> read_rows_choice("10:20")
-    slice(10, 20, None)
+    >>> read_rows_choice("50", []), read_rows_choice("age >= 60", ["age"])
+    (RowChoice(kind='random', most=50, what=None), RowChoice(kind='where', most=100, what=('age', '>=', '60')))
     """
-    if text.lower().endswith(".csv"):
-        read_header(Path(text))
-        return Path(text)
-    try:
-        if ":" in text:
-            start, stop = (int(part) if part.strip() else None for part in text.split(":"))
-            choice: RowChoice = slice(start or 0, stop)
-            wrong = (start or 0) < 0 or (stop is not None and stop <= (start or 0))
-        elif "," in text:
-            positions = [int(part) for part in _split(text)]
-            choice, wrong = positions, min(positions) < 0
-        else:
-            choice, wrong = slice(0, int(text)), int(text) < 1
-    except ValueError:
-        wrong = True
-    if wrong:
-        raise ArgumentError(
-            f"--rows is a number (the first ...), a slice such as 10:20, positions such as 3,17,40, or a .csv file; "
-            f"not {text!r}"
-        )
-    return choice
+    if text.lower().endswith(TABLES):
+        read_layout(Path(text))
+        return RowChoice("file", None, Path(text))
+    if slice_ := fullmatch(r"\s*(\d*)\s*:\s*(\d*)\s*", text):
+        start, stop = (int(part) if part else None for part in slice_.groups())
+        if stop is None or (start or 0) < stop:
+            return RowChoice("places", None, slice(start or 0, stop))
+    elif fullmatch(r"\s*\d+\s*(,\s*\d+\s*)+", text):
+        return RowChoice("places", None, [int(part) for part in text.split(",")])
+    elif named := fullmatch(r"\s*(?:(random|first|held-out)\s*:?)?\s*(\d*)\s*", text):
+        kind, count = named.groups()
+        if (kind or count) and count != "0":
+            return RowChoice(kind or "random", int(count or MOST_ROWS))
+    elif text.strip() == "all":
+        return RowChoice("all", None)
+    elif condition := fullmatch(r"(.+?)\s*(<=|>=|!=|==|=|<|>)\s*(.+?)\s*(?::\s*(\d+))?", text.strip()):
+        column, sign, value, count = condition.groups()
+        if column not in columns:
+            raise ArgumentError(f"--rows: the table has no column {column!r}{meant(column, columns)}")
+        return RowChoice("where", int(count or MOST_ROWS), (column, "=" if sign == "==" else sign, value))
+    raise ArgumentError(
+        f"--rows is a number (so many at random), first:100, all, held-out, a slice such as 10:20, positions such as "
+        f"3,17,40, a condition such as 'age>60', or a file; not {text!r}"
+    )
 
 
 def check_out(out: Path) -> None:

@@ -1,43 +1,173 @@
-"""A CSV file -> a table with types, and numbers -> the interval states of a network.
+"""A file -> a table with types, as files come: indexes, dates, ids and constants are recognised, and said.
 
-Columns are numbers where all their entries are, truth values where all are ``True`` or ``False``, and text elsewhere.
-Text with very many different entries is a name or a date, not a category, and is refused by name.
+Columns are numbers where all their entries are, dates become days, truth values are ``True`` or ``False``, all else is
+text: categories. Numbers also become the states of a network that are intervals.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from shap_asv.backgrounds.discrete.ranking import low_to_high, read_interval
-from shap_asv.command.request import RowChoice
+from shap_asv.command.files import Layout, read_layout
 from shap_asv.errors import RowsError, TableError, UnknownStateError
 
+#: Text with more different entries than this, in more than a fifth of the rows, is no category.
 MOST_LABELS = 50
 FEWEST_IDS = 50
+_DATE = r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}"
+_TIME = r"(?:[ T]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
+_FORMATS = ("ISO8601", "%Y/%m/%d", "%d.%m.%Y", "%d.%m.%y", "%m/%d/%Y", "%d/%m/%Y", "%m/%d/%y", "%d/%m/%y", "%d-%m-%Y")
 
 
-def read_table(path: Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """The table with typed columns, those that are asked for."""
+class Dates(NamedTuple):
+    """How a column of dates was read: its format, and the day that is 0."""
+
+    format: str
+    first: pd.Timestamp
+
+
+class Table(NamedTuple):
+    """A table with typed columns, how its dates were read, and what was recognised, in words."""
+
+    frame: pd.DataFrame
+    dates: dict[str, Dates]
+    notes: list[str]
+
+
+def read_table(layout: Layout) -> Table:
+    """The whole table of a file, without its index."""
+    frame, notes = _read(layout), list(layout.notes)
+    dates: dict[str, Dates] = {}
+    for name in frame.columns:
+        read = _dates_of(frame[name])
+        if read is not None:
+            dates[name], also = read
+            frame[name] = _days(frame[name], dates[name])
+            notes.append(f"{name} holds dates: read as days since {dates[name].first:%Y-%m-%d}{also}.")
+    return Table(frame, dates, notes)
+
+
+def read_rows(path: Path, table: Table, features: Sequence[str]) -> pd.DataFrame:
+    """The features of rows in a file of their own, with the types and the dates of the table."""
+    rows = _read(read_layout(path))
+    missing = [name for name in features if name not in rows.columns]
+    if missing:
+        raise RowsError(f"{path} has no column {missing[0]!r}; it needs all features: {list(features)}")
+    for name in features:
+        kind = table.frame[name].dtype
+        try:
+            entries = _days(rows[name], table.dates[name]) if name in table.dates else rows[name]
+            rows[name] = entries.astype(kind)  # a file of two rows may look like whole numbers
+        except (TypeError, ValueError) as error:
+            raise RowsError(f"{path}: column {name!r} is not {kind}: {error}") from None
+    return rows[list(features)]
+
+
+def _read(layout: Layout) -> pd.DataFrame:
+    path = layout.path
     try:
-        table = pd.read_csv(path, encoding="utf-8-sig", skipinitialspace=True)
+        if layout.sep:
+            frame = pd.read_csv(
+                path, sep=layout.sep, encoding=layout.encoding, decimal=layout.decimal, skipinitialspace=True,
+                header=0, names=list(layout.names), index_col=False, low_memory=False,
+            )  # fmt: skip
+        else:
+            frame = pd.read_parquet(path) if path.suffix.lower() == ".parquet" else pd.read_excel(path)
+            frame.columns = list(layout.names)
     except (ValueError, pd.errors.ParserError) as error:
-        raise TableError(f"{path} cannot be read as CSV: {error}") from None
-    table.columns = [str(name).strip() for name in table.columns]
-    if len(table) == 0:
+        raise TableError(f"{path} cannot be read as a table: {error}") from None
+    if len(frame) == 0:
         raise TableError(f"{path} has a header and no rows")
-    return table if columns is None else table[list(columns)]
+    return frame[layout.columns].reset_index(drop=True)
 
 
-def check_labels(table: pd.DataFrame) -> None:
-    """Raise for text that is not a category: more than 50 different entries, in more than a fifth of the rows."""
-    for name in table.columns:
-        if table[name].dtype.kind not in "OTUS":
+# --- dates ------------------------------------------------------------------------------------------------------------
+
+
+def _dates_of(column: pd.Series) -> tuple[Dates, str] | None:
+    """How a column of dates is read, and a word where it could be read in another way; None for other columns."""
+    if column.dtype.kind == "M":
+        return Dates("", pd.to_datetime(column, utc=True).min().normalize()), ""
+    known = column.dropna()
+    if column.dtype.kind in "iufb" or not len(known):
+        return None
+    text = known.astype(str)
+    if not text.str.fullmatch(_DATE + _TIME).all():
+        return None
+    found = [(form, days) for form in _FORMATS if (days := _parsed(text, form)) is not None]
+    if not found:
+        return None
+    (form, days), other = found[0], len(found) > 1 and not (found[0][1] == found[1][1]).all()
+    also = f", with the month first, as in {text.iloc[0]}" if other and form.startswith("%m") else ""
+    return Dates(form, days.min().normalize()), also
+
+
+def _parsed(text: pd.Series, form: str) -> pd.Series | None:
+    """Dates in a format, with times of day where there are any; None where an entry has another format."""
+    if not form:
+        return pd.to_datetime(text, utc=True)
+    forms = [form] if form == "ISO8601" else [form, f"{form} %H:%M", f"{form} %H:%M:%S"]
+    for each in forms:
+        try:
+            return pd.to_datetime(text, format=each, utc=True)
+        except ValueError:
             continue
-        count = int(table[name].nunique())
-        if count > MOST_LABELS and count > len(table) / 5:
-            example = table[name].dropna().iloc[0]
+    return None
+
+
+def _days(column: pd.Series, dates: Dates) -> pd.Series:
+    """Days since the first date; gaps stay gaps."""
+    known = column.dropna()
+    parsed = _parsed(known if column.dtype.kind == "M" else known.astype(str), dates.format)
+    if parsed is None:
+        raise ValueError(f"dates in the format of the table, {dates.format}, are needed")
+    days = (parsed - dates.first) / pd.Timedelta(days=1)
+    whole = len(known) == len(column) and (days == days.round()).all()
+    return days.astype(int) if whole else days.reindex(column.index)
+
+
+# --- what columns are -------------------------------------------------------------------------------------------------
+
+
+def useless_columns(frame: pd.DataFrame, wanted: Collection[str]) -> tuple[list[str], list[str]]:
+    """Columns that say nothing of a row, or only its name: those to leave out, and sentences about them and others.
+
+    Nothing is left out that is ``wanted``: named by the user.
+    """
+    groups: dict[str, list[str]] = {}
+    notes = []
+    for place, name in enumerate(frame.columns):
+        column = frame[name]
+        kind = column.dtype.kind
+        count = int(column.nunique())
+        if column.isna().all():
+            groups.setdefault("they are empty", []).append(name)
+        elif name in wanted:
+            continue
+        elif count == 1 and not column.isna().any():
+            groups.setdefault("they are the same in every row", []).append(name)
+        elif kind not in "iufb" and count > MOST_LABELS and count > len(frame) / 5:
+            groups.setdefault("nearly every row has a text of its own there", []).append(name)
+        elif kind in "iu" and column.is_unique and len(frame) >= FEWEST_IDS:
+            if place == 0 and column.iloc[0] in (0, 1) and (column.diff().iloc[1:] == 1).all():
+                groups.setdefault("they count the rows", []).append(name)
+            else:
+                notes.append(f"{name} is another whole number in every row: if it only names the rows, "
+                             f"--drop {quoted(name)}.")  # fmt: skip
+    out = [f"Left out, because {why}: {', '.join(names)}." for why, names in groups.items()]
+    return [name for names in groups.values() for name in names], out + notes
+
+
+def check_labels(frame: pd.DataFrame) -> None:
+    """Raise for text that is not a category and was named by the user, so that it is not simply left out."""
+    for name in frame.columns:
+        count = int(frame[name].nunique())
+        if frame[name].dtype.kind not in "iufb" and count > MOST_LABELS and count > len(frame) / 5:
+            example = frame[name].dropna().iloc[0]
             raise TableError(
                 f"column {name!r} holds {count} different texts such as {example!r}; turn it into numbers or a few "
                 f"categories, or leave it out: --drop {quoted(name)}"
@@ -53,58 +183,32 @@ def quoted(name: str) -> str:
     return f'"{name}"' if " " in name else name
 
 
-def likely_ids(table: pd.DataFrame) -> list[str]:
-    """Columns of whole numbers that are all different: names of rows, more often than causes of anything."""
-    whole = [str(name) for name in table.columns if table[name].dtype.kind in "iu"]
-    return [name for name in whole if len(table) >= FEWEST_IDS and table[name].is_unique]
-
-
-def describe(table: pd.DataFrame) -> str:
+def describe(frame: pd.DataFrame) -> str:
     """How many rows, and columns of which kinds."""
     kinds = {"numbers": 0, "truth values": 0, "categories": 0}
-    for name in table.columns:
-        kind = table[name].dtype.kind
+    for name in frame.columns:
+        kind = frame[name].dtype.kind
         kinds["truth values" if kind == "b" else "numbers" if kind in "iuf" else "categories"] += 1
     counted = ", ".join(f"{count} {kind}" for kind, count in kinds.items() if count)
-    gaps = int(table.isna().any(axis=1).sum())
-    return f"{len(table):,} rows, {table.shape[1]} columns ({counted}){f', {gaps:,} rows with gaps' if gaps else ''}"
+    gaps = int(frame.isna().any(axis=1).sum())
+    return f"{len(frame):,} rows, {frame.shape[1]} columns ({counted}){f', {gaps:,} rows with gaps' if gaps else ''}"
 
 
-def with_categories(table: pd.DataFrame) -> pd.DataFrame:
+def with_categories(frame: pd.DataFrame) -> pd.DataFrame:
     """Text as categories, from low to high where that is known, else sorted: what gradient boosting takes."""
-    typed = table.copy()
-    for name in table.columns:
-        if table[name].dtype.kind in "iufb":
+    typed = frame.copy()
+    for name in frame.columns:
+        if frame[name].dtype.kind in "iufb":
             continue
-        labels = sorted(map(str, table[name].dropna().unique()))
-        labels = [labels[k] for k in low_to_high(labels) or range(len(labels))]
-        typed[name] = pd.Categorical(table[name].astype(object), categories=labels)
+        labels = sorted(map(str, frame[name].dropna().unique()))
+        ranked = low_to_high(labels)
+        labels = labels if ranked is None else [labels[k] for k in ranked]
+        entries = frame[name].astype(object).where(frame[name].isna(), frame[name].astype(str))
+        typed[name] = pd.Categorical(entries, categories=labels, ordered=ranked is not None)
     return typed
 
 
-def read_rows(path: Path, features: list[str]) -> pd.DataFrame:
-    """The features of rows in a file of their own."""
-    rows = read_table(path)
-    missing = [name for name in features if name not in rows.columns]
-    if missing:
-        raise RowsError(f"{path} has no column {missing[0]!r}; it needs all features: {features}")
-    return rows[features]
-
-
-def choose_rows(choice: RowChoice, table: pd.DataFrame) -> pd.DataFrame:
-    """The rows to explain, from the table or from a file of their own."""
-    if isinstance(choice, Path):
-        rows = read_rows(choice, list(table.columns))
-        for name in table.columns:  # the types are those of the table: a file of two rows may look like whole numbers
-            try:
-                rows[name] = rows[name].astype(table[name].dtype)
-            except (TypeError, ValueError) as error:
-                raise RowsError(f"{choice}: column {name!r} is not {table[name].dtype}: {error}") from None
-        return rows
-    beyond = choice.start if isinstance(choice, slice) else max(choice)
-    if beyond >= len(table):
-        raise RowsError(f"--rows: there is no row {beyond}; the table has rows 0 to {len(table) - 1}")
-    return table.iloc[choice]
+# --- states of a network ----------------------------------------------------------------------------------------------
 
 
 def to_states(table: pd.DataFrame, states: Mapping[str, Sequence[Hashable]]) -> pd.DataFrame:
@@ -130,9 +234,9 @@ def to_states(table: pd.DataFrame, states: Mapping[str, Sequence[Hashable]]) -> 
     return pd.DataFrame(columns, index=table.index)
 
 
-def _state_of(number: float, name: str, known: Sequence[str], intervals: Sequence[object]) -> str:
+def _state_of(number: float, name: str, known: Sequence[str], intervals: Sequence[Any]) -> str:
     for state, interval in zip(known, intervals, strict=True):
-        if number in interval:  # type: ignore[operator]
+        if number in interval:
             return state
     raise UnknownStateError(f"{number} of {name!r} lies in none of its states {', '.join(known)}")
 

@@ -21,10 +21,14 @@ HELD_OUT = 0.25
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A model and a sentence that says which, on how many rows, and how good it is."""
+    """A model, sentences that say which, on how many rows, and how good it is, and the rows that it has not seen.
+
+    ``held_out`` is bool (r,), None where nothing is known of it.
+    """
 
     model: Any
-    words: str
+    notes: list[str]
+    held_out: np.ndarray | None = None
 
 
 def is_classification(y: pd.Series) -> bool:
@@ -39,7 +43,8 @@ def train(X: pd.DataFrame, y: pd.Series, seed: int, categorical_states: Any = No
 
     ``categorical_states`` are the states of each column, low codes first, where the table holds states.
     """
-    known = y.notna()
+    held_out, known = np.ones(len(y), dtype=bool), y.notna()
+    places = np.flatnonzero(known)
     X, y = X[known], y[known]
     if int(y.nunique()) < 2:
         raise TableError(f"the target {y.name!r} has one value only, {y.iloc[0]!r}: there is nothing to predict")
@@ -47,10 +52,11 @@ def train(X: pd.DataFrame, y: pd.Series, seed: int, categorical_states: Any = No
     counts = y.value_counts()
     stratify = y if classes and int(counts.min()) > 1 else None
     try:
-        parts = train_test_split(X, y, test_size=HELD_OUT, random_state=seed, stratify=stratify)
+        parts = train_test_split(X, y, places, test_size=HELD_OUT, random_state=seed, stratify=stratify)
     except ValueError as error:
         raise TableError(f"the table is too small to train a model on and to test it: {error}") from None
-    X_train, X_test, y_train, y_test = parts
+    X_train, X_test, y_train, y_test, trained_on, _ = parts
+    held_out[trained_on] = False
     model = _estimator(classes, seed, categorical_states).fit(X_train, y_train)
     predicted = model.predict(X_test)
     if classes:
@@ -73,7 +79,7 @@ def train(X: pd.DataFrame, y: pd.Series, seed: int, categorical_states: Any = No
         if categorical_states is not None
         else "Gradient boosting (scikit-learn's HistGradientBoosting)"
     )
-    return Trained(model, f"{kind} was trained on {len(X_train):,} rows; {worth}.")
+    return Trained(model, [f"{kind} was trained on {len(X_train):,} rows; {worth}."], held_out)
 
 
 def _gain(model: Any, y_train: pd.Series, X_test: pd.DataFrame, y_test: pd.Series) -> float:

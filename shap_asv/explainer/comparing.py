@@ -12,7 +12,7 @@ of the table, where the explainer's distribution was fitted to one, which is kno
 distribution. Marginal values start from the mean over their background rows, as in shap.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -50,15 +50,29 @@ GIVEN_WHAT_IS_KNOWN = ("auto", "conditional")
 
 
 def compare_methods(
-    explainer: "AsymmetricExplainer", X: Any, methods: Sequence[str] | None, call: dict[str, Any]
+    explainer: "AsymmetricExplainer",
+    X: Any,
+    methods: Sequence[str] | None,
+    call: dict[str, Any],
+    announce: Callable[[str, Plan], None] | None = None,
 ) -> Comparison:
-    """X by each of the methods; the explainer itself is used for those that it is."""
-    own = explainer(X, **call)  # the features are known afterwards, and what is wrong with X is said once
+    """X by each of the methods; the explainer itself is used for those that it is.
+
+    ``announce`` is told the name and the plan of each before its work begins.
+    """
+    if announce is not None:
+        explainer.plan(X)  # the features are known afterwards
+        announce("ASV" if _is_natural(explainer) else f"{explainer.values} ASV", explainer.plan(X))
+    own = explainer(X, **call)  # what is wrong with X is said once
     mean = _mean_of_table(explainer, call.get("outputs"))
     exact = mean is not None or own.error_std is None
     explanations, words, plans, conditional = {}, {}, {}, set()
     for side in _sides(explainer, methods, call):
-        explanation = own if side.explainer is explainer else side.explainer(X, **call)
+        explanation = own
+        if side.explainer is not explainer:
+            if announce is not None:
+                announce(side.name, side.explainer.plan(X))
+            explanation = side.explainer(X, **call)
         execution = side.explainer._known_execution()
         if side.same_mean:
             base = own.base_values if mean is None else mean
@@ -70,7 +84,10 @@ def compare_methods(
             words[side.name] += f", fitted to {side.stands_in}; that of ASV cannot condition on every set"
             if side.same_mean:
                 words[side.name] += f"; the mean prediction is that of {'ASV' if mean is None else 'the table'}"
-        plans[side.name] = str(execution.last_plan)
+        plan = execution.last_plan
+        plans[side.name] = str(plan)
+        if plan is not None and plan.exact and explanation.error_std is not None:
+            words[side.name] += ", which is sampled"
         if side.explainer.values in GIVEN_WHAT_IS_KNOWN and background.dependent:
             conditional.add(side.name)
     return Comparison(explanations, explainer.causal_order, words, plans, conditional)
@@ -200,6 +217,8 @@ def _explained_output(explainer: "AsymmetricExplainer") -> dict[str, Any]:
         return {}
     over_rows = isinstance(explainer._known_execution().problem.background, MaskedInputs)
     call = explained_call(model, word) if over_rows and made_of_trees(model) else choose_call(model, word)
+    if call.method == "predict_proba":  # all classes: over rows "probability" of two boosted classes is one output
+        return {"model_output": call.method}
     if call.quantity in MODEL_OUTPUTS:
         return {"model_output": call.quantity}
     return {"model": model.predict} if call.method == "predict" else {}  # a bound method is taken at its word

@@ -23,7 +23,7 @@ import shap_asv
 from shap_asv.errors import ArgumentError, ExplanationError
 from shap_asv.report.layout import place_graph
 from shap_asv.report.reading import Block, Method, read_block
-from shap_asv.report.sentences import conclude, in_words
+from shap_asv.report.sentences import conclude, describe_method, in_words
 
 #: In the order in which they are put together; each may use what stands before it.
 SCRIPTS = ("data.js", "tips.js", "graph.js", "table.js", "waterfall.js", "swarm.js", "rows.js", "words.js", "main.js")
@@ -38,13 +38,15 @@ def write_report(
     sensitivity: Any = None,
     notes: Sequence[str] = (),
     max_rows: int = 500,
+    sample: str = "",
+    row_numbers: Sequence[int] | None = None,
 ) -> Path:
     """Write the page of a comparison; see :meth:`shap_asv.Comparison.to_html` for the parameters."""
     if isinstance(max_rows, bool) or not isinstance(max_rows, int) or max_rows < 1:
         raise ArgumentError(f"max_rows is the number of rows on the page, at least 1, not {max_rows!r}")
     if isinstance(notes, str):
         raise ArgumentError(f"notes is a list of sentences, not one: [{notes!r:.60}]")
-    block = read_block(comparison, explained)
+    block = read_block(comparison, explained, sample, row_numbers)
     heading = title or _title(block, explained)
     drawn = graph if graph is not None else comparison.order
     payload = make_payload(block, drawn, sensitivity, heading, notes, max_rows)
@@ -70,7 +72,7 @@ def write_report(
 
 
 def _title(block: Block, explained: str | None) -> str:
-    names = [method.name for method in block.methods]
+    names = [method.title for method in block.methods]
     listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
     return f"{listed} of {explained}" if explained else listed
 
@@ -104,7 +106,8 @@ def make_payload(block: Block, graph: Any, sensitivity: Any, title: str, notes: 
         "features": list(block.features),
         "outputs": list(block.outputs),
         "decimals": [block.decimals(k) for k in outputs],
-        "rows": rows.tolist(),
+        "rows": block.numbers[rows].tolist(),
+        "sample": block.sample,
         "n_rows": block.n_rows,
         "methods": [_pack_method(method, rows) for method in block.methods],
         "pair": None if block.pair is None else [block.methods.index(method) for method in block.pair],
@@ -112,7 +115,7 @@ def make_payload(block: Block, graph: Any, sensitivity: Any, title: str, notes: 
         "conclusions": [conclude(block, k) for k in outputs],
         "graph": None
         if graph is None
-        else place_graph(graph, block.features, [method.name for method in block.methods]),
+        else place_graph(graph, block.features, [method.title for method in block.methods]),
         "n_graphs": block.n_graphs,
         "sensitivity": None if sensitivity is None else _pack_sensitivity(sensitivity, block, rows),
         "notes": list(notes),
@@ -149,7 +152,8 @@ def _by_output(array: np.ndarray) -> np.ndarray:
 
 def _pack_method(method: Method, rows: np.ndarray) -> dict[str, Any]:
     return {
-        "name": method.name,
+        "name": method.title,
+        "meaning": describe_method(method),
         "values": pack(_by_output(method.values[rows])),
         "base": pack(method.base[rows].T),
         "error": None if method.error is None else pack(_by_output(method.error[rows])),
@@ -173,6 +177,7 @@ def _pack_states(block: Block, rows: np.ndarray) -> list[dict[str, Any]] | None:
             {
                 "labels": labels.tolist(),
                 "codes": codes.ravel().tolist(),
+                "named": bool(block.named[j]),
                 "tones": [None if np.isnan(tone) else round(float(tone), 3) for tone in tones],
             }
         )

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.errors import ExplanationError
+from shap_asv.backgrounds.discrete.ranking import low_to_high
+from shap_asv.errors import ArgumentError, ExplanationError
 from shap_asv.plots.comparisons import colour_scale
 from shap_asv.plots.reading import as_text
 from shap_asv.plots.style import MINUS
@@ -30,6 +31,11 @@ class Method:
     background: str | None
     plan: str | None
     conditional: bool
+
+    @property
+    def title(self) -> str:
+        """The name in full: what is called SHAP, and is given what is known, is not what shap computes."""
+        return f"conditional {self.name}" if self.name == "SHAP" and self.conditional else self.name
 
     @property
     def importance(self) -> np.ndarray:
@@ -57,10 +63,16 @@ class Block:
         What the rows hold, as a reader should see it.
     tones : float array (r, n), or None
         Where a value stands between the low (0) and the high (1) of its feature; NaN where it is missing.
+    named : bool array (n,)
+        Features whose states have no order: neither numbers nor words of a scale.
     above : float array (n, n)
         ``[i, j]``: the share of the graphs in which i is a cause of j, direct or not.
     n_graphs : int
         Of a mixture; 1 for one graph, 0 without.
+    numbers : int array (r,)
+        What the rows are called: their positions in the table that they come from.
+    sample : str
+        Which rows these are, in words.
     compared : (str, str), optional
         The two methods whose difference is told; by default the first two.
     """
@@ -70,8 +82,11 @@ class Block:
     outputs: tuple[str, ...]
     labels: np.ndarray | None
     tones: np.ndarray | None
+    named: np.ndarray
     above: np.ndarray
     n_graphs: int
+    numbers: np.ndarray
+    sample: str = ""
     compared: tuple[str, str] | None = None
 
     @property
@@ -102,7 +117,9 @@ class Block:
         return 3 if largest <= 0 else max(0, 2 - math.floor(math.log10(largest)))
 
 
-def read_block(comparison: Any, explained: str | None = None) -> Block:
+def read_block(
+    comparison: Any, explained: str | None = None, sample: str = "", row_numbers: Sequence[int] | None = None
+) -> Block:
     """The explanations of a comparison, checked against one another, features causes first.
 
     Parameters
@@ -110,6 +127,10 @@ def read_block(comparison: Any, explained: str | None = None) -> Block:
     comparison : Comparison
     explained : str, optional
         What a single output is called, such as ``P(disease = yes)``.
+    sample : str
+        Which rows these are, in words.
+    row_numbers : sequence of int, optional
+        What the rows are called; by default their positions.
     """
     explanations = list(comparison.explanations.values())
     features = tuple(str(name) for name in comparison.features)
@@ -117,7 +138,14 @@ def read_block(comparison: Any, explained: str | None = None) -> Block:
     outputs = _output_names(explanations, methods[0].values.shape[2], explained)
     labels, tones = _read_rows(explanations, features)
     above, n_graphs = _read_order(comparison.order, features)
-    return Block(tuple(methods), features, outputs, labels, tones, above, n_graphs, comparison.pair)
+    numbers = np.arange(len(methods[0].values)) if row_numbers is None else np.asarray(row_numbers)
+    if numbers.shape != methods[0].values.shape[:1] or len(np.unique(numbers)) < len(numbers):
+        raise ArgumentError(f"row_numbers= are {numbers.size} numbers for {len(methods[0].values)} rows, all different")
+    pair = comparison.pair
+    named = (
+        np.zeros(len(features), dtype=bool) if labels is None else np.array([_without_order(one) for one in labels.T])
+    )
+    return Block(tuple(methods), features, outputs, labels, tones, named, above, n_graphs, numbers, sample, pair)
 
 
 def _read_method(name: str, explanation: Any, features: Sequence[str], comparison: Any) -> Method:
@@ -177,6 +205,12 @@ def _read_rows(explanations: list[Any], features: Sequence[str]) -> tuple[np.nda
 
 def _as_label(value: Any) -> str:
     return "missing" if value is None or value != value else as_text(value).replace(MINUS, "-")
+
+
+def _without_order(labels: np.ndarray) -> bool:
+    """Whether the states are names: no numbers, and no words from low to high."""
+    known = sorted(set(labels.tolist()) - {"missing"})
+    return len(known) > 1 and low_to_high(known) is None
 
 
 # --- causes ---------------------------------------------------------------------------------------------------------

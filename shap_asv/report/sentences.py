@@ -22,6 +22,32 @@ WORTH_TELLING = 0.03  # a feature's change, as a share of the largest importance
 ALL_OF_IT = 0.95  # a loss beyond this share of the credit is "its credit"
 SAME_BASE = 0.01  # mean predictions closer than this share of the largest importance are one
 MOST_NAMED = 2
+MOST_LEADERS = 3
+
+#: What nu(S) is, and which orders count, by the words in a method's name.
+_VALUES = {
+    "conditional": "what is not known yet follows its distribution given what is known",
+    "causal": "what is known is set from outside, and what it causes responds",
+    "marginal": "what is not known yet is filled in from other rows, whatever is known",
+}
+_ORDERS = {
+    "SHAP": "features become known in any order",
+    "ASV": "features become known in the order of causes, causes before effects",
+}
+AS_SHAP_DOES = "what shap.Explainer and TreeExplainer with background rows compute"
+
+
+def describe_method(method: Method) -> str:
+    """What a method is, in one line; empty for one that is not ours.
+
+    A value is how much the expected prediction changes when the feature becomes known.
+    """
+    *adjective, kind = method.title.split()
+    if kind not in _ORDERS or len(adjective) > 1 or not set(adjective) <= set(_VALUES):
+        return ""
+    values = _VALUES["".join(adjective) or "conditional"] if adjective or method.conditional else method.background
+    line = f"{_ORDERS[kind]}; {values}" if values else _ORDERS[kind]
+    return f"{AS_SHAP_DOES}: {line}" if method.title == "marginal SHAP" else line
 
 
 def share_moved(one: np.ndarray, other: np.ndarray) -> float:
@@ -39,89 +65,124 @@ def conclude(block: Block, output: int) -> list[Sentence]:
     number = _formatter(block.decimals(output))
     pair = block.pair
     if pair is None:
-        return [_largest(block.methods[0], output, number)]
+        return [_most(block.methods[0], output, number)]
     one, other = pair
     before, after = one.importance[:, output], other.importance[:, output]
-    doubt = 2 * np.hypot(one.noise[:, output], other.noise[:, output])
+    doubt = _doubt(one, other)[:, output]
     change = after - before
     floor = np.maximum(doubt, WORTH_TELLING * max(float(before.max()), float(after.max())))
     telling = np.abs(change) > floor
-    moved = share_moved(before, after)
+    beyond = np.abs(change) > doubt
+    moved = share_moved(np.where(beyond, before, after), after) if beyond.any() else 0.0
     sentences = []
-    if moved < SAME_STORY or not telling.any():
-        sentences.append(_same_story(one, other, before, after, moved, number))
+    if not telling.any() or moved < SAME_STORY:
+        sentences += _same_story(one, other, output, moved, float(doubt.max()), number)
     else:
-        sentences.append(_headline(one, other, before, after, moved, number))
+        lead = f"{_percent(moved)} of the credit moves between {one.title} and {other.title}. "
+        sentences.append([lead, *_leads(one, other, output, number)])
         # why credit moves is known for SHAP and ASV given what is known: one ignores the order, the other keeps to it
         above = block.above if block.causes_take_credit else np.zeros_like(block.above)
         sentences += _losses(above, before, after, telling, number)
         sentences += _gains(above, before, after, telling, number)
     sentences += _zeros(block, one, other, output)
     sentences += _others(block, output)
-    if block.n_rows > 1 and moved > 0:
-        apart = block.spread(output)
-        row = int(apart.argmax())
-        which = "The two" if len(block.methods) == 2 else "The methods"
-        sentences.append([f"{which} differ most in ", {"row": row}, f", by {number(apart[row])} over its features."])
-    if one.background and other.background and one.background != other.background:
-        sentences.append(
-            [f"{one.name} and {other.name} stand on different distributions, and some of the difference may be theirs."]
-        )
+    sentences += _apart(block, output, number)
+    if block.causes_take_credit and one.background and other.background and one.background != other.background:
+        names = f"{one.title} and {other.title}"
+        sentences.append([f"{names} stand on different distributions, and some of the difference may be theirs."])
     sentences += _bases(block, output, number)
-    sampled = [method.name for method in pair if method.error is not None]
+    sampled = [method for method in pair if method.error is not None]
     if sampled:
         verb = "are" if len(sampled) > 1 else "is"
+        largest = max(float(method.noise[:, output].max()) for method in sampled)
+        names = " and ".join(method.title for method in sampled)
         sentences.append(
-            [f"{' and '.join(sampled)} {verb} sampled; what is below two standard errors is not told here."]
+            [
+                f"{names} {verb} sampled: standard errors of a feature's credit are at most {largest:.2g}, and what is "
+                "below two of them is not told here."
+            ]
         )
-    return sentences
+    return [_begun(sentence) for sentence in sentences]
+
+
+def _begun(sentence: Sentence) -> Sentence:
+    """The sentence with a capital letter, where it begins with a word of ours."""
+    first = sentence[0]
+    ours = isinstance(first, str) and first.split(" ")[0] in _VALUES
+    return [first[0].upper() + first[1:], *sentence[1:]] if ours and isinstance(first, str) else sentence
+
+
+def _doubt(one: Method, other: Method) -> np.ndarray:
+    """Two standard errors of the difference of importances, (n, k)."""
+    return 2 * np.hypot(one.noise, other.noise)
 
 
 def _formatter(decimals: int) -> Callable[[float], str]:
     return lambda value: f"{value:.{decimals}f}" if abs(value) >= 0.5 * 10.0**-decimals else "0"
 
 
-def _largest(method: Method, output: int, number: Callable[[float], str]) -> Sentence:
-    importance = method.importance[:, output]
+def _leaders(method: Method, output: int) -> list[int]:
+    """The feature with the most credit, and those that are within two standard errors of it."""
+    importance, noise = method.importance[:, output], method.noise[:, output]
     first = int(importance.argmax())
-    return [f"{method.name} gives ", {"feature": first}, f" the most credit, {number(importance[first])} on average."]
+    near = importance[first] - importance <= 2 * np.hypot(noise[first], noise)
+    return [first, *(int(j) for j in np.flatnonzero(near & (noise + noise[first] > 0)) if j != first)]
+
+
+def _most(method: Method, output: int, number: Callable[[float], str]) -> Sentence:
+    """Who has the most credit, as far as errors let one say so."""
+    leaders = _leaders(method, output)
+    if len(leaders) > MOST_LEADERS:
+        return [
+            f"{method.title} gives {len(leaders)} features nearly the same, and the most: errors do not tell which."
+        ]
+    if len(leaders) > 1:
+        return [f"{method.title} gives the most to ", *_listed(leaders, " or "), ": errors do not tell which."]
+    size = number(method.importance[leaders[0], output])
+    return [f"{method.title} gives the most to ", {"feature": leaders[0]}, f" ({size} on average)."]
+
+
+def _leads(one: Method, other: Method, output: int, number: Callable[[float], str]) -> Sentence:
+    tops = [_leaders(method, output) for method in (one, other)]
+    if any(len(top) > 1 for top in tops):
+        return [*_most(one, output, number), " ", *_most(other, output, number)]
+    (old,), (new,) = tops
+    sizes = [number(method.importance[top[0], output]) for method, top in zip((one, other), tops, strict=True)]
+    if old == new:
+        return [{"feature": new}, f" has the most under both: {sizes[0]} by {one.title}, {sizes[1]} by {other.title}."]
+    return [
+        *(f"{one.title} gives the most to ", {"feature": old}, f" ({sizes[0]}), {other.title} to "),
+        *({"feature": new}, f" ({sizes[1]})."),
+    ]
 
 
 def _same_story(
-    one: Method, other: Method, before: np.ndarray, after: np.ndarray, moved: float, number: Callable[[float], str]
-) -> Sentence:
-    first = int(after.argmax())
-    if moved < SAME_STORY:
-        same = f"{one.name} and {other.name} tell the same story here: {_percent(moved)} of the credit moves. "
+    one: Method, other: Method, output: int, moved: float, doubt: float, number: Callable[[float], str]
+) -> list[Sentence]:
+    names = f"{one.title} and {other.title}"
+    if doubt == 0 or doubt <= WORTH_TELLING * float(one.importance[:, output].max()):
+        same = f"{names} tell the same story here: {_percent(moved)} of the credit moves. "
     else:
         same = (
-            f"{one.name} and {other.name} cannot be told apart here: {_percent(moved)} of the credit moves, but no "
-            "feature's by more than the noise. "
+            f"{names} cannot be told apart here: no feature's credit differs by more than two standard errors. "
+            f"Differences below {doubt:.2g} would not show. "
         )
-    if int(before.argmax()) == first:
-        return [same, {"feature": first}, f" has the most under both, {number(after[first])} on average."]
-    return [same, {"feature": int(before.argmax())}, " and ", {"feature": first}, " lead."]
+    return [[same, *_leads(one, other, output, number)]]
 
 
-def _headline(
-    one: Method, other: Method, before: np.ndarray, after: np.ndarray, moved: float, number: Callable[[float], str]
-) -> Sentence:
-    old, new = int(before.argmax()), int(after.argmax())
-    lead = f"{_percent(moved)} of the credit moves between {one.name} and {other.name}. "
-    if old == new:
-        return [
-            lead,
-            {"feature": new},
-            f" has the most under both: {number(before[new])} by {one.name}, {number(after[new])} by {other.name}.",
-        ]
-    return [
-        lead,
-        f"{one.name} gives the most to ",
-        {"feature": old},
-        f" ({number(before[old])}), {other.name} to ",
-        {"feature": new},
-        f" ({number(after[new])}).",
-    ]
+def _apart(block: Block, output: int, number: Callable[[float], str]) -> list[Sentence]:
+    """The row in which the methods differ most, where that is more than errors make."""
+    if block.n_rows == 1 or len(block.methods) == 1:
+        return []
+    apart = block.spread(output)
+    row = int(apart.argmax())
+    errors = [0.0 * method.values if method.error is None else method.error for method in block.methods]
+    doubt = 2 * np.sqrt(sum(error[row, :, output] ** 2 for error in errors)).sum()
+    if apart[row] <= doubt:
+        return []
+    which = "The two" if len(block.methods) == 2 else "The methods"
+    where = {"row": int(block.numbers[row])}
+    return [[f"{which} differ most in ", where, f", by {number(apart[row])} over its features."]]
 
 
 def _losses(
@@ -131,7 +192,7 @@ def _losses(
     losers = [int(j) for j in np.argsort(change) if telling[j] and change[j] < 0]
     sentences = []
     for j in losers[:MOST_NAMED]:
-        causes = _gainers_among(np.flatnonzero(above[:, j] > 0.5), change)
+        causes = _gainers_among(np.flatnonzero((above[:, j] > 0.5) & telling), change)
         whole = after[j] <= (1 - ALL_OF_IT) * before[j]
         figures = f" ({number(before[j])} \N{RIGHTWARDS ARROW} {number(after[j])})"
         sentence: Sentence = [{"feature": j}, f" loses {'its credit' if whole else 'part of its credit'}{figures}"]
@@ -151,7 +212,7 @@ def _gains(
     gainers = [int(j) for j in np.argsort(-change) if telling[j] and change[j] > 0]
     sentences = []
     for j in gainers[:MOST_NAMED]:
-        effects = _gainers_among(np.flatnonzero(above[j] > 0.5), -change)
+        effects = _gainers_among(np.flatnonzero((above[j] > 0.5) & telling), -change)
         figures = f" ({number(before[j])} \N{RIGHTWARDS ARROW} {number(after[j])})"
         sentence: Sentence = [{"feature": j}, f" gains credit{figures}"]
         if effects:
@@ -182,7 +243,7 @@ def _zeros(block: Block, one: Method, other: Method, output: int) -> list[Senten
     nothing.sort(key=lambda j: -sizes[0][j])
     rest = len(nothing) - 3
     listed = _listed(nothing) if rest <= 1 else [*_listed(nothing[:3], last=", "), f" and {rest} more features"]
-    return [[f"{other.name} gives 0 in every row to ", *listed, f"; {one.name} does not."]]
+    return [[f"{other.title} gives 0 in every row to ", *listed, f"; {one.title} does not."]]
 
 
 def _others(block: Block, output: int) -> list[Sentence]:
@@ -194,10 +255,14 @@ def _others(block: Block, output: int) -> list[Sentence]:
         if method in pair:
             continue
         gaps = [share_moved(method.importance[:, output], side.importance[:, output]) for side in pair]
+        total = sum(float(side.importance[:, output].sum()) for side in (method, *pair))
+        doubt = sum(float(_doubt(method, side)[:, output].sum()) for side in pair) / total
+        if abs(gaps[0] - gaps[1]) <= doubt:
+            continue
         near, far = (0, 1) if gaps[0] <= gaps[1] else (1, 0)
         sentences.append(
             [
-                f"{method.name} is closer to {pair[near].name} than to {pair[far].name}: "
+                f"{method.title} is closer to {pair[near].title} than to {pair[far].title}: "
                 f"{_percent(gaps[near])} of the credit differs, against {_percent(gaps[far])}."
             ]
         )
@@ -212,7 +277,7 @@ def _bases(block: Block, output: int, number: Callable[[float], str]) -> list[Se
         return []
     names: dict[str, list[str]] = {}
     for method, mean in zip(block.methods, means, strict=True):
-        names.setdefault(number(mean), []).append(method.name)
+        names.setdefault(number(mean), []).append(method.title)
     starts = ", ".join(f"{' and '.join(which)} from {mean}" for mean, which in names.items())
     return [
         [

@@ -9,7 +9,7 @@ import pytest
 
 import shap_asv
 from shap_asv.__main__ import main
-from shap_asv.command.request import read_edges, read_levels, read_rows_choice
+from shap_asv.command.request import RowChoice, read_edges, read_levels, read_rows_choice
 from shap_asv.errors import CausalGraphError
 
 TABLE = "age,smoker,tar,ill\n40,yes,1.5,1\n50,no,0.5,0\n"
@@ -41,19 +41,25 @@ def files(tmp_path, monkeypatch):
             "--levels: 'smokr' is not a feature; did you mean 'smoker'?",
         ),
         ("--data table.csv --target ill --levels age,tar tar", "'tar' stands in two levels"),
+        ("--data table.csv --target ill --levels age", "--levels names one level, which puts nothing before anything"),
         ("--data table.csv --target ill --levels ill", "'ill' is not a feature"),
         ("--data table.csv --target ill --network nowhere", "no network is called 'nowhere'; known: alarm"),
         ("--data table.csv --target ill --network mine.bif", "there is no file 'mine.bif'"),
-        ("--data table.csv --target ill --levels age --model none.joblib", "there is no file 'none.joblib'"),
-        ("--data table.csv --target ill --levels age --model model.joblib", "say so with --trust-model"),
-        ("--data table.csv --target ill --levels age --rows ten", "--rows is a number"),
-        ("--data table.csv --target ill --levels age --rows 5:2", "--rows is a number"),
-        ("--data table.csv --target ill --levels age --rows other.csv", "there is no file 'other.csv'"),
-        ("--data table.csv --target ill --levels age --drop smoke", "--drop: table.csv has no column 'smoke'"),
-        ("--data table.csv --target ill --levels age --budget 0", "--budget is a positive number"),
-        ("--data table.csv --target ill --levels age --out dag.csv", "--out is a folder, and 'dag.csv' is a file"),
+        ("--data table.csv --target ill --levels age smoker --model none.joblib", "there is no file 'none.joblib'"),
+        ("--data table.csv --target ill --levels age smoker --model model.joblib", "say so with --trust-model"),
+        ("--data table.csv --target ill --levels age smoker --rows ten", "--rows is a number"),
+        ("--data table.csv --target ill --levels age smoker --rows 5:2", "--rows is a number"),
+        ("--data table.csv --target ill --levels age smoker --rows other.csv", "there is no file 'other.csv'"),
+        ("--data table.csv --target ill --levels age smoker --drop smoke", "--drop: table.csv has no column 'smoke'"),
+        ("--data table.csv --target ill --levels age smoker --budget 0", "--budget is a positive number"),
+        (
+            "--data table.csv --target ill --levels age smoker --out dag.csv",
+            "--out is a folder, and 'dag.csv' is a file",
+        ),
         ("--data empty.csv --target ill --levels age", "empty.csv is empty"),
-        ("--data semicolons.csv --target ill --levels age", "does not separate its columns by commas"),
+        ("--data semicolons.csv --target ill --levels age", "--target: semicolons.csv has no column 'ill'"),
+        ("--data table.csv --target ill --levels age --index agee", "--index: table.csv has no column 'agee'; did you"),
+        ("--data table.csv --target ill --levels age smoker --rows agee>3", "no column 'agee'; did you mean 'age'?"),
         ("--data twice.csv --target ill --levels age", "has the column 'age' twice"),
         ("--data table.csv --target ill --levels age --drop age,smoker,tar", "no column beside the target 'ill'"),
     ],
@@ -88,11 +94,24 @@ def test_neither_causes_nor_two_kinds_of_them(files, capsys):
     assert "--edges --levels --network is required" in capsys.readouterr().err
 
 
-def test_rows():
-    assert read_rows_choice("7") == slice(0, 7)
-    assert read_rows_choice("10:20") == slice(10, 20)
-    assert read_rows_choice("10:") == slice(10, None)
-    assert read_rows_choice("3, 17") == [3, 17]
+@pytest.mark.parametrize(
+    ("text", "kind", "count", "what"),
+    [
+        ("7", "random", 7, None),
+        ("random:7", "random", 7, None),
+        ("random", "random", 100, None),
+        ("first:7", "first", 7, None),
+        ("held-out", "held-out", 100, None),
+        ("all", "all", None, None),
+        ("10:20", "places", None, slice(10, 20)),
+        ("10:", "places", None, slice(10, None)),
+        ("3, 17", "places", None, [3, 17]),
+        ("age>=60", "where", 100, ("age", ">=", "60")),
+        ("smoker==yes:20", "where", 20, ("smoker", "=", "yes")),
+    ],
+)
+def test_which_rows_are_meant(text, kind, count, what):
+    assert read_rows_choice(text, ["age", "smoker"]) == RowChoice(kind, count, what)
 
 
 def test_edges_with_and_without_a_header(files):
@@ -106,8 +125,16 @@ def test_edges_with_and_without_a_header(files):
         read_edges(files / "one.csv", features, "ill")
 
 
-def test_features_without_a_level_come_last():
-    assert read_levels(["tar", "age"], ["age", "smoker", "tar"]) == (("tar",), ("age",), ("smoker",))
+@pytest.mark.parametrize(
+    ("rest", "levels"),
+    [
+        ("free", (("tar",), ("age",))),
+        ("first", (("smoker",), ("tar",), ("age",))),
+        ("last", (("tar",), ("age",), ("smoker",))),
+    ],
+)
+def test_where_columns_stand_that_no_level_names(rest, levels):
+    assert read_levels(["tar", "age"], ["age", "smoker", "tar"], rest) == levels
 
 
 def test_help_and_bad_numbers(capsys):

@@ -13,10 +13,8 @@ from sklearn.preprocessing import OneHotEncoder
 
 from shap_asv import AsymmetricExplainer, load_network
 from shap_asv.__main__ import Steps, main
-from shap_asv.command import tables
-from shap_asv.command.jobs import draws_for
 from shap_asv.command.training import is_classification, train
-from shap_asv.errors import ApproximationWarning, RowsError, TableError, UnknownStateError
+from shap_asv.errors import ApproximationWarning
 from tests.report.browser import Page, start_browser
 from tests.report.test_payload import payload_of, unpack
 
@@ -72,7 +70,7 @@ def payload(path):
 
 
 def test_a_model_is_trained_and_named(folder, capsys):
-    words = "explain --data table.csv --target ill --levels age smoker --drop cost --rows 3 --budget 5 --out page"
+    words = "explain --data table.csv --target ill --levels age smoker --rest last --drop cost --rows 3 --out page"
     assert main(words.split()) == 0
     said = capsys.readouterr().out
     assert "160 rows, 4 columns (2 numbers, 2 categories)" in said
@@ -81,7 +79,7 @@ def test_a_model_is_trained_and_named(folder, capsys):
     page = payload(folder / "page" / "index.html")
     assert page["features"] == ["age", "smoker", "dose"]
     assert page["outputs"] == ["P(ill = yes)"]
-    assert [method["name"] for method in page["methods"]] == ["SHAP", "ASV"]
+    assert [method["name"] for method in page["methods"]] == ["marginal SHAP", "ASV"]
     assert any("Gradient boosting" in note for note in page["notes"])
     assert "Plan for 3 rows" in page["methods"][1]["plan"]
 
@@ -99,10 +97,10 @@ def test_a_given_model_is_explained_as_python_would(folder, capsys):
     assert "Left out, because the model does not know them: ill." in capsys.readouterr().out
     page = payload(folder / "page" / "index.html")
     explainer = AsymmetricExplainer(
-        model, X, [("age", "smoker"), ("smoker", "dose")], values="conditional", seed=7, n_orders=256, n_draws=2048,
+        model, X, [("age", "smoker"), ("smoker", "dose")], values="conditional", seed=7,
         budget=120.0, feature_names=list(X.columns), silent=True,
     )  # fmt: skip
-    expected = explainer(X.iloc[[4, 2]], silent=True).values
+    expected = explainer.compare(X.iloc[[4, 2]], ["ASV"], silent=True).asv.values
     places = [list(X.columns).index(name) for name in page["features"]]
     np.testing.assert_allclose(unpack(page["methods"][1]["values"], 2, 3), expected[:, places], rtol=1e-5, atol=1e-6)
     drawn = [node["name"] for node in page["graph"]["nodes"] if node["feature"] is None]
@@ -114,20 +112,9 @@ def test_a_plan_and_no_more(folder, capsys):
     assert main(words.split()) == 0
     said = capsys.readouterr().out
     assert "\nASV. Plan for 2 rows, 3 features" in said
-    assert "\nSHAP. Plan for 2 rows, 3 features" in said
-    assert "no edges: ordinary Shapley values" in said
+    assert "\nmarginal SHAP. Plan for 2 rows, 3 features" in said
+    assert "no edges: marginal Shapley values" in said
     assert not (folder / "page").exists()
-
-
-def test_columns_that_name_rows_are_told_of(folder, capsys):
-    table = pd.read_csv("table.csv")
-    table.insert(0, "person id", np.arange(len(table)) + 1000)
-    table.to_csv("table.csv", index=False)
-    words = ["explain", "--data", "table.csv", "--target", "cost", "--levels", "age", "--drop", "ill", "--plan"]
-    assert main(words) == 0
-    said = capsys.readouterr().out
-    assert 'person id is another whole number in every row: if it only names the rows, --drop "person id".' in said
-    assert "age is another" not in said
 
 
 def test_our_warnings_are_lines_like_any_other(capsys):
@@ -144,24 +131,19 @@ def test_a_model_that_learned_nothing_is_told(classes):
     rng = np.random.default_rng(0)
     X, noise = pd.DataFrame(rng.normal(size=(200, 2)), columns=["a", "b"]), rng.normal(size=200)
     words = "no better than a constant: there may be nothing to explain"
-    assert words in train(X, pd.Series(noise > 1.2 if classes else noise, name="y"), seed=0).words
+    assert words in train(X, pd.Series(noise > 1.2 if classes else noise, name="y"), seed=0).notes[0]
     told = X["a"] > 0.5 if classes else X["a"]
-    assert words not in train(X, told.rename("y"), seed=0).words
+    assert words not in train(X, told.rename("y"), seed=0).notes[0]
 
 
 def test_a_rare_class_that_is_never_the_likeliest_can_be_learned():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(2000, 2)), columns=["a", "b"])
     y = pd.Series(rng.uniform(size=2000) < np.where(X["a"] > 1, 0.35, 0.02), name="y")
-    words = train(X, y, seed=0).words
+    words = train(X, y, seed=0).notes[0]
     assert "right in 93% of 500 other rows (the most frequent class would be in 93%)" in words
     assert "the squared error of its probabilities is 15% below that of a constant" in words
     assert "nothing to explain" not in words
-
-
-@pytest.mark.parametrize(("n_rows", "n_features", "draws"), [(2, 3, 2048), (300, 5, 512), (300, 20, 128)])
-def test_draws_follow_from_the_size_of_the_job(n_rows, n_features, draws):
-    assert draws_for(n_rows, n_features) == draws
 
 
 def test_a_network_with_intervals_takes_numbers(folder, capsys):
@@ -177,7 +159,7 @@ def test_a_network_with_intervals_takes_numbers(folder, capsys):
                 "--network",
                 "net.bif",
                 "--rows",
-                "20",
+                "first:20",
                 "--out",
                 "page",
             ]
@@ -199,12 +181,15 @@ def test_a_network_with_intervals_takes_numbers(folder, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--target ill --levels age --drop cost --rows 500:", "there is no row 500; the table has rows 0 to 159"),
-        ("--target ill --levels age --drop cost --rows 3,500", "there is no row 500"),
-        ("--target ill --levels age --drop cost --output perhaps", "'perhaps' is not predicted by the model"),
-        ("--target cost --levels age --output yes", "the model has no classes"),
-        ("--target ill --levels age --drop cost --algorithm magic", "unknown algorithm 'magic'"),
-        ("--target ill --levels age --model table.csv --trust-model", "cannot be loaded as a model"),
+        (
+            "--target ill --levels age smoker --drop cost --rows 500:",
+            "there is no row 500; the table has rows 0 to 159",
+        ),
+        ("--target ill --levels age smoker --drop cost --rows 3,500", "there is no row 500"),
+        ("--target ill --levels age smoker --drop cost --output perhaps", "'perhaps' is not predicted by the model"),
+        ("--target cost --levels age smoker --output yes", "the model has no classes"),
+        ("--target ill --levels age smoker --drop cost --algorithm magic", "unknown algorithm 'magic'"),
+        ("--target ill --levels age smoker --model table.csv --trust-model", "cannot be loaded as a model"),
         ("--target ill --network asia", "no column of table.csv beside the target is a node of asia"),
         ("--target ill --edges cycle.csv --drop cost", "cycle"),
     ],
@@ -213,42 +198,6 @@ def test_what_only_the_data_tell(words, message, folder, capsys):
     (folder / "cycle.csv").write_text("age,smoker\nsmoker,dose\ndose,age\n")
     assert main(["explain", "--data", "table.csv", *words.split()]) == 2
     assert message in capsys.readouterr().err
-
-
-def test_typed_columns(tmp_path):
-    path = tmp_path / "typed.csv"
-    path.write_text("n,x,flag,word,gap\n1,1.5,True,low,\n2,2.5,False,high,3\n3,0.5,True,medium,4\n")
-    table = tables.read_table(path)
-    assert [dtype.kind for dtype in table.dtypes[:3]] == ["i", "f", "b"]
-    assert tables.describe(table) == "3 rows, 5 columns (3 numbers, 1 truth values, 1 categories), 1 rows with gaps"
-    assert list(tables.with_categories(table)["word"].cat.categories) == ["low", "medium", "high"]
-    names = pd.DataFrame({"name": [f"patient {k}" for k in range(100)]})
-    with pytest.raises(TableError, match="--drop name"):
-        tables.check_labels(names)
-
-
-def test_rows_of_a_file_get_the_types_of_the_table(tmp_path):
-    path = tmp_path / "rows.csv"
-    path.write_text("word,x\nlow,1\n")
-    table = pd.DataFrame({"x": [1.5, 2.5], "word": ["low", "high"]})
-    rows = tables.choose_rows(path, table)
-    assert list(rows.columns) == ["x", "word"]
-    assert rows["x"].dtype == float
-    path.write_text("word,x\nlow,many\n")
-    with pytest.raises(RowsError, match="column 'x' is not float64"):
-        tables.choose_rows(path, table)
-
-
-def test_numbers_become_states():
-    states = {"age": ("<30", "30-60", ">=61"), "dose": ("0", "1")}
-    table = pd.DataFrame({"age": [29.5, 30, 61], "dose": [0.0, 1.0, 1.0]})
-    assert tables.to_states(table, states).values.tolist() == [["<30", "0"], ["30-60", "1"], [">=61", "1"]]
-    with pytest.raises(UnknownStateError, match=r"60\.5 of 'age' lies in none of its states"):
-        tables.to_states(pd.DataFrame({"age": [60.5], "dose": [0]}), states)
-    with pytest.raises(UnknownStateError, match="'2' is not a state of 'dose'"):
-        tables.to_states(pd.DataFrame({"age": [1], "dose": [2]}), states)
-    with pytest.raises(RowsError, match="row 0 has no value"):
-        tables.to_states(pd.DataFrame({"age": [np.nan], "dose": [2]}), states)
 
 
 def test_classes_and_numbers():
@@ -269,7 +218,7 @@ def test_demo_opens_in_a_browser(tmp_path, capsys):
     assert main(["--network", "survey", "--rows", "30", "--out", str(tmp_path / "demo")]) == 0
     said = capsys.readouterr().out
     assert "of the credit moves" in said or "tell the same story" in said
-    for step in ("read the network", "drew 5,000 rows", "A decision tree of depth 5", "explained 30 rows", "wrote"):
+    for step in ("read the network", "drew 5,000 rows", "A decision tree of depth 5", "ASV of 30 rows", "wrote"):
         assert step in said
     driver = start_browser()
     try:

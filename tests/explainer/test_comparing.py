@@ -130,15 +130,16 @@ def test_an_explainer_of_causal_values_lends_its_mean_prediction_to_conditional_
 
 
 @pytest.mark.parametrize("over", ["conditional", "marginal"])
-@pytest.mark.parametrize("kind", ["boosted", "counts"])
+@pytest.mark.parametrize("kind", ["boosted", "two classes", "counts"])
 def test_all_methods_explain_one_output(over, kind):
     """Without a word for it, trees over rows give their margin, as in shap; else what they predict."""
     from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingRegressor
 
     X = linear_pair()
-    y = np.digitize(X["b"], [-0.5, 0.5])
+    y = np.digitize(X["b"], [0.0] if kind == "two classes" else [-0.5, 0.5])
     estimators = {
         "boosted": GradientBoostingClassifier(n_estimators=3),
+        "two classes": GradientBoostingClassifier(n_estimators=3),
         "counts": HistGradientBoostingRegressor(max_iter=3, loss="poisson"),
     }
     methods = ["conditional ASV", "marginal SHAP", "causal SHAP"]

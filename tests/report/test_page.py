@@ -3,7 +3,9 @@
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
+import shap
 
 from shap_asv import CausalOrder, Comparison, GraphMixture, Sensitivity
 from shap_asv.report.reading import read_block
@@ -219,6 +221,126 @@ def test_a_screen_reader_finds_names(page):
     assert nameless == []
     card = next(node["name"]["value"] for node in found if node["name"]["value"].startswith("tar, "))
     assert "SHAP 0." in card
+
+
+LONG = [
+    *("Body Mass (g)", "Island", "the highest school or university degree that was ever reached", "Sex"),
+    *("Stage = of the disease", "Delta 15 N (o/oo)"),
+]
+CLASSES = [
+    "Adelie Penguin (Pygoscelis adeliae)",
+    "Chinstrap penguin (Pygoscelis antarctica) of the islands in the south",
+]
+
+
+@pytest.fixture(scope="module")
+def long_names(tmp_path_factory):
+    """Names with spaces, brackets and signs; states of all kinds; one method sampled."""
+    rng = np.random.default_rng(1)
+    n = 30
+    shown = np.empty((n, 6), dtype=object)
+    shown[:, 0] = rng.choice([3200.0, 3250.5, 32.0], n)
+    shown[:, 1] = rng.choice(["Biscoe", "Dream", "Torgersen", "Biscoe Point, the southern part of it"], n)
+    shown[:, 2] = rng.choice(["Bachelor's degree", "none", "10th"], n)
+    shown[:, 3] = rng.choice(["Male", "Female"], n)
+    shown[:, 4] = rng.choice(["low", "high"], n)
+    shown[:, 5] = rng.normal(size=n).round(3)
+    codes = np.column_stack([pd.factorize(column, sort=True)[0] for column in shown.T]).astype(float)
+    codes[:, [0, 5]] = shown[:, [0, 5]].astype(float)
+    explanations = {
+        name: shap.Explanation(
+            rng.normal(size=(n, 6, 2)), np.full((n, 2), 0.2), data=codes, display_data=shown, feature_names=LONG,
+            output_names=CLASSES, error_std=np.full((n, 6, 2), 0.01) if name == "ASV" else None,
+        )
+        for name in ("marginal SHAP", "ASV")
+    }  # fmt: skip
+    order = CausalOrder.from_edges([(LONG[3], LONG[0]), (LONG[1], LONG[0])], features=LONG)
+    backgrounds = dict.fromkeys(explanations, "made up")
+    comparison = Comparison(explanations, order, backgrounds, {}, {"ASV"})
+    page = comparison.to_html(
+        tmp_path_factory.mktemp("long") / "page.html", explained="Species", row_numbers=np.arange(n) * 7,
+        sample="30 of 210 rows, drawn at random.",
+    )  # fmt: skip
+    return comparison, page
+
+
+@pytest.mark.parametrize("width", [360, 390, 768, 1280, 1920])
+def test_nothing_is_wider_than_the_screen(driver, long_names, width):
+    size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        page = Page(driver, long_names[1])
+        for scope in ("#scope-all", "#scope-row"):
+            page.click(scope)
+            assert page.run("return document.documentElement.scrollWidth") <= width
+            over = """const inner = ".scroll, .hidden, .skip, pre";
+                return Array.from(document.querySelectorAll("body *")).filter((e) => !e.closest(inner)
+                    && e.getBoundingClientRect().right > window.innerWidth + 0.5)
+                    .map((e) => e.tagName + "#" + e.id)"""
+            assert page.run(over) == []
+        assert page.errors() == []
+    finally:
+        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_every_state_that_the_page_prints_is_found(driver, long_names):
+    comparison, path = long_names
+    page = Page(driver, path)
+    shown = comparison.asv.display_data
+    find = """const box = document.getElementById("search");
+        box.value = arguments[0];
+        box.dispatchEvent(new Event("input"));
+        return Array.from(document.querySelectorAll("#row-list li")).map((li) => Number(li.id.slice(4)))"""
+    seen = 0
+    for row in range(0, len(shown), 3):
+        page.run(f"document.querySelector('#row-list [data-pick=\"{row}\"]').click()")
+        printed = zip(page.texts("#values tbody th"), page.texts("#values td.state"), strict=True)
+        for name, state in printed:
+            j = LONG.index(name)
+            expected = [r for r in range(len(shown)) if shown[r, j] == shown[row, j]]
+            for query in (f"{name} = {state}", f"{name}={state}", f"{name} = {state}, {LONG[4]}={shown[row, 4]}"):
+                both = [r for r in expected if "," not in query.replace(state, "") or shown[r, 4] == shown[row, 4]]
+                assert sorted(page.run(find, query)) == both, query
+                seen += 1
+        page.run(find, "")
+    assert seen == 180
+
+
+def test_what_the_page_says_of_rows_methods_and_errors(driver, long_names):
+    comparison, path = long_names
+    page = Page(driver, path)
+    assert page.text("#sample") == "30 of 210 rows, drawn at random."
+    assert page.text("#scope-all") == "All 30 rows"
+    assert page.text("#credit").startswith("A feature's credit is the mean of its |value| over the 30 rows above;")
+    assert page.texts("#meanings dt") == ["marginal SHAP", "ASV"]
+    assert page.texts("#meanings dd") == [
+        "what shap.Explainer and TreeExplainer with background rows compute: features become known in any order; what "
+        "is not known yet is filled in from other rows, whatever is known",
+        "features become known in the order of causes, causes before effects; what is not known yet follows its "
+        "distribution given what is known",
+    ]
+    assert page.texts("#values td.error") == ["\N{PLUS-MINUS SIGN} 0.010"] * 6
+    rows = [int(text.split()[1]) for text in page.texts("#row-list li")]
+    assert sorted(rows) == [7 * r for r in range(30)]
+    page.click('#row-list [data-pick="4"]')
+    assert page.text("#scope-row") == "Row 28"
+    assert "\N{PLUS-MINUS SIGN} 0.010" in page.text("#row-words")
+    # islands, degrees and sexes have no order: a colour for each, told below; the others go from low to high
+    told = page.texts("#named-states p")
+    assert [line.split(":")[0] for line in told] == [LONG[j] for j in range(6) if j in (1, 2, 3)]
+    fills = page.run("return Array.from(document.querySelectorAll('#swarms figure:first-child .dot')).map((dot) => "
+                     "[Number(dot.dataset.feature), dot.getAttribute('fill')])")  # fmt: skip
+    assert {j for j, fill in fills if "--named-" in fill} == {comparison.features.index(LONG[j]) for j in (1, 2, 3)}
+    assert all("color-mix" in fill for j, fill in fills if comparison.features[j] in (LONG[0], LONG[4], LONG[5]))
+
+
+def test_no_line_begins_with_a_comma(driver, long_names):
+    page = Page(driver, long_names[1])
+    loose = """return Array.from(document.querySelectorAll("#conclusion p, #row-words")).flatMap((p) =>
+        Array.from(p.childNodes).filter((node, i) => i && node.nodeType === 3 && /^[,.;:]/.test(node.textContent)))
+        .map((node) => node.textContent)"""
+    assert page.run(loose) == []
+    assert len(page.texts(".kept")) > 0
 
 
 @pytest.mark.parametrize(("width", "dark"), [(375, False), (375, True), (1280, True)])

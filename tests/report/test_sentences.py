@@ -20,11 +20,12 @@ def words(comparison, output=0):
 def test_credit_that_moves_to_causes():
     told = words(told_comparison([0.10, 0.20, 0.30, 0.40, 0.0], [0.10, 0.36, 0.45, 0.0, 0.0]))
     assert told == [
-        "37% of the credit moves between SHAP and ASV. SHAP gives the most to cough (0.400), ASV to tar (0.450).",
+        "37% of the credit moves between conditional SHAP and ASV. "
+        "conditional SHAP gives the most to cough (0.400), ASV to tar (0.450).",
         "cough loses its credit (0.400 → 0): what it tells is known from smoker and tar, which come before it.",
         "smoker gains credit (0.200 → 0.360): it comes before cough, and what that says of it is counted as its own.",
         "tar gains credit (0.300 → 0.450): it comes before cough, and what that says of it is counted as its own.",
-        "ASV gives 0 in every row to cough; SHAP does not.",
+        "ASV gives 0 in every row to cough; conditional SHAP does not.",
         "The two differ most in row 0, by 0.710 over its features.",
     ]
 
@@ -57,7 +58,7 @@ def test_reasons_are_given_only_where_they_hold():
 def test_the_same_story():
     told = words(told_comparison([0, 0, 0.2, 0.4, 0], [0, 0, 0.201, 0.4, 0]))
     assert told[0].startswith(
-        "SHAP and ASV tell the same story here: less than 1% of the credit moves. cough has the most"
+        "Conditional SHAP and ASV tell the same story here: less than 1% of the credit moves. cough has the most"
     )
     assert not any("loses" in line or "gains" in line for line in told)
 
@@ -69,9 +70,13 @@ def test_nothing_is_told_below_two_standard_errors():
     )
     told = words(Comparison({"SHAP": noisy, "ASV": comparison.asv}, comparison.order))
     assert told[0].startswith(
-        "SHAP and ASV cannot be told apart here: 17% of the credit moves, but no feature's by more"
+        "SHAP and ASV cannot be told apart here: no feature's credit differs by more than two standard errors. "
+        "Differences below 0.12 would not show."
     )
-    assert told[-1] == "SHAP is sampled; what is below two standard errors is not told here."
+    assert told[-1] == (
+        "SHAP is sampled: standard errors of a feature's credit are at most 0.06, and what is below two of them is not "
+        "told here."
+    )
     assert not any("loses" in line for line in told)
 
 
@@ -80,7 +85,7 @@ def test_another_method_and_another_distribution():
         [0, 0, 0.2, 0.4, 0], [0, 0, 0.4, 0.2, 0], backgrounds={"SHAP": "rows", "ASV": "a network"}
     )
     told = words(comparison.add("mine", comparison.asv))
-    assert "mine is closer to ASV than to SHAP: 0% of the credit differs, against 33%." in told
+    assert "mine is closer to ASV than to conditional SHAP: 0% of the credit differs, against 33%." in told
     assert any("different distributions" in line for line in told)
 
 

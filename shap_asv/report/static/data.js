@@ -70,6 +70,11 @@ function stateOf(row, feature) {
   return column.labels[column.codes[row]];
 }
 
+// Of states without an order: which of the colours for names is that of the row.
+const named = (feature) => P.states !== null && P.states[feature].named;
+const NAMED_COLOURS = 8;
+const namedColour = (code) => (code < NAMED_COLOURS ? "var(--named-" + code + ")" : "var(--missing)");
+
 const tone = (row, feature) => (P.states === null ? null : P.states[feature].tones[row]);
 
 function prediction(row) {

@@ -88,7 +88,7 @@ function updateGraph() {
   }
   element("graph-caption").textContent = one
     ? "The values of " + rowName(state.row) + ", left of the line below zero. Arrows go from causes to effects."
-    : "Mean of |value| over all rows. Arrows go from causes to effects. Select a feature to see what touches it.";
+    : "Mean of |value| over the " + P.n_rows.toLocaleString("en-US") + " rows. Arrows go from causes to effects. Select a feature to see what touches it.";
 }
 
 // How the credit of a feature changes between the two methods that are compared.
@@ -97,6 +97,8 @@ function movedWords(feature) {
   const [one, other] = P.pair.map((index) => METHODS[index]);
   const change = overall(other.importance, feature) - overall(one.importance, feature);
   const text = number(Math.abs(change));
+  const doubt = 2 * Math.hypot(...[one, other].map((method) => (method.noise === null ? 0 : overall(method.noise, feature))));
+  if (doubt > 0 && Math.abs(change) <= doubt) return "no change beyond errors";
   return text === "0" ? "no change" : (change > 0 ? "gains " : "loses ") + text;
 }
 

@@ -38,7 +38,7 @@ function pickScope(scope) {
   state.scope = scope;
   drawScope();
   markSwarms();
-  say(scope === "all" ? "All rows: means of the absolute values" : "Row " + P.rows[state.row]);
+  say(scope === "all" ? element("scope-all").textContent + ": means of the absolute values" : "Row " + P.rows[state.row]);
 }
 
 function pickFeature(feature) {
@@ -74,6 +74,15 @@ function fill() {
     (P.outputs.length === 1 ? (P.outputs[0] === "" ? "one output" : "explained: " + P.outputs[0]) : P.outputs.length + " outputs");
   const options = (pairs) => pairs.map(([key, text]) => `<option value="${key}">${escaped(text)}</option>`).join("");
   element("output").innerHTML = options(P.outputs.map((name, k) => [k, name]));
+  const rows = P.n_rows.toLocaleString("en-US") + (P.n_rows === 1 ? " row" : " rows");
+  element("sample").textContent = P.sample;
+  element("scope-all").textContent = P.n_rows === 1 ? rows : "All " + rows;
+  element("swarm-title").textContent = "Row by row";
+  element("credit").textContent = "A feature's credit is the mean of its |value| over the " + rows + (P.sample ? " above" : "") +
+    "; a value is how much the expected prediction changes when the feature becomes known.";
+  element("meanings").innerHTML = METHODS.filter((method) => P.methods[method.index].meaning).map((method) =>
+    `<dt><span class="swatch" style="background:${method.colour}"></span> ${escaped(method.name)}</dt><dd>${escaped(P.methods[method.index].meaning)}</dd>`).join("");
+  fillNamedStates();
   element("output-control").hidden = P.outputs.length === 1;
   element("feature-order").innerHTML = options([["causal", "causes first"], ["difference", "largest difference"], ["size", "largest value"]]
     .filter(([key]) => key !== "difference" || METHODS.length > 1));

@@ -1,26 +1,50 @@
 // Which row: a list that can be searched, sorted, clicked and walked through with the arrow keys.
 let listed = [];
 
-function matches(row, words) {
-  return words.every((word) => {
+// "Body Mass (g) = 3200, sex=male" -> tests of a row, each of one feature and its state. Without a name before a "=",
+// words are numbers of rows, states, or "part of a name=state".
+function conditionsOf(text) {
+  const query = text.toLowerCase().trim();
+  const has = (wanted, features) => (row) => features.some((j) => {
+    const label = stateOf(row, j).toLowerCase();
+    return P.states[j].labels.some((known) => known.toLowerCase() === wanted) ? label === wanted : label.startsWith(wanted);
+  });
+  const found = P.states === null ? [] : namesIn(query);
+  if (found.length) {
+    return found.map((one, i) => has(query.slice(one.end, i + 1 < found.length ? found[i + 1].start : undefined).replace(/^\s+|[\s,;]+$/g, ""), [one.feature]));
+  }
+  const anywhere = P.features.map((_, j) => j);
+  const isState = (wanted) => P.states !== null && anywhere.some((j) => P.states[j].labels.some((known) => known.toLowerCase() === wanted));
+  return (isState(query) ? [query] : query.split(/[\s,]+/)).filter((word) => word).map((word) => {
     const [name, wanted] = word.includes("=") ? word.split("=", 2) : [null, word];
-    if (name === null && String(P.rows[row]) === wanted) return true;
-    if (P.states === null) return false;
-    return P.features.some((feature, j) =>
-      (name === null || feature.toLowerCase().includes(name)) &&
-      (name === null ? stateOf(row, j).toLowerCase() === wanted : stateOf(row, j).toLowerCase().startsWith(wanted)));
+    if (name !== null) return P.states === null ? () => false : has(wanted, anywhere.filter((j) => P.features[j].toLowerCase().includes(name)));
+    return (row) => String(P.rows[row]) === word || (isState(word) && anywhere.some((j) => stateOf(row, j).toLowerCase() === word));
   });
 }
 
+// Where names of features stand before a "=", from left to right; of names that overlap the longest counts.
+function namesIn(query) {
+  const found = [];
+  P.features.forEach((name, feature) => {
+    const small = name.toLowerCase();
+    for (let start = query.indexOf(small); start >= 0; start = query.indexOf(small, start + 1)) {
+      const sign = query.slice(start + small.length).match(/^\s*=/);
+      if (sign && (start === 0 || /[\s,;]/.test(query[start - 1]))) found.push({ feature: feature, start: start, end: start + small.length + sign[0].length });
+    }
+  });
+  found.sort((a, b) => (b.end - b.start) - (a.end - a.start));
+  return found.filter((one, i) => !found.slice(0, i).some((other) => one.start < other.end && other.start < one.end)).sort((a, b) => a.start - b.start);
+}
+
 function findRows() {
-  const words = state.search.toLowerCase().split(/[\s,]+/).filter((word) => word);
+  const tests = conditionsOf(state.search);
   const keys = {
     difference: (row) => -difference(row),
     prediction: (row) => -prediction(row),
     number: (row) => P.rows[row],
   };
   const key = Array.from({ length: R }, (_, row) => keys[state.rowOrder](row));
-  listed = Array.from({ length: R }, (_, row) => row).filter((row) => matches(row, words));
+  listed = Array.from({ length: R }, (_, row) => row).filter((row) => tests.every((test) => test(row)));
   listed.sort((a, b) => key[a] - key[b] || a - b);
 }
 

@@ -37,7 +37,7 @@ function swarm(method, low, high, width) {
   for (const x of ticks(low, high)) {
     parts.push(`<text class="soft" font-size="11.5" x="${to(x)}" y="${LINE * N + 16}" text-anchor="middle">${tickText(x)}</text>`);
   }
-  return `<svg width="${width}" height="${height}" role="img" aria-label="${escaped(method.name)} of all rows, one dot for each row and feature">${parts.join("")}</svg>`;
+  return `<svg width="${width}" height="${height}" role="img" aria-label="${escaped(method.name)} of the rows, one dot for each row and feature">${parts.join("")}</svg>`;
 }
 
 // Dots that would cover one another are stacked around the line, and squeezed where a stack would leave it.
@@ -54,10 +54,26 @@ function dots(method, feature, middle, to) {
     const gap = Math.min(1.5 * DOT, (LINE - 2 * DOT - 2) / Math.max(1, rows.length - 1));
     rows.forEach((row, i) => {
       const y = middle + gap * (i - (rows.length - 1) / 2);
-      parts.push(`<circle class="dot tipped" data-row="${row}" data-feature="${feature}" data-method="${method.index}" cx="${to(value(method, row, feature)).toFixed(1)}" cy="${y.toFixed(1)}" r="${DOT}" fill="${toneColour(tone(row, feature))}"/>`);
+      parts.push(`<circle class="dot tipped" data-row="${row}" data-feature="${feature}" data-method="${method.index}" cx="${to(value(method, row, feature)).toFixed(1)}" cy="${y.toFixed(1)}" r="${DOT}" fill="${dotColour(row, feature)}"/>`);
     });
   }
   return parts.join("");
+}
+
+function dotColour(row, feature) {
+  return named(feature) ? namedColour(P.states[feature].codes[row]) : toneColour(tone(row, feature));
+}
+
+// The colours of states that have no order, feature by feature.
+function fillNamedStates() {
+  const features = P.features.map((_, j) => j).filter(named);
+  element("named-note").textContent = features.length ? "; states without an order have colours of their own" : "";
+  element("named-states").innerHTML = features.map((j) => {
+    const labels = P.states[j].labels;
+    const shown = labels.slice(0, NAMED_COLOURS).map((label, code) =>
+      `<span class="nowrap"><span class="spot" style="background:${namedColour(code)}"></span> ${escaped(clipped(label, 200))}</span>`);
+    return `<p>${escaped(P.features[j])}: ${shown.join(" ")}${labels.length > NAMED_COLOURS ? " and others, in grey" : ""}</p>`;
+  }).join("");
 }
 
 function toneColour(share) {

@@ -30,12 +30,13 @@ function drawTable() {
   const withState = one && P.states !== null;
   element("table-title").textContent = one ? "Feature by feature, " + rowName(state.row) : "Feature by feature, mean |value|";
   element("values").tHead.innerHTML = `<tr><th scope="col">Feature</th>${withState ? '<th scope="col">State</th>' : ""}${methods
-    .map((method) => `<th scope="colgroup" colspan="2"><span class="swatch" style="background:${method.colour}"></span> ${escaped(method.name)}</th>`).join("")}</tr>`;
+    .map((method) => `<th scope="colgroup" colspan="${method.error === null ? 2 : 3}"><span class="swatch" style="background:${method.colour}"></span> ${escaped(method.name)}</th>`).join("")}</tr>`;
   element("values").tBodies[0].innerHTML = featureSequence().map((j) => {
     const row = one ? ` data-row="${state.row}"` : "";
     const cells = methods.map((method) =>
       `<td class="bar tipped" data-feature="${j}" data-method="${method.index}"${row}>${bar(method, j, scale)}</td>
-       <td class="number tipped" data-feature="${j}" data-method="${method.index}"${row}>${one ? signed(current(method, j), 1) : number(current(method, j), 1)}</td>`);
+       <td class="number tipped" data-feature="${j}" data-method="${method.index}"${row}>${one ? signed(current(method, j), 1) : number(current(method, j), 1)}</td>${
+        method.error === null ? "" : `<td class="error">\u00b1 ${shortError(currentError(method, j))}</td>`}`);
     return `<tr data-line="${j}"><th scope="row"><button type="button" class="word" data-choose="${j}" aria-pressed="false">${escaped(P.features[j])}</button></th>${
       withState ? `<td class="state">${escaped(stateOf(state.row, j))}</td>` : ""}${cells.join("")}</tr>`;
   }).join("");

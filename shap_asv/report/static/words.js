@@ -6,8 +6,20 @@ function partOf(part) {
   return place < 0 ? "row " + part.row : `<button type="button" class="word" data-pick-row="${place}">row ${part.row}</button>`;
 }
 
+// A comma or a full stop stays on the line of the word before it.
+function withoutLooseSigns(sentence) {
+  let text = "";
+  sentence.forEach((part, i) => {
+    const next = sentence[i + 1];
+    const sign = typeof part !== "string" && typeof next === "string" ? (next.match(/^[,.;:]/) || [""])[0] : "";
+    const before = typeof sentence[i - 1] === "object" && typeof part === "string" ? part.replace(/^[,.;:]/, "") : part;
+    text += sign ? `<span class="kept">${partOf(part)}${sign}</span>` : partOf(before);
+  });
+  return text;
+}
+
 function drawConclusion() {
-  element("conclusion").innerHTML = P.conclusions[state.output].map((sentence) => `<p>${sentence.map(partOf).join("")}</p>`).join("");
+  element("conclusion").innerHTML = P.conclusions[state.output].map((sentence) => `<p>${withoutLooseSigns(sentence)}</p>`).join("");
 }
 
 function drawRowWords() {
@@ -28,10 +40,11 @@ function drawRowWords() {
   const parts = [`Row ${P.rows[row]}: ${what} is ${number(prediction(row), 1)}, against ${average} on average. `];
   methods.forEach((method, i) => {
     const best = largest(method);
-    parts.push(i ? "; the" : "The", ` largest ${method.name} is that of `, best, `, ${signed(value(method, row, best.feature), 1)}`);
+    const error = method.error === null ? "" : ` \u00b1 ${shortError(at(method.error, row, best.feature))}`;
+    parts.push(i ? "; the" : "The", ` largest ${method.name} is that of `, best, `, ${signed(value(method, row, best.feature), 1)}${error}`);
   });
   if (methods.length) parts.push(".");
-  element("row-words").innerHTML = parts.map(partOf).join("");
+  element("row-words").innerHTML = withoutLooseSigns(parts);
   element("row-title").textContent = "Row " + P.rows[row] + ", step by step";
 }
 
@@ -73,7 +86,7 @@ function leastCertain(arrows) {
 function drawProvenance() {
   const graph = P.n_graphs === 0 ? "none" : P.n_graphs === 1 ? "one, as drawn" : "mean over " + P.n_graphs.toLocaleString("en-US") + " graphs";
   const facts = [...P.notes.map((note) => ["", note]),
-    ["Rows", P.n_rows.toLocaleString("en-US") + (P.n_rows > R ? ", of which " + R + " are on this page; means are over all" : "")],
+    ["Rows", (P.sample || P.n_rows.toLocaleString("en-US") + ".") + (P.n_rows > R ? " " + R + " of them are on this page; means are over all " + P.n_rows.toLocaleString("en-US") + "." : "")],
     ["Features", String(N)],
     ["Causal graph", graph]];
   P.methods.forEach((method) => {
