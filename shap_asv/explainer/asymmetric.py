@@ -447,7 +447,7 @@ class AsymmetricExplainer(shap.Explainer):
         -------
         Effects
             ``direct`` and ``indirect``, two ``shap.Explanation`` whose values add up to the causal ones. For
-            ``shap_asv.plots.effects``.
+            ``shap_asv.plots.comparison``.
 
         Examples
         --------

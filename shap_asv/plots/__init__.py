@@ -6,7 +6,7 @@ drawn, not before.
 """
 
 from shap_asv.plots.causal_graph import causal_graph
-from shap_asv.plots.comparisons import comparison, comparison_beeswarm, comparison_waterfall, effects
+from shap_asv.plots.comparisons import comparison, comparison_beeswarm, comparison_waterfall
 from shap_asv.plots.diagnostics import graph_check, sensitivity
 
 __all__ = [
@@ -14,7 +14,6 @@ __all__ = [
     "comparison",
     "comparison_beeswarm",
     "comparison_waterfall",
-    "effects",
     "graph_check",
     "sensitivity",
 ]

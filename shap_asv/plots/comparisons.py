@@ -1,4 +1,4 @@
-"""SHAP and ASV side by side: bars of one row, waterfalls of one row, beeswarms of many; and what of a value is direct.
+"""SHAP and ASV side by side: bars of one row, waterfalls of one row, beeswarms of many.
 
 All methods share one scale and one sequence of features, so that a bar, an arrow or a dot can be compared with the one
 beside it. Credit that moves from effects to causes is seen as bars that shrink at the bottom and grow at the top.
@@ -29,8 +29,6 @@ FILLINGS: tuple[Filling, ...] = (
     (0.1, ""),
     (0.85, "|||||"),
 )
-# what a feature does by itself is solid
-PARTS: dict[str, Filling] = {"direct": (1.0, ""), "indirect": (0.25, "/////")}
 
 MISSING = "#777777"
 DOT = 4.5  # diameter in points
@@ -54,7 +52,8 @@ def comparison(
     Parameters
     ----------
     explanations : dict of str to shap.Explanation, or pair (shap, asv)
-        One to six methods on the same rows and features, one output each.
+        One to six methods on the same rows and features, one output each; or what ``explainer.effects(X)`` gives: the
+        direct and the indirect parts of causal values.
     row : int or None, default 0
         The row to draw; None draws the mean of |value| over all rows.
     order : CausalOrder, networkx.DiGraph or list of (cause, effect), optional
@@ -88,7 +87,7 @@ def comparison(
         raise ExplanationError(
             f"at most {len(FILLINGS)} explanations can be told apart in bars, {len(read.methods)} given"
         )
-    labels, bars = _bars_of_row(read, row, max_display, np.max)
+    labels, bars = _bars_of_row(read, row, max_display)
     _, (ax,) = style.panels(ax, 1, (8, len(labels) * (0.2 + 0.24 * len(bars)) + 1.2))
     signed = row is not None
     thickness = 0.76 / len(bars)
@@ -106,77 +105,10 @@ def comparison(
     return ax
 
 
-def effects(
-    explanations: Any,
-    row: int | None = 0,
-    order: Any = None,
-    max_display: int | None = 10,
-    ax: "Axes | None" = None,
-    show: bool = True,
-) -> "Axes":
-    """Direct and indirect parts of causal values, stacked, one bar per feature.
-
-    Parts of opposite signs go to either side of zero, and a mark shows what they add up to.
-
-    Parameters
-    ----------
-    explanations : pair (direct, indirect) or dict of the two
-        What ``explainer.effects(X)`` gives; one output.
-    row : int or None, default 0
-        The row to draw; None draws the means of both |parts| over all rows.
-    order, max_display, ax, show
-        As in :func:`comparison`.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Examples
-    --------
-    >>> import numpy as np, shap
-    >>> from shap_asv import plots
-    >>> def explanation(values):
-    ...     return shap.Explanation(np.array([values]), np.array([0.3]), feature_names=["smoker", "xray"])
-    >>> ax = plots.effects((explanation([0.1, 0.4]), explanation([0.3, 0.0])), show=False)
-    >>> [round(float(bar.get_width()), 2) for bar in ax.patches]
-    [0.1, 0.4, 0.3, 0.0]
-    """
-    if isinstance(explanations, (tuple, list)) and len(explanations) == len(PARTS):
-        explanations = dict(zip(PARTS, explanations, strict=True))
-    if not isinstance(explanations, dict) or set(explanations) != set(PARTS):
-        raise ExplanationError(
-            "effects are two explanations, direct and indirect: pass what explainer.effects(X) gives, or a dict of the "
-            "two"
-        )
-    read = read_attributions({name: explanations[name] for name in PARTS}, order)
-    labels, parts = _bars_of_row(read, row, max_display, np.sum)
-    direct, indirect = parts
-    _, (ax,) = style.panels(ax, 1, (8, 0.5 * len(labels) + 1.2))
-    signed = row is not None
-    # a part of the same sign goes on where the other one ends, one of another sign starts at zero
-    starts = np.stack([np.zeros(len(direct)), np.where(direct * indirect > 0, direct, 0.0)])
-    for own, begin, filling in zip(parts, starts, PARTS.values(), strict=True):
-        for place, (value, start) in enumerate(zip(own, begin, strict=True)):
-            _draw_bar(ax, place, value, 0.66, filling, signed).set_x(start)
-    total, ends = direct + indirect, starts + parts
-    text = style.number_format(total, signed=signed)
-    numbers = []
-    for place, (value, low, high) in enumerate(zip(total, ends.min(axis=0), ends.max(axis=0), strict=True)):
-        ax.plot([value, value], [place - 0.42, place + 0.42], color=style.INK, lw=1.6, zorder=4)
-        end = max(float(high), 0.0) if value >= 0 else min(float(low), 0.0)
-        numbers.append(style.write_beside(ax, text(value), (end, place), 4 if value >= 0 else -4))
-    style.span_zero(ax, ends.min(), ends.max())
-    _explain_fillings(ax, PARTS)
-    _finish_bars(ax, labels, numbers, signed, show)
-    return ax
-
-
-def _bars_of_row(
-    read: Attributions, row: int | None, max_display: int | None, together: Any
-) -> tuple[list[str], np.ndarray]:
-    """Labels and values (methods, shown) of a row, or of the means over all; ``together`` makes one size of several."""
+def _bars_of_row(read: Attributions, row: int | None, max_display: int | None) -> tuple[list[str], np.ndarray]:
+    """Labels and values (methods, shown) of a row, or of the means over all."""
     values, texts = read.of_row(row)
-    importance = together(np.abs(values), axis=0)
+    importance = np.abs(values).max(axis=0)
     return style.shown_values(values, read.row_labels(texts), importance, read.sequence(), max_display)
 
 

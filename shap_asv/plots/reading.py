@@ -78,8 +78,8 @@ def read_attributions(explanations: Any, order: Any = None) -> Attributions:
     Parameters
     ----------
     explanations : dict of str to shap.Explanation, pair (shap, asv), one shap.Explanation, or a comparison
-        A dict names the methods itself. A pair is taken as SHAP and ASV, in this order. An object with a dict
-        ``explanations`` (a comparison) stands for that dict.
+        A dict or a named tuple names the methods itself. A pair is taken as SHAP and ASV, in this order. An object with
+        a dict ``explanations`` (a comparison) stands for that dict.
     order : causal graph, optional
         By default the ``order`` of a comparison.
 
@@ -99,7 +99,8 @@ def read_attributions(explanations: Any, order: Any = None) -> Attributions:
     elif isinstance(given, Mapping):
         named = {str(name): explanation for name, explanation in given.items()}
     elif isinstance(given, Sequence) and not isinstance(given, str) and len(given) == 2:
-        named = dict(zip(DEFAULT_NAMES, given, strict=True))
+        names = given._fields if hasattr(given, "_fields") else DEFAULT_NAMES
+        named = dict(zip(names, given, strict=True))
     else:
         raise ExplanationError(
             f"explanations must be a dict of name -> shap.Explanation, a pair (shap, asv) or one shap.Explanation, "

@@ -22,7 +22,6 @@ DRAW = {
     "comparison_waterfall": (lambda **more: plots.comparison_waterfall(PAIR, **more), 2),
     "comparison_beeswarm": (lambda **more: plots.comparison_beeswarm(PAIR, **more), 2),
     "causal_graph": (lambda **more: plots.causal_graph(PAIR, [("$a_b^c$", "$hidden$")], **more), 2),
-    "effects": (lambda **more: plots.effects(tuple(PAIR.values()), **more), 1),
     "sensitivity": (lambda **more: plots.sensitivity(Sensitivity([[[1.0, 2.0]]], FEATURES), **more), 1),
     "graph_check": (lambda **more: plots.graph_check(CHECK, **more), 1),
 }

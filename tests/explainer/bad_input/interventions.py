@@ -1,10 +1,9 @@
 """Causal values of what knows nothing of causes, levels that do not exist, parts of values that have none."""
 
-import numpy as np
 import shap
 
-from shap_asv import AsymmetricExplainer, CausalOrder, GaussianModel, compare, plots
-from shap_asv.errors import CausalGraphError, ExplanationError, MethodNotApplicableError, UnknownMethodError
+from shap_asv import AsymmetricExplainer, CausalOrder, GaussianModel, compare
+from shap_asv.errors import CausalGraphError, MethodNotApplicableError, UnknownMethodError
 from tests.explainer.bad_input.setting import Bad, constant, first
 
 PAIR = GaussianModel([0.0, 0.0], [[1.0, 0.5], [0.5, 1.0]], ["a", "b"])
@@ -59,9 +58,4 @@ INTERVENTIONS = {
         lambda c: c.good.compare(c.X[:1], methods=["ASV", "ASV"]), UnknownMethodError, "'ASV' is named twice"
     ),
     "no methods": Bad(lambda c: c.good.compare(c.X[:1], methods=[]), UnknownMethodError, "names no method"),
-    "effects drawn of one explanation": Bad(
-        lambda c: plots.effects(shap.Explanation(np.zeros((1, 2)), np.zeros(1)), show=False),
-        ExplanationError,
-        "direct and indirect",
-    ),
 }

@@ -150,7 +150,6 @@ QUESTIONS = {
     "plots: causal_graph": Bad(
         lambda c: plots.causal_graph(5), ExplanationError, "explanations must be a dict of name ->"
     ),
-    "plots: effects": Bad(lambda c: plots.effects(5), ExplanationError, "effects are two explanations, direct and"),
     "plots: graph_check": Bad(
         lambda c: plots.graph_check(5), ExplanationError, "plots.graph_check draws what check_graph"
     ),
