@@ -370,23 +370,29 @@ def leaf_regions(
     full = [(1 << int(card)) - 1 for card in cardinalities]
     left_of = [sum(1 << s for s in np.flatnonzero(mask).tolist()) for mask in splits.goes_left]
     feature, left, right, split = (array.tolist() for array in (splits.feature, trees.left, trees.right, split_of))
+    parted: dict[tuple[int, int], tuple[int, int]] = {}  # a split and a state set -> what goes right, what goes left
     terms: dict[frozenset[tuple[int, int]], int] = {frozenset(): 0}
     leaves, term_of = [], []
-    for root in trees.roots.tolist():
-        stack: list[tuple[int, dict[int, int]]] = [(root, {})]
-        while stack:
-            node, region = stack.pop()
-            if left[node] < 0:
-                leaves.append(node)
-                term_of.append(terms.setdefault(frozenset(region.items()), len(terms)))
-                continue
-            v, goes_left = feature[split[node]], left_of[split[node]]
-            held = region.get(v, full[v])
-            for child, states in ((right[node], held & ~goes_left), (left[node], held & goes_left)):
-                if states == held:
-                    stack.append((child, region))
-                elif states:
-                    stack.append((child, {**region, v: states}))
+    stack: list[tuple[int, dict[int, int]]] = [(root, {}) for root in trees.roots.tolist()[::-1]]
+    while stack:
+        node, region = stack.pop()
+        if left[node] < 0:
+            leaves.append(node)
+            term_of.append(terms.setdefault(frozenset(region.items()), len(terms)))
+            continue
+        made = split[node]
+        v = feature[made]
+        held = region.get(v, full[v])
+        both = parted.get((made, held))
+        if both is None:
+            both = parted[made, held] = (held & ~left_of[made], held & left_of[made])
+        for child, states in ((right[node], both[0]), (left[node], both[1])):
+            if states == held:
+                stack.append((child, region))
+            elif states:
+                below = region.copy()
+                below[v] = states
+                stack.append((child, below))
     coefficients = np.zeros((len(terms), trees.n_outputs))
     np.add.at(coefficients, term_of, trees.values[leaves])
     kept = [t for t in np.flatnonzero(coefficients.any(axis=1)).tolist() if t]  # 0 is what constrains nothing
