@@ -86,8 +86,8 @@ def measure(case: tuple) -> tuple:
 def count_operations(case: tuple) -> tuple:
     """One row of the table of operations, over a sample of the leaves."""
     from shap_asv import AsymmetricExplainer
-    from shap_asv.backends.closures.ancestral_sets import masks_of, with_causes
     from shap_asv.backends.contract import Settings
+    from shap_asv.backends.termwise import masks_of, with_causes
     from shap_asv.backends.workload import IDEALS, network_and_terms
     from shap_asv.explainer.rows import fit_rows, read_table
 

@@ -5,7 +5,7 @@ of their members, the value of the term depends on ``S & A`` alone, so that W re
 
     phi_i = sum over terms of  sum over B of  w_A(i, B) (nu_term(B + i) - nu_term(B)).
 
-On a polytree w_A comes without the lattice of the order (:mod:`shap_asv.orders.restricted_polytrees`). Under a mixture
+On a polytree w_A comes without the lattice of the order (:mod:`shap_asv.orders.restricted`). Under a mixture
 of graphs it is the weighted mean of those of the graphs.
 """
 
@@ -19,8 +19,14 @@ from shap_asv.backends.coalitionwise import CoalitionwiseAttributor
 from shap_asv.backends.conditioning import ancestral_obstacle
 from shap_asv.backends.contract import Attribution, Attributor, Backend, Problem, Settings, TooLarge
 from shap_asv.backends.pace import Report, keep_silent
-from shap_asv.backends.relaxed import relaxing
-from shap_asv.backends.termwise import TERM_ROW_BLOCK, TermGroup, TermwiseAttributor, gather_terms, terms_obstacle
+from shap_asv.backends.termwise import (
+    TERM_ROW_BLOCK,
+    TermGroup,
+    TermwiseAttributor,
+    gather_terms,
+    relaxing,
+    terms_obstacle,
+)
 from shap_asv.backends.weight_columns import empty_columns
 from shap_asv.backends.workload import groups_obstacle, ideal_columns, network_and_terms, patterns
 from shap_asv.backgrounds.contract import Terms
@@ -28,7 +34,7 @@ from shap_asv.costs import Cost
 from shap_asv.errors import BudgetExceededError
 from shap_asv.models.products import SumOfProducts
 from shap_asv.orders import CausalOrder
-from shap_asv.orders.restricted_polytrees import list_polytree_steps
+from shap_asv.orders.restricted import list_polytree_steps
 from shap_asv.orders.uncertain.mixture import weighted_orders
 from shap_asv.values.expected_terms import ExactProducts, query_cost
 

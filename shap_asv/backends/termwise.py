@@ -20,15 +20,14 @@ from functools import cached_property, lru_cache
 import numpy as np
 import scipy.sparse as sp
 
-from shap_asv.backends.closures.ancestral_sets import LARGEST_SET, gather_few, masks_of, with_causes
 from shap_asv.backends.coalitionwise import ROW_BLOCK, CoalitionwiseAttributor
 from shap_asv.backends.contract import Attribution, Attributor, Backend, Problem, Settings
-from shap_asv.backends.pace import Report, keep_silent
-from shap_asv.backends.relaxed import relaxing
+from shap_asv.backends.pace import Report, keep_silent, part_of
 from shap_asv.backends.weight_columns import Columns, added_up, contract
 from shap_asv.backends.workload import Sweep, expected_output, network_and_terms
 from shap_asv.backgrounds.contract import TERMS, Terms
 from shap_asv.backgrounds.discrete.elimination import TOLD_APART
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.grouping import number_rows
 from shap_asv.costs import Cost
 from shap_asv.models.predictor import PRODUCTS
@@ -38,8 +37,10 @@ from shap_asv.values.expected_terms import ExactProducts, query_cost
 
 # Doubles held at one time: 2**22 are 32 MiB.
 _DENSE_LIMIT = 2**22
-#: Terms of an ancestral set that are not worth classes of their own: working evidence through costs as much as they do.
+#: Terms of an ancestral set that are not worth a group of their own: what a group takes by itself is as much.
 FEW_TERMS = 60
+#: Nodes of the largest set that is kept as the bits of a signed integer.
+LARGEST_SET = 62
 #: Distinct rows explained at a time. Terms see few features, so that more rows mean more rows alike.
 TERM_ROW_BLOCK = 2048
 
@@ -116,6 +117,62 @@ class TermwiseAttributor:
         return alive
 
 
+# --- which terms go together -----------------------------------------------------------------------------------------
+
+
+def masks_of(sets: np.ndarray) -> np.ndarray:
+    """Bool (m, nodes) -> int64 (m,), node v as bit v."""
+    return sets.astype(np.int64) @ (np.int64(1) << np.arange(sets.shape[1], dtype=np.int64))
+
+
+def with_causes(network: DiscreteNetwork, sets: np.ndarray) -> np.ndarray:
+    """Sets of nodes, bool (m, nodes), with all that stands above them."""
+    closed = sets.copy()
+    for v in range(network.n_nodes - 1, -1, -1):  # causes come first in a network
+        for p in network.parents[v]:
+            closed[:, p] |= closed[:, v]
+    return closed
+
+
+def relevant_nodes(background: Terms, products: SumOfProducts) -> np.ndarray:
+    """The nodes that any term looks at, and all above them: bool (nodes,)."""
+    looks = np.zeros((1, background.network.n_nodes), dtype=bool)
+    looks[0, background.nodes] = (products.terms != 0).any(axis=0)
+    return np.asarray(with_causes(background.network, looks)[0])
+
+
+def gather_few(closed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct sets among the closures of terms (t,), and the one of each term.
+
+    Where a set has at most :data:`FEW_TERMS` terms, they go to the smallest set around it: a set costs more by itself
+    than these terms do. O(sets^2) bit operations.
+    """
+    masks, member, counts = np.unique(closed, return_inverse=True, return_counts=True)
+    member = member.reshape(-1)
+    sizes = np.bitwise_count(masks)
+    taken = np.arange(len(masks))
+    parents = smallest_around(masks)
+    for k in np.argsort(sizes, kind="stable").tolist():
+        if parents[k] >= 0 and counts[k] <= FEW_TERMS:
+            taken[k] = parents[k]
+            counts[parents[k]] += counts[k]
+    for k in np.argsort(-sizes.astype(int), kind="stable").tolist():
+        taken[k] = taken[taken[k]]  # the larger set has found its own place already
+    kept, of_set = np.unique(taken, return_inverse=True)
+    return masks[kept], of_set.reshape(-1)[member]
+
+
+def smallest_around(masks: np.ndarray) -> np.ndarray:
+    """For each set the place of the smallest proper superset, -1 where there is none."""
+    by_size = np.argsort(np.bitwise_count(masks), kind="stable")
+    parents = np.full(len(masks), -1)
+    for k, mask in enumerate(masks):
+        larger = by_size[(masks[by_size] & mask == mask) & (masks[by_size] != mask)]
+        if len(larger):
+            parents[k] = larger[0]
+    return parents
+
+
 def gather_terms(background: Terms, products: SumOfProducts) -> np.ndarray:
     """Which group each term is in, numbered from 0, int (t,); -1 for a constant, which moves no feature."""
     looked_at = products.terms != 0
@@ -123,7 +180,7 @@ def gather_terms(background: Terms, products: SumOfProducts) -> np.ndarray:
     if network.n_nodes <= LARGEST_SET:
         looks = np.zeros((products.n_terms, network.n_nodes), dtype=bool)
         looks[:, background.nodes] = looked_at
-        member = gather_few(masks_of(with_causes(network, looks)), FEW_TERMS)[1]
+        member = gather_few(masks_of(with_causes(network, looks)))[1]
     else:
         member = np.unique(looked_at, axis=0, return_inverse=True)[1].reshape(-1)
     member = np.where(looked_at.any(axis=1), member, -1)
@@ -169,6 +226,45 @@ def group_terms(background: Terms, products: SumOfProducts, columns: Columns) ->
 def termwise_attributor(background: Terms, products: SumOfProducts, columns: Columns) -> TermwiseAttributor:
     """An attributor for any weights over any coalitions."""
     return TermwiseAttributor(background, products, columns, group_terms(background, products, columns))
+
+
+# --- rows of probability zero ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class RelaxingAttributor:
+    """``fast`` for rows that are possible under the network, ``general`` for the others.
+
+    Fast backends rely on conditional independence, which says nothing of evidence that contradicts itself.
+    """
+
+    background: Terms
+    fast: Attributor
+    general: Attributor
+
+    def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
+        possible = np.isfinite(self.background.log_probability(rows))
+        if possible.all():
+            return self.fast.attribute(rows, report)
+        if not possible.any():
+            return self.general.attribute(rows, report)
+        first = self.fast.attribute(rows[possible], part_of(report, 0.0, 0.5))
+        second = self.general.attribute(rows[~possible], part_of(report, 0.5, 1.0))
+        phi = np.empty((len(rows), *first.phi.shape[1:]))
+        phi[possible], phi[~possible] = first.phi, second.phi
+        error = None
+        if first.error is not None and second.error is not None:
+            error = np.empty_like(phi)
+            error[possible], error[~possible] = first.error, second.error
+        return Attribution(phi, first.base, error)
+
+
+def relaxing(background: Terms, fast: Attributor, general: Attributor) -> Attributor:
+    """``fast``, with ``general`` behind it where the user asked to go on with rows of probability zero."""
+    return RelaxingAttributor(background, fast, general) if background.impossible == "relax" else fast
+
+
+# --- the rows of the table of backends ------------------------------------------------------------------------------
 
 
 def terms_obstacle(problem: Problem) -> str | None:

@@ -21,8 +21,7 @@ import numpy as np
 from shap_asv.discovery.independence import IndependenceTests
 from shap_asv.errors import ArgumentError, RowsError
 from shap_asv.frames import as_pandas
-from shap_asv.orders.uncertain.formats import read_partial_graph
-from shap_asv.orders.uncertain.readings import fit_to_features
+from shap_asv.orders.uncertain.formats import fit_to_features, read_partial_graph
 
 
 @dataclass(frozen=True)

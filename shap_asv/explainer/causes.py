@@ -26,9 +26,15 @@ from shap_asv.orders import CausalOrder
 from shap_asv.orders.levels import Levels
 from shap_asv.orders.players import Players
 from shap_asv.orders.uncertain import GraphMixture, PartialGraph, read_causal_graphs
-from shap_asv.orders.uncertain.formats import ACCEPTED, is_one_graph, read_partial_graph
+from shap_asv.orders.uncertain.formats import (
+    ACCEPTED,
+    check_typo,
+    is_one_graph,
+    nearest_name,
+    read_partial_graph,
+    read_weighted,
+)
 from shap_asv.orders.uncertain.mixture import weighted_orders
-from shap_asv.orders.uncertain.readings import check_typo, nearest_name, read_weighted
 
 #: Share of the features that a DAG may leave out and still be tried as one.
 MOST_LEFT_OUT = 0.25

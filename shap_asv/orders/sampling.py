@@ -232,7 +232,7 @@ def _widest(links: Links) -> np.ndarray:
 
 
 def _sweep(bounds: np.ndarray, links: Links, rng: np.random.Generator, sweeps: int) -> None:
-    from shap_asv.orders.sampling_kernels import redraw_times  # numba is imported only where a chain runs
+    from shap_asv.orders.kernels import redraw_times  # numba is imported only where a chain runs
 
     most = max(1, STEPS_PER_CALL // len(bounds))
     for done in range(0, sweeps, most):

@@ -10,9 +10,9 @@ from sklearn.preprocessing import OrdinalEncoder
 from sklearn.tree import DecisionTreeRegressor
 
 from shap_asv import AsymmetricExplainer, CausalOrder, GraphMixture, errors
-from shap_asv.backends.closures import attributor, kernels, missing_causes, on_demand
-from shap_asv.backends.closures.components import find_sequence, list_components, restrict
-from shap_asv.backends.closures.missing_causes import group_by_missing
+from shap_asv.backends.closures import attributor, kernels, on_demand
+from shap_asv.backends.closures.attributor import group_by_missing
+from shap_asv.backends.closures.on_demand import find_sequence, list_components, restrict
 from shap_asv.backends.contract import Settings
 from shap_asv.backends.workload import IDEALS, expected_output, network_and_terms
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
@@ -142,8 +142,8 @@ def test_a_row_has_the_same_bits_whatever_rows_come_with_it(in_the_middle):
 @pytest.mark.parametrize(
     ("where", "name", "limit", "all_here"),
     [
-        (missing_causes, "STATE_LIMIT", 1, False),
-        (missing_causes, "MOST_GROUPS", 1, False),
+        (attributor, "STATE_LIMIT", 1, False),
+        (attributor, "MOST_GROUPS", 1, False),
         (attributor, "NU_LIMIT", 1, True),
         (on_demand, "VALUE_LIMIT", 1, True),
         (on_demand, "TERMS_AT_ONCE", 1, True),

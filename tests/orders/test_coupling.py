@@ -8,8 +8,8 @@ import pytest
 from benchmarks.graphs import network_graph
 from benchmarks.uniformity import position_scores, reinsertion_p_values
 from shap_asv.orders import CausalOrder, sampling
+from shap_asv.orders.kernels import redraw_times
 from shap_asv.orders.sampling import _links, _sequence, _widest
-from shap_asv.orders.sampling_kernels import redraw_times
 from tests.orders.enumerated import enumerated
 from tests.orders.test_sampling import FALSE_ALARM, order_of, p_value, random_kahn
 

@@ -15,11 +15,11 @@ from shap_asv.orders.restricted import (
     Sets,
     StepLister,
     kind_of,
+    list_polytree_steps,
     restrict_order,
     restrict_orders,
     shuffling_work,
 )
-from shap_asv.orders.restricted_polytrees import list_polytree_steps
 from tests.oracles import tree_games as oracle
 
 N = 6

@@ -4,25 +4,18 @@ from functools import lru_cache
 
 import numpy as np
 
-from shap_asv.backends.closures.ancestral_sets import (
-    LARGEST_SET,
-    NODE_BITS,
-    STATE_BITS,
-    field_widths,
-    only_indicators,
-    relevant_nodes,
-)
 from shap_asv.backends.coalitionwise import ROW_BLOCK, CoalitionwiseAttributor
 from shap_asv.backends.conditioning import is_ancestral
 from shap_asv.backends.contract import Attributor, Backend, Problem, Settings
-from shap_asv.backends.relaxed import relaxing
-from shap_asv.backends.termwise import measure_groups, terms_obstacle
+from shap_asv.backends.termwise import LARGEST_SET, measure_groups, relaxing, relevant_nodes, terms_obstacle
 from shap_asv.backends.weight_columns import Columns
 from shap_asv.backends.workload import Sweep, groups_obstacle, network_and_terms, patterns
 from shap_asv.backgrounds.contract import CONDITIONED_TERMS
 from shap_asv.costs import Cost
 from shap_asv.values.expected_terms import ExactProducts
 
+#: Bits that the states of all nodes may take, and those of one node.
+STATE_BITS, NODE_BITS = 62, 16
 # Numbers of values that are held at one time, most bytes that are taken on demand, terms that are summed out together.
 _HELD, _ON_DEMAND, _TERMS_AT_ONCE = 2**24, 2**29, 62
 
@@ -30,12 +23,12 @@ _HELD, _ON_DEMAND, _TERMS_AT_ONCE = 2**24, 2**29, 62
 @lru_cache(maxsize=4)
 def _terms_obstacle(problem: Problem) -> str | None:
     background, products = network_and_terms(problem)
-    if not only_indicators(products):
+    if not all(bool(((table == 0) | (table == 1)).all()) for table in products.vectors):
         return "the model is not made of trees: only products of conditions are alive or dead"
     relevant = np.flatnonzero(relevant_nodes(background, products))
     if len(relevant) > LARGEST_SET:
         return f"the model depends on {len(relevant)} nodes, and sets of them are kept as {LARGEST_SET} bits"
-    widths = field_widths(np.array(background.network.cardinalities)[relevant])
+    widths = np.array([(background.network.cardinalities[v] - 1).bit_length() for v in relevant.tolist()], dtype=int)
     if widths.sum() > STATE_BITS or widths.max(initial=0) > NODE_BITS:
         return (
             f"the states of the nodes that the model depends on take {widths.sum()} bits; "

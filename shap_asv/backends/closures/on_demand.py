@@ -1,7 +1,22 @@
 """Values of closed sets of nodes, summed over terms: of the components that are left, only what is asked for is filled.
 
-With the equation of :mod:`~shap_asv.backends.closures.components`. The rows of a call ask for a component in the states
-that its parents have in them, at the ideals that leave it; a component asks for its parts in all states of its root.
+Let A be the ancestral closure of a term and T an ideal of A that is known. The rest A - T falls into components c that
+no table of the network connects; each depends on its parents in T only:
+
+    V_T(e) = prod over components c of A - T of  q_c(R; e_pa(c)),       R = the term's functions on c,
+    q_c(R; s) = sum over x_v of P(x_v | s) g_v(x_v) * prod over components c' of c - v of q_c'(R; s, x_v)
+
+for any v of c without parents in c, its *root*. A component is a set of nodes and nothing else: what is known of it is
+shared by all ideals, closures and trees in which it is left over.
+
+Which node is the root decides how many states are asked for. Let roots come first in some sequence. A parent u of c
+that comes before the root of c has been summed out somewhere, so that c is asked for in every state of u; one that
+comes later is known wherever c is asked for. So all components together take about
+
+    cost(sequence) = sum over c of  prod over parents u of c before the root of c of card(u)
+
+The rows of a call ask for a component in the states that its parents have in them, at the ideals that leave it; a
+component asks for its parts in all states of its root.
 States of all nodes are fields of one word, so that those of the parents are a mask away. Many terms are summed out
 together, and each entry knows which of them ask for it and are alive in it, as bits.
 
@@ -13,16 +28,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shap_asv.backends.closures.ancestral_sets import (
-    ends_of,
-    field_widths,
-    gather_few,
-    masks_of,
-    relevant_nodes,
-    smallest_around,
-    with_causes,
-)
-from shap_asv.backends.closures.components import list_components, restrict
 from shap_asv.backends.closures.kernels import (
     Components,
     Demand,
@@ -38,17 +43,18 @@ from shap_asv.backends.closures.kernels import (
     hand_on,
 )
 from shap_asv.backends.pace import Report, look_up
+from shap_asv.backends.termwise import gather_few, masks_of, relevant_nodes, smallest_around, with_causes
 from shap_asv.backgrounds.contract import Terms
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.models.products import SumOfProducts
 from shap_asv.values.contract import blocks
 
-#: Terms of a closure that are not worth ideals of their own.
-FEW_TERMS = 60
 #: Numbers that are filled at one time; rows are split until they need no more.
 VALUE_LIMIT = 2**25
 #: Terms that are summed out together: bits of one integer.
 TERMS_AT_ONCE = 62
+# Components that the cost of a sequence is looked at for, and by how much it has to fall for a move.
+_SAMPLED, _LEAST = 1000, 1e-3
 # Rows, entries, links and slots that there is room for at first; what is not used is never touched.
 _ROOM = 2**18
 # Terms are added up in lanes: a whole number of these.
@@ -172,7 +178,7 @@ def lay_out(background: Terms, products: SumOfProducts, groups: Sequence[np.ndar
     looks = np.zeros((products.n_terms, background.network.n_nodes), dtype=bool)
     looks[:, background.nodes] = products.terms != 0
     terms = np.flatnonzero(looks.any(axis=1))  # a constant has no closure
-    masks, member = gather_few(masks_of(with_causes(background.network, looks[terms])[:, relevant]), FEW_TERMS)
+    masks, member = gather_few(masks_of(with_causes(background.network, looks[terms])[:, relevant]))
     of_closure = [
         tuple(
             _gates(products, place[background.nodes], len(relevant), own[part])
@@ -245,7 +251,126 @@ def _flatten(network: DiscreteNetwork, relevant: np.ndarray, place: np.ndarray) 
         size += table.size
         flat.append(table.reshape(-1))
     cards = np.array(network.cardinalities, dtype=np.int64)[relevant]
-    widths = field_widths(cards)
+    widths = np.array([(card - 1).bit_length() for card in cards.tolist()], dtype=np.int64)
     shifts = ends_of(widths)[:-1]
     fields = ((np.int64(1) << widths) - 1) << shifts
     return FlatNetwork(np.concatenate(flat), offsets, strides, masks_of(strides > 0), cards, shifts, fields)
+
+
+# --- components -----------------------------------------------------------------------------------------------------
+
+
+def find_sequence(network: FlatNetwork, components: np.ndarray) -> np.ndarray:
+    """All nodes, causes before their effects; components as bits of nodes (p,).
+
+    From the sequence of the network on, nodes are moved one by one as long as that lowers the cost.
+    """
+    if len(components) > _SAMPLED:
+        components = np.random.default_rng(0).permutation(components)[:_SAMPLED]
+    n_nodes = len(network.cards)
+    inside = bits_in(components, np.arange(n_nodes))
+    around = np.bitwise_or.reduce(np.where(inside, network.families, 0), axis=1, initial=0)
+    outside = bits_in(around & ~components, np.arange(n_nodes))
+    sizes = np.where(outside, np.log(network.cards), 0.0)
+    parents = bits_in(network.families & ~(np.int64(1) << np.arange(n_nodes)), np.arange(n_nodes))
+
+    def cost_of(sequence: list[int]) -> float:
+        rank = np.empty(n_nodes, dtype=np.int64)
+        rank[sequence] = np.arange(n_nodes)
+        roots = np.where(inside, rank, n_nodes).min(axis=1, initial=n_nodes)
+        return float(np.exp(np.where(rank < roots[:, None], sizes, 0.0).sum(axis=1)).sum())
+
+    sequence = list(range(n_nodes))
+    cost = cost_of(sequence)
+    moved = True
+    while moved:
+        moved = False
+        for v in np.flatnonzero(inside.any(axis=0)).tolist():
+            tried = [(cost_of(other), other) for other in _moves(parents, sequence, v)]
+            least, other = min(tried, default=(cost, sequence))
+            if least < (1 - _LEAST) * cost:
+                cost, sequence, moved = least, other, True
+    return np.array(sequence, dtype=np.int64)
+
+
+def _moves(parents: np.ndarray, sequence: list[int], v: int) -> list[list[int]]:
+    """The sequences that differ in the place of a node alone."""
+    others = [u for u in sequence if u != v]
+    first = max((i + 1 for i, u in enumerate(others) if parents[v, u]), default=0)
+    last = min((i for i, u in enumerate(others) if parents[u, v]), default=len(others))
+    return [[*others[:i], v, *others[i:]] for i in range(first, last + 1) if i != sequence.index(v)]
+
+
+def list_components(network: FlatNetwork, seeds: np.ndarray) -> Components:
+    """Components (as bits) and all that they fall into without their roots, the largest first."""
+    sequence = find_sequence(network, seeds)
+    masks, roots, counts, parts = [], [], [], []
+    fresh = np.unique(seeds)
+    while len(fresh):
+        inside = bits_in(fresh, sequence)
+        root = sequence[inside.argmax(axis=1)]
+        rest = fresh & ~(np.int64(1) << root)
+        starts, below, _ = find_components(np.zeros_like(rest), rest, network.families)
+        masks.append(fresh)
+        roots.append(root)
+        counts.append(np.diff(starts))
+        parts.append(below)
+        fresh = np.setdiff1d(below, np.concatenate(masks))
+    every, root, count, part = (
+        np.concatenate([np.zeros(0, dtype=np.int64), *found]) for found in (masks, roots, counts, parts)
+    )
+    order = np.lexsort((every, -np.bitwise_count(every).astype(int)))
+    taken = _stretches(ends_of(count), order)
+    every, by_mask = every[order], np.argsort(every[order])
+    around = np.bitwise_or.reduce(np.where(bits_in(every, np.arange(len(network.cards))), network.families, 0), axis=1)
+    known = np.zeros_like(every)
+    for v, field in enumerate(network.fields):
+        known |= np.where((around & ~every) >> v & 1, field, 0)
+    numbers = by_mask[np.searchsorted(every, part[taken], sorter=by_mask)]
+    return Components(every, root[order], known, *_linked(ends_of(count[order]), numbers))
+
+
+def restrict(components: Components, masks: np.ndarray) -> tuple[Components, np.ndarray]:
+    """Some components (as bits) with all that they fall into, and the place of each of them there."""
+    by_mask = np.argsort(components.masks)
+    own = by_mask[np.searchsorted(components.masks, masks, sorter=by_mask)]
+    among = np.zeros(len(components.masks), dtype=bool)
+    fresh = own
+    while len(fresh):
+        among[fresh] = True
+        below = components.parts[_stretches(components.part_starts, fresh)]
+        fresh = np.unique(below[~among[below]])
+    chosen = np.flatnonzero(among)
+    number = np.cumsum(among) - 1
+    parts = number[components.parts[_stretches(components.part_starts, chosen)]]
+    starts = ends_of(np.diff(components.part_starts)[chosen])
+    linked = _linked(starts, parts)
+    return type(components)(
+        components.masks[chosen], components.roots[chosen], components.known[chosen], *linked
+    ), number[own]
+
+
+def _stretches(starts: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """The places of some stretches, one after the other."""
+    lengths = np.diff(starts)[chosen]
+    ends = ends_of(lengths)
+    return np.asarray(np.repeat(starts[:-1][chosen] - ends[:-1], lengths) + np.arange(ends[-1]))
+
+
+def _linked(starts: np.ndarray, parts: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Parts, and the other way round: for each component those that it is a part of, and which part it is."""
+    owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    which = np.arange(len(parts)) - starts[:-1][owner]
+    order = np.argsort(parts, kind="stable")
+    counts = np.bincount(parts, minlength=len(starts) - 1)
+    return starts, parts.astype(np.int64), ends_of(counts), owner[order], which[order]
+
+
+def bits_in(masks: np.ndarray, places: Sequence[int] | np.ndarray) -> np.ndarray:
+    """Int64 (m,) -> bool (m, places)."""
+    return ((np.asarray(masks)[:, None] >> np.asarray(places)) & 1).astype(bool)
+
+
+def ends_of(counts: np.ndarray) -> np.ndarray:
+    """Where stretches of these lengths start when laid end to end, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)

@@ -37,8 +37,7 @@ from shap_asv.backends.forest.clock import Clock, count_points, make_clock
 from shap_asv.backends.forest.layout import ForestLayout, TermGroups, forest_obstacle, group_forest_terms, lay_out
 from shap_asv.backends.pace import Report, keep_silent, paced, part_of
 from shap_asv.backends.polytrees import CoalitionByCoalition
-from shap_asv.backends.relaxed import relaxing
-from shap_asv.backends.termwise import TERM_ROW_BLOCK, measure_groups, terms_obstacle
+from shap_asv.backends.termwise import TERM_ROW_BLOCK, measure_groups, relaxing, terms_obstacle
 from shap_asv.backends.workload import expected_output, groups_obstacle, network_and_terms, patterns
 from shap_asv.backgrounds.contract import Terms
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork

@@ -14,5 +14,5 @@ With ``w_D(i, B)`` = the probability that exactly B of D precede i in a random o
 
 so that a row matters to a leaf through d bits only. The files follow that sentence: ``leaves`` turns numbers into bits,
 :mod:`shap_asv.orders.restricted` gives ``w_D``, ``attributor`` tabulates phi over the patterns of a leaf and adds up
-for rows; ``path_kernels`` and ``phi_kernels`` are their compiled code, and ``cost`` is what it all takes.
+for rows; ``kernels`` is their compiled code, and ``cost`` is what it all takes.
 """

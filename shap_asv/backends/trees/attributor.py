@@ -14,10 +14,9 @@ import numpy as np
 
 from shap_asv.backends.contract import Attribution
 from shap_asv.backends.pace import Report, keep_silent, paced, part_of
-from shap_asv.backends.trees import phi_kernels as kernels
+from shap_asv.backends.trees import kernels
 from shap_asv.backends.trees.cost import KEPT_BYTES, N_GROUPS, PATH_BITS, ROW_BLOCK, table_bits
 from shap_asv.backends.trees.leaves import Coding, Grounds, Leaves, code_ensemble, find_leaves
-from shap_asv.backends.trees.path_kernels import find_patterns
 from shap_asv.errors import BudgetExceededError, ModelError, OrdersError, RowsError
 from shap_asv.models.trees.ensembles import FloatEnsemble
 from shap_asv.orders import CausalOrder
@@ -383,7 +382,7 @@ def add_long_paths(
         features = leaves.feature[leaves.start[leaf] : leaves.start[leaf + 1]]
         if steps is None or not np.array_equal(features, known):
             steps, known = lister.merged(Sets(leaves.start, leaves.feature, np.array([leaf]))), features
-        find_patterns(leaves, leaf, background, others)
+        kernels.find_patterns(leaves, leaf, background, others)
         before, after = np.empty((2, len(steps.code)))
         kernels.weigh_outside(leaves, leaf, steps.code, others, before)
         kernels.weigh_outside(leaves, leaf, steps.code | 1 << steps.place, others, after)

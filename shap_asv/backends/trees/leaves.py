@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shap_asv.backends.trees import path_kernels as kernels
+from shap_asv.backends.trees import kernels
 from shap_asv.models.products import NotSumOfProducts
 from shap_asv.models.trees.ensembles import FloatEnsemble, is_member
 

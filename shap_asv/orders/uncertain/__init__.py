@@ -4,10 +4,9 @@
 orders, and :func:`read_causal_graphs` makes one or the other of what users have in hand.
 """
 
-from shap_asv.orders.uncertain.formats import read_partial_graph
+from shap_asv.orders.uncertain.formats import read_causal_graphs, read_partial_graph
 from shap_asv.orders.uncertain.mixture import GraphMixture
 from shap_asv.orders.uncertain.neighbours import Neighbour, neighbours
 from shap_asv.orders.uncertain.partial_graph import PartialGraph
-from shap_asv.orders.uncertain.readings import read_causal_graphs
 
 __all__ = ["GraphMixture", "Neighbour", "PartialGraph", "neighbours", "read_causal_graphs", "read_partial_graph"]

@@ -3,7 +3,7 @@
 Once Meek's rules say nothing more, the undirected edges connect *buckets* of nodes, and all nodes of a bucket have the
 same parents outside of it (rules 1 and 2). So buckets can be directed independently of one another: counts multiply,
 and draws are drawn apart. A bucket whose inner edges are all undirected is a matter of chordal graphs
-(:class:`ChordalGraph`), in polynomial time. What background knowledge has partly directed is split
+(:class:`ChordalGraph`). What background knowledge has partly directed is split
 by directing one of its undirected edges both ways, with all that follows, until only such buckets are left: exponential
 in the worst case, so the number of splits has a limit.
 
@@ -23,22 +23,19 @@ Bidirected edges (a hidden common cause) have an arrowhead at both ends: they ta
 Nodes are numbers here and sets of nodes are Python integers used as bit sets.
 
 *Chordal graphs.* The undirected components of a CPDAG are chordal, and the DAGs of its class are the independent
-choices of one *acyclic moral orientation* (AMO, no cycle and no v-structure) for each. Clique-picking (Wienöbst,
-Bannach and Liśkiewicz, 2021) counts them in polynomial time. Every AMO has topological orders that start with a maximal
-clique K; fix a clique tree with a root and give the AMO to the first such clique. Then
+choices of one *acyclic moral orientation* (AMO, no cycle and no v-structure) for each. An AMO of a connected chordal
+graph has one root. Once v is the root, Meek's rules direct some edges, and what is still undirected falls into smaller
+chordal components (He, Jia and Yu, 2015):
 
-    #AMO(G) = sum over maximal cliques K of  phi(|K|, F(K)) * product over H in C(K) of #AMO(H)
+    #AMO(G) = sum over v of  product over components H of G with root v of #AMO(H)
 
-where F(K) are the sizes of the separators on the way from the root to K that lie within K (they are nested), phi counts
-the permutations of K of which no prefix is such a separator, and C(K) are the components that are still undirected once
-K comes first. The same sum draws an AMO uniformly: a clique by its share, a permutation by rejection (at least
-half are accepted, as at least half of all permutations have no closed prefix at all), and the components in turn.
+The same sum draws an AMO uniformly: a root by its share, and the components in turn. Nodes that are adjacent to all
+others are alike, so that one of them stands for all, and dense graphs take few steps, too.
 """
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
-from math import factorial
 
+import networkx as nx
 import numpy as np
 
 from shap_asv.errors import BudgetExceededError
@@ -156,8 +153,8 @@ class Orientation:
         return not any((self.parents[v] | self.spouses[v]) & members for v in bits_of(members))
 
 
-#: clique, sizes of the forbidden prefixes as bit sets, what stays undirected
-Pick = tuple[int, tuple[int, ...], tuple[int, ...]]
+#: Splits that counting may take before it gives up.
+MOST_SPLITS = 100_000
 
 
 class ChordalGraph:
@@ -165,101 +162,50 @@ class ChordalGraph:
 
     def __init__(self, neighbours: list[int]) -> None:
         self.neighbours = list(neighbours)
-        self._picks: dict[int, list[Pick]] = {}
         self._counts: dict[int, int] = {}
 
     def count(self, members: int) -> int:
         """Number of AMOs of the connected graph on ``members``; 0 when it is not chordal."""
-        if members in self._counts:
-            return self._counts[members]
-        size = members.bit_count()
-        if all((self.neighbours[v] & members).bit_count() == size - 1 for v in bits_of(members)):
-            total = factorial(size)
-        elif self.visit(members) is None:
-            total = 0
-        else:
-            total = sum(self._ways(pick) for pick in self._picks_of(members))
-        self._counts[members] = total
-        return total
+        if members not in self._counts:
+            edges = [(a, b) for a in bits_of(members) for b in bits_of(self.neighbours[a] & members)]
+            self._counts[members] = self._count(members) if nx.is_chordal(nx.Graph(edges)) else 0
+        return self._counts[members]
+
+    def _count(self, members: int) -> int:
+        if members not in self._counts:
+            if len(self._counts) > MOST_SPLITS:
+                raise BudgetExceededError(
+                    f"counting the DAGs of this partly directed graph takes more than {MOST_SPLITS:,} subgraphs of "
+                    f"{members.bit_count()} nodes; give some of their edges a direction"
+                )
+            self._counts[members] = sum(alike.bit_count() * ways for alike, ways in self._roots(members))
+        return self._counts[members]
+
+    def _roots(self, members: int) -> list[tuple[int, int]]:
+        """Nodes that are alike as roots, and the AMOs that each of them has."""
+        everywhere = sum(1 << v for v in bits_of(members) if not members & ~self.neighbours[v] & ~(1 << v))
+        found = []
+        for alike in ([everywhere] if everywhere else []) + [1 << v for v in bits_of(members & ~everywhere)]:
+            ways = 1
+            for part in self._still_free(members, (alike & -alike).bit_length() - 1):
+                ways *= self._count(part)
+            found.append((alike, ways))
+        return found
 
     def draw(self, members: int, rng: np.random.Generator) -> list[int]:
         """An order of ``members``, cause first, that directs the edges as a uniformly drawn AMO."""
-        total = self.count(members)
-        if total == factorial(members.bit_count()):  # complete: every order is an AMO of its own
-            return rng.permutation(list(bits_of(members))).tolist()
-        picks = self._picks_of(members)
-        shares = np.cumsum([self._ways(pick) / total for pick in picks])
-        clique, forbidden, parts = picks[int(np.searchsorted(shares, rng.random() * shares[-1], side="right"))]
-        order = _permutation_without_prefixes(list(bits_of(clique)), forbidden, rng)
-        for part in parts:
+        total, roots = self._count(members), self._roots(members)
+        shares = np.cumsum([alike.bit_count() * ways / total for alike, ways in roots])
+        alike = roots[int(np.searchsorted(shares, rng.random() * shares[-1], side="right"))][0]
+        order = [int(rng.choice(list(bits_of(alike))))]
+        for part in self._still_free(members, order[0]):
             order += self.draw(part, rng)
         return order
 
-    def visit(self, members: int) -> list[int] | None:
-        """Maximum cardinality search: an order whose earlier neighbours form cliques; None if not chordal. O(n^2)."""
-        order: list[int] = []
-        seen = 0
-        weight = dict.fromkeys(bits_of(members), 0)
-        latest: dict[int, int] = {}
-        while weight:
-            v = max(weight, key=weight.__getitem__)
-            del weight[v]
-            earlier = self.neighbours[v] & seen
-            if earlier and earlier & ~(1 << latest[v]) & ~self.neighbours[latest[v]]:
-                return None
-            order.append(v)
-            seen |= 1 << v
-            for u in bits_of(self.neighbours[v] & members & ~seen):
-                weight[u] += 1
-                latest[u] = v
-        return order
-
-    def _ways(self, pick: Pick) -> int:
-        clique, forbidden, parts = pick
-        ways = permutations_without_prefixes(clique.bit_count(), tuple(s.bit_count() for s in forbidden))
-        for part in parts:
-            ways *= self.count(part)
-        return ways
-
-    def _picks_of(self, members: int) -> list[Pick]:
-        if members not in self._picks:
-            cliques, hook, separator = self._clique_tree(members)
-            picks = []
-            for k, clique in enumerate(cliques):
-                forbidden = set()
-                here = k
-                while hook[here] >= 0:
-                    if separator[here] & ~clique == 0:
-                        forbidden.add(separator[here])
-                    here = hook[here]
-                picks.append((clique, tuple(sorted(forbidden, key=int.bit_count)), self._still_free(members, clique)))
-            self._picks[members] = picks
-        return self._picks[members]
-
-    def _clique_tree(self, members: int) -> tuple[list[int], list[int], list[int]]:
-        """Maximal cliques, the clique each hangs from (-1 for the root), and what the two have in common."""
-        order = self.visit(members)
-        assert order is not None
-        cliques, hook, separator = [0], [-1], [0]
-        home: dict[int, int] = {}
-        place = {v: k for k, v in enumerate(order)}
-        seen, before = 0, 0
-        for v in order:
-            earlier = self.neighbours[v] & seen
-            if seen and earlier.bit_count() <= before:
-                cliques.append(earlier)
-                hook.append(home[max(bits_of(earlier), key=place.__getitem__)])
-                separator.append(earlier)
-            home[v] = len(cliques) - 1
-            cliques[-1] |= 1 << v
-            seen |= 1 << v
-            before = earlier.bit_count()
-        return cliques, hook, separator
-
-    def _still_free(self, members: int, clique: int) -> tuple[int, ...]:
-        """C(K): components without a forced direction once ``clique`` comes first. Lexicographic search, O(n^2)."""
-        row = [clique, members & ~clique]
-        told = clique
+    def _still_free(self, members: int, root: int) -> tuple[int, ...]:
+        """Components without a forced direction once ``root`` comes first. Lexicographic search, O(n^2)."""
+        row = [1 << root, members & ~(1 << root)]
+        told = 1 << root
         found: list[int] = []
         while row:
             front = row[0]
@@ -271,35 +217,6 @@ class ChordalGraph:
             split = (part for x in row for part in (x & self.neighbours[v], x & ~self.neighbours[v]))
             row = [part for part in split if part]
         return tuple(found)
-
-
-@lru_cache(maxsize=4096)
-def permutations_without_prefixes(size: int, forbidden: tuple[int, ...]) -> int:
-    """Permutations of ``size`` things of which no prefix is one of some nested sets, given by their sizes.
-
-    ``phi(k; p_1 < p_2 < ...) = k! - sum over i of (k - p_i)! phi(p_i; p_1 .. p_(i-1))``: p_i is the first one met.
-
-    Examples
-    --------
-    >>> permutations_without_prefixes(3, (1,))  # 6, less the 2 that start with the forbidden thing
-    4
-    """
-    met = (factorial(size - p) * permutations_without_prefixes(p, forbidden[:i]) for i, p in enumerate(forbidden))
-    return factorial(size) - sum(met)
-
-
-def _permutation_without_prefixes(things: list[int], forbidden: tuple[int, ...], rng: np.random.Generator) -> list[int]:
-    while True:
-        order = rng.permutation(things).tolist()
-        prefixes = [0]
-        for v in order:
-            prefixes.append(prefixes[-1] | 1 << v)
-        if not set(prefixes) & set(forbidden):
-            return order
-
-
-#: Splits that counting may take before it gives up.
-MOST_SPLITS = 100_000
 
 
 class Extensions:
