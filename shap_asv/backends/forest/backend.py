@@ -1,6 +1,6 @@
 """Exact asymmetric Shapley values of sums of products on causal forests, in polynomial time.
 
-Let the causal order be a rooted forest, and let the network's parents of each feature be among its causal ancestors.
+Let the causal order be a rooted forest, and let its edges hold those of the network between features.
 Then each ideal S contains the network ancestors of its members, conditioning on it is clamping, and what hangs below S
 falls apart into independent subtrees. For one term ``prod g_v(x_v)`` write o_v = g_v(e_v), and m_v for the expectation
 of the term's factors in the subtree of v given the row's values above v. Then
@@ -142,10 +142,9 @@ class PreparedForest:
         out = np.zeros((len(codes), n, k))
         for start in range(0, len(codes), step):
             block = np.ascontiguousarray(codes[start : start + step])
-            rows = kernels.Rows(codes=block, contexts=layout.row_contexts(block))
             scratch, part = _make_scratch(layout, groups, clocks, len(block)), np.zeros((n, k, len(block)))
             for some in paced(groups.n_groups):
-                kernels.explain_groups(shape, model, dials, rows, scratch, some.start, some.stop, part)
+                kernels.explain_groups(shape, model, dials, block, scratch, some.start, some.stop, part)
                 report((start + len(block) * some.stop / groups.n_groups) / len(codes))
             out[start : start + step, layout.order] = part.transpose(2, 0, 1)
         return out

@@ -26,16 +26,14 @@ Dial = namedtuple("Dial", "n_points points weights arrivals")
 # value, weight (slots, points, lanes). less (a, lanes), inside, scratch (points, lanes) and carry (2, lanes): scratch.
 Lanes = namedtuple("Lanes", "before less path value weight inside scratch carry")
 # of_row, top (r,): pattern and top of each row. example (P,): a row of each pattern. top_start (H + 1,): patterns by
-# top. codes, contexts (a, P): what each pattern shows. table: scratch.
+# top. codes, contexts (a, P): states of a feature and of its parent in each pattern. table: scratch.
 Patterns = namedtuple("Patterns", "of_row top example top_start codes contexts table")
 # ForestLayout without what only preparation needs.
-Shape = namedtuple("Shape", "parent size card message_offset table table_offset child_index child_offset")
+Shape = namedtuple("Shape", "parent size card message_offset table table_offset")
 # TermGroups; the clock of each group, anything where all is top.
 Model = namedtuple("Model", "terms coefficients vectors vector_offset start closure clock")
 # All clocks laid end to end; arrival_at (clocks, n) says where the matrix of a position's subtree size starts.
 Clocks = namedtuple("Clocks", "n_points points weights offset arrivals arrival_at")
-# Distinct rows of a block: codes and contexts (r, n).
-Rows = namedtuple("Rows", "codes contexts")
 # A batch of terms of one group. own, message, phi (chunks, a, lanes) for the patterns whose top is alive, end to end;
 # runs: (place of the term in the batch, first pattern, chunk, first lane, lanes); factor of the top per run; phi by
 # pattern.
@@ -50,14 +48,14 @@ def explain_groups(
     shape: Shape,
     model: Model,
     clocks: Clocks,
-    rows: Rows,
+    codes: np.ndarray,
     scratch: Scratch,
     first_group: int,
     last_group: int,
     out: np.ndarray,
 ) -> None:
-    """out (n, k, r) += attributions of the groups' terms."""
-    n = rows.codes.shape[1]
+    """out (n, k, r) += attributions of the groups' terms for distinct rows of ``codes`` (r, n)."""
+    n = codes.shape[1]
     k = model.coefficients.shape[1]
     zero = n - n  # a literal would have a type of its own, and compile what it is passed to twice
     closure, patterns, lanes, batch = scratch.closure, scratch.patterns, scratch.lanes, scratch.batch
@@ -70,7 +68,7 @@ def explain_groups(
         read_closure(tree, model.closure[g], clocks.arrival_at[c], closure, local_of, count)
         a, n_top = count[0], count[1]
         last_term = model.start[g + 1]
-        find_patterns(shape.card, closure.position, (a, n_top), rows, patterns, count)
+        find_patterns(shape, closure.position, (a, n_top), codes, patterns, count)
         n_tops, n_patterns = count[0], count[1]
         for i in range(a):
             for q in range(k):
@@ -229,8 +227,8 @@ def read_closure(
 
 @inner
 def _send_messages(shape: Shape, model: Model, closure: Closure, a: int, t: int, message: np.ndarray) -> None:
-    """message_v(context) = sum over x of P(x | context) g_v(x) * product of the messages of v's effects in A."""
-    message_offset, child_index, child_offset = shape.message_offset, shape.child_index, shape.child_offset
+    """message_v(state of the parent) = sum over x of P(x | state) g_v(x) * product of the messages of v's effects in A."""
+    message_offset = shape.message_offset
     position, span = closure.position, closure.span
     for i in range(a - 1, -1, -1):
         v = position[i]
@@ -248,7 +246,7 @@ def _send_messages(shape: Shape, model: Model, closure: Closure, a: int, t: int,
                     c = i + 1
                     while c < stop:
                         w = position[c]
-                        term *= message[message_offset[w] + child_index[child_offset[w] + s * card + x]]
+                        term *= message[message_offset[w] + x]
                         c += span[c]
                     total += term
             message[to + s] = total
@@ -287,14 +285,14 @@ def _attribute_top(
 
 @inner
 def find_patterns(
-    card: np.ndarray, position: np.ndarray, extent: tuple, rows: Rows, patterns: Patterns, count: np.ndarray
+    shape: Shape, position: np.ndarray, extent: tuple, codes: np.ndarray, patterns: Patterns, count: np.ndarray
 ) -> None:
     """Number the rows by refinement: one class at first, split by the state of one feature after the other.
 
     Rows with the same state of the top get neighbouring numbers. extent = (size of A, size of its top),
     count (2,) = numbers of tops and of patterns.
     """
-    codes = rows.codes
+    card, parent = shape.card, shape.parent
     a, n_top = extent
     n_rows = len(codes)
     of_row, example, table = patterns.of_row, patterns.example, patterns.table
@@ -347,7 +345,7 @@ def find_patterns(
         v = position[i]
         for p in range(n_patterns):
             patterns.codes[i, p] = codes[example[p], v]
-            patterns.contexts[i, p] = rows.contexts[example[p], v]
+            patterns.contexts[i, p] = codes[example[p], parent[v]] if parent[v] >= 0 else 0
     count[0], count[1] = n_tops, n_patterns
 
 

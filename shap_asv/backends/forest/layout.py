@@ -1,13 +1,8 @@
 """A causal forest and its network as flat arrays, features renumbered in preorder; and terms grouped by what they see.
 
 In preorder the subtree of a feature is a range of positions, and causes come before effects. The forest algorithm
-needs nothing of the network but, for each feature v, the table
-
-    P(x_v | x_context(v)),      context(v) = the network parents of features of v's subtree that lie outside of it
-
-where all of the context are causal ancestors of v. When causal parents and network parents coincide, the context of v
-is its parent and the table is its CPT; when the causal forest is denser than the network, contexts reach further up.
-Messages of a term are tabulated over contexts, so a row meets the message of v at one index, ``row_contexts[row, v]``.
+needs nothing of the network but, for each feature v, the table ``P(x_v | x_parent(v))``, constant along the causal
+parent where the network has no such edge. Messages of a term are tabulated over the states of the parent.
 
 A term that looks at the features F sees its *closure* A, F with all causal ancestors: features outside of A do not
 change any expectation of the term, and take part in the order of A only through the sizes of subtrees. Terms with
@@ -20,7 +15,6 @@ Of A, three parts behave differently (positions in preorder):
 - below them, **inner** features whose part of A branches, and **chains**, whose part of A is a path.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -29,9 +23,6 @@ import numpy as np
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.grouping import row_keys
 from shap_asv.models.products import SumOfProducts
-
-# Joint states of one context; messages of every term are tabulated over them.
-CONTEXT_LIMIT = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,49 +39,29 @@ class ForestLayout:
         Features in the subtree, the position itself included.
     card : int64 (n,)
         Number of states.
-    contexts : tuple of int64 arrays
-        Positions of the context of each position, ascending (that is, top down).
-    strides : tuple of int64 arrays
-        A context's index is ``sum of state * stride`` over its members.
     message_offset : int64 (n + 1,)
         Where the message of each position starts when messages are laid end to end.
     table : float64, flat; table_offset : int64 (n + 1,)
-        ``P(x_v | context)``, of shape (contexts, card) per position.
-    child_index : int64, flat; child_offset : int64 (n + 1,)
-        For v with parent u, of shape (contexts of u, card of u): index in the context of v.
+        ``P(x_v | parent)``, of shape (states of the parent, card) per position; one row for roots.
     """
 
     order: np.ndarray
     parent: np.ndarray
     size: np.ndarray
     card: np.ndarray
-    contexts: tuple[np.ndarray, ...]
-    strides: tuple[np.ndarray, ...]
     message_offset: np.ndarray
     table: np.ndarray
     table_offset: np.ndarray
-    child_index: np.ndarray
-    child_offset: np.ndarray
 
     @property
     def n_features(self) -> int:
         return len(self.order)
 
-    def row_contexts(self, codes: np.ndarray) -> np.ndarray:
-        """Index of each row in the context of each position: codes (r, n) in preorder -> int32 (r, n)."""
-        index = np.zeros(codes.shape, dtype=np.int32)
-        for v, (members, strides) in enumerate(zip(self.contexts, self.strides, strict=True)):
-            if len(members) == 1:
-                index[:, v] = codes[:, members[0]]
-            elif len(members):
-                index[:, v] = codes[:, members] @ strides
-        return index
-
 
 def forest_obstacle(
     network: DiscreteNetwork, feature_nodes: Sequence[int], order_parents: Sequence[Sequence[int]]
 ) -> str | None:
-    """Why a causal order is no forest, or one on which too much depends on a row; None where the algorithm can run.
+    """Why a causal order is no forest, or one beside the network's own edges; None where the algorithm can run.
 
     It is for problems where the network's parents of each feature are features that precede it. Network nodes that are
     not features may hang below features: they drop out.
@@ -108,13 +79,10 @@ def forest_obstacle(
         if len(causes) > 1:
             listed = ", ".join(name[c] for c in causes)
             return f"the causal graph is not a forest: {name[i]} has {len(causes)} causes ({listed})"
-    for i, context in enumerate(_context_sets(network, feature_nodes, order_parents)):
-        joint = math.prod(network.cardinalities[feature_nodes[c]] for c in context)
-        if joint > CONTEXT_LIMIT:
-            return (
-                f"what lies causally below {name[i]} depends on {len(context)} features above it with {joint:,} "
-                f"joint states (at most {CONTEXT_LIMIT:,} are tabulated)"
-            )
+    for i, node in enumerate(feature_nodes):
+        for p in network.parents[node]:
+            if p in feature_nodes and feature_nodes.index(p) not in order_parents[i]:
+                return f"{network.names[p]} is a cause of {name[i]} in the network, and not the one in the causal graph"
     return None
 
 
@@ -122,39 +90,22 @@ def lay_out(
     network: DiscreteNetwork, feature_nodes: Sequence[int], order_parents: Sequence[Sequence[int]]
 ) -> ForestLayout:
     """Renumber an applicable problem (see :func:`forest_obstacle`) in preorder and tabulate its conditionals."""
-    n = len(feature_nodes)
     order, parent = _preorder([causes[0] if causes else -1 for causes in order_parents])
-    position = np.argsort(order)
-    size = _subtree_sizes(parent)
-    node_cards = network.cardinalities
-    card = np.array([node_cards[feature_nodes[i]] for i in order], dtype=np.int64)
-    node_position = {node: int(position[i]) for i, node in enumerate(feature_nodes)}
-    sets = _context_sets(network, feature_nodes, order_parents)
-    contexts = tuple(np.array(sorted(int(position[c]) for c in sets[i]), dtype=np.int64) for i in order)
-    strides = tuple(_strides(card[members]) for members in contexts)
-    n_contexts = np.array([int(np.prod(card[members])) for members in contexts], dtype=np.int64)
-
-    tables, below = [], []
-    for v in range(n):
-        node = feature_nodes[order[v]]
-        given = [node_position[p] for p in network.parents[node]]
-        tables.append(_spread(network.tables[node], given, contexts[v], card))
-        above = [] if parent[v] < 0 else [*contexts[parent[v]].tolist(), int(parent[v])]
-        stride_of = dict(zip(contexts[v].tolist(), strides[v].tolist(), strict=True))
-        known = np.array([stride_of.get(u, 0) for u in above], dtype=np.int64)
-        below.append(_joint_states(card[above]) @ known if above else np.zeros(0, dtype=np.int64))
+    nodes = [feature_nodes[i] for i in order.tolist()]
+    card = np.array([network.cardinalities[node] for node in nodes], dtype=np.int64)
+    n_contexts = np.where(parent >= 0, card[parent], 1)
+    tables = [
+        network.tables[node].T if network.parents[node] else np.tile(network.tables[node], (count, 1))
+        for node, count in zip(nodes, n_contexts.tolist(), strict=True)
+    ]
     return ForestLayout(
         order=order,
         parent=parent,
-        size=size,
+        size=_subtree_sizes(parent),
         card=card,
-        contexts=contexts,
-        strides=strides,
         message_offset=_offsets(n_contexts),
         table=np.concatenate([table.ravel() for table in tables]),
         table_offset=_offsets(n_contexts * card),
-        child_index=np.concatenate(below),
-        child_offset=_offsets(np.array([len(index) for index in below])),
     )
 
 
@@ -164,23 +115,6 @@ def _subtree_sizes(parent: np.ndarray) -> np.ndarray:
         if parent[v] >= 0:
             size[parent[v]] += size[v]
     return size
-
-
-def _context_sets(
-    network: DiscreteNetwork, feature_nodes: Sequence[int], order_parents: Sequence[Sequence[int]]
-) -> list[set[int]]:
-    """Features outside the causal subtree of each feature that the subtree depends on, in the network."""
-    feature_of = {node: i for i, node in enumerate(feature_nodes)}
-    order, parent = _preorder([causes[0] if causes else -1 for causes in order_parents])
-    sets: list[set[int]] = [set() for _ in feature_nodes]
-    for v in range(len(order) - 1, -1, -1):
-        i = int(order[v])
-        sets[i] |= {feature_of[p] for p in network.parents[feature_nodes[i]] if p in feature_of}
-        sets[i].discard(i)
-        if parent[v] >= 0:
-            above = int(order[parent[v]])
-            sets[above] |= sets[i] - {above}
-    return sets
 
 
 def _preorder(parent: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
@@ -202,27 +136,6 @@ def _preorder(parent: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
     return np.array(order, dtype=np.int64), np.array(
         [position[parent[i]] if parent[i] >= 0 else -1 for i in order], dtype=np.int64
     )
-
-
-def _spread(table: np.ndarray, given: list[int], context: np.ndarray, card: np.ndarray) -> np.ndarray:
-    """A CPT (card, parents...) as an array (contexts, card), constant along context members it does not look at."""
-    members = context.tolist()
-    states = _joint_states(card[context])
-    if not given:
-        return np.tile(table, (len(states), 1))
-    index = tuple(states[:, members.index(p)] for p in given)
-    return np.ascontiguousarray(np.moveaxis(table, 0, -1)[index].reshape(len(states), table.shape[0]))
-
-
-def _joint_states(card: np.ndarray) -> np.ndarray:
-    """All joint states, last member fastest: int64 (prod card, members)."""
-    if len(card) == 0:
-        return np.zeros((1, 0), dtype=np.int64)
-    return np.indices(tuple(card)).reshape(len(card), -1).T.astype(np.int64)
-
-
-def _strides(card: np.ndarray) -> np.ndarray:
-    return np.append(np.cumprod(card[::-1])[::-1][1:], 1).astype(np.int64) if len(card) else np.zeros(0, np.int64)
 
 
 def _offsets(lengths: np.ndarray) -> np.ndarray:
