@@ -14,6 +14,7 @@ that costs as much as dozens of terms. So terms that see little join those that 
 ancestral set with all terms inside of it that have no smaller set of their own, and F are the features of all of them.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
@@ -188,23 +189,18 @@ def gather_terms(background: Terms, products: SumOfProducts) -> np.ndarray:
 
 
 @lru_cache(maxsize=2)
-def measure_groups(background: Terms, products: SumOfProducts) -> tuple[int, float, np.ndarray]:
-    """Groups of terms, the share of all features that stand at or above those of a group, mean over the terms, and that
-    share for each group (g,).
+def measure_groups(background: Terms, products: SumOfProducts) -> np.ndarray:
+    """For each group of terms the share of all features that stand at or above those of the group (g,).
 
     With that share of the features goes about the same share of the logarithm of the ideals.
     """
     member = gather_terms(background, products)
-    n_groups = int(member.max(initial=-1)) + 1
     network = background.network
-    looks = np.zeros((n_groups, network.n_nodes), dtype=bool)
+    looks = np.zeros((int(member.max(initial=-1)) + 1, network.n_nodes), dtype=bool)
     term, feature = np.nonzero(products.terms)
     looks[member[term], background.nodes[feature]] = True
     sizes = with_causes(network, looks)[:, background.nodes].sum(axis=1)
-    counts = np.bincount(member[member >= 0], minlength=n_groups)
-    mean = float(sizes @ counts) / max(1, int(counts.sum()))
-    n_features = max(1, len(background.nodes))
-    return n_groups, min(1.0, (mean + 1) / n_features), np.minimum(1.0, (sizes + 1) / n_features)
+    return np.minimum(1.0, (sizes + 1) / max(1, len(background.nodes)))
 
 
 def group_terms(background: Terms, products: SumOfProducts, columns: Columns) -> tuple[TermGroup, ...]:
@@ -282,10 +278,10 @@ def term_cost(problem: Problem, coalitions: int, n_rows: int) -> Cost:
     about the same share of the logarithm of the ideals, and of the states that tell rows apart.
     """
     background, products = network_and_terms(problem)
-    n_groups, _, shares = measure_groups(background, products)
-    if not n_groups:
+    shares = measure_groups(background, products)
+    if not len(shares):
         return Cost({})
-    share = float(shares.mean())
+    n_groups, share = len(shares), float(shares.mean())
     classes = float((float(coalitions) ** shares).mean())
     told_apart = float(min(n_rows, float(min(background.size, 1 << 60)) ** (TOLD_APART * share)))
     n_terms = products.n_terms / n_groups
@@ -304,28 +300,40 @@ def term_cost(problem: Problem, coalitions: int, n_rows: int) -> Cost:
     return (group + replace(queries, memory=0).times(share)).times(n_groups) + Cost({}, memory + queries.memory)
 
 
-def termwise_backend(sweep: Sweep) -> Backend:
-    """All ideals, or the prefixes of sampled orders, term by term."""
+def term_backend(
+    name: str,
+    sweep: Sweep,
+    obstacle: Callable[[Problem], str | None],
+    cost: Callable[[Problem, int, int], Cost],
+    attributor: Callable[[Terms, SumOfProducts, Columns], Attributor],
+    row_block: int = ROW_BLOCK,
+) -> Backend:
+    """A row for all ideals, or the prefixes of sampled orders, over which terms are worked off.
 
-    def obstacle(problem: Problem, settings: Settings) -> str | None:
-        return terms_obstacle(problem) or sweep.obstacle(problem, settings)
-
-    def cost(problem: Problem, settings: Settings, n_rows: int) -> Cost:
-        return sweep.cost(problem, settings) + term_cost(problem, sweep.count(problem, settings), n_rows)
+    ``cost`` is asked with a number of coalitions and of rows, ``attributor`` is for any weights over any coalitions.
+    """
 
     def over(problem: Problem, settings: Settings, columns: Columns) -> Attributor:
         background, products = network_and_terms(problem)
-        fast = termwise_attributor(background, products, columns)
-        return relaxing(background, fast, CoalitionwiseAttributor(ExactProducts(background, products), columns))
+        general = CoalitionwiseAttributor(ExactProducts(background, products), columns)
+        return relaxing(background, attributor(background, products, columns), general)
 
     return Backend(
-        f"{sweep.name} x terms",
+        f"{sweep.name} x {name}",
         sweep.sampled,
         None,
-        obstacle,
-        cost,
+        lambda problem, settings: obstacle(problem) or sweep.obstacle(problem, settings),
+        lambda problem, settings, n_rows: (
+            cost(problem, sweep.count(problem, settings), n_rows) + sweep.cost(problem, settings)
+        ),
         lambda problem, settings: over(problem, settings, sweep.columns(problem, settings)),
-        ROW_BLOCK if sweep.sampled else TERM_ROW_BLOCK,
+        row_block,
         over=over,
         by_coalitions=True,
     )
+
+
+def termwise_backend(sweep: Sweep) -> Backend:
+    """All ideals, or the prefixes of sampled orders, term by term."""
+    row_block = ROW_BLOCK if sweep.sampled else TERM_ROW_BLOCK
+    return term_backend("terms", sweep, terms_obstacle, term_cost, termwise_attributor, row_block)

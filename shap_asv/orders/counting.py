@@ -172,7 +172,6 @@ def _orders_of_tree(order: "CausalOrder", members: tuple[int, ...]) -> int:
     coefficients: ``c_p = (A * B)_p * (p-1)! (n1+n2-p)! / ((n1-1)! n2!)``.
     """
     sequence, hook, follows = _hang_up(order, members[0], members)
-    sequence, hook, follows = _hang_up(order, _centroid(sequence, hook), members)
     counts: dict[int, list[int]] = {v: [1] for v in sequence}
     for c in reversed(sequence[1:]):
         below = counts.pop(c)
@@ -217,16 +216,6 @@ def _hang_up(
                     follows[u] = after
                     sequence.append(u)
     return sequence, hook, follows
-
-
-def _centroid(sequence: list[int], hook: dict[int, int]) -> int:
-    """The feature whose removal leaves the smallest parts: hung up there, the subtrees of deep trees stay small."""
-    size = dict.fromkeys(sequence, 1)
-    largest = dict.fromkeys(sequence, 0)
-    for v in reversed(sequence[1:]):
-        size[hook[v]] += size[v]
-        largest[hook[v]] = max(largest[hook[v]], size[v])
-    return min(sequence, key=lambda v: max(largest[v], len(sequence) - size[v]))
 
 
 # --- topological orders and ideals ---------------------------------------------------------------------------------

@@ -4,15 +4,15 @@ from functools import lru_cache
 
 import numpy as np
 
-from shap_asv.backends.coalitionwise import ROW_BLOCK, CoalitionwiseAttributor
+from shap_asv.backends.coalitionwise import ROW_BLOCK
 from shap_asv.backends.conditioning import is_ancestral
-from shap_asv.backends.contract import Attributor, Backend, Problem, Settings
-from shap_asv.backends.termwise import LARGEST_SET, measure_groups, relaxing, relevant_nodes, terms_obstacle
+from shap_asv.backends.contract import Attributor, Backend, Problem
+from shap_asv.backends.termwise import LARGEST_SET, measure_groups, relevant_nodes, term_backend, terms_obstacle
 from shap_asv.backends.weight_columns import Columns
 from shap_asv.backends.workload import Sweep, groups_obstacle, network_and_terms, patterns
-from shap_asv.backgrounds.contract import CONDITIONED_TERMS
+from shap_asv.backgrounds.contract import CONDITIONED_TERMS, Terms
 from shap_asv.costs import Cost
-from shap_asv.values.expected_terms import ExactProducts
+from shap_asv.models.products import SumOfProducts
 
 #: Bits that the states of all nodes may take, and those of one node.
 STATE_BITS, NODE_BITS = 62, 16
@@ -52,57 +52,45 @@ def _missing_states(problem: Problem) -> float:
     return float(np.prod(np.array(network.cardinalities, dtype=float)[lacking]))
 
 
+def _obstacle(problem: Problem) -> str | None:
+    return (
+        CONDITIONED_TERMS.obstacle(problem.background)
+        or terms_obstacle(problem)
+        or groups_obstacle(problem)
+        or _terms_obstacle(problem)
+    )
+
+
+def _cost(problem: Problem, coalitions: int, n_rows: int) -> Cost:
+    background, products = network_and_terms(problem)
+    shares = measure_groups(background, products)
+    copies = min(_missing_states(problem), 256.0) ** 0.5
+    told_apart = patterns(n_rows) * copies
+    ideals = float((float(coalitions) ** shares).sum())
+    size = products.n_terms / max(1, len(shares))
+    width, blocks_per_group = min(size, _TERMS_AT_ONCE), 1.0 + size / (2 * _TERMS_AT_ONCE)
+    rows = ideals * blocks_per_group * told_apart**0.4  # patterns share most of the states that are asked for
+    operations = {
+        "loading of compiled code": 1,
+        "closure": len(shares),
+        "closure ideal": ideals,
+        "closure row": rows,
+        "closure row x term": rows * width,
+        "closure ideal x row x term": ideals * told_apart * size,
+        "coalition x row": coalitions * n_rows * copies,
+    }
+    at_once = min(n_rows, ROW_BLOCK, max(1.0, _HELD / (max(1, coalitions) * problem.n_outputs * copies)))
+    held = 2**27 + 80 * ideals + min(_ON_DEMAND, ideals * (at_once * copies) ** 0.4 * (8 * width + 120))
+    held += 3 * 8 * coalitions * at_once * problem.n_outputs * copies
+    return Cost(operations, int(held))
+
+
+def _attributor(background: Terms, products: SumOfProducts, columns: Columns) -> Attributor:
+    from shap_asv.backends.closures.attributor import closures_attributor  # brings numba in
+
+    return closures_attributor(background, products, columns)
+
+
 def closures_backend(sweep: Sweep) -> Backend:
     """All ideals, or the prefixes of sampled orders, completed by the causes that they lack."""
-
-    def obstacle(problem: Problem, settings: Settings) -> str | None:
-        return (
-            CONDITIONED_TERMS.obstacle(problem.background)
-            or terms_obstacle(problem)
-            or groups_obstacle(problem)
-            or _terms_obstacle(problem)
-            or sweep.obstacle(problem, settings)
-        )
-
-    def cost(problem: Problem, settings: Settings, n_rows: int) -> Cost:
-        background, products = network_and_terms(problem)
-        coalitions = sweep.count(problem, settings)
-        n_groups, _, shares = measure_groups(background, products)
-        copies = min(_missing_states(problem), 256.0) ** 0.5
-        told_apart = patterns(n_rows) * copies
-        ideals = float((float(coalitions) ** shares).sum())
-        size = products.n_terms / max(1, n_groups)
-        width, blocks_per_group = min(size, _TERMS_AT_ONCE), 1.0 + size / (2 * _TERMS_AT_ONCE)
-        rows = ideals * blocks_per_group * told_apart**0.4  # patterns share most of the states that are asked for
-        operations = {
-            "loading of compiled code": 1,
-            "closure": n_groups,
-            "closure ideal": ideals,
-            "closure row": rows,
-            "closure row x term": rows * width,
-            "closure ideal x row x term": ideals * told_apart * size,
-            "coalition x row": coalitions * n_rows * copies,
-        }
-        at_once = min(n_rows, ROW_BLOCK, max(1.0, _HELD / (max(1, coalitions) * problem.n_outputs * copies)))
-        held = 2**27 + 80 * ideals + min(_ON_DEMAND, ideals * (at_once * copies) ** 0.4 * (8 * width + 120))
-        held += 3 * 8 * coalitions * at_once * problem.n_outputs * copies
-        return Cost(operations, int(held)) + sweep.cost(problem, settings)
-
-    def over(problem: Problem, settings: Settings, columns: Columns) -> Attributor:
-        from shap_asv.backends.closures.attributor import closures_attributor  # brings numba in
-
-        background, products = network_and_terms(problem)
-        fast = closures_attributor(background, products, columns)
-        return relaxing(background, fast, CoalitionwiseAttributor(ExactProducts(background, products), columns))
-
-    return Backend(
-        f"{sweep.name} x closures",
-        sweep.sampled,
-        None,
-        obstacle,
-        cost,
-        lambda problem, settings: over(problem, settings, sweep.columns(problem, settings)),
-        ROW_BLOCK,
-        over=over,
-        by_coalitions=True,
-    )
+    return term_backend("closures", sweep, _obstacle, _cost, _attributor)

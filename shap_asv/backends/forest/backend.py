@@ -242,13 +242,13 @@ def _cost_of_one(problem: Problem, n_rows: int) -> Cost:
     background, products = network_and_terms(problem)
     n, depth = problem.n_features, _depth(products)
     memory = 2**26 + products.n_terms * (4 * n + 200) + 32 * min(n_rows, TERM_ROW_BLOCK) * n * products.n_outputs
-    n_groups, share, _ = measure_groups(background, products)
-    closure = share * n
+    shares = measure_groups(background, products)
+    closure = float(shares.mean()) * n if len(shares) else 0.0
     told_apart = patterns(n_rows) if closure < 12 else n_rows
     operations = {
         "loading of compiled code": 1,
         "forest term": products.n_terms,
-        "forest group x feature": n_groups * n,
+        "forest group x feature": len(shares) * n,
         "forest operation": products.n_terms * told_apart * closure * min(closure, depth + 1),
     }
     return Cost(operations, memory)

@@ -227,29 +227,25 @@ def read_closure(
 
 @inner
 def _send_messages(shape: Shape, model: Model, closure: Closure, a: int, t: int, message: np.ndarray) -> None:
-    """message_v(state of the parent) = sum over x of P(x | state) g_v(x) * product of the messages of v's effects in A."""
+    """message_v(s) = sum over x of P(x | s) g_v(x) * product of the messages of v's effects in A, s of the parent."""
     message_offset = shape.message_offset
     position, span = closure.position, closure.span
     for i in range(a - 1, -1, -1):
         v = position[i]
         card = shape.card[v]
-        to = message_offset[v]
+        sent = message[message_offset[v] : message_offset[v + 1]]
         at = model.vector_offset[v] + model.terms[t, v] * card
-        stop = i + span[i]
-        for s in range(message_offset[v + 1] - to):
-            conditional = shape.table_offset[v] + s * card
-            total = 0.0
-            for x in range(card):
-                term = model.vectors[at + x]
-                if term != 0.0:
-                    term *= shape.table[conditional + x]
-                    c = i + 1
-                    while c < stop:
-                        w = position[c]
-                        term *= message[message_offset[w] + x]
-                        c += span[c]
-                    total += term
-            message[to + s] = total
+        for s in range(len(sent)):
+            sent[s] = 0.0
+        for x in range(card):
+            below = model.vectors[at + x]
+            if below != 0.0:
+                c = i + 1
+                while c < i + span[i]:
+                    below *= message[message_offset[position[c]] + x]
+                    c += span[c]
+                for s in range(len(sent)):
+                    sent[s] += below * shape.table[shape.table_offset[v] + s * card + x]
 
 
 @inner
