@@ -35,17 +35,11 @@ class CoalitionWeights:
         ``phi = nu @ matrix`` for ``nu`` of shape (rows, m).
     paths : int array (k, n + 1), or None
         Coalition index of each prefix of each order, when the weights came from orders.
-    orders : int array (k, n), or None
     """
 
     coalitions: np.ndarray
     matrix: sp.csr_array
     paths: np.ndarray | None = None
-    orders: np.ndarray | None = None
-
-    @property
-    def n_coalitions(self) -> int:
-        return len(self.coalitions)
 
     def steps(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The steps ``S -> S + i`` that carry weight, by feature: source S, feature i and weight, each (edges,).
@@ -220,7 +214,7 @@ def weigh_orders(orders: np.ndarray, order_weights: np.ndarray | None = None) ->
         ),
         shape=(count, n),
     ).tocsr()
-    return CoalitionWeights(bitsets.unpack(np.concatenate(levels), n), matrix, paths, orders)
+    return CoalitionWeights(bitsets.unpack(np.concatenate(levels), n), matrix, paths)
 
 
 def check_orders(orders: np.ndarray) -> np.ndarray:

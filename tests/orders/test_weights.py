@@ -46,7 +46,7 @@ def test_exact_weights_give_the_mean_over_all_orders(kind):
         orders, game = case.topological_orders, Game(seed)
         expected = attributions(orders, np.full(len(orders), 1 / len(orders)), game)
         weights = weigh_ideals(case.order)
-        assert weights.matrix.shape == (weights.n_coalitions, case.order.n_features)
+        assert weights.matrix.shape == (len(weights.coalitions), case.order.n_features)
         np.testing.assert_allclose(phi_of(weights, game), [expected[i] for i in case.order.features], atol=1e-12)
         assert not weights.coalitions[0].any()
         assert weights.coalitions[-1].all()
