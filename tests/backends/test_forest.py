@@ -220,31 +220,6 @@ def balanced(n, rng):
     return as_network([2] * n, [((v - 1) // 2,) if v else () for v in range(n)], tables)
 
 
-def test_thousand_features_add_up():
-    """Balanced binary tree: efficiency to 1e-9, for terms like the leaves of a random forest."""
-    rng = np.random.default_rng(0)
-    n = 1000
-    network = balanced(n, rng)
-    vectors = (np.array([[1.0, 1.0], [1.0, 0.0], [0.0, 1.0]]),) * n
-    terms = np.zeros((200, n), dtype=np.int32)
-    for t in range(200):
-        touched = rng.choice(n, size=8, replace=False)
-        terms[t, touched] = rng.integers(1, 3, size=8)
-    products = SumOfProducts(vectors, terms, 100 * rng.normal(size=(200, 1)), np.zeros(1))
-    rows = rng.integers(0, 2, size=(4, n))
-    phi = forest_attributions(network, tuple(range(n)), products, rows)
-    base = products.evaluate(rows) - phi.sum(axis=1)
-    up = np.ones((200, n, 2))
-    mean = np.ones(200)
-    for v in range(n - 1, -1, -1):
-        inside = vectors[v][terms[:, v]] * up[:, v]
-        if v:
-            up[:, (v - 1) // 2] *= inside @ network.tables[v]
-        else:
-            mean = inside @ network.tables[0]
-    np.testing.assert_allclose(base, np.tile(mean @ products.coefficients, (4, 1)), rtol=0, atol=1e-9)
-
-
 def large_problem(rng):
     network, feature_nodes, _ = random_forest_problem(rng, 30)
     cards = [network[0][v] for v in feature_nodes]

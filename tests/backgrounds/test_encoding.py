@@ -113,23 +113,6 @@ def test_missing_values(background, frame, missing):
         background.read(frame.assign(smoker=pd.Categorical(["no", "yes", None])))
 
 
-def test_columns_must_fit(background, frame):
-    with pytest.raises(RowsError, match="no column 'smoker'"):
-        background.read(frame.drop(columns=["smoker", "alarm"]))
-    with pytest.raises(RowsError, match="the column 'shoe', which is not a feature"):
-        background.read(frame.assign(shoe=42))
-    with pytest.raises(RowsError, match="the column 'target', which is latent"):
-        background.read(frame.assign(target="a"))
-    with pytest.raises(RowsError, match="2 columns called 'flag'"):
-        background.read(pd.concat([frame, frame[["flag"]]], axis=1))
-    with pytest.raises(RowsError, match=r"shape \(3, 4\) do not fit 5 features"):
-        background.read(frame.to_numpy()[:, :4])
-    with pytest.raises(RowsError, match="different lengths"):
-        background.read([["low", "no", "1", 1, "True"], ["low"]])
-    with pytest.raises(RowsError, match="do not fit"):
-        background.read(np.zeros((2, 3, 5)))
-
-
 @pytest.mark.parametrize("states", [(0, 1, 2), (True, False), (True, 2, "0"), ("0", 1, 2), (1.0, 0.0)])
 @pytest.mark.parametrize("values", [[0, 1, 0], [2, 0], [True, False], ["0", "1"], [0.0, 1.0], [1, True]])
 def test_a_few_rows_are_read_as_many_are(states, values):

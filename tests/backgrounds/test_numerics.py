@@ -51,21 +51,6 @@ def test_products_of_tiny_evidence_do_not_look_impossible():
     assert background.log_probability(evidence)[0] == pytest.approx(np.log(1e-280) + n * np.log(1e-200), rel=1e-9)
 
 
-def test_nodes_with_a_single_state():
-    """They carry no information and no axis: 70 of them fit where numpy has room for 64 axes."""
-    n = 72
-    parents = [()] * 70 + [(*range(3),), (70,)]
-    tables = [np.ones(1)] * 70 + [np.full((2, 1, 1, 1), 0.5), np.array([[0.9, 0.3], [0.1, 0.7]])]
-    background = DiscreteBackground(as_network([1] * 70 + [2, 2], parents, tables))
-    evidence = np.full((2, n), -1)
-    evidence[1, :70] = 0
-    evidence[1, 71] = 1
-    vectors = [np.ones((1, 1))] * 70 + [np.vstack([np.ones(2), [0.0, 1.0]])] * 2
-    terms = np.zeros((1, n), dtype=int)
-    terms[0, 70] = 1
-    np.testing.assert_allclose(expectations(background, evidence, vectors, terms)[:, 0], [0.5, 0.7 / 0.8], rtol=1e-12)
-
-
 def test_wide_star_has_no_wide_table():
     """200 effects of one cause: 2^200 joint states, tables of four entries."""
     n = 201

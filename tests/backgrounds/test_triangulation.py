@@ -9,7 +9,6 @@ from shap_asv.backgrounds.discrete import elimination
 from shap_asv.backgrounds.discrete.elimination import (
     plan_elimination,
 )
-from shap_asv.backgrounds.grouping import number_keys, number_rows
 from shap_asv.backgrounds.pgmpy_networks import read_network
 from shap_asv.errors import BudgetExceededError
 from tests.backgrounds.problems import as_network, loaded
@@ -55,22 +54,3 @@ def test_tables_have_a_limit(monkeypatch):
     assert largest > 30
     with pytest.raises(BudgetExceededError, match=r"the limit is 30\."):
         plan_elimination(network, observed(network))
-
-
-@pytest.mark.parametrize("size", [10, 10**15])
-def test_numbering(size):
-    rng = np.random.default_rng(1)
-    keys = rng.integers(0, size, 500)
-    keys = np.concatenate([keys, keys[:100]])
-    ids, chosen = number_keys(keys, size)
-    np.testing.assert_array_equal(keys[chosen][ids], keys)
-    assert len(chosen) == len(np.unique(keys)) == ids.max() + 1
-
-
-def test_numbering_of_many_wide_columns():
-    """Bounds whose product is far beyond 64 bits."""
-    rng = np.random.default_rng(2)
-    columns = rng.integers(0, 3, (40, 300)) * 10**6
-    ids, chosen = number_rows([(column, 3 * 10**6) for column in columns], 300)
-    np.testing.assert_array_equal(columns[:, chosen][:, ids], columns)
-    assert len(chosen) == len(np.unique(columns, axis=1).T)

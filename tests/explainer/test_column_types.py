@@ -5,7 +5,6 @@ One bool or category column used to turn the whole table into objects, which boo
 
 import io
 import itertools
-import math
 
 import numpy as np
 import pandas as pd
@@ -16,6 +15,7 @@ from xgboost import XGBRegressor
 
 from shap_asv import AsymmetricExplainer
 from shap_asv.errors import NetworkError, RowsError
+from tests.oracles.interventions import over_orders
 
 
 def make_table(n, seed):
@@ -51,20 +51,13 @@ def mixed(row, members):
 
 
 def shapley(predict, row):
-    """Ordinary Shapley values of one row from the definition, over all coalitions."""
+    """Ordinary Shapley values of one row from the definition, over all orders."""
     names = list(TABLE)
-    nu = {
-        frozenset(members): float(np.mean(predict(mixed(row, members))))
-        for size in range(6)
-        for members in itertools.combinations(names, size)
-    }
-    phi = np.zeros(5)
-    for i, name in enumerate(names):
-        for members in nu:
-            if name not in members:
-                weight = math.factorial(len(members)) * math.factorial(4 - len(members)) / math.factorial(5)
-                phi[i] += weight * (nu[members | {name}] - nu[members])
-    return phi
+
+    def nu(members):
+        return [float(np.mean(predict(mixed(row, {names[i] for i in members}))))]
+
+    return over_orders(nu, list(itertools.permutations(range(5))))[:, 0]
 
 
 @pytest.fixture(scope="module", params=["XGBoost", "LightGBM"])

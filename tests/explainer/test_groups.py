@@ -10,6 +10,8 @@ from sklearn.tree import DecisionTreeRegressor
 from shap_asv import AsymmetricExplainer, CausalOrder
 from shap_asv.orders.players import Players
 from tests.oracles import group_games
+from tests.oracles.tree_games import cover_value
+from tests.oracles.tree_readers import from_scikit_learn
 from tests.problems import make_problem, to_codes
 
 
@@ -69,25 +71,12 @@ def test_trees_alone_with_several_large_groups(seed):
     for r, row in enumerate(X[:4].to_numpy()):
 
         def nu(members, row=row):
-            return _covered(tree.tree_, 0, row, members)
+            return cover_value(from_scikit_learn(tree), row, members)[0]
 
         wanted = group_games.group_values(nu, sets, group_games.orders_of_groups(3, []))
         np.testing.assert_allclose(every.values[r], wanted, atol=1e-6)
         wanted = group_games.group_values(nu, sets, [(0, 1, 2), (2, 1, 0)], weights)
         np.testing.assert_allclose(listed.values[r], wanted, atol=1e-6)
-
-
-def _covered(tree, node, row, members):
-    left, right = tree.children_left[node], tree.children_right[node]
-    if left < 0:
-        return tree.value[node].ravel()[0]
-    if tree.feature[node] in members:
-        return _covered(
-            tree, left if np.float32(row[tree.feature[node]]) <= tree.threshold[node] else right, row, members
-        )
-    share = tree.weighted_n_node_samples
-    both = [(_covered(tree, child, row, members), share[child] / share[node]) for child in (left, right)]
-    return sum(value * weight for value, weight in both)
 
 
 # --- what users see -----------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 and trees that are walked by hand where there are some.
 """
 
-import itertools
 import warnings
 
 import catboost
@@ -28,6 +27,8 @@ from sklearn.tree import DecisionTreeRegressor
 
 from shap_asv import AsymmetricExplainer, CausalOrder
 from shap_asv.errors import CausalGraphError, ModelError, NetworkError, RowsError, UnknownMethodError
+from tests.oracles import tree_games, tree_readers
+from tests.oracles.brute_force import topological_orders
 
 pytestmark = pytest.mark.filterwarnings("ignore::shap_asv.errors.CausalGraphWarning")
 
@@ -149,29 +150,8 @@ def test_values_add_up_to_the_models_own_output(case, table):
 # --- the definition, by hand ------------------------------------------------------------------------------------
 
 
-def walk(tree, node, row, held):
-    """E over the cover counts of a scikit-learn tree: features that are held follow the row, others both ways."""
-    left, right = tree.children_left[node], tree.children_right[node]
-    if left < 0:
-        return tree.value[node].ravel()[0]
-    if tree.feature[node] in held:
-        return walk(tree, left if np.float32(row[tree.feature[node]]) <= tree.threshold[node] else right, row, held)
-    weights = tree.weighted_n_node_samples
-    both = weights[left] * walk(tree, left, row, held) + weights[right] * walk(tree, right, row, held)
-    return both / weights[node]
-
-
-def over_all_orders(nu, n, orders):
-    """The mean over orders of what each feature adds to nu."""
-    phi = np.zeros(n)
-    for order in orders:
-        for p, feature in enumerate(order):
-            phi[feature] += nu(frozenset(order[: p + 1])) - nu(frozenset(order[:p]))
-    return phi / len(orders)
-
-
-def allowed(n, edges):
-    return [o for o in itertools.permutations(range(n)) if all(o.index(a) < o.index(b) for a, b in edges)]
+def trees_of(forest):
+    return [tree_readers.from_scikit_learn(tree, 1 / len(forest.estimators_)) for tree in forest.estimators_]
 
 
 GRAPHS = {
@@ -196,16 +176,11 @@ def test_orders_against_the_definition(small, graph, rows):
     ground = X[40 : 40 + rows] if rows else None
     options = {"values": "marginal"} if rows else {}
     found = AsymmetricExplainer(model, ground, GRAPHS[graph], **options)(X[:3])
-    orders = allowed(4, GRAPHS[graph])
+    orders, trees = topological_orders(4, GRAPHS[graph]), trees_of(model)
     for row, phi in zip(X[:3], found.values, strict=True):
-
-        def nu(held, row=row):
-            if ground is None:
-                return np.mean([walk(tree.tree_, 0, row, held) for tree in model.estimators_])
-            return model.predict(np.where([j in held for j in range(4)], row, ground)).mean()
-
-        np.testing.assert_allclose(phi, over_all_orders(nu, 4, orders), rtol=0, atol=1e-9)
-        assert found.base_values[0] == pytest.approx(nu(frozenset()), abs=1e-12)
+        expected = tree_games.brute_force(trees, row, orders, background=ground)[:, 0]
+        np.testing.assert_allclose(phi, expected, rtol=0, atol=1e-9)
+    assert found.base_values[0] == pytest.approx(tree_games.value(trees, X[0], (), ground)[0], abs=1e-12)
 
 
 def test_given_orders_and_sampled_orders(small):
@@ -214,14 +189,10 @@ def test_given_orders_and_sampled_orders(small):
     given = AsymmetricExplainer(model, orders=orders, weights=[3.0, 1.0])
     found = given(X[:2], main_effects=True)
     assert given.plan(2).exact
-    row = X[1]
-
-    def nu(held):
-        return np.mean([walk(tree.tree_, 0, row, held) for tree in model.estimators_])
-
-    weighted = [orders[0]] * 3 + [orders[1]]
-    np.testing.assert_allclose(found.values[1], over_all_orders(nu, 4, weighted), rtol=0, atol=1e-9)
-    alone = [nu(frozenset([j])) - nu(frozenset()) for j in range(4)]
+    trees = trees_of(model)
+    expected = tree_games.brute_force(trees, X[1], orders, [3.0, 1.0])[:, 0]
+    np.testing.assert_allclose(found.values[1], expected, rtol=0, atol=1e-9)
+    alone = [tree_games.value(trees, X[1], {j})[0] - tree_games.value(trees, X[1], ())[0] for j in range(4)]
     np.testing.assert_allclose(found.main_effects[1], alone, rtol=0, atol=1e-9)
     exact = AsymmetricExplainer(model, None, GRAPHS["dag"])(X[:5])
     sampled = AsymmetricExplainer(model, None, GRAPHS["dag"], algorithm="sampling", seed=0, n_orders=300)(X[:5])
@@ -239,7 +210,7 @@ def test_levels_of_thirty_features_are_exact():
     found = explainer(X[:10])
     np.testing.assert_allclose(found.base_values + found.values.sum(axis=1), model.predict(X[:10]), rtol=0, atol=1e-9)
     # all of the first level before all of the second: together they add what they add alone
-    together = [np.mean([walk(t.tree_, 0, row, set(range(30))) for t in model.estimators_]) for row in X[:10]]
+    together = [tree_games.value(trees_of(model), row, set(range(30)))[0] for row in X[:10]]
     np.testing.assert_allclose(found.base_values + found.values[:, :30].sum(axis=1), together, rtol=0, atol=1e-9)
 
 

@@ -114,17 +114,3 @@ def test_forests_have_no_crossings():
         edges = random_edges(rng, n, "forest")
         layout = lay_out(random_boxes(rng, n), edges, max_per_layer=n)
         assert count_crossings(layout) == 0
-
-
-def test_alarm_has_far_fewer_crossings_than_without_sorting(monkeypatch):
-    n, edges = numbered(NETWORKS["alarm"])
-    boxes = Boxes(np.full(n, 0.5), np.full(n, 0.2), np.full(n, 0.4))
-    good = count_crossings(lay_out(boxes, edges))
-    monkeypatch.setattr("shap_asv.plots.layout.reduce_crossings", lambda grid: None)
-    assert good <= 12
-    assert good < 0.3 * count_crossings(lay_out(boxes, edges))
-
-
-def test_a_chain_is_level():
-    layout = lay_out(random_boxes(np.random.default_rng(2), 7), [(v, v + 1) for v in range(6)])
-    np.testing.assert_allclose(layout.y, layout.y[0], atol=1e-6)

@@ -1,7 +1,6 @@
 """Every exact value method against the full joint, for all coalitions; Monte Carlo within its own standard errors."""
 
 import itertools
-import pickle
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from sklearn.tree import DecisionTreeClassifier
 from shap_asv.backgrounds.discrete.background import DiscreteBackground
 from shap_asv.models import predictor as models
 from shap_asv.models.predictor import BLACK_BOX, read_model
-from shap_asv.values import table
 from shap_asv.values.contract import ValueOptions
 from shap_asv.values.monte_carlo import MonteCarlo
 from shap_asv.values.table import TABLE
@@ -127,28 +125,3 @@ def test_monte_carlo_covers_the_exact_values():
         inside += int((np.abs(mean - exact) <= 1.96 * error + 1e-12)[0, :, 0].sum())
         seen += len(coalitions)
     assert 0.92 <= inside / seen <= 0.975
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_kept_quotients_are_those_of_the_sums(seed, monkeypatch):
-    """Looked up or summed for the occasion: the same bits; what is kept does not travel, and gives way to others."""
-    problem = make_problem(seed, n=6, latent=1, zeros=0.2, max_states=4)
-    background = DiscreteBackground(problem.network(), problem.features)
-    predictor = read_model(black_box, problem.features, background.states)
-    rng = np.random.default_rng(seed)
-    possible = np.argwhere(background.feature_joint() > 0)
-    rows = possible[rng.integers(len(possible), size=7)]
-    every = np.array(list(itertools.product([False, True], repeat=len(problem.features))))
-    parts = [every, every[rng.permutation(len(every))[:9]], every[:1], every]
-    model = TABLE.build(background, predictor, ValueOptions())
-    kept = [model.values(coalitions, rows) for coalitions in parts]
-    assert len(model._kept) == 3
-    assert len(pickle.loads(pickle.dumps(model))._kept) == 0
-    monkeypatch.setattr(table, "KEPT", 0)
-    for coalitions, values in zip(parts, kept, strict=True):
-        assert (model.values(coalitions, rows) == values).all()
-    monkeypatch.setattr(table, "KEPT", 2 * background.size)  # room for the full coalition alone
-    model._kept = {}
-    for coalitions in (every[-1:], every[:1], every[1:2]):
-        model.values(coalitions, rows)
-    assert sum(quotients.table.size for quotients in model._kept.values()) <= table.KEPT
