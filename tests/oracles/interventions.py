@@ -41,24 +41,3 @@ def marginal_value(network, feature_nodes, m_table, row, members):
     for states in itertools.product(*([row[i]] if i in members else range(len(p)) for i, p in enumerate(alone))):
         total = total + np.prod([alone[i][s] for i, s in enumerate(states) if i not in members]) * m_table[states]
     return total
-
-
-def over_orders(value, orders, weights=None):
-    """phi (n, k) of the game ``value(frozenset)``: the mean over orders of what each feature adds."""
-    weights = np.full(len(orders), 1 / len(orders)) if weights is None else np.asarray(weights) / np.sum(weights)
-    known = {}
-
-    def nu(members):
-        if members not in known:
-            known[members] = np.asarray(value(members), dtype=float)
-        return known[members]
-
-    phi = 0.0
-    for order, weight in zip(orders, weights, strict=True):
-        gains = [None] * len(order)
-        before = frozenset()
-        for i in order:
-            gains[i] = nu(before | {i}) - nu(before)
-            before = before | {i}
-        phi = phi + weight * np.array(gains)
-    return phi

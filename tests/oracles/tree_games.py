@@ -4,10 +4,11 @@ A node is ``{"value": [..], "cover": c}`` or ``{"column": j, "threshold": t | "c
 "cover": c, "left": node, "right": node}``. Imports nothing of the package.
 """
 
-import itertools
 import math
 
 import numpy as np
+
+from tests.oracles.brute_force import over_orders
 
 
 def random_tree(rng, n, depth, k=1, categorical=(), zero_cover=False, grow=0.85, cover=64.0):
@@ -68,31 +69,9 @@ def value(trees, row, coalition, background=None):
     return sum(output(tree, x) for tree in trees for x in mixed) / len(background)
 
 
-def respects(order, edges):
-    place = {v: p for p, v in enumerate(order)}
-    return all(place[a] < place[b] for a, b in edges)
-
-
-def topological_orders(n, edges):
-    return [order for order in itertools.permutations(range(n)) if respects(order, edges)]
-
-
 def brute_force(trees, row, orders, weights=None, background=None):
     """phi (n, k): the mean over orders of what each feature adds."""
-    known = {}
-
-    def nu(members):
-        key = frozenset(members)
-        if key not in known:
-            known[key] = value(trees, row, key, background)
-        return known[key]
-
-    weights = np.ones(len(orders)) if weights is None else np.asarray(weights, dtype=float)
-    phi = np.zeros((len(row), len(nu(()))))
-    for order, weight in zip(orders, weights / weights.sum(), strict=True):
-        for p, v in enumerate(order):
-            phi[v] += weight * (nu(order[: p + 1]) - nu(order[:p]))
-    return phi
+    return over_orders(lambda members: value(trees, row, members, background), orders, weights)
 
 
 def over_ideals(nu, n, parents):

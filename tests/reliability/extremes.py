@@ -379,7 +379,7 @@ def depth_thirty(n_background: int | None) -> Gaps:
     assert model.get_depth() == 30
     tree = tree_readers.from_scikit_learn(model)
     ground = None if n_background is None else values[3 : 3 + n_background]
-    orders = tree_games.topological_orders(4, [(0, 1), (2, 3)])
+    orders = brute_force.topological_orders(4, [(0, 1), (2, 3)])
     masker = None if ground is None else pd.DataFrame(ground, columns=names)
     options = {"feature_perturbation": "tree_path_dependent"} if ground is None else {"values": "marginal"}
     explainer = AsymmetricExplainer(model, masker, [("a", "b"), ("c", "d")], **options)

@@ -11,8 +11,7 @@ from shap_asv import AsymmetricExplainer, CausalOrder, ConditionalTable, CopulaM
 from tests.explainer.test_exact import black_box
 from tests.oracles import copulas, gaussians
 from tests.oracles import gaussian_interventions as oracle
-from tests.oracles.brute_force import topological_orders
-from tests.oracles.interventions import over_orders
+from tests.oracles.brute_force import over_orders, topological_orders
 from tests.problems import make_problem
 
 NAMES = ["a", "b", "c"]

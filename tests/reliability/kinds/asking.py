@@ -16,9 +16,8 @@ import shap
 from shap_asv import AsymmetricExplainer
 from shap_asv.errors import CausalGraphError, CausalGraphWarning, MethodNotApplicableError
 from tests.oracles import group_games
-from tests.oracles.brute_force import topological_orders
+from tests.oracles.brute_force import over_orders, topological_orders
 from tests.oracles.global_values import global_values
-from tests.oracles.interventions import over_orders
 from tests.reliability.kinds.causality import FORMS, Causes, digraph, known_causes, of_graphs, random_edges
 
 #: Further questions; a kind whose background knows ancestral sets only leaves out those about all orders.
