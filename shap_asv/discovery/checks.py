@@ -21,6 +21,7 @@ import numpy as np
 from shap_asv.discovery.independence import IndependenceTests
 from shap_asv.errors import ArgumentError, RowsError
 from shap_asv.frames import as_pandas
+from shap_asv.orders import CausalOrder
 from shap_asv.orders.uncertain.formats import fit_to_features, read_partial_graph
 
 
@@ -55,6 +56,8 @@ class GraphCheck:
         Pairs without an edge that only hidden nodes separate.
     alpha : float
     n_rows : int
+    order_only : bool
+        The graph was an order or levels, which say what comes first and imply no independence: nothing is tested.
     """
 
     independences: tuple[TestedPair, ...]
@@ -62,6 +65,7 @@ class GraphCheck:
     untested: tuple[tuple[Hashable, Hashable], ...]
     alpha: float
     n_rows: int
+    order_only: bool = False
 
     @property
     def violations(self) -> tuple[TestedPair, ...]:
@@ -92,6 +96,11 @@ class GraphCheck:
         return told
 
     def __repr__(self) -> str:
+        if self.order_only:
+            return (
+                "nothing to test: an order or levels say what comes first and imply no independence, whatever the rows; "
+                "pass a DAG, such as a list of edges (cause, effect)"
+            )
         m, wrong = len(self.independences), len(self.violations)
         verdict = (
             f"the graph fits: none of {m} implied independences is contradicted by {self.n_rows:,} rows"
@@ -120,7 +129,8 @@ def check_graph(data: Any, graph: Any, alpha: float = 0.05) -> GraphCheck:
         Labels and whole numbers of at most 20 different values are compared as categories, other columns as numbers, by
         linear tests.
     graph : any causal graph of :mod:`shap_asv.orders.uncertain.formats`
-        Nodes that are not columns are hidden. A graph with undirected edges implies what each of its DAGs implies.
+        Nodes that are not columns are hidden. A graph with undirected edges implies what each of its DAGs implies. A
+        ``CausalOrder``, such as levels, implies nothing, and says so.
     alpha : float
         If the graph is right, the probability of reporting any violation is at most this.
 
@@ -152,6 +162,8 @@ def check_graph(data: Any, graph: Any, alpha: float = 0.05) -> GraphCheck:
         raise ArgumentError(f"alpha={alpha!r} is not a probability of a false alarm; pass a number between 0 and 1")
     (read,) = fit_to_features([read_partial_graph(graph, columns)], columns)
     dag = next(iter(read))
+    if isinstance(graph, CausalOrder):
+        return GraphCheck((), (), (), float(alpha), len(data), order_only=True)
     tests = IndependenceTests(data)
     independences, untested = _implied(dag, columns)
     found = [(x, y, given, tests.p_value(x, y, given)) for x, y, given in independences]

@@ -68,11 +68,25 @@ def read_causal_graph(
     """
     if isinstance(causal_graph, CausalOrder | GraphMixture) and causal_graph.features == tuple(features):
         return read_causal_graphs(causal_graph, features)
+    if isinstance(causal_graph, CausalOrder) and causal_graph.levels is not None:
+        _check_levels(causal_graph, features, hidden)
     several = weighted_graphs(causal_graph)
     weighted = [(causal_graph, 1.0)] if several is None else several
     graphs = [(as_partial_graph(graph, features), weight) for graph, weight in weighted]
     _check_strangers([graph for graph, _ in graphs], features, hidden)
     return read_causal_graphs(graphs, features, hidden, seed=seed)
+
+
+def _check_levels(order: CausalOrder, features: Sequence[str], hidden: Sequence[str]) -> None:
+    """Raise where levels name what is no feature and stands between no two: nothing follows from it but a typo."""
+    names = [str(name) for name in order.features]
+    is_feature = np.array([name in features for name in names])
+    before = order.ancestor_matrix[is_feature].any(axis=0)
+    after = order.ancestor_matrix[:, is_feature].any(axis=1)
+    for k, name in enumerate(names):
+        if is_feature.any() and not is_feature[k] and name not in hidden and not (before[k] and after[k]):
+            hint = did_you_mean(name, features, f"leave it out (the features are {listed(features)})")
+            raise CausalGraphError(f"the levels name {name!r}, which is not a feature; {hint}")
 
 
 def _check_strangers(graphs: Sequence[PartialGraph], features: Sequence[str], hidden: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shap_asv import load_network, sample_rows
+from shap_asv import CausalOrder, load_network, sample_rows
 from shap_asv.discovery import check_graph
 from shap_asv.discovery.checks import holm
 from shap_asv.discovery.independence import IndependenceTests, _pearson_moments
@@ -127,6 +127,20 @@ def test_violations_are_told_in_words():
     assert "smoke is not independent of bronc: p = " in check.messages()[0]
     assert "add an edge or a common cause" in check.messages()[0]
     assert "the graph does not fit: 4,000 rows contradict" in repr(check)
+
+
+def test_levels_imply_no_independence():
+    """Even a true order: b and c stand in one level and have a common cause that no column knows."""
+    rng = np.random.default_rng(0)
+    hidden = rng.normal(size=2000)
+    rows = pd.DataFrame({"a": rng.normal(size=2000), "b": hidden + rng.normal(size=2000)})
+    rows["c"] = hidden + rows["a"] + rng.normal(size=2000)
+    assert not check_graph(rows, [("a", "b"), ("a", "c")]).fits
+    for order in (CausalOrder.from_levels([["a"], ["b", "c"]]), CausalOrder.from_edges([("a", "b"), ("a", "c")])):
+        check = check_graph(rows, order)
+        assert check.fits
+        assert check.independences == check.edges == ()
+        assert "nothing to test: an order or levels say what comes first and imply no independence" in repr(check)
 
 
 def test_edges_that_are_not_seen():

@@ -87,6 +87,15 @@ def test_an_edge_to_an_unknown_name_is_an_error(case, over, edge, says):
         AsymmetricExplainer(lambda X: np.zeros(len(X)), *given[over], feature_names=case.names)
 
 
+@pytest.mark.parametrize(
+    ("levels", "says"),
+    [([["asia", "smokee"], ["lung"]], "'smokee', .*did you mean 'smoke'"), ([["asia"], ["lung"], ["ill"]], "'ill', ")],
+)
+def test_levels_that_name_no_feature(case, levels, says):
+    with pytest.raises(errors.CausalGraphError, match=f"the levels name {says}"):
+        case.make(causal_graph=CausalOrder.from_levels(levels))
+
+
 def test_names_in_edges_that_change_nothing_warn():
     features = ["smoking", "tar", "cancer"]
     with pytest.warns(errors.CausalGraphWarning, match="'smokng', .* did you mean 'smoking'"):
