@@ -338,10 +338,18 @@ class AsymmetricExplainer(shap.Explainer):
         )
 
     def shap_values(
-        self, X: Any, y: Any = None, tree_limit: int | None = None, approximate: bool = False, **kwargs: Any
+        self,
+        X: Any,
+        y: Any = None,
+        tree_limit: int | None = None,
+        approximate: bool = False,
+        check_additivity: bool = True,
+        from_call: bool = False,
+        **kwargs: Any,
     ) -> np.ndarray:
         """Only the values: (n, p) or (n, p, k); a single bare row gives (p,) or (p, k). Words as in a call."""
-        values = np.asarray(self(X, y, tree_limit=tree_limit, approximate=approximate, **kwargs).values)
+        words = {"check_additivity": check_additivity, "approximate": approximate, "tree_limit": tree_limit, **kwargs}
+        values = np.asarray(self(X, y, **words).values)
         return values[0] if read_table(X).single else values
 
     def explain_row(self, *row_args: Any, **kwargs: Any) -> dict[str, Any]:

@@ -216,9 +216,10 @@ def _report_moved(problem: Problem, rows: np.ndarray, table: Any) -> None:
 
 
 def display_names(problem: Problem, table: Table) -> list[str]:
-    """The names that a plot shows: those of X where the background's columns have none of their own."""
-    names = list(problem.background.features)
-    return table.columns if table.columns is not None and not set(table.columns) & set(names) else names
+    """The names that a plot shows: as X spells them, or those of X where the background's columns have none."""
+    names, columns = list(problem.background.features), table.columns or []
+    spelled = dict(zip(as_features(columns, names), columns, strict=True))
+    return [spelled.get(name, name) for name in names] if not columns or set(spelled) & set(names) else columns
 
 
 def shown_rows(problem: Problem, rows: np.ndarray, table: Table | None = None) -> tuple[np.ndarray, np.ndarray | None]:

@@ -256,8 +256,9 @@ def explained_call(model: Any, model_output: str) -> ModelCall:
 
 
 def is_classifier(model: Any) -> bool:
-    """Does it have probabilities, or at least classes? (CatBoost's regressors have an empty list of classes)"""
-    return hasattr(model, "predict_proba") or np.size(getattr(model, "classes_", ())) > 0
+    """Does it have probabilities, or at least classes? (what a plain ``CatBoost`` predicts is its raw value)"""
+    named = not catboost_trees.is_catboost(model) and np.size(getattr(model, "classes_", ())) > 0
+    return hasattr(model, "predict_proba") or named
 
 
 def call_of_callable(function: Callable) -> ModelCall:

@@ -53,7 +53,7 @@ def test_words_of_a_call(forest):
         np.testing.assert_allclose(explainer(FRAME[:5], **words).values, plain.values, rtol=0, atol=1e-12)
         np.testing.assert_allclose(explainer.shap_values(FRAME[:5], **words), plain.values)
     np.testing.assert_allclose(explainer(FRAME[:5], Y[:5]).values, plain.values)
-    assert explainer.shap_values(FRAME[:5], Y[:5], None, False).shape == (5, 4)
+    assert explainer.shap_values(FRAME[:5], Y[:5], None, False, True, False).shape == (5, 4)
 
 
 @pytest.mark.parametrize(
@@ -204,26 +204,30 @@ def test_a_pool_does_not_hand_out_its_categories():
         AsymmetricExplainer(model, frame[:20])(catboost.Pool(frame[:3], cat_features=["d"]))
 
 
-def test_names_with_blanks_that_lightgbm_keeps_with_underscores():
-    names = ["a b", "c", "d e f", "g"]
+@pytest.mark.parametrize("names", [["a b", "c", "d e f", "g"], ["a b", "c d", "e f", "g h"]])
+def test_names_with_blanks_that_lightgbm_keeps_with_underscores(names):
+    first, second, third, last = names
     frame = pd.DataFrame(X, columns=names)
     model = lightgbm.LGBMRegressor(**LGB).fit(frame, Y)
     expected = shap.TreeExplainer(model)(frame[:5]).values
-    order = CausalOrder.from_levels([["a b", "c"], ["d e f", "g"]])
-    turned = frame[["g", "d e f", "c", "a b"]]
+    order = CausalOrder.from_levels([[first, second], [third, last]])
+    turned = frame[names[::-1]]
     for words in ({}, {"feature_names": names}, {"masker": frame[:20], "feature_names": names}):
         explainer = AsymmetricExplainer(model, **words)
         found = explainer(turned[:5])
+        assert found.feature_names == names
         if "masker" not in words:
             np.testing.assert_allclose(found.values, expected, rtol=0, atol=1e-9)
         total = found.base_values + found.values.sum(axis=1)
         np.testing.assert_allclose(total, model.predict(frame[:5]), rtol=0, atol=1e-9)
-    for graph in (order, [("a b", "d e f"), ("c", "g")]):
+    for graph in (order, [(first, third), (second, last)]):
         explainer = AsymmetricExplainer(model, causal_graph=graph, feature_perturbation="tree_path_dependent")
         assert explainer(turned[:2]).feature_names == names
     with pytest.warns(CausalGraphWarning):
-        explainer = AsymmetricExplainer(model, causal_graph=[("a b", "c")], feature_perturbation="tree_path_dependent")
-    some = explainer(turned[:5])  # whose graph does not spell "d e f"
+        explainer = AsymmetricExplainer(
+            model, causal_graph=[(first, second)], feature_perturbation="tree_path_dependent"
+        )
+    some = explainer(turned[:5])  # whose graph does not spell the third
     np.testing.assert_allclose(some.base_values + some.values.sum(axis=1), model.predict(frame[:5]), rtol=0, atol=1e-9)
 
 
@@ -256,10 +260,20 @@ def test_other_names_than_those_of_the_fit_go_by_position():
     np.testing.assert_allclose(over(other[:5]).values, expected, rtol=0, atol=1e-6)
 
 
-def test_a_ranker_of_catboost():
-    model = catboost.CatBoostRanker(**CAT).fit(X, np.digitize(Y, [-1, 0, 1]), group_id=np.repeat(np.arange(20), 10))
-    found = AsymmetricExplainer(model)(X[:5])
-    np.testing.assert_allclose(found.base_values + found.values.sum(axis=1), model.predict(X[:5]), rtol=0, atol=1e-9)
+CATBOOSTS = {
+    "ranker": lambda: catboost.CatBoostRanker(**CAT).fit(X, np.digitize(Y, [-1, 0, 1]), group_id=np.arange(200) // 10),
+    "plain": lambda: catboost.CatBoost({**CAT, "loss_function": "Logloss"}).fit(X, Y > 0),
+}
+
+
+@pytest.mark.parametrize("name", CATBOOSTS)
+def test_what_catboost_predicts_raw(name):
+    """Rankers take no ``prediction_type``; a plain ``CatBoost`` has classes, and predicts the margin."""
+    model = CATBOOSTS[name]()
+    for background in (None, X[:20]):
+        found = AsymmetricExplainer(model, background)(X[:5])
+        total = found.base_values + found.values.sum(axis=1)
+        np.testing.assert_allclose(total, model.predict(X[:5]), rtol=0, atol=1e-9)
 
 
 def test_a_model_that_keeps_what_it_learned_elsewhere_is_fitted():
