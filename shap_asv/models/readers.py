@@ -2,8 +2,8 @@
 
 A reader takes a fitted estimator and the columns it eats (tables over states) and returns a
 :class:`~shap_asv.models.products.SumOfProducts`, or raises NotSumOfProducts with a sentence that says why not. To add a
-model type, write one file with ``applies`` and ``read`` (``parse`` for trees, see
-:mod:`~shap_asv.models.trees.ensembles`) and add one row to :data:`READERS`; the contract test asks
+model type, write one file with ``applies`` and ``parse`` (for trees, see
+:mod:`~shap_asv.models.trees.ensembles`) or ``read``, and add one row to :data:`READERS`; the contract test asks
 for an example model and checks it.
 
 No reader is believed: what it returns is compared with the model's own output, see :func:`verify`.
@@ -58,10 +58,6 @@ Read = TypeVar("Read")
 Known = TypeVar("Known", SumOfProducts, FloatEnsemble)
 
 
-def _never(estimator: Any) -> bool:
-    return False
-
-
 @dataclass(frozen=True)
 class Reader:
     """One row of the table.
@@ -69,21 +65,20 @@ class Reader:
     Attributes
     ----------
     name : str
-    kind : str
-        ``"tree"`` or ``"linear"``: what the predictor says it is.
     applies : callable (estimator) -> bool
         Cheap, and without importing the library.
-    read : callable (estimator, columns, cardinalities, call) -> SumOfProducts
+    parse : callable (estimator, call) -> FloatEnsemble, or None
+        The trees as their library stores them, where the model is made of trees.
+    raw : callable (model, final) -> ModelCall, or None
+        What a model whose last step is ``final`` adds up, before any link; by default its decision function, else what
+        it predicts.
+    read : callable (estimator, columns, cardinalities, call) -> SumOfProducts, or None
+        For a model that is not made of trees: a linear one.
     tolerance : float
         How far the model's own output may be off, relative to the sum of absolute terms: rounding, and float32 sums
         where a library computes in float32.
     probabilities : bool
         Are class probabilities themselves a sum (forests), or only the margin below them?
-    raw : callable (model, final) -> ModelCall, or None
-        What a model whose last step is ``final`` adds up, before any link; by default its decision function, else what
-        it predicts.
-    parse : callable (estimator, call) -> FloatEnsemble, or None
-        The trees as their library stores them, where the model is made of trees.
     names, width : callable (estimator) -> names of its columns, and their number, or None
         Where scikit-learn's own attributes do not say it.
     categories : callable (estimator) -> bool
@@ -99,35 +94,27 @@ class Reader:
     """
 
     name: str
-    kind: str
     applies: Callable[[Any], bool]
-    read: Callable[[Any, TableInputs, tuple[int, ...], ModelCall], SumOfProducts]
-    tolerance: float
-    raw: Callable[[Any, Any], ModelCall] | None = None
-    probabilities: bool = False
     parse: Parse | None = None
+    raw: Callable[[Any, Any], ModelCall] | None = None
+    read: Callable[[Any, TableInputs, tuple[int, ...], ModelCall], SumOfProducts] | None = None
+    tolerance: float = 1e-10
+    probabilities: bool = False
     names: Callable[[Any], Any] | None = None
     width: Callable[[Any], int | None] | None = None
-    categories: Callable[[Any], bool] = _never
+    categories: Callable[[Any], bool] = lambda estimator: False
     absent: float = 0.0
     float32: bool = False
     refuses: bool = False
     quick: bool = False
 
-
-def _trees(
-    name: str, applies: Callable[[Any], bool], parse: Parse, raw: Callable[[Any, Any], ModelCall] | None, **facts: Any
-) -> Reader:
-    """A row for a tree library: one parser, and the sum of products over states that follows from it."""
-
-    def read(estimator: Any, columns: TableInputs, cardinalities: tuple[int, ...], call: ModelCall) -> SumOfProducts:
-        return state_regions(parse(estimator, call), columns, cardinalities, describe(estimator))
-
-    return Reader(name, "tree", applies, read, facts.pop("tolerance", 1e-10), raw, parse=parse, **facts)
+    @property
+    def kind(self) -> str:
+        return "linear" if self.parse is None else "tree"
 
 
 READERS: tuple[Reader, ...] = (
-    _trees(
+    Reader(
         "sklearn forests",
         sklearn_trees.is_forest,
         sklearn_trees.parse_forest,
@@ -135,28 +122,22 @@ READERS: tuple[Reader, ...] = (
         probabilities=True,
         float32=True,
     ),
-    _trees(
-        "sklearn boosting",
-        sklearn_trees.is_boosted,
-        sklearn_trees.parse_boosted,
-        None,
-        float32=True,
-    ),
-    _trees(
+    Reader("sklearn boosting", sklearn_trees.is_boosted, sklearn_trees.parse_boosted, float32=True),
+    Reader(
         "sklearn isolation forest",
         sklearn_trees.is_isolation,
         sklearn_trees.parse_isolation,
         sklearn_trees.raw_isolation,
         float32=True,
     ),
-    _trees(
+    Reader(
         "sklearn histogram boosting",
         sklearn_trees.is_histogram,
         sklearn_trees.parse_histogram,
         sklearn_trees.raw_histogram,
         categories=lambda estimator: True,
     ),
-    _trees(
+    Reader(
         "XGBoost",
         xgboost_trees.is_xgboost,
         xgboost_trees.parse_xgboost,
@@ -168,7 +149,7 @@ READERS: tuple[Reader, ...] = (
         absent=np.nan,
         refuses=True,
     ),
-    _trees(
+    Reader(
         "LightGBM",
         lightgbm_trees.is_lightgbm,
         lightgbm_trees.parse_lightgbm,
@@ -177,7 +158,7 @@ READERS: tuple[Reader, ...] = (
         width=lambda estimator: lightgbm_trees.booster_of(estimator).num_feature(),
         categories=lambda estimator: True,
     ),
-    _trees(
+    Reader(
         "CatBoost",
         catboost_trees.is_catboost,
         catboost_trees.parse_catboost,
@@ -187,7 +168,7 @@ READERS: tuple[Reader, ...] = (
         width=lambda estimator: len(estimator.feature_names_),
         quick=True,
     ),
-    Reader("linear", "linear", linear.is_linear, linear.read_linear, 1e-9),
+    Reader("linear", linear.is_linear, read=linear.read_linear, tolerance=1e-9),
 )
 
 
@@ -366,7 +347,11 @@ def read_products(
     name = describe(estimator)
 
     def read(reader: Reader) -> tuple[str, SumOfProducts]:
-        products = reader.read(estimator, columns, cardinalities, call)
+        if reader.parse is not None:
+            products = state_regions(reader.parse(estimator, call), columns, cardinalities, name)
+        else:
+            assert reader.read is not None
+            products = reader.read(estimator, columns, cardinalities, call)
         return reader.kind, verify(products, cardinalities, predict, reader.tolerance, name)
 
     return first_that_reads(READERS, estimator, call, read, "neither a tree ensemble nor a linear model")

@@ -83,7 +83,7 @@ def test_the_first_reader_that_passes_is_taken(monkeypatch):
     def broken(*arguments):
         raise KeyError("another version stores it otherwise")
 
-    first = dataclasses.replace(READERS[0], read=broken)
+    first = dataclasses.replace(READERS[0], parse=broken)
     monkeypatch.setattr(readers, "READERS", (first, READERS[0]))
     model = RandomForestRegressor(3, random_state=0).fit(MATRIX, Y)
     assert read_model(model, FEATURES, NUMBERS).kind == "tree"
