@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import cast
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from shap_asv.backends.workload import Sweep
 from shap_asv.backgrounds.tables.border import rowwise_product
 from shap_asv.costs import Cost
 from shap_asv.errors import ModelError
-from shap_asv.values.contract import Sloping, ValueMethod, Values, Workload, blocks
+from shap_asv.values.contract import SampledValues, Sloping, ValueMethod, Values, Workload, blocks
 from shap_asv.values.monte_carlo import N_SAMPLED
 
 #: Distinct rows explained at a time.
@@ -36,13 +35,12 @@ class CoalitionwiseAttributor:
     _by_slopes: list[np.ndarray] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.link is None and getattr(self.values, "centre", None) is not None:
-            self._by_slopes.append(self._contract_slopes())
+        if self.link is None and isinstance(self.values, Sloping) and self.values.centre is not None:
+            self._by_slopes.append(self._contract_slopes(self.values))
 
     def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
-        drawn = getattr(self.values, "groups_and_sample", None)
-        if drawn is not None:
-            return self._attribute_sampled_values(rows, drawn, report)
+        if isinstance(self.values, SampledValues):
+            return self._attribute_sampled_values(rows, self.values, report)
         if self._by_slopes:
             return self._attribute_by_slopes(rows)
         coalitions, matrix = self.columns.coalitions, self.columns.matrix
@@ -54,9 +52,9 @@ class CoalitionwiseAttributor:
         phi, error = self.columns.combine(contracted)
         return Attribution(phi, self._base(rows), error)
 
-    def _contract_slopes(self) -> np.ndarray:
+    def _contract_slopes(self, values: Sloping) -> np.ndarray:
         """``slopes @ W`` (n, c, k) for the c columns of W: all that rows have to be multiplied by."""
-        coalitions, matrix, values = self.columns.coalitions, self.columns.matrix, cast("Sloping", self.values)
+        coalitions, matrix = self.columns.coalitions, self.columns.matrix
         contracted = np.zeros((self.columns.n_features, matrix.shape[1], values.n_outputs))
         for block in blocks(len(coalitions), values.coalitions_at_a_time):
             slopes = values.slopes(coalitions[block])
@@ -65,7 +63,8 @@ class CoalitionwiseAttributor:
 
     def _attribute_by_slopes(self, rows: np.ndarray) -> Attribution:
         """``nu(S) = base + (x - centre) @ slopes(S)``, so ``nu @ W = base * 1 @ W + (x - centre) @ (slopes @ W)``."""
-        (slopes,), base, centre = self._by_slopes, self._base(rows), cast("Sloping", self.values).centre
+        assert isinstance(self.values, Sloping)
+        (slopes,), base, centre = self._by_slopes, self._base(rows), self.values.centre
         product = rowwise_product(rows - centre, slopes.reshape(len(slopes), -1))
         totals = np.asarray(self.columns.matrix.sum(axis=0)).reshape(-1, 1)
         phi, error = self.columns.combine(totals * base + product.reshape(len(rows), *slopes.shape[1:]))
@@ -77,12 +76,7 @@ class CoalitionwiseAttributor:
             self._known_base.append(self._linked(self.values.values(empty, rows[:1]))[0, 0])
         return self._known_base[0]
 
-    def _attribute_sampled_values(
-        self,
-        rows: np.ndarray,
-        drawn: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]],
-        report: Report,
-    ) -> Attribution:
+    def _attribute_sampled_values(self, rows: np.ndarray, values: SampledValues, report: Report) -> Attribution:
         """Values that are means of draws: the error has a part from the draws and, for sampled orders, one from the
         orders.
 
@@ -91,13 +85,12 @@ class CoalitionwiseAttributor:
         draws, taken through W in the same way, tell how small the error can be at best.
         """
         coalitions, matrix, mean_matrix = self.columns.coalitions, self.columns.matrix, self.columns.mean_matrix()
-        k = self.values.n_outputs
+        k, n_groups = values.n_outputs, values.n_groups
         contracted = np.zeros((len(rows), matrix.shape[1], k))
         deviations: np.ndarray | None = None
-        n_groups = int(getattr(self.values, "n_groups"))  # noqa: B009
         at_a_time = DENSE_LIMIT // max(1, len(rows) * k * n_groups * SAMPLES_PER_GROUP)
         for block in blocks(len(coalitions), at_a_time):
-            grouped, sample = drawn(coalitions[block], rows)
+            grouped, sample = values.groups_and_sample(coalitions[block], rows)
             mean = grouped.mean(axis=0)
             contracted += contract(self._linked(mean), matrix[block])
             off = (np.concatenate([grouped, sample]) - mean) * self._slope(mean)
@@ -108,8 +101,8 @@ class CoalitionwiseAttributor:
         assert deviations is not None
         phi, order_error = self.columns.combine(contracted)
         between = (deviations[:n_groups] ** 2).sum(axis=0) / (n_groups * (n_groups - 1))
-        between *= float(getattr(self.values, "widening", 1.0)) ** 2
-        at_best = deviations[n_groups:].var(axis=0) * float(getattr(self.values, "resolution", 0.0))
+        between *= values.widening**2
+        at_best = deviations[n_groups:].var(axis=0) * values.resolution
         variance = np.maximum(between, at_best)
         if order_error is not None:
             variance = variance + order_error**2

@@ -19,7 +19,7 @@ from shap_asv.backends.coalitionwise import DENSE_LIMIT, CoalitionwiseAttributor
 from shap_asv.backends.contract import Attribution
 from shap_asv.backends.pace import Report, keep_silent
 from shap_asv.backends.weight_columns import Columns, contract
-from shap_asv.values.contract import blocks
+from shap_asv.values.contract import SampledValues, blocks
 
 #: Expected outputs (q, k) and positions of their targets (q,) -> losses (q,).
 Loss = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -44,7 +44,7 @@ class LossAttributor:
 
     @property
     def n_draw_groups(self) -> int:
-        return int(getattr(self.inner.values, "n_groups")) if hasattr(self.inner.values, "groups") else 0  # noqa: B009
+        return self.inner.values.n_groups if isinstance(self.inner.values, SampledValues) else 0
 
     def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
         targets = rows[:, -1].astype(np.intp)
@@ -52,16 +52,18 @@ class LossAttributor:
         return Attribution(self._contracted(own, targets, report), np.zeros(1))
 
     def _contracted(self, rows: np.ndarray, targets: np.ndarray, report: Report) -> np.ndarray:
-        columns, k, n_groups = self.inner.columns, self.inner.values.n_outputs, self.n_draw_groups
+        columns, values, n_groups = self.inner.columns, self.inner.values, self.n_draw_groups
         matrix, mean_matrix = columns.matrix, columns.mean_matrix()
         out = np.zeros((len(rows), self.width, 1))
         width = int(matrix.shape[1])
-        for block in blocks(len(columns.coalitions), DENSE_LIMIT // max(1, len(rows) * k * max(1, n_groups))):
+        for block in blocks(
+            len(columns.coalitions), DENSE_LIMIT // max(1, len(rows) * values.n_outputs * max(1, n_groups))
+        ):
             coalitions = columns.coalitions[block]
-            if not n_groups:
-                saved = -self._losses(self.inner.values.values(coalitions, rows), targets)
+            if not isinstance(values, SampledValues):
+                saved = -self._losses(values.values(coalitions, rows), targets)
             else:
-                pseudo = -self._pseudo_losses(self.inner.values.groups(coalitions, rows), targets)  # type: ignore[attr-defined]
+                pseudo = -self._pseudo_losses(values.groups_and_sample(coalitions, rows)[0], targets)
                 saved = pseudo.mean(axis=0)
                 for g, own in enumerate(pseudo):
                     here = slice(width + g * columns.n_players, width + (g + 1) * columns.n_players)
@@ -86,10 +88,11 @@ class LossAttributor:
     def base(self, row: np.ndarray, targets: np.ndarray) -> np.ndarray:
         """``v({})`` (r,) for each target: nothing is known, so that any row (1, n) will do."""
         empty = np.zeros((1, self.inner.columns.n_features), dtype=bool)
-        if not self.n_draw_groups:
-            nu = self.inner.values.values(empty, row)
+        values = self.inner.values
+        if not isinstance(values, SampledValues):
+            nu = values.values(empty, row)
             return -self._losses(np.repeat(nu, len(targets), axis=0), targets)[:, 0]
-        grouped = np.repeat(self.inner.values.groups(empty, row), len(targets), axis=1)  # type: ignore[attr-defined]
+        grouped = np.repeat(values.groups_and_sample(empty, row)[0], len(targets), axis=1)
         return -self._pseudo_losses(grouped, targets).mean(axis=0)[:, 0]
 
 

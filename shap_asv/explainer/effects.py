@@ -27,7 +27,7 @@ from shap_asv.errors import MethodNotApplicableError
 from shap_asv.explainer.execution import Execution, find_equal_rows
 from shap_asv.explainer.rows import fit_rows, read_table, shown_players
 from shap_asv.explanation import build_explanation, select_outputs
-from shap_asv.values.contract import Values
+from shap_asv.values.contract import SampledValues, Values
 
 if TYPE_CHECKING:
     import shap
@@ -54,42 +54,46 @@ class EffectColumns(Columns):
 class ShownValues:
     """Values of sets of which one member may be shown to the model alone.
 
-    Parameters
-    ----------
-    plain : Values
-        Every member of a set is set.
-    shown : list of Values
-        ``shown[i]``: player i is shown to the model alone, the rest is set.
+    ``plain``: every member of a set is set. ``shown[i]``: player i is shown to the model alone, the rest is set.
     """
 
     def __init__(self, plain: Values, shown: list[Values]) -> None:
-        self.n_outputs = plain.n_outputs
-        self._plain, self._shown = plain, shown
-        if hasattr(plain, "groups_and_sample"):  # means of draws, which know their error
-            self.groups_and_sample = self._groups_and_sample
-            for name in ("n_groups", "widening", "resolution"):
-                setattr(self, name, getattr(plain, name))
+        self.n_outputs, self.plain, self.shown = plain.n_outputs, plain, shown
 
     def values(self, coalitions: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """bool (m, n + p), or (m, n) where no player is only shown, and rows (r, n) -> float64 (r, m, k)."""
         result = np.empty((len(rows), len(coalitions), self.n_outputs))
-        for values, which in self._parts(coalitions, rows.shape[1]):
+        for values, which in self.parts(coalitions, rows.shape[1]):
             result[:, which] = values.values(coalitions[which, : rows.shape[1]], rows)
         return result
 
-    def _groups_and_sample(self, coalitions: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Means of the groups of draws (G, r, m, k), and some of the draws one by one (S, r, m, k)."""
-        parts = self._parts(coalitions, rows.shape[1])
-        drawn = [values.groups_and_sample(coalitions[at, : rows.shape[1]], rows) for values, at in parts]
+    def parts(self, coalitions: np.ndarray, n: int) -> list[tuple[Any, np.ndarray]]:
+        """The values to ask for each coalition, and the positions of these."""
+        shown = coalitions[:, n:]
+        parts: list[tuple[Any, np.ndarray]] = [(self.plain, np.flatnonzero(~shown.any(axis=1)))]
+        parts += [(self.shown[i], np.flatnonzero(shown[:, i])) for i in range(shown.shape[1])]
+        return [(values, which) for values, which in parts if len(which)]
+
+
+class ShownDraws:
+    """:class:`ShownValues` that are means of draws."""
+
+    def __init__(self, plain: SampledValues, shown: list[Values]) -> None:
+        self.n_outputs, self.n_groups = plain.n_outputs, plain.n_groups
+        self.widening, self.resolution = plain.widening, plain.resolution
+        self._whole = ShownValues(plain, shown)
+
+    def values(self, coalitions: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        return self._whole.values(coalitions, rows)
+
+    def groups_and_sample(self, coalitions: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """As :class:`~shap_asv.values.contract.SampledValues` has it."""
+        n = rows.shape[1]
+        parts = self._whole.parts(coalitions, n)
+        drawn = [values.groups_and_sample(coalitions[at, :n], rows) for values, at in parts]
         back = np.argsort(np.concatenate([at for _, at in parts]))
         grouped, sample = (np.concatenate(both, axis=2)[:, :, back] for both in zip(*drawn, strict=True))
         return grouped, sample
-
-    def _parts(self, coalitions: np.ndarray, n: int) -> list[tuple[Any, np.ndarray]]:
-        shown = coalitions[:, n:]
-        parts: list[tuple[Any, np.ndarray]] = [(self._plain, np.flatnonzero(~shown.any(axis=1)))]
-        parts += [(self._shown[i], np.flatnonzero(shown[:, i])) for i in range(shown.shape[1])]
-        return [(values, which) for values, which in parts if len(which)]
 
 
 def effect_columns(columns: Columns, first_member: np.ndarray) -> EffectColumns:
@@ -165,7 +169,8 @@ def _direct(execution: Execution, problem: Problem, rows: np.ndarray, settings: 
     members = [np.flatnonzero(of_feature == i) for i in range(problem.n_players)]
     shown = [method.build(_showing(problem.background, them), problem.predictor, options) for them in members]
     weights = effect_columns(columns, np.array([them[0] for them in members]))
-    values = ShownValues(method.build(problem.background, problem.predictor, options), shown)
+    plain = method.build(problem.background, problem.predictor, options)
+    values = ShownDraws(plain, shown) if isinstance(plain, SampledValues) else ShownValues(plain, shown)
     attributor = CoalitionwiseAttributor(values, weights, problem.link)
     return own.run(attributor, alike, plan.backend.row_block, silent)
 

@@ -20,6 +20,7 @@ from shap_asv.explainer.execution import Execution, find_equal_rows
 from shap_asv.explainer.progress import ProgressBar, saying_that_it_compiles
 from shap_asv.explainer.rows import Table, fit_rows
 from shap_asv.planning import Plan, named_backend
+from shap_asv.values.contract import SampledValues
 
 # Keeps the draws of the bootstrap apart from all others of the seed.
 _STREAM = 0x1055
@@ -62,7 +63,7 @@ def measure_importance(
             places, source = alike.places(block)
             saved[places] = columns.combine(part.phi[:, : columns.matrix.shape[1]])[0][source, :, 0]
             total += alike.counts[block] @ part.phi[..., 0]
-    widening = float(getattr(inner.values, "widening", 1.0))
+    widening = inner.values.widening if isinstance(inner.values, SampledValues) else 1.0
     variance = combine_means(columns, total / len(rows), attributor.n_draw_groups, widening)
     variance = variance + _bootstrap_variance(saved, n_bootstrap, settings.seed)
     return shap.Explanation(

@@ -8,7 +8,7 @@ which weight they count, is not its business.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -27,11 +27,29 @@ class Values(Protocol):
         ...
 
 
+@runtime_checkable
+class SampledValues(Values, Protocol):
+    """Values that are means of draws in groups, which tell their error.
+
+    ``widening``: what the spread of the groups is multiplied with, so that 1.96 errors are a 95% interval.
+    ``resolution``: what the variance of single draws is multiplied with for the least variance of a mean.
+    """
+
+    n_groups: int
+    widening: float
+    resolution: float
+
+    def groups_and_sample(self, coalitions: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Means of the groups of draws (G, r, m, k), and some of the draws one by one (S, r, m, k)."""
+        ...
+
+
+@runtime_checkable
 class Sloping(Values, Protocol):
-    """Values that are affine in the row: ``nu(S) = nu({}) + (x - centre) @ slopes_S``."""
+    """Values that are affine in the row: ``nu(S) = nu({}) + (x - centre) @ slopes_S``; ``centre`` None: not known."""
 
     @property
-    def centre(self) -> np.ndarray: ...
+    def centre(self) -> np.ndarray | None: ...
     @property
     def coalitions_at_a_time(self) -> int: ...
 
