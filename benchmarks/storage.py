@@ -36,7 +36,7 @@ class Places:
 
 @dataclass(frozen=True)
 class Stored:
-    """A result with what is needed to read it later: size and seconds of the run, versions, captions of its plots.
+    """A result with what is needed to read it later: size and CPU seconds of the run, versions, captions of its plots.
 
     ``commit`` is that of the code, see :func:`commit_of_code`; "" where it is not known.
     """

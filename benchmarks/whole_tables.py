@@ -1,7 +1,8 @@
 """A whole table explained by conditional values: ``python -m benchmarks whole_tables``.
 
 The tables that people make a beeswarm of, each with a model fitted to it: seconds to fit a background and to explain
-1,000 rows, the error of drawing, and, where the mechanisms are known, the error against the truth.
+1,000 rows, the error of drawing, and, where the mechanisms are known, the error against the truth; the same for other
+things that one may hand over in place of the table, and for peers.
 """
 
 from __future__ import annotations
@@ -23,11 +24,14 @@ DATA = Path(__file__).resolve().parents[1] / "examples" / "data"
 
 @dataclass(frozen=True)
 class Asked:
-    """Seconds of the fit and of the explanation, and the error of drawing, at most."""
+    """Seconds of the fit and of the explanation, and the error of drawing, at most; or how many times the seconds of
+    the model's own calls.
+    """
 
     fit: float | None
     explain: float | None
     drawing: float
+    calls: float | None = None
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,7 @@ def known_works(size: Size) -> list[Work]:
 
     full = size == "full"
     found = []
-    for kind in ASKED if full else ["mixed"]:
+    for kind in ASKED if full else ["nonlinear"]:
         model = in_three_levels(kind)
         plain = model.sample(2000 if full else 150, 100)
         table, levels = as_categories(plain), levels_of(model)
@@ -150,7 +154,7 @@ def wide_work(size: Size, neural: bool = False) -> Work:
     network = MLPRegressor(hidden_layer_sizes=(50, 50), max_iter=200 if size == "full" else 5, random_state=0).fit(
         table, target
     )
-    return Work("20 features, a neural network", table, network, causes, Asked(None, None, 0.04))
+    return Work("20 features, a neural network", table, network, causes, Asked(None, None, 0.04, calls=1.5))
 
 
 def forest_work(size: Size) -> Work:
@@ -196,6 +200,22 @@ def census_work(size: Size) -> Work:
 
 # --- what is measured ---------------------------------------------------------------------------------------
 
+WORK_COLUMNS = ("work", "rows", "fit (s)", "explain (s)", "model calls (s)", "standard error", "error against truth")
+
+
+def counted(model: Any) -> list[float]:
+    """CPU seconds of every call of ``model.predict`` from now on."""
+    seconds: list[float] = []
+    predict = model.predict
+
+    def timed_predict(X: Any) -> Any:
+        took, answer = timed(lambda: predict(X))
+        seconds.append(took)
+        return answer
+
+    model.predict = timed_predict
+    return seconds
+
 
 def measure(work: Work, size: Size) -> tuple:
     """A row of the table of results."""
@@ -206,24 +226,28 @@ def measure(work: Work, size: Size) -> tuple:
     if size == "small":
         options["n_draws"] = 16
     fit, explainer = timed(lambda: AsymmetricExplainer(work.model, work.table, work.causes, **options))
+    calls = counted(work.model) if work.asked.calls else [0.0]
     explain, found = timed(lambda: explainer(rows, silent=True, error_bounds=True))
     drawing = float(np.mean(found.error_std) / np.abs(found.values).mean())
     error = None
     if work.truth is not None:
         known, truth = work.truth()
         error = relative_error(explainer(known, silent=True).values, truth)
-    return work.name, len(rows), fit, explain, drawing, error, str(explainer.masker).splitlines()[0]
+    background = str(explainer.masker).splitlines()[0]
+    return work.name, len(rows), fit, explain, sum(calls) or None, drawing, error, background
 
 
 def claims_of(work: Work, row: tuple, full: bool) -> list[Claim]:
     """What is asked of a work, and what came out."""
-    _, n_rows, fit, explain, drawing, _, _ = row
+    _, n_rows, fit, explain, calls, drawing, _, _ = row
     asked = work.asked
     found = [
         (f"{work.name}: seconds to fit", asked.fit, fit, "{:.1f} s"),
         (f"{work.name}: seconds to explain {n_rows:,} rows", asked.explain, explain, "{:.1f} s"),
+        (f"{work.name}: seconds to explain / seconds of the model's own calls", asked.calls, explain, "{:.2f}"),
         (f"{work.name}: standard error / mean |value|", asked.drawing, drawing, "{:.3f}"),
     ]
+    found[2] = (*found[2][:2], explain / (calls or np.inf), found[2][3])
     return [
         Claim(text, f"at most {most:g}", form.format(value), value <= most if full else None)
         for text, most, value, form in found
@@ -231,20 +255,153 @@ def claims_of(work: Work, row: tuple, full: bool) -> list[Claim]:
     ]
 
 
+# --- what else one may hand over ------------------------------------------------------------------------------
+
+
+def ways(work: Work) -> dict[str, Callable[[], Any]]:
+    """Explainers of a model along its DAG, in place of the table's conditional values."""
+    from shap_asv import AsymmetricExplainer, fit_network
+
+    options: dict[str, Any] = {"seed": 0, "silent": True}
+    model, table, dag = work.model, work.table, work.causes
+    return {
+        "`fit_network(X, DAG, bins=model)`": lambda: AsymmetricExplainer(
+            model, fit_network(table, dag, bins=model), **options
+        ),
+        '`values="marginal"`, X and the DAG': lambda: AsymmetricExplainer(
+            model, table, dag, values="marginal", **options
+        ),
+        "cover counts of the trees and the DAG": lambda: AsymmetricExplainer(
+            model, causal_graph=dag, feature_perturbation="tree_path_dependent", **options
+        ),
+    }
+
+
+def compare_ways(works: Sequence[Work], rows: Sequence[tuple], size: Size) -> tuple[tuple, ...]:
+    """For each way: mean, least and greatest error against the truth, and mean seconds, over the four models."""
+    found: dict[str, list[tuple[float, float, float]]] = {}
+    for work, row in zip(works, rows, strict=True):
+        found.setdefault(f"X and the {work.name.split(', ')[1]}", []).append((row[6], row[2], row[3]))
+        if not work.name.endswith("DAG"):
+            continue
+        assert work.truth is not None
+        known, truth = work.truth()
+        for way, make in ways(work).items():
+            fit, explainer = timed(make)
+            table = work.table.iloc[:1000] if size == "full" else work.table.iloc[:3]
+            explain, _ = timed(partial(explainer, table, silent=True))
+            error = relative_error(explainer(known, silent=True).values, truth)
+            found.setdefault(way, []).append((error, fit, explain))
+    told = []
+    for way, each in found.items():
+        errors, fits, explains = np.array(each).T
+        told.append((way, errors.mean(), errors.min(), errors.max(), fits.mean(), explains.mean()))
+    return tuple(sorted(told, key=lambda row: row[1]))
+
+
+# --- peers ------------------------------------------------------------------------------------------------------
+
+
+def peer_work(work: Work, model: Any, full: bool) -> tuple[Any, Any]:
+    """A work of numbers as everybody can read it, and from nu (rows, coalitions) to attributions."""
+    from benchmarks.peers.table_work import TableWork
+    from shap_asv import CausalOrder
+    from shap_asv.orders.weights import weigh_ideals
+
+    names = list(work.table)
+    dag = isinstance(work.causes, CausalOrder) is False
+    order = CausalOrder.from_edges(model.edges, features=names) if dag else work.causes
+    weights = weigh_ideals(order)
+    at = [order.features.index(name) for name in names]
+    known = work.truth()[0] if work.truth is not None else work.table[:0]
+    rows = np.concatenate([known.to_numpy(dtype=float), work.table.to_numpy(dtype=float)])[: 1000 if full else 2]
+    told = TableWork(
+        names,
+        "f" * len(names),
+        work.table.to_numpy(dtype=float),
+        rows,
+        np.asarray(weights.coalitions)[:, at],
+        {"xgboost": bytes(work.model.get_booster().save_raw("json")).decode()},
+        edges=[list(edge) for edge in model.edges] if dag else None,
+        levels=None if dag else levels_of(model),
+        n_draws=1024 if full else 16,
+    )
+    return told, weights.matrix[:, at]
+
+
+def compare_peers(works: Sequence[Work], size: Size) -> tuple[list[tuple], list[Claim]]:
+    """1,000 rows by peers and by us; errors against the truth, of the first rows."""
+    from benchmarks.peers.environments import Missing
+    from benchmarks.peers.table_participants import SOME_ROWS, WHOLE_TABLE, answers
+    from benchmarks.table_peers import workers_of
+
+    full, rows, claims = size == "full", [], []
+    with workers_of(size) as workers:
+        for work in works:
+            kind, way = work.name.split(", ")
+            if kind == "mixed" or work.truth is None:
+                continue
+            told, matrix = peer_work(work, in_three_levels(kind), full)
+            truth = work.truth()[1]
+            mine, others = None, {}
+            for peer, answer in answers(told, (WHOLE_TABLE, *SOME_ROWS[way]), workers).items():
+                if isinstance(answer, Missing):
+                    rows.append((work.name, peer.name, "", None, None, None, answer.reason))
+                    continue
+                found = np.array(answer.nu) @ matrix if answer.values is None else np.array(answer.values)
+                error = relative_error(found[: len(truth)], truth[: len(found)])
+                rows.append((work.name, peer.name, answer.version, error, answer.fit, answer.seconds, answer.note))
+                if peer.ours:
+                    mine = (error, answer.fit + answer.seconds)
+                else:
+                    others[peer.name] = (error, answer.fit + answer.seconds)
+            assert mine is not None
+            ratios = [(other / mine[0], took / mine[1]) for other, took in others.values()]
+            words = "; ".join(f"{name} {other:.3f} in {took:.1f} s" for name, (other, took) in others.items())
+            claims.append(
+                Claim(
+                    f"{work.name}, 1,000 rows, fit included: no peer has the smaller error, none is a quarter as slow",
+                    "error at least ours, at least 4 times our seconds",
+                    f"ours {mine[0]:.3f} in {mine[1]:.1f} s; {words or 'no peer took part'}",
+                    all(error >= 1 and took >= 4 for error, took in ratios) if full and ratios else None,
+                )
+            )
+    return rows, claims
+
+
 def run(size: Size, progress: Progress) -> Result:
     full = size == "full"
+    known = known_works(size)
     others = (wide_work(size), census_work(size), bike_work(size), forest_work(size), wide_work(size, neural=True))
-    works = [*known_works(size), *others]
     rows, claims = [], []
-    for work in progress.over(works, "whole tables"):
+    for work in progress.over([*known, *others], "whole tables"):
         rows.append(measure(work, size))
         claims += claims_of(work, rows[-1], full)
-    columns = ("work", "rows", "fit (s)", "explain (s)", "standard error", "error against truth", "background")
-    caption = (
-        "CPU seconds of one thread. Standard errors of drawing and errors against the true mechanisms (over 12 rows) "
-        "are relative to the mean |value|."
+    told, told_claims = compare_peers(known, size)
+    tables = (
+        Table(
+            "works",
+            (*WORK_COLUMNS, "background"),
+            tuple(rows),
+            "CPU seconds of one thread. Standard errors of drawing and errors against the true mechanisms (over 12 "
+            "rows) are relative to the mean |value|.",
+        ),
+        Table(
+            "ways",
+            ("what is handed over", "error", "least", "greatest", "fit (s)", "explain (s)"),
+            compare_ways(known, rows[: len(known)], size),
+            "Errors against the true conditional values of the same orders, over the four models with known "
+            "mechanisms, and CPU seconds for 1,000 rows (means). The most exact way comes first.",
+        ),
+        Table(
+            "peers",
+            ("work", "participant", "version", "error against truth", "fit (s)", "explain (s)", "remark"),
+            tuple(told),
+            "1,000 rows of the three models of numbers; peers get 1,024 draws, and the weights of the same orders make "
+            "attributions of what they say. CPU seconds of one thread.",
+        ),
     )
-    return Result("whole_tables", WHOLE_TABLES.title, (Table("works", columns, tuple(rows), caption),), tuple(claims))
+    return Result("whole_tables", WHOLE_TABLES.title, tables, (*claims, *told_claims))
 
 
 WHOLE_TABLES = Experiment(
@@ -254,5 +411,5 @@ WHOLE_TABLES = Experiment(
     about="A background is fitted to a table with a DAG or with levels, and 1,000 of its rows are explained: XGBoost "
     "(100 trees of depth 4; 200 of depth 5 for the wide, the census and the bike table), a random forest and a neural "
     "network. 2,000 rows of the four kinds of structural models, of which the truth is known; census income and bike "
-    "rentals.",
+    "rentals. On the models whose truth is known, also what else one may hand over, and peers in the same run.",
 )

@@ -73,9 +73,10 @@ ENVIRONMENTS = {
         ),
         Environment(
             "shapiq",
-            ("shapiq==1.4.1", "pandas<3", same_version("xgboost", "xgboost-cpu")),
-            why="it is no dependency of ours; one of its imputers needs XGBoost, and with pandas 3 it cannot read "
-            "XGBoost's trees",
+            ("shapiq==1.8.0", "pandas<3", same_version("xgboost", "xgboost-cpu")),
+            python="3.12",
+            why="it is no dependency of ours, and its newest versions need Python 3.12; one of its imputers needs "
+            "XGBoost, and with pandas 3 it cannot read XGBoost's trees",
         ),
     )
 }

@@ -2,8 +2,8 @@
 
 ``options["what"]``: "samples" (means of the model over its interventional samples: on ancestral sets, to intervene is
 to condition) or "influence" (its own ``intrinsic_causal_influence_sample``, which attributes to the noise of each
-node, of the first ``options["rows"]`` rows). ``options["quality"]`` is that of ``assign_causal_mechanisms``. With
-levels alone, arrows go from each level to all later ones.
+node). ``options["rows"]``: as many rows are explained, and the time of samples is multiplied. ``options["quality"]``
+is that of ``assign_causal_mechanisms``. With levels alone, arrows go from each level to all later ones.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def run(work: TableWork, options: dict[str, Any]) -> TableAnswer:
     gcm.config.disable_progress_bars()
     gcm.config.set_default_n_jobs(1)
     gcm.util.general.set_random_seed(0)
-    table = work.frame(work.table)
+    table, asked = work.frame(work.table), work.rows[: options.get("rows")]
     influence = options["what"] == "influence"
 
     def fit() -> Any:
@@ -55,7 +55,7 @@ def run(work: TableWork, options: dict[str, Any]) -> TableAnswer:
         return causes
 
     def values(causes: Any) -> np.ndarray:
-        rows = work.frame(work.rows)
+        rows = work.frame(asked)
         nu = np.empty((len(rows), len(work.coalitions)))
         # what it would draw anew for each coalition, and set in it: once is enough
         unset = gcm.draw_samples(causes, len(rows) * work.n_draws)
@@ -89,7 +89,6 @@ def run(work: TableWork, options: dict[str, Any]) -> TableAnswer:
         noise = gcm.ScipyDistribution(_norm(), loc=0.0, scale=1e-9)
         causes.set_causal_mechanism(TARGET, gcm.AdditiveNoiseModel(Model(), noise))
         causes.graph.nodes[TARGET]["parents_during_fit"] = sorted(work.names)
-        asked = work.rows[: options["rows"]]
         rows = work.frame(asked).assign(**{TARGET: work.predict(asked)})
         found = intrinsic_causal_influence_sample(
             causes, TARGET, rows, prediction_model="exact", num_noise_feature_samples=work.n_draws
@@ -99,7 +98,7 @@ def run(work: TableWork, options: dict[str, Any]) -> TableAnswer:
     if influence:
         note = f"attributes to the noise of each node: another definition; first {options['rows']} rows only"
         return timed_answer(dowhy.__version__, fit, influences, "values", note)
-    return timed_answer(dowhy.__version__, fit, values)
+    return timed_answer(dowhy.__version__, fit, values).for_rows(len(work.rows), len(asked))
 
 
 def _norm() -> Any:

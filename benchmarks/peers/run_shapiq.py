@@ -1,7 +1,8 @@
 """shapiq as a participant: its imputers as value functions, and its explainer of trees.
 
 ``options["imputer"]``: "gaussian", "copula", "generative" (neighbours by an XGBoost embedding) or "marginal";
-``options["imputer"] = "trees"`` is its ``TreeExplainer`` with Shapley values and cover counts.
+``options["rows"]``: as many are explained, and the time is multiplied. ``options["imputer"] = "trees"`` is its
+``TreeExplainer`` with Shapley values and cover counts.
 """
 
 from __future__ import annotations
@@ -38,9 +39,10 @@ def run(work: TableWork, options: dict[str, Any]) -> TableAnswer:
 
     def values(imputer: Any) -> np.ndarray:
         # what it calls normalisation takes the empty coalition off: attributions do not see it
-        return np.array([np.ravel(imputer.fit(row).value_function(work.coalitions)) for row in work.rows])
+        return np.array([np.ravel(imputer.fit(row).value_function(work.coalitions)) for row in rows])
 
-    return timed_answer(version("shapiq"), imputers[options["imputer"]], values)
+    rows = work.rows[: options.get("rows")]
+    return timed_answer(version("shapiq"), imputers[options["imputer"]], values).for_rows(len(work.rows), len(rows))
 
 
 def explain_trees(work: TableWork) -> TableAnswer:

@@ -1,10 +1,10 @@
 """This package and shap as participants on tables.
 
-``options["who"]``: "conditional" (``values="conditional"`` with the DAG or the levels: what a user writes),
-"gaussian" (``GaussianModel.fit``), "linear" and "shap linear" (Shapley values of a linear model over Gaussian features:
-ours, and ``shap.LinearExplainer`` with the covariance), "trees", "trees in levels" and "shap trees" (XGBoost with its
-cover counts, or with the last ``options["ground"]`` rows of the table: ours without and with levels, and
-``shap.TreeExplainer``).
+``options["who"]``: "whole table" (attributions by ``AsymmetricExplainer(model, table, causes)``, what a user writes),
+"conditional" (nu of the background that is fitted there), "gaussian" (``GaussianModel.fit``), "linear" and "shap
+linear" (Shapley values of a linear model over Gaussian features: ours, and ``shap.LinearExplainer`` with the
+covariance), "trees", "trees in levels" and "shap trees" (XGBoost with its cover counts, or with the last
+``options["ground"]`` rows of the table: ours without and with levels, and ``shap.TreeExplainer``).
 """
 
 from __future__ import annotations
@@ -62,6 +62,14 @@ def run(work: TableWork, options: dict[str, Any]) -> TableAnswer:
             work,
             lambda: AsymmetricExplainer(work.regressor(), **told),
             lambda explainer, rows: explainer(work.frame(rows), silent=True).values,
+        )
+
+    if who == "whole table":
+        return timed_answer(
+            shap_asv.__version__,
+            lambda: AsymmetricExplainer(work.regressor(), table, causes(work), seed=0, silent=True),
+            lambda explainer: explainer(work.frame(work.rows), silent=True).values,
+            "values",
         )
 
     def fit() -> Any:

@@ -50,6 +50,15 @@ SHAPIQ = {
     name: Peer(f"shapiq, {name} imputer", "shapiq", {"imputer": name}, "shapiq", peeks=name == "generative")
     for name in ("gaussian", "copula", "generative", "marginal")
 }
+WHOLE_TABLE = Peer(OURS, "tables", {"who": "whole table"})
+#: On a thousand rows, of which they are asked about a part.
+SOME_ROWS = {
+    "DAG": (Peer("dowhy.gcm", "dowhy", {"what": "samples", "quality": "GOOD", "rows": 50}, "dowhy"),),
+    "levels": tuple(
+        Peer(f"shapiq, {name} imputer", "shapiq", {"imputer": name, "rows": 50}, "shapiq")
+        for name in ("gaussian", "copula")
+    ),
+}
 #: Peers that take longest: they are asked about the first variant of a structural model only.
 SLOW = (DOWHY[1], SHAPIQ["generative"], SHAPIQ["marginal"], INFLUENCE)
 LINEAR = (

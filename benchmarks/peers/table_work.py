@@ -15,7 +15,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
@@ -133,6 +133,13 @@ class TableAnswer:
     values: list[list[float]] | None = None
     note: str = ""
 
+    def for_rows(self, n_rows: int, explained: int) -> TableAnswer:
+        """The same if ``n_rows`` had been explained and not ``explained``, at the pace of these."""
+        if n_rows == explained:
+            return self
+        note = f"timed on {explained} rows, and multiplied"
+        return replace(self, seconds=self.seconds * n_rows / explained, note=note)
+
     def write(self, path: Path) -> None:
         path.write_text(json.dumps(asdict(self)), encoding="utf-8")
 
@@ -159,9 +166,8 @@ def timed_values(
     rows = work.rows[:only]
     found: list[Any] = []
     seconds = shortest(lambda: found.append(explain(explainer, rows)), 5, enough=0.5)
-    note = "" if len(rows) == len(work.rows) else f"timed on {len(rows)} rows, and multiplied"
-    values = np.asarray(found[0], dtype=float).tolist()
-    return TableAnswer(version, fit, seconds * len(work.rows) / len(rows), values=values, note=note)
+    answer = TableAnswer(version, fit, seconds, values=np.asarray(found[0], dtype=float).tolist())
+    return answer.for_rows(len(work.rows), len(rows))
 
 
 def timed_answer(

@@ -253,7 +253,7 @@ def _flatten(
     threshold, mask = np.where(asks_number, trees.threshold, np.nan), np.zeros(len(inner), dtype=np.uint64)
     column = np.zeros(len(inner), dtype=np.uint32)
     column[asks_number] = which
-    right, left = (np.where(inner, side, np.arange(len(inner))) for side in (trees.right, trees.left))
+    right, left = trees.right.copy(), trees.left
 
     used = np.unique(trees.column[asks_code]).tolist()
     tables = {j: trees.rounded_column(coded[: n_codes[place[j]], j], j) for j in used}
@@ -275,19 +275,28 @@ def _flatten(
     reached = np.add.reduceat(np.where(inner[:, None], False, trees.values != 0), trees.roots, axis=0) > 0
     n_steps, leaf = np.zeros(trees.n_trees, dtype=np.int64), np.append(~inner, np.zeros(len(more), dtype=bool))
     left, right = np.append(left, more[:, 2].astype(np.int64)), np.append(right, more[:, 3].astype(np.int64))
-    at, tree, n = trees.roots, np.arange(trees.n_trees), 0
+    # level by level, so that children stand side by side
+    at, tree, n, count = trees.roots, np.arange(trees.n_trees), 0, 0
+    placed: list[np.ndarray] = []
+    following: list[np.ndarray] = []
     while len(at):
         n_steps[tree] = n
-        at, tree, n = at[~leaf[at]], tree[~leaf[at]], n + 1
-        at, tree = np.append(left[at], right[at]), np.tile(tree, 2)
+        follows, goes_on = count + np.arange(len(at)), ~leaf[at]
+        count += len(at)
+        follows[goes_on] = count + 2 * np.arange(goes_on.sum())
+        placed.append(at)
+        following.append(follows)
+        at, tree, n = np.stack([right, left], axis=1)[at[goes_on]].ravel(), np.repeat(tree[goes_on], 2), n + 1
+    order, child = np.concatenate(placed), np.concatenate(following).astype(np.uint64)
+    of_tree = np.repeat(np.arange(trees.n_trees), np.diff(np.append(trees.roots, len(inner))))
     steps = Steps(
-        np.append(column, more[:, 0]).astype(np.uint32),
-        np.append(threshold, np.full(len(more), np.nan)),
-        np.append(mask, more[:, 1]),
-        np.stack([right, left], axis=1).ravel().astype(np.uint32),
-        np.concatenate([trees.values, np.zeros((len(more), trees.n_outputs))]),
-        trees.roots.astype(np.uint32),
+        child << np.uint64(32) | np.append(column, more[:, 0])[order].astype(np.uint64),
+        np.append(threshold, np.full(len(more), np.nan))[order],
+        np.append(mask, more[:, 1])[order],
+        np.concatenate([trees.values, np.zeros((len(more), trees.n_outputs))])[order],
+        np.arange(trees.n_trees, dtype=np.uint64),
         n_steps,
+        np.bincount(of_tree, asks_code, minlength=trees.n_trees) > 0,
         reached.argmax(axis=1),
         np.where(reached.any(axis=1), trees.n_outputs - reached[:, ::-1].argmax(axis=1), 0),
     )

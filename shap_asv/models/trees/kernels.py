@@ -15,21 +15,22 @@ ROWS = 128
 
 
 class Steps(NamedTuple):
-    """All trees end to end (N nodes), k outputs.
+    """All trees end to end (N nodes), k outputs. The children of a node stand side by side, the right one first.
 
-    At node v a row goes left if its number x in ``column[v]`` is at most ``threshold[v]``, or bit x of ``mask[v]`` is
-    set: the threshold is NaN where codes are asked, the mask is 0 where numbers are. ``child`` (2N,) holds the right
-    and the left child of each node. Tree t begins at ``root[t]``, takes ``depth[t]`` steps, and adds to the outputs
-    from ``first[t]`` to ``last[t]``.
+    At node v a row goes left if its number x in a column is at most ``threshold[v]``, or bit x of ``mask[v]`` is set:
+    the threshold is NaN where codes are asked and at leaves, the mask is 0 where numbers are. ``word[v]`` has the
+    column in its lower half, and in its upper half the right child, or v itself at a leaf. Tree t begins at
+    ``root[t]``, takes ``depth[t]`` steps, asks for codes or not (``coded[t]``), and adds to the outputs from
+    ``first[t]`` to ``last[t]``.
     """
 
-    column: np.ndarray
+    word: np.ndarray
     threshold: np.ndarray
     mask: np.ndarray
-    child: np.ndarray
     values: np.ndarray
     root: np.ndarray
     depth: np.ndarray
+    coded: np.ndarray
     first: np.ndarray
     last: np.ndarray
 
@@ -37,19 +38,26 @@ class Steps(NamedTuple):
 @kernel
 def add_leaves(steps, numbers, out):  # type: ignore[no-untyped-def]
     """out (r, k) += the leaves that rows of ``numbers`` (r, columns) reach."""
-    place = np.empty(ROWS, dtype=np.uint32)
-    one, last_bit = np.uint64(1), np.uint64(63)
+    place = np.empty(ROWS, dtype=np.uint64)
+    one, last_bit, low, half = np.uint64(1), np.uint64(63), np.uint64(0xFFFFFFFF), np.uint64(32)
     for begin in range(0, len(out), ROWS):
         n_rows = min(ROWS, len(out) - begin)
         for t in range(len(steps.root)):
             place[:n_rows] = steps.root[t]
             for _ in range(steps.depth[t]):
-                for r in range(n_rows):
-                    at = np.uint64(place[r])
-                    x = numbers[begin + r, np.uint64(steps.column[at])]
-                    bit = (steps.mask[at] >> (np.uint64(np.int64(x)) & last_bit)) & one
-                    left = np.uint64(x <= steps.threshold[at]) | bit
-                    place[r] = steps.child[np.uint64(2) * at + left]
+                # a step waits for what it reads, so that a tree of numbers alone reads no masks
+                if steps.coded[t]:
+                    for r in range(n_rows):
+                        at = place[r]
+                        word = steps.word[at]
+                        x = numbers[begin + r, word & low]
+                        bit = (steps.mask[at] >> (np.uint64(np.int64(x)) & last_bit)) & one
+                        place[r] = (word >> half) + (np.uint64(x <= steps.threshold[at]) | bit)
+                else:
+                    for r in range(n_rows):
+                        at = place[r]
+                        word = steps.word[at]
+                        place[r] = (word >> half) + np.uint64(numbers[begin + r, word & low] <= steps.threshold[at])
             for o in range(steps.first[t], steps.last[t]):
                 for r in range(n_rows):
                     out[begin + r, o] += steps.values[place[r], o]
