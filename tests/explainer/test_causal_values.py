@@ -139,6 +139,18 @@ def test_rows_that_cannot_occur_can_be_set():
     np.testing.assert_allclose(explanation.values, expected.reshape(explanation.values.shape), rtol=0, atol=1e-9)
 
 
+def test_sensitivity_asks_for_other_coalitions():
+    """Under another graph coalitions lack causes: what was computed as conditional no longer is the same."""
+    problem = make_problem(21, n=4)
+    rng = np.random.default_rng(0)
+    model, encoder = make_model("boosted", problem, rng)
+    rows = problem.rows(rng, 2)
+    explainer, _ = explain(model, encoder, problem, None, problem.labels(rows), values="causal")
+    found = explainer.sensitivity(problem.labels(rows), graphs=[CausalOrder.from_edges([], features=problem.features)])
+    expected = expected_values(problem, predict_codes(explainer), rows, [], "causal")
+    np.testing.assert_allclose(found.values[0], expected.reshape(found.values[0].shape), rtol=0, atol=1e-9)
+
+
 # --- latent nodes that confound nothing ----------------------------------------------------------------------------
 
 
