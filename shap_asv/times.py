@@ -20,6 +20,7 @@ Moment: TypeAlias = tuple[str, float | None]
 _NUMBER = r"(\d+(?:\.\d+)?)"
 #: ``temp(t-3)``, ``temp_lag3``, ``('temp', -3)`` as the columns of a MultiIndex are written; and who knows the sign.
 _PATTERNS = (
+    (re.compile(rf"(t)([+-]){_NUMBER}"), None),  # a time as a player
     (re.compile(rf"(.+?)\s*\(t(?:\s*([+-])\s*{_NUMBER})?\)"), None),
     (re.compile(rf"(.+?)_lag_?()?{_NUMBER}"), "-"),
     (re.compile(rf"\(['\"](.+)['\"], (?:np\.\w+\()?(-)?{_NUMBER}\)?\)"), None),
@@ -105,6 +106,48 @@ class Times:
             if time is not None:
                 found.setdefault(variable if by == "variable" else time_name(time), []).append(self.features[k])
         return found
+
+    def summed(self, explanation: Any, by: str = "time") -> Any:
+        """An explanation of features with the values of each variable, or of each time, added up.
+
+        What has no time is called "static" among the times. Standard errors are added up, too: an upper bound, as
+        errors of one sample depend on one another. (Players that are times, ``groups=times.groups("time")``, have their
+        own.) Where the past comes first, the value of a time is what it adds to the conditional mean.
+
+        Parameters
+        ----------
+        explanation : shap.Explanation
+            Of these features, in any sequence; rows, a row, or importances.
+        by : {"time", "variable"}
+
+        Returns
+        -------
+        shap.Explanation
+        """
+        import shap
+
+        if by not in ("variable", "time"):
+            raise TimeError(f"by={by!r:.80} is unknown; values are added up by 'variable' or by 'time'")
+        if explanation.feature_names is None:
+            raise TimeError("the explanation has no feature_names, so that nothing is known of their times; set them")
+        own = Times.read(self, [str(name) for name in explanation.feature_names])
+        names = [variable if by == "variable" else time_name(time) for variable, time in own.moments]
+        in_time = [names[k] for k in np.argsort(own.at, kind="stable")] if by == "time" else names
+        players = list(dict.fromkeys(in_time))
+        member = np.equal.outer(names, players).astype(float)
+        shape = np.shape(explanation.values)
+        axis = 1 if len(shape) == 3 or (len(shape) == 2 and shape[1] == len(names)) else 0
+
+        def added(array: Any) -> Any:
+            return None if array is None else np.moveaxis(np.moveaxis(np.asarray(array), axis, -1) @ member, -1, axis)
+
+        return shap.Explanation(
+            values=added(explanation.values),
+            base_values=explanation.base_values,
+            feature_names=players,
+            output_names=explanation.output_names if isinstance(explanation.output_names, list) else None,
+            error_std=added(explanation.error_std),
+        )
 
 
 def time_name(time: float | None) -> str:

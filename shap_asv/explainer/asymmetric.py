@@ -438,6 +438,9 @@ class AsymmetricExplainer(shap.Explainer):
     def compare(self, X: Any, methods: Sequence[str] | None = None, **call: Any) -> Comparison:
         """SHAP and ASV of X side by side, or other ``methods`` by name: see :func:`shap_asv.compare`.
 
+        A dict gives them names of the user's, and its values may be causal graphs, too:
+        ``{"past first": "ASV", "recent first": CausalOrder.from_time(times, "recent first")}``.
+
         Where the background cannot condition on the sets that SHAP asks for, one that can is fitted to draws from it.
         """
         return compare_methods(self, X, methods, call)

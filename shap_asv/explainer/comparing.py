@@ -5,6 +5,9 @@ A method is a set of orders (all of them: SHAP; those that follow the causal gra
 what is known, or shap's marginal over background rows. An explainer of causal values is compared as "causal SHAP" and
 "causal ASV", of marginal ones of a fitted distribution as "marginal SHAP" and "marginal ASV".
 
+Methods may also come as a dict, by names of the user's: ``{"past first": "ASV", "recent first": order}``, where what is
+not a method is a causal graph.
+
 A table comes with marginal SHAP beside ASV: what people have, and what the order of causes makes of it.
 
 All methods explain the same output of the model. Those that condition or intervene start from one mean prediction: that
@@ -12,7 +15,7 @@ of the table, where the explainer's distribution was fitted to one, which is kno
 distribution. Marginal values start from the mean over their background rows, as in shap.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,7 +24,7 @@ from shap_asv.backends.contract import Problem
 from shap_asv.backgrounds.contract import MaskedInputs
 from shap_asv.backgrounds.ready_models import StructuralModel
 from shap_asv.comparison import Comparison
-from shap_asv.errors import UnknownMethodError, nearest
+from shap_asv.errors import MethodNotApplicableError, UnknownMethodError, nearest
 from shap_asv.explainer.causes import edgeless_order, levels_of
 from shap_asv.explainer.rows import fit_rows, read_table
 from shap_asv.explanation import from_base, select_outputs
@@ -145,8 +148,11 @@ def _sides(explainer: "AsymmetricExplainer", methods: Sequence[str] | None, call
     """Each of the methods; the explainer itself is used for those that it is."""
     by_values = {explainer.values: explainer}
     over_rows = isinstance(explainer._known_execution().problem.background, MaskedInputs)
-    for name in _read_methods(methods, explainer):
-        symmetric, values = METHODS[name]
+    for name, method in _read_methods(methods, explainer).items():
+        if not isinstance(method, str):
+            yield _under_graph(explainer, name, method, bool(call.get("silent")))
+            continue
+        symmetric, values = METHODS[method]
         if values is None:
             values = explainer.values if _is_natural(explainer) else "conditional"
         if values not in by_values:
@@ -165,7 +171,29 @@ def _sides(explainer: "AsymmetricExplainer", methods: Sequence[str] | None, call
         yield Side(name, found, same_mean, None if other is None else other.fitted_to)
 
 
-def _read_methods(methods: Any, explainer: "AsymmetricExplainer") -> list[str]:
+def _under_graph(explainer: "AsymmetricExplainer", name: str, graph: Any, silent: bool) -> Side:
+    """The values of another causal graph, over a background that can condition on what it asks for."""
+    changes = {"causal_graph": graph, "orders": None, "weights": None}
+    try:
+        return Side(name, explainer._derived(**changes), True, None)
+    except MethodNotApplicableError:
+        other = explainer._any_set_background(explainer._known_execution().problem, silent)
+        if other is None:
+            raise
+    return Side(name, explainer._derived(masker=other.background, **changes), True, other.fitted_to)
+
+
+def _read_methods(methods: Any, explainer: "AsymmetricExplainer") -> dict[str, Any]:
+    """Name -> one of the methods, or a causal graph."""
+    if isinstance(methods, Mapping) and methods:
+        for method in methods.values():
+            if isinstance(method, str):
+                _listed_methods(method, explainer)
+        return {str(name): method for name, method in methods.items()}
+    return {name: name for name in _listed_methods(methods, explainer)}
+
+
+def _listed_methods(methods: Any, explainer: "AsymmetricExplainer") -> list[str]:
     if methods is None:
         if explainer._table is not None and explainer.values in GIVEN_WHAT_IS_KNOWN:
             return ["marginal SHAP", "ASV"]

@@ -8,12 +8,16 @@ drawn, not before.
 from shap_asv.plots.causal_graph import causal_graph
 from shap_asv.plots.comparisons import comparison, comparison_beeswarm, comparison_waterfall
 from shap_asv.plots.diagnostics import graph_check, sensitivity
+from shap_asv.plots.forecasts import by_lag, forecast, lag_heatmap
 
 __all__ = [
+    "by_lag",
     "causal_graph",
     "comparison",
     "comparison_beeswarm",
     "comparison_waterfall",
+    "forecast",
     "graph_check",
+    "lag_heatmap",
     "sensitivity",
 ]

@@ -16,12 +16,17 @@ from tests.plots.looking import two_explanations
 FEATURES = ["$a_b^c$", "$"]
 PAIR = two_explanations(FEATURES, rows=5)
 CHECK = GraphCheck((TestedPair(*FEATURES, (), 0.5, 0.5),), (), (), 0.05, 100)
+MOMENTS = {"$a_b^c$": ("$a_b^c$", -2), "$": ("$", -1)}
+DOLLARS = {"$a_b^c$": PAIR["SHAP"], "$": PAIR["ASV"]}
 #: The plot, with options -> its axes, one or several; and how many there are.
 DRAW = {
     "comparison": (lambda **more: plots.comparison(PAIR, **more), 1),
     "comparison_waterfall": (lambda **more: plots.comparison_waterfall(PAIR, **more), 2),
     "comparison_beeswarm": (lambda **more: plots.comparison_beeswarm(PAIR, **more), 2),
     "causal_graph": (lambda **more: plots.causal_graph(PAIR, [("$a_b^c$", "$hidden$")], **more), 2),
+    "lag_heatmap": (lambda **more: plots.lag_heatmap(PAIR["SHAP"], MOMENTS, **more), 1),
+    "by_lag": (lambda **more: plots.by_lag(DOLLARS, MOMENTS, **more), 1),
+    "forecast": (lambda **more: plots.forecast(PAIR, MOMENTS, **more), 2),
     "sensitivity": (lambda **more: plots.sensitivity(Sensitivity([[[1.0, 2.0]]], FEATURES), **more), 1),
     "graph_check": (lambda **more: plots.graph_check(CHECK, **more), 1),
 }

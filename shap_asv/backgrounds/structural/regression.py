@@ -321,8 +321,10 @@ class SmoothFunction:
     coefficients: np.ndarray
 
     @cached_property
-    def tables(self) -> tuple[np.ndarray, list[np.ndarray], list[np.ndarray]]:
-        """Slopes (axes,), and the values of the main effects and of the pairs on their grids; made when first asked."""
+    def tables(self) -> tuple[np.ndarray, list[Any], list[Any]]:
+        """Slopes (axes,), and for the cells of each grid the coefficients of what is interpolated there: ``1, f`` for
+        a main effect, ``1, f, g, f g`` for a pair; made when first asked.
+        """
         basis, coefficients = self.basis, self.coefficients
         straight = np.zeros((len(basis.axes), *coefficients.shape[1:]))
         straight[basis.numbers] = coefficients[1 : 1 + len(basis.numbers)]
@@ -330,14 +332,17 @@ class SmoothFunction:
         mains, pairs = [], []
         for axis in basis.axes:
             size = axis.cells(MAIN_KNOTS)
-            mains.append(_grid_basis(axis, MAIN_KNOTS, MAIN_CELLS) @ coefficients[at : at + size])
+            table = _grid_basis(axis, MAIN_KNOTS, MAIN_CELLS) @ coefficients[at : at + size]
+            mains.append((table, _steps(table, 0)))
             at += size
         for j, k in basis.pairs:
             left = _grid_basis(basis.axes[j], PAIR_KNOTS, PAIR_CELLS)
             right = _grid_basis(basis.axes[k], PAIR_KNOTS, PAIR_CELLS)
             size = left.shape[1] * right.shape[1]
             block = coefficients[at : at + size].reshape(left.shape[1], right.shape[1], *coefficients.shape[1:])
-            pairs.append(np.einsum("ai,ij...,bj->ab...", left, block, right))
+            table = np.einsum("ai,ij...,bj->ab...", left, block, right)
+            cells = table, _steps(table, 0), _steps(table, 1), _steps(_steps(table, 0), 1)
+            pairs.append(tuple(one.reshape(-1, *coefficients.shape[1:]) for one in cells))
             at += size
         return straight, mains, pairs
 
@@ -349,21 +354,32 @@ class SmoothFunction:
         total[:] = self.coefficients[0]
         coarse = []
         for j, axis in enumerate(self.basis.axes):
-            table = mains[j]
             cell, f = axis.look_up(places[j], MAIN_CELLS)
-            total += table[cell]
+            level, slope = mains[j]
+            total += level.take(cell, axis=0)
             if not axis.variable.n_codes:
                 total += straight[j] * values[j][several]
-                total += f[several] * np.diff(table, axis=0)[cell]
+                total += f[several] * slope.take(cell, axis=0)
             coarse.append(axis.look_up(places[j], PAIR_CELLS))
-        for (j, k), table in zip(self.basis.pairs, pairs, strict=True):
+        for (j, k), (level, down, right, both) in zip(self.basis.pairs, pairs, strict=True):
             (a, f), (b, g) = coarse[j], coarse[k]
             f, g = f[several], g[several]
-            up = np.minimum(a + 1, len(table) - 1)
-            right = np.minimum(b + 1, table.shape[1] - 1)
-            low, high = table[a, b], table[up, b]
-            total += low + f * (high - low) + g * ((table[a, right] - low) * (1 - f) + (table[up, right] - high) * f)
+            cell = a * self.basis.axes[k].cells(PAIR_CELLS) + b
+            slope = both.take(cell, axis=0)
+            slope *= f
+            slope += right.take(cell, axis=0)
+            slope *= g
+            total += slope
+            slope = down.take(cell, axis=0)
+            slope *= f
+            total += slope
+            total += level.take(cell, axis=0)
         return total
+
+
+def _steps(table: np.ndarray, axis: int) -> np.ndarray:
+    """From each entry to the next one along an axis; nothing from the last one."""
+    return np.diff(table, axis=axis, append=np.take(table, [-1], axis=axis))
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,16 +47,17 @@ def simulate(
         keys = np.empty(len(held), dtype=np.int64)
         keys[~free] = key
         causes: list[NodeDraws] = []
+        n_free = 0
         if free.any():
-            joint = np.zeros(int(free.sum()), dtype=np.int64)
+            joint, n_free = np.zeros(int(free.sum()), dtype=np.int64), 1
             for p in dag.parents[v]:
                 cause = draws[p]
                 assert cause is not None
                 causes.append(cause)
-                # renumbered at every parent, so that the product of the groups never overflows
-                joint = np.unique(joint * len(cause.values) + cause.group[free], return_inverse=True)[1]
+                if n_free < len(joint):  # renumbered at every parent, so that the product of the groups never overflows
+                    met, joint = np.unique(joint * len(cause.values) + cause.group[free], return_inverse=True)
+                    n_free = len(met)
             keys[free] = joint + len(known)
-        n_free = int(keys.max()) + 1 - len(known) if len(keys) else 0
         values = np.empty((len(known) + n_free, n_draws))
         values[: len(known)] = known[:, None]
         settled = np.arange(len(values)) < len(known)
@@ -86,7 +87,7 @@ def _drawn(mechanism: Mechanism, causes: list[NodeDraws], rows: np.ndarray, nois
         at = rows[~settled]
         columns = np.empty((len(causes), len(at), n_draws))
         for j, cause in enumerate(causes):
-            columns[j] = cause.values[cause.group[at]]
+            np.take(cause.values, cause.group[at], axis=0, out=columns[j])
         parents = columns.reshape(len(causes), -1).T
         numbers = np.broadcast_to(noise, (len(at), n_draws, k)).reshape(-1, 1, k)
         result[~settled] = mechanism.draw(parents, numbers).reshape(len(at), n_draws)
