@@ -1,10 +1,13 @@
 """Coupling from the past: the compiled step beside its readable twin, what it rests on, and large orders."""
 
+from copy import deepcopy
+from math import ceil
+
 import numpy as np
 import pytest
 
 from shap_asv.orders.kernels import redraw_times
-from shap_asv.orders.sampling import _links, _sequence, _widest
+from shap_asv.orders.sampling import _from_the_past, _links, _sequence, _widest
 from tests.orders.enumerated import enumerated
 from tests.orders.test_sampling import FALSE_ALARM, order_of, p_value
 
@@ -40,6 +43,21 @@ def test_every_copy_stays_between_the_two(seed):
         if sequence is not None:
             assert (np.diff(along[:, sequence]) >= 0).all()
     assert _sequence(bounds) is not None
+
+
+def test_a_longer_past_ends_in_the_numbers_of_the_short_one():
+    order, rng = order_of("bent diamond"), np.random.default_rng(4)
+    links, again = _links(order), deepcopy(rng)
+    for _ in range(20):
+        fresh, pieces, expected = deepcopy(rng), [], None
+        while expected is None:
+            sweeps = max(1, ceil(sum(map(len, pieces)) / 2))
+            pieces.insert(0, fresh.random((sweeps, order.n_features)))
+            bounds = _widest(links)
+            for piece in pieces:
+                redraw_times(bounds, piece, *links)
+            expected = _sequence(bounds)
+        assert _from_the_past(links, rng, again, 1)[0].tolist() == expected.tolist()
 
 
 def test_fresh_randomness_after_a_failure_would_be_caught():

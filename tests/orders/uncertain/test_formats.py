@@ -197,3 +197,18 @@ def test_hidden_nodes_of_a_class_take_part_in_it():
         (("b", "a"),): round(1 / 3, 12),
         (): round(1 / 3, 12),
     }
+
+
+@pytest.mark.parametrize(
+    ("edges", "features", "message"),
+    [
+        ([("Age", "income")], ["age", "income"], "node 'Age', which is not a feature; did you mean 'age'"),
+        ([("age", "incom")], ["age", "income"], "node 'incom', which is not a feature; did you mean 'income'"),
+        ([("X1", "y")], ["x1", "y"], "did you mean 'x1'"),
+        ([("p", "q")], ["age", "income"], "speaks of 'p', 'q', none of which is a feature"),
+    ],
+)
+def test_typos(edges, features, message):
+    for graph in (nx.DiGraph(edges), [nx.DiGraph([(features[0], features[1])]), nx.DiGraph(edges)]):
+        with pytest.raises(CausalGraphError, match=message):
+            read_causal_graphs(graph, features=features)
