@@ -98,8 +98,8 @@ class GraphCheck:
     def __repr__(self) -> str:
         if self.order_only:
             return (
-                "nothing to test: an order or levels say what comes first and imply no independence, whatever the rows; "
-                "pass a DAG, such as a list of edges (cause, effect)"
+                "nothing to test: an order or levels say what comes first and imply no independence, whatever the rows "
+                "are; pass a DAG, such as a list of edges (cause, effect)"
             )
         m, wrong = len(self.independences), len(self.violations)
         verdict = (

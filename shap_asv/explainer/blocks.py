@@ -11,10 +11,9 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
 from hashlib import blake2b
 from threading import Event
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -149,7 +148,7 @@ def _in_processes(parcel: "Parcel", rows: np.ndarray, cuts: list[slice], n_jobs:
         return
     run = joblib.delayed(attribute_parcel)
     if _is_local():
-        tasks = [run(parcel.name, parcel.content, rows[block]) for block in cuts]
+        tasks = [run(*parcel, rows[block]) for block in cuts]
     else:  # whatever another engine does with arrays, bytes go along with their block
         content = parcel.content.tobytes()
         tasks = [run(parcel.name, content, pickle.dumps(rows[block])) for block in cuts]
@@ -202,8 +201,7 @@ def _on_dask(backend: Any, parcel: "Parcel", rows: np.ndarray, cuts: list[slice]
 # --- travelling to other processes ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Parcel:
+class Parcel(NamedTuple):
     """An attributor as bytes. An array, because joblib shares large arrays between processes instead of copying."""
 
     name: str

@@ -81,8 +81,8 @@ def _check_levels(order: CausalOrder, features: Sequence[str], hidden: Sequence[
     """Raise where levels name what is no feature and stands between no two: nothing follows from it but a typo."""
     names = [str(name) for name in order.features]
     is_feature = np.array([name in features for name in names])
-    before = order.ancestor_matrix[is_feature].any(axis=0)
-    after = order.ancestor_matrix[:, is_feature].any(axis=1)
+    before = np.asarray(order.ancestor_matrix[is_feature].any(axis=0))
+    after = np.asarray(order.ancestor_matrix[:, is_feature].any(axis=1))
     for k, name in enumerate(names):
         if is_feature.any() and not is_feature[k] and name not in hidden and not (before[k] and after[k]):
             hint = did_you_mean(name, features, f"leave it out (the features are {listed(features)})")

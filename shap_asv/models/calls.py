@@ -109,10 +109,8 @@ def as_matrix(answer: Any, n_rows: int, name: str) -> np.ndarray:
             f"{name} returned labels such as {str(outputs.ravel()[0])!r}, and only numbers can be explained; use "
             f"predict_proba (model_output='probability') or a callable that returns numbers"
         )
-    if outputs.dtype.kind == "c":
-        raise ModelError(f"{name} returned complex numbers; only real numbers can be explained")
-    if outputs.dtype.kind in "mM":
-        raise ModelError(f"{name} returned {outputs.dtype} values; only numbers can be explained")
+    if outputs.dtype.kind in "cmM":
+        raise ModelError(f"{name} returned {outputs.dtype} values; only real numbers can be explained")
     try:
         outputs = outputs.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:

@@ -58,24 +58,6 @@ from shap_asv.models.trees.form import (
 _SECONDS_PER_TERM = 4e-10
 
 
-def ask_in_blocks(
-    ask: Callable[[Any], np.ndarray], rows: Any, size: int, n_outputs: int, name: str, show: Callable[[int], str]
-) -> np.ndarray:
-    """Outputs (q, k) at rows of any kind, ``size`` at a time; ``n_outputs`` is what is known of k, or 0.
-
-    ModelError at the first row whose output is not finite (``show(row)`` describes it), or where k changes.
-    """
-    blocks, widths = [], {n_outputs} - {0}
-    for start in range(0, len(rows), size):
-        outputs = ask((rows.iloc if hasattr(rows, "iloc") else rows)[start : start + size])
-        check_finite(outputs, name, lambda row, start=start: show(start + row))  # type: ignore[misc]
-        blocks.append(outputs)
-        widths.add(outputs.shape[1])
-    if len(widths) > 1:
-        raise ModelError(f"{name} returned {sorted(widths)} outputs in different calls")
-    return np.concatenate(blocks) if blocks else np.empty((0, n_outputs))
-
-
 @dataclass(frozen=True, eq=False)
 class Predictor:
     """A model over rows, of codes of states or of a table, and what is known of its inside; picklable when the user's
@@ -157,7 +139,15 @@ class Predictor:
         if self.compiled is not None and not hasattr(rows, "columns"):
             return self.compiled(np.asarray(rows, dtype=np.float64))
         size = self.batch_size or max(1, CELLS // max(1, np.shape(rows)[-1]))
-        return ask_in_blocks(self.path, rows, size, self.n_outputs, self.call.name, partial(self.show, rows))
+        blocks, name = [], self.call.name
+        for start in range(0, len(rows), size):
+            outputs = self.path((rows.iloc if hasattr(rows, "iloc") else rows)[start : start + size])
+            check_finite(outputs, name, lambda row, start=start: self.show(rows, start + row))  # type: ignore[misc]
+            blocks.append(outputs)
+        widths = {outputs.shape[1] for outputs in blocks} | ({self.n_outputs} - {0})
+        if len(widths) > 1:
+            raise ModelError(f"{name} returned {sorted(widths)} outputs in different calls")
+        return np.concatenate(blocks)
 
     def show(self, rows: Any, row: int) -> str:
         """One of the rows for a message, as the model sees it: ``number 3, age=41.0, sex='f'``, cut after eight."""

@@ -34,7 +34,7 @@ MODELS = {
     ),
     "returns None": Bad(answering(lambda n: None), ModelError, "returned None"),
     "returns words": Bad(answering(lambda n: ["yes"] * n), ModelError, "labels such as 'yes'"),
-    "returns complex numbers": Bad(answering(lambda n: np.ones(n) * 1j), ModelError, "complex numbers"),
+    "returns complex numbers": Bad(answering(lambda n: np.ones(n) * 1j), ModelError, "complex128 values"),
     "returns dates": Bad(answering(lambda n: np.full(n, np.datetime64("2020-01-01"))), ModelError, "datetime64"),
     "returns objects": Bad(answering(lambda n: [object()] * n), ModelError, "no array of numbers"),
     "returns one number": Bad(answering(lambda n: 1.0), ModelError, r"shape \(\) for"),
