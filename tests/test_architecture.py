@@ -111,15 +111,7 @@ HEAVY = {"shap", "pgmpy", "matplotlib", "pandas", "sklearn", "scipy", "joblib", 
          "threadpoolctl"}  # fmt: skip
 #: Imports inside functions that are neither heavy nor bring numba in. This list only shrinks: what is not needed any
 #: more has to go.
-KNOWN: set[tuple[str, str]] = {
-    ("backgrounds.choice.choosing", "backgrounds.structural.fitting"),
-    ("backgrounds.choice.choosing", "backgrounds.structural.model"),
-    ("backgrounds.gaussian.model", "backgrounds.gaussian.copula"),
-    ("backgrounds.gaussian.model", "backgrounds.gaussian.interventions"),
-    ("backgrounds.gaussian.model", "networkx"),
-    ("backgrounds.structural.background", "backgrounds.structural.interventions"),
-    ("backgrounds.structural.model", "backgrounds.structural.foreign"),
-}
+KNOWN: set[tuple[str, str]] = set()
 
 
 @cache

@@ -27,7 +27,7 @@ from shap_asv.backends.pace import Report, keep_silent, part_of
 from shap_asv.backends.weight_columns import Columns, added_up, contract
 from shap_asv.backends.workload import Sweep, expected_output, network_and_terms
 from shap_asv.backgrounds.contract import TERMS, Terms
-from shap_asv.backgrounds.discrete.elimination import TOLD_APART
+from shap_asv.backgrounds.discrete.engine import TOLD_APART
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.grouping import number_rows
 from shap_asv.costs import Cost

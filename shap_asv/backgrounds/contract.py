@@ -198,7 +198,12 @@ class Terms(Background, FiniteStates, Protocol):
 
     def expected_sums(
         self, evidence: np.ndarray, vectors: Sequence[np.ndarray], terms: np.ndarray, coefficients: np.ndarray
-    ) -> np.ndarray: ...
+    ) -> np.ndarray:
+        """``sum over t of coefficients[t] * E[term t | evidence]`` (E, k).
+
+        ``terms`` (T, n) name rows of ``vectors``, the functions of each feature, of which row 0 is all ones.
+        """
+        ...
 
     def requisite(self, coalitions: np.ndarray) -> Any:
         """Coalitions (m, n) -> an object whose ``of(features)`` bool (n,) says which members an answer about these

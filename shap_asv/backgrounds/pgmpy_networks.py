@@ -6,13 +6,13 @@ miss a sum of one by 0.01; the names of classes differ between versions, so netw
 
 import gzip
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import networkx as nx
 import numpy as np
 
-from shap_asv.backgrounds.bif_text import hide_intervals
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork, checked_network
 from shap_asv.errors import NetworkError
 
@@ -123,6 +123,61 @@ def _aligned_values(cpd: Any, node: Any, causes: list[Any], states: dict[Any, tu
     return np.transpose(values, [cpd.variables.index(variable) for variable in (node, *causes)])
 
 
+@dataclass(frozen=True, eq=False)
+class LinearGaussianNetwork:
+    """``X_v = intercept_v + sum_p slopes[v, p] X_p + N(0, deviations_v^2)``, nodes in a topological order."""
+
+    names: tuple[str, ...]
+    intercepts: np.ndarray
+    slopes: np.ndarray
+    deviations: np.ndarray
+    latent: tuple[str, ...] = ()
+
+
+def is_linear_gaussian(thing: object) -> bool:
+    """Whether something reads like pgmpy's ``LinearGaussianBayesianNetwork`` (pgmpy is not imported)."""
+    return "LinearGaussian" in type(thing).__name__ and hasattr(thing, "get_cpds") and hasattr(thing, "predecessors")
+
+
+def read_linear_gaussian(network: Any) -> LinearGaussianNetwork:
+    """A ``LinearGaussianBayesianNetwork`` of pgmpy as arrays; its latent nodes stay latent.
+
+    Slopes are matched to parents by the CPD's own ``evidence``, never by position in the graph.
+
+    Raises
+    ------
+    NetworkError
+        No nodes, a cycle, a node without a CPD, a CPD about other parents than those of the graph, numbers that are
+        not finite.
+    """
+    if not is_linear_gaussian(network):
+        raise NetworkError(f"a LinearGaussianBayesianNetwork is needed, not {type(network).__name__}")
+    nodes = nodes_in_order(network)
+    index = {node: v for v, node in enumerate(nodes)}
+    intercepts, deviations = np.zeros(len(nodes)), np.zeros(len(nodes))
+    slopes = np.zeros((len(nodes), len(nodes)))
+    for v, node in enumerate(nodes):
+        cpd = network.get_cpds(node)
+        if cpd is None:
+            raise NetworkError(f"node {node!r} has no CPD; add one with add_cpds, or fit the network")
+        causes = list(cpd.evidence)
+        if set(causes) != set(network.predecessors(node)) or len(cpd.beta) != len(causes) + 1:
+            raise NetworkError(
+                f"the CPD of {node!r} has {len(cpd.beta)} coefficients and the parents {sorted(map(str, causes))}; the "
+                f"graph says {sorted(map(str, network.predecessors(node)))}, and one more coefficient than parents"
+            )
+        intercepts[v], deviations[v] = float(cpd.beta[0]), float(cpd.std)
+        for cause, slope in zip(causes, cpd.beta[1:], strict=True):
+            slopes[v, index[cause]] = float(slope)
+        if not np.isfinite([intercepts[v], deviations[v], *slopes[v]]).all() or deviations[v] < 0:
+            raise NetworkError(
+                f"the CPD of {node!r} has the coefficients {list(map(float, cpd.beta))} and the standard deviation "
+                f"{deviations[v]}; finite numbers are needed, and a deviation that is not negative"
+            )
+    unseen = tuple(str(node) for node in nodes if node in set(getattr(network, "latents", ()) or ()))
+    return LinearGaussianNetwork(tuple(map(str, nodes)), intercepts, slopes, deviations, unseen)
+
+
 def load_network(name_or_path: str | Path) -> Any:
     """A ``DiscreteBayesianNetwork`` from the files inside pgmpy's wheel ("child"), or from a ``.bif`` / ``.bif.gz``
     path. Offline.
@@ -150,36 +205,16 @@ def load_network(name_or_path: str | Path) -> Any:
     try:
         raw = path.read_bytes()
         text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8")
-        text, hidden = hide_intervals(text)  # the reader splits at every comma
         network = BIFReader(string=text).get_model()
     except NetworkError:
         raise
     except Exception as error:  # pgmpy's parser lets anything through, from KeyError to IndexError
         raise NetworkError(
-            f"{str(path)!r} cannot be read as a network in BIF: {type(error).__name__}: {error}"
+            f"{str(path)!r} cannot be read as a network in BIF: {type(error).__name__}: {error} (states must not hold "
+            "commas, where pgmpy's reader splits them: name intervals 0-30 rather than (0,30])"
         ) from error
     if len(network) == 0:  # what the parser makes of any text that is no BIF
         raise NetworkError(f"{str(path)!r} cannot be read as a network in BIF: it declares no variables")
-    return _with_states(network, hidden) if hidden else network
-
-
-def _with_states(network: Any, names: dict[str, dict[str, str]]) -> Any:
-    """The network with its states renamed, ``names[node][old] = new``."""
-    from pgmpy.factors.discrete import TabularCPD
-
-    for cpd in list(network.get_cpds()):
-        own = {node: [names.get(node, {}).get(s, s) for s in cpd.state_names[node]] for node in cpd.variables}
-        causes = cpd.variables[1:]
-        renamed = TabularCPD(
-            cpd.variable,
-            cpd.variable_card,
-            cpd.get_values(),
-            evidence=causes or None,
-            evidence_card=[len(own[cause]) for cause in causes] or None,
-            state_names=own,
-        )
-        network.remove_cpds(cpd)
-        network.add_cpds(renamed)
     return network
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from shap_asv.backgrounds import matrix, ready_models
+from shap_asv.backgrounds import matrix
 from shap_asv.backgrounds.choice.mixture import MixtureModel
 from shap_asv.backgrounds.covers import CoverDistribution
 from shap_asv.backgrounds.discrete import background as discrete
@@ -20,9 +20,12 @@ from shap_asv.backgrounds.discrete.binning import learn_states
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.donors.conditional_table import ConditionalTable
 from shap_asv.backgrounds.gaussian.copula import CopulaModel
+from shap_asv.backgrounds.gaussian.model import GaussianModel, is_gaussian, read_gaussian
 from shap_asv.backgrounds.independent import IndependentColumns
 from shap_asv.backgrounds.naming import Distribution
+from shap_asv.backgrounds.structural.background import StructuralBackground
 from shap_asv.backgrounds.structural.graph import Dag
+from shap_asv.backgrounds.structural.model import StructuralModel, read_structural
 from shap_asv.backgrounds.tables.border import read_table_background
 from shap_asv.backgrounds.tables.codec import TableCodec
 
@@ -66,9 +69,9 @@ def _small_table() -> Any:
     return pd.DataFrame({"x0": first, "x1": first + rng.normal(size=40), "x2": rng.integers(0, 4, 40)})
 
 
-def _small_structural() -> ready_models.StructuralModel:
+def _small_structural() -> StructuralModel:
     graph = nx.DiGraph([("x0", "x1"), ("x1", "x2")])
-    return ready_models.StructuralModel.fit(_small_table(), graph, "linear", seed=0, silent=True)
+    return StructuralModel.fit(_small_table(), graph, "linear", seed=0, silent=True)
 
 
 def _small_fitted_network() -> fitted.FittedNetwork:
@@ -96,14 +99,14 @@ def _is_a(kind: Any) -> Callable[[Any], bool]:
 BACKGROUNDS: tuple[BackgroundKind, ...] = (
     BackgroundKind(
         "Gaussian",
-        ready_models.is_gaussian,
-        ready_models.read_gaussian,
-        lambda: ready_models.GaussianModel.fit(_small_table()[["x0", "x1"]].assign(x2=lambda t: t.x0 - t.x1**2)),
+        is_gaussian,
+        read_gaussian,
+        lambda: GaussianModel.fit(_small_table()[["x0", "x1"]].assign(x2=lambda t: t.x0 - t.x1**2)),
     ),
     BackgroundKind(
         "structural model",
-        _is_a(ready_models.StructuralModel | ready_models.StructuralBackground),
-        ready_models.read_structural,
+        _is_a(StructuralModel | StructuralBackground),
+        read_structural,
         _small_structural,
     ),
     _of_table("donors", ConditionalTable),

@@ -22,7 +22,7 @@ import numpy as np
 
 from shap_asv.backends.contract import Problem
 from shap_asv.backgrounds.contract import MaskedInputs
-from shap_asv.backgrounds.ready_models import StructuralModel
+from shap_asv.backgrounds.structural.model import StructuralModel
 from shap_asv.comparison import Comparison
 from shap_asv.errors import MethodNotApplicableError, UnknownMethodError, nearest
 from shap_asv.explainer.causes import edgeless_order, levels_of

@@ -36,11 +36,13 @@ from shap_asv.backgrounds.discrete.binning import DEFAULT_BINS, DEFAULT_GROUPS, 
 from shap_asv.backgrounds.discrete.fitted import FittedNetwork, fit_tables
 from shap_asv.backgrounds.donors.conditional_table import ConditionalTable
 from shap_asv.backgrounds.gaussian.copula import CopulaModel
+from shap_asv.backgrounds.gaussian.model import GaussianModel
 from shap_asv.backgrounds.matrix import MatrixDistribution, numbered_features
 from shap_asv.backgrounds.naming import Distribution
-from shap_asv.backgrounds.ready_models import GaussianModel, StructuralBackground, StructuralModel
+from shap_asv.backgrounds.structural.background import StructuralBackground
 from shap_asv.backgrounds.structural.fitting import way_of
 from shap_asv.backgrounds.structural.graph import Dag, check_nodes
+from shap_asv.backgrounds.structural.model import StructuralModel
 from shap_asv.backgrounds.tables.codec import NamedArray, TableCodec
 from shap_asv.errors import (
     ArgumentError,

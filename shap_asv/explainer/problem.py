@@ -41,7 +41,7 @@ from shap_asv.backgrounds.contract import (
     StandsForValues,
     TreeGround,
 )
-from shap_asv.backgrounds.level_by_level import by_levels
+from shap_asv.backgrounds.interventions import by_levels
 from shap_asv.backgrounds.matrix import columns_in_order
 from shap_asv.backgrounds.naming import Distribution
 from shap_asv.backgrounds.tables.border import some_rows

@@ -9,7 +9,7 @@ function of one feature. The background answers both by the same query.
 import numpy as np
 
 from shap_asv.backgrounds.contract import TERMS, Terms
-from shap_asv.backgrounds.discrete.counting import count_queries
+from shap_asv.backgrounds.discrete.engine import count_queries
 from shap_asv.costs import Cost
 from shap_asv.models import predictor as models
 from shap_asv.models.predictor import Predictor

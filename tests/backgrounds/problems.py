@@ -28,6 +28,11 @@ def expectations(background, evidence, vectors, terms):
     return background.expected_sums(evidence, vectors, terms, np.eye(len(terms)))
 
 
+def holds_causes(background, coalitions):
+    """bool (m,): whether the coalitions hold all causes of their members in the network."""
+    return background.inference.holds_causes(background.on_nodes(np.where(coalitions, 0, -1)))
+
+
 class Problem:
     """A random network, random features (shuffled, the rest latent), a possible row, random terms."""
 

@@ -439,7 +439,7 @@ def test_expectations_and_probabilities_are_those_of_the_joint(background, evide
         tuple(e if m else slice(None) for e, m in zip(*pair, strict=True)) for pair in zip(*evidence, strict=True)
     ]
     np.testing.assert_allclose(np.exp(log_p), [joint[index].sum() for index in everything], rtol=1e-9)
-    vectors = [rng.normal(size=(2, c)) for c in background.cardinalities]
+    vectors = [np.vstack([np.ones(c), rng.normal(size=c)]) for c in background.cardinalities]
     terms = np.array(list(itertools.product(range(2), repeat=3)))
     found = expectations(background, asked, vectors, terms)
     products = np.stack(

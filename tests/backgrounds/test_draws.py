@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import chisquare
 
 from shap_asv.backgrounds.discrete.background import DiscreteBackground
-from shap_asv.backgrounds.discrete.drawing import distribution_function
-from tests.backgrounds.problems import Problem, as_network
+from shap_asv.backgrounds.discrete.circuit import distribution_function
+from tests.backgrounds.problems import Problem, as_network, holds_causes
 
 
 def conditional(problem, evidence):
@@ -53,7 +53,7 @@ def test_draws_follow_the_conditional(seed, latent):
 
 def test_both_kinds_of_evidence_are_covered():
     problem = Problem(0, n=5, latent=False)
-    ancestral = problem.background.is_ancestral(problem.coalitions)
+    ancestral = holds_causes(problem.background, problem.coalitions)
     assert 1 < ancestral.sum() < len(ancestral) - 1
     uniforms = np.random.default_rng(7).random((20_000, 5))
     for kind in (True, False):

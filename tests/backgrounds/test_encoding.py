@@ -111,19 +111,3 @@ def test_missing_values(background, frame, missing):
             background.read(container)
     with pytest.raises(RowsError, match=r"row 2 .* 'smoker'"):
         background.read(frame.assign(smoker=pd.Categorical(["no", "yes", None])))
-
-
-@pytest.mark.parametrize("states", [(0, 1, 2), (True, False), (True, 2, "0"), ("0", 1, 2), (1.0, 0.0)])
-@pytest.mark.parametrize("values", [[0, 1, 0], [2, 0], [True, False], ["0", "1"], [0.0, 1.0], [1, True]])
-def test_a_few_rows_are_read_as_many_are(states, values):
-    """Words and whole numbers of a few rows take a short cut: the same codes, or the same error."""
-
-    def read(n_times):
-        network = DiscreteNetwork(("a",), (states,), ((),), (np.full(len(states), 1 / len(states)),))
-        column = np.array(values * n_times, dtype=object if len(set(map(type, values))) > 1 else None)
-        try:
-            return DiscreteBackground(network).read(column[:, None])[: len(values)].tolist()
-        except UnknownStateError as error:
-            return str(error)
-
-    assert read(1) == read(20)

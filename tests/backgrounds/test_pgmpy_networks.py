@@ -39,7 +39,8 @@ def test_agrees_with_variable_elimination(name, target):
         vectors = [np.ones((1, c)) for c in background.cardinalities]
         term = np.zeros((1, n), dtype=int)
         for v in asked:
-            vectors[v] = rng.integers(0, 2, (1, background.cardinalities[v])).astype(float)
+            vectors[v] = np.vstack([vectors[v], rng.integers(0, 2, background.cardinalities[v])])
+            term[0, v] = 1
         got = expectations(background, evidence, vectors, term)[0, 0]
         labels = background.labels(row[None])[0]
         factor = engine.query(
@@ -50,7 +51,7 @@ def test_agrees_with_variable_elimination(name, target):
             names = factor.state_names[features[v]]
             values = np.take(values, [names.index(state) for state in background.states[v]], axis=axis)
         for v in asked[::-1]:
-            values = values @ vectors[v][0]
+            values = values @ vectors[v][1]
         assert got == pytest.approx(float(values), abs=1e-9)
 
 

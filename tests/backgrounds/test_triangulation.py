@@ -2,13 +2,12 @@
 
 import math
 
+import networkx as nx
 import numpy as np
 import pytest
 
 from shap_asv.backgrounds.discrete import elimination
-from shap_asv.backgrounds.discrete.elimination import (
-    plan_elimination,
-)
+from shap_asv.backgrounds.discrete.elimination import min_fill, outline, plan_elimination
 from shap_asv.backgrounds.pgmpy_networks import read_network
 from shap_asv.errors import BudgetExceededError
 from tests.backgrounds.problems import as_network, loaded
@@ -23,9 +22,29 @@ def networks():
         yield as_network(*random_problems.random_network(rng, n, random_problems.random_edges(rng, n, kind)))
 
 
-def observed(network):
-    """No node is latent."""
-    return np.zeros(network.n_nodes, dtype=bool)
+def whole(network):
+    return np.ones(network.n_nodes, dtype=bool)
+
+
+def test_an_order_keeps_families_together_and_buckets_form_one_tree():
+    for network in networks():
+        order = min_fill(network, whole(network))
+        assert sorted(order) == list(range(network.n_nodes))
+        buckets = outline(network, order)
+        assert sorted(w for bucket in buckets for w in bucket.families) == list(range(network.n_nodes))
+        filled = nx.Graph()
+        for bucket in buckets:
+            filled.add_nodes_from([bucket.node])
+            filled.add_edges_from((bucket.node, u) for u in bucket.separator)
+            for w in bucket.families:  # what its tables are about is in its scope
+                assert {w, *network.parents[w]} <= {bucket.node, *bucket.separator} | single_states(network)
+        assert nx.is_chordal(filled)
+        tree = nx.DiGraph((c, b) for b, bucket in enumerate(buckets) for c in bucket.children)
+        assert len(buckets) == 1 or nx.is_arborescence(tree.reverse())
+
+
+def single_states(network):
+    return {v for v, card in enumerate(network.cardinalities) if card == 1}
 
 
 def test_buckets_of_barren_nodes_are_left_out():
@@ -34,7 +53,7 @@ def test_buckets_of_barren_nodes_are_left_out():
     relevant[network.names.index("Disease")] = True
     for p in network.parents[network.names.index("Disease")]:
         relevant[p] = True
-    plan = plan_elimination(network, observed(network), relevant)
+    plan = plan_elimination(network, relevant)
     assert sorted(bucket.node for bucket in plan.buckets) == np.flatnonzero(relevant).tolist()
 
 
@@ -43,7 +62,7 @@ def test_buckets_of_barren_nodes_are_left_out():
 )
 def test_real_networks_stay_small(name, most):
     network = read_network(loaded(name))
-    assert plan_elimination(network, observed(network)).n_entries <= most
+    assert plan_elimination(network, whole(network)).n_entries <= most
 
 
 def test_tables_have_a_limit(monkeypatch):
@@ -53,4 +72,4 @@ def test_tables_have_a_limit(monkeypatch):
     largest = max(math.prod(table.shape) for table in network.tables)
     assert largest > 30
     with pytest.raises(BudgetExceededError, match=r"the limit is 30\."):
-        plan_elimination(network, observed(network))
+        plan_elimination(network, whole(network))

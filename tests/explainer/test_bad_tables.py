@@ -115,7 +115,7 @@ def test_datetimes(make):
 
 
 def test_a_coalition_that_cannot_be_conditioned_on():
-    scm = StructuralModel.fit(people(), DAG, "forest", seed=0, silent=True)
+    scm = StructuralModel.fit(people(), DAG, "own distribution", seed=0, silent=True)
     order = CausalOrder.from_edges([("pay", "age")], features=["age", "job", "pay"])
     with pytest.raises(MethodNotApplicableError, match=r"can only condition on a set that holds the causes.*any set"):
         AsymmetricExplainer(model, scm, order, feature_names=["age", "job", "pay"], seed=0)

@@ -9,9 +9,9 @@ from scipy.special import ndtri
 from sklearn.linear_model import LinearRegression
 
 from shap_asv import AsymmetricExplainer, CausalOrder, GaussianModel, StructuralModel
-from shap_asv.backgrounds.gaussian.interventions import NetworkRule
-from shap_asv.backgrounds.gaussian.networks import LinearGaussianNetwork
-from shap_asv.backgrounds.level_by_level import LevelByLevel
+from shap_asv.backgrounds.gaussian.model import network_setting
+from shap_asv.backgrounds.interventions import LevelByLevel
+from shap_asv.backgrounds.pgmpy_networks import LinearGaussianNetwork
 from tests.oracles import gaussian_interventions as oracle
 from tests.oracles.brute_force import over_orders
 from tests.oracles.gaussians import random_gaussian
@@ -102,9 +102,9 @@ def test_second_moments_under_linear_gaussian_networks(seed):
     rng = np.random.default_rng(seed)
     _, intercepts, slopes, deviations = pgmpy_network(rng, 1)
     names = ("z0", *NAMES)
-    rule = NetworkRule(LinearGaussianNetwork(names, intercepts, slopes, deviations, ("z0",)), tuple(NAMES))
+    network = LinearGaussianNetwork(names, intercepts, slopes, deviations, ("z0",))
     for members in sets():
-        setting = rule.setting(members)
+        setting = network_setting(network, NAMES, members)
         fixed = dict.fromkeys((1 + np.flatnonzero(members)).tolist(), 0.0)
         expected = oracle.network_covariance(slopes, deviations, fixed)[1:, 1:]
         np.testing.assert_allclose(setting.covariance, expected[np.ix_(~members, ~members)], rtol=0, atol=1e-9)

@@ -128,7 +128,7 @@ def numbers():
 
 
 BACKGROUNDS = {
-    "structural": lambda: StructuralModel.fit(people(), DAG, "forest", seed=0, silent=True),
+    "structural": lambda: StructuralModel.fit(people(), DAG, "own distribution", seed=0, silent=True),
     "donors": lambda: ConditionalTable(people()),
     "fitted network": lambda: fit_network(people(), DAG, bins=fitted(False)),
     "coarse network": lambda: fit_network(people(), DAG, bins=3),

@@ -24,7 +24,15 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBRegressor
 
-from shap_asv import AsymmetricExplainer, ConditionalTable, GaussianModel, StructuralModel, load_network, sample_rows
+from shap_asv import (
+    AsymmetricExplainer,
+    ConditionalTable,
+    CopulaModel,
+    GaussianModel,
+    StructuralModel,
+    load_network,
+    sample_rows,
+)
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.independent import IndependentColumns
 from shap_asv.backgrounds.pgmpy_networks import read_network
@@ -183,7 +191,7 @@ def background_of(numbers: Numbers, kind: str) -> Any:
     table = numbers.table()
     return {
         "gaussian": lambda: GaussianModel.fit(table),
-        "copula": lambda: GaussianModel.fit(table, marginals="empirical"),
+        "copula": lambda: CopulaModel(table),
         "donors": lambda: ConditionalTable(table, seed=0),
         "structural": lambda: StructuralModel.fit(table, list(numbers.edges), seed=0, silent=True),
         "independent": lambda: IndependentColumns(table),

@@ -33,6 +33,8 @@ from shap_asv.backgrounds.donors.conditional_table import ConditionalTable
 from shap_asv.backgrounds.donors.leaf_weights import least_on_simplex
 from shap_asv.backgrounds.gaussian.copula import CopulaModel
 from shap_asv.backgrounds.gaussian.model import GaussianModel
+from shap_asv.backgrounds.structural.fitting import way_of
+from shap_asv.backgrounds.structural.model import StructuralModel
 from shap_asv.backgrounds.tables.codec import NamedArray, TableCodec
 from shap_asv.backgrounds.tables.copies import error_of_mean, originals
 from shap_asv.errors import ArgumentError
@@ -95,9 +97,6 @@ def _structural_fit(dag: nx.DiGraph, n_jobs: int | None) -> Fit:
     """The fit of a structural model of the DAG, which takes over the mechanisms of an earlier one."""
 
     def fit(data: Any, seed: int, earlier: Any = None) -> Any:
-        from shap_asv.backgrounds.structural.fitting import way_of
-        from shap_asv.backgrounds.structural.model import StructuralModel
-
         names = TableCodec.learn(data).names
         unknown = sorted(set(dag) ^ set(names))
         if unknown:

@@ -12,7 +12,7 @@ import networkx as nx
 import numpy as np
 
 from shap_asv.backgrounds.contract import Conditions, CountsDraws
-from shap_asv.backgrounds.level_by_level import by_levels
+from shap_asv.backgrounds.interventions import by_levels
 from shap_asv.backgrounds.tables.border import TableBorder, checked_evidence, checked_uniforms
 from shap_asv.costs import Cost
 from shap_asv.errors import ArgumentError

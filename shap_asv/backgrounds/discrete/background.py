@@ -1,9 +1,7 @@
 """The background distribution of discrete features: a Bayesian network, conditioned on anything.
 
 :class:`DiscreteBackground` is what the rest of the house sees of probability. It joins the parts of this room: tables
-to codes (``border``), the elimination plan of the network (``elimination``), evidence compiled into conditionals
-(``circuit``), terms run through them (``terms``), draws (``drawing``) and what to do with impossible evidence
-(``impossible``).
+to codes (``border``), inference on the network (``engine``), and what to do with impossible evidence.
 """
 
 import math
@@ -17,14 +15,12 @@ import numpy as np
 
 from shap_asv.backgrounds.contract import Conditions, StateValues
 from shap_asv.backgrounds.discrete.border import Border, LabelBorder
-from shap_asv.backgrounds.discrete.counting import count_queries
-from shap_asv.backgrounds.discrete.engine import Inference
-from shap_asv.backgrounds.discrete.impossible import minimal_contradiction, relax_evidence, relaxed_sums
+from shap_asv.backgrounds.discrete.engine import Inference, count_queries
 from shap_asv.backgrounds.discrete.joint import feature_joint, intervened_joint, largest_product, rough
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork, checked_network
 from shap_asv.backgrounds.discrete.ranking import ranks
 from shap_asv.backgrounds.discrete.requisite import RequisiteEvidence
-from shap_asv.backgrounds.intervening import Intervening, natural_own
+from shap_asv.backgrounds.interventions import Intervening, natural_own
 from shap_asv.backgrounds.naming import NamedDistribution
 from shap_asv.backgrounds.pgmpy_networks import is_network, read_network
 from shap_asv.backgrounds.tables.border import checked_uniforms
@@ -224,14 +220,6 @@ class DiscreteBackground:
 
     # --- conditioning -----------------------------------------------------------------------------------------
 
-    def is_ancestral(self, coalitions: np.ndarray) -> np.ndarray:
-        """bool (m,): every network ancestor of each member is a member, so that conditioning is clamping. O(m n^2)."""
-        coalitions = np.asarray(coalitions, dtype=bool)
-        members = np.zeros((len(coalitions), self.n_nodes), dtype=bool)
-        members[:, self.nodes] = coalitions
-        needed = (members.astype(np.float32) @ self.inference.ancestors.T.astype(np.float32)) > 0
-        return np.asarray(~(needed & ~members).any(axis=1))
-
     def log_probability(self, evidence: np.ndarray) -> np.ndarray:
         """``log P(X_S = e_S)`` for evidence (E, n), -1 = free -> float64 (E,); ``-inf`` where it is impossible."""
         return self._log_probability(self.checked_evidence(evidence))
@@ -248,15 +236,15 @@ class DiscreteBackground:
         evidence : int array (E, n)
             Codes, -1 where the feature is free.
         vectors : sequence of n float arrays (V_v, card(v))
-            The functions ``g`` of each feature, tabulated over its states.
+            The functions ``g`` of each feature, tabulated over its states; row 0 is all ones.
         terms : int array (T, n)
             Which row of ``vectors[v]`` each term uses.
         coefficients : float array (T, k)
         """
         evidence = self.checked_evidence(evidence)
-        by_node, node_terms = self.checked_terms(vectors, terms)
-        coefficients = checked_coefficients(coefficients, len(node_terms))
-        result, rows = self.inference.expected_sums(self.on_nodes(evidence), by_node, node_terms, coefficients)
+        result, rows = self.inference.expected_sums(
+            self.on_nodes(evidence), *self.terms_on_nodes(vectors, terms), coefficients
+        )
         if len(rows):
             self._refuse_impossible(evidence, rows)
             kept = relax_evidence(self._log_probability, evidence[rows], np.argsort(self.nodes))
@@ -277,11 +265,12 @@ class DiscreteBackground:
         uniforms = checked_uniforms(uniforms, self.n_nodes)
         result = np.empty((len(evidence), len(uniforms), self.n_features), dtype=np.int32)
         conditions = self.possible_evidence(evidence)
-        ancestral = self.is_ancestral(conditions >= 0)
+        codes = self.on_nodes(conditions)
+        closed = self.inference.holds_causes(codes)
         for kind in (True, False):
-            rows = np.flatnonzero(ancestral == kind)
+            rows = np.flatnonzero(closed == kind)
             if len(rows):
-                result[rows] = self.inference.draw(self.on_nodes(conditions[rows]), kind, uniforms, self.nodes)
+                result[rows] = self.inference.draw(codes[:, rows], kind, uniforms, self.nodes)
         # the model sees the row's own values, whether they could be conditioned on or not
         for row, v in np.argwhere(evidence != conditions):
             result[row, :, v] = evidence[row, v]
@@ -342,16 +331,43 @@ class DiscreteBackground:
     # --- the machinery ----------------------------------------------------------------------------------------
 
     def checked_evidence(self, evidence: np.ndarray) -> np.ndarray:
-        return checked_evidence(evidence, self.features, self.cardinalities)
+        """Evidence (E, n) as signed integers, each -1 (free) or a code of its feature; an error names what is not."""
+        evidence = np.asarray(evidence)
+        if evidence.ndim != 2 or evidence.shape[1] != self.n_features or evidence.dtype.kind not in "iu":
+            raise RowsError(
+                f"codes must be integers of shape (rows, {self.n_features}), not {evidence.dtype} {evidence.shape}"
+            )
+        if evidence.dtype.kind == "u":
+            evidence = evidence.astype(np.int64)
+        cards = np.array(self.cardinalities)
+        if evidence.size and (evidence.min() < -1 or (evidence.max(axis=0) >= cards).any()):
+            row, v = (int(i) for i in np.argwhere((evidence < -1) | (evidence >= cards))[0])
+            raise UnknownStateError(
+                f"row {row}: {evidence[row, v]} is not a state code of feature {self.features[v]!r}, which has "
+                f"{cards[v]} states"
+            )
+        return evidence
 
-    def checked_terms(
+    def terms_on_nodes(
         self, vectors: Sequence[np.ndarray], terms: np.ndarray
     ) -> tuple[list[np.ndarray | None], np.ndarray]:
-        checked = checked_terms(vectors, terms, self.features, self.cardinalities)
-        return terms_on_nodes(*checked, self.nodes, self.n_nodes)
+        """Vectors per node (None where no term looks) and terms (T, nodes), of those per feature."""
+        by_node: list[np.ndarray | None] = [None] * self.n_nodes
+        node_terms = np.zeros((len(terms), self.n_nodes), dtype=np.int64)
+        for name, node, table, column in zip(self.features, self.nodes, vectors, terms.T, strict=True):
+            if not (table[0] == 1).all():
+                raise ShapAsvError(f"row 0 of the vectors of feature {name!r} is {table[0]}; it has to be all ones")
+            if column.any():
+                by_node[node], node_terms[:, node] = table, column
+        return by_node, node_terms
 
     def on_nodes(self, evidence: np.ndarray) -> np.ndarray:
-        return evidence_on_nodes(evidence, self.nodes, self.n_nodes, self.free)
+        """Evidence (E, n) per node: (nodes, E), free on latent nodes."""
+        codes = np.full((self.n_nodes, len(evidence)), self.free)
+        if len(evidence):
+            for v in np.flatnonzero(evidence.max(axis=0) >= 0):
+                codes[self.nodes[v]] = evidence[:, v]
+        return codes
 
     def _log_probability(self, evidence: np.ndarray) -> np.ndarray:
         return self.inference.log_probability(self.on_nodes(evidence))
@@ -367,88 +383,6 @@ def read_discrete(given: Any, masker: Any) -> NamedDistribution:
     words = ("a node of the network", "its nodes are")
     # kept as plain arrays, which every version of pgmpy can do without
     return NamedDistribution(network.names, partial(DiscreteBackground, network), words, network)
-
-
-def checked_evidence(evidence: np.ndarray, features: Sequence[str], cardinalities: Sequence[int]) -> np.ndarray:
-    """Evidence (E, n) as signed integers, each -1 (free) or a code of its feature; an error names what is not."""
-    evidence = np.asarray(evidence)
-    if evidence.ndim != 2 or evidence.shape[1] != len(features) or evidence.dtype.kind not in "iu":
-        raise RowsError(
-            f"codes must be integers of shape (rows, {len(features)}), not {evidence.dtype} {evidence.shape}"
-        )
-    if evidence.dtype.kind == "u":
-        evidence = evidence.astype(np.int64)
-    if evidence.size and (evidence.min() < -1 or (evidence.max(axis=0) >= np.array(cardinalities)).any()):
-        row, v = (int(i) for i in np.argwhere((evidence < -1) | (evidence >= np.array(cardinalities)))[0])
-        raise UnknownStateError(
-            f"row {row}: {evidence[row, v]} is not a state code of feature {features[v]!r}, which has "
-            f"{cardinalities[v]} states"
-        )
-    return evidence
-
-
-def checked_terms(
-    vectors: Sequence[np.ndarray], terms: np.ndarray, features: Sequence[str], cardinalities: Sequence[int]
-) -> tuple[list[np.ndarray | None], np.ndarray]:
-    """Vectors per feature, None where every term uses a constant 1, and terms int64 (T, n).
-
-    Constant functions of a feature are one and the same function afterwards.
-    """
-    terms = np.asarray(terms)
-    if terms.ndim != 2 or terms.shape[1] != len(features) or len(vectors) != len(features):
-        raise ShapAsvError(
-            f"terms of shape {terms.shape} with {len(vectors)} vectors do not fit {len(features)} features"
-        )
-    looked_at: list[np.ndarray | None] = []
-    used_terms = np.zeros(terms.shape, dtype=np.int64)
-    for v, (name, card) in enumerate(zip(features, cardinalities, strict=True)):
-        table = np.asarray(vectors[v], dtype=np.float64)
-        if table.ndim != 2 or table.shape[1] != card:
-            raise ShapAsvError(
-                f"vectors of feature {name!r} have shape {table.shape}; its {card} states ask for (number, {card})"
-            )
-        if not np.isfinite(table).all():
-            raise ShapAsvError(f"vectors of feature {name!r} hold NaN or infinity; they must be finite")
-        used = terms[:, v].astype(np.int64)
-        if len(used) and not (used.min() >= 0 and used.max() < len(table)):
-            raise ShapAsvError(f"terms name vectors of feature {name!r} outside of 0..{len(table) - 1}")
-        constant = (table == 1).all(axis=1)
-        looks = not constant[used].all()
-        looked_at.append(table if looks else None)
-        if looks:
-            used_terms[:, v] = np.where(constant[used], np.argmax(constant), used)
-    return looked_at, used_terms
-
-
-def terms_on_nodes(
-    tables: Sequence[np.ndarray | None], used: np.ndarray, nodes: np.ndarray, n_nodes: int
-) -> tuple[list[np.ndarray | None], np.ndarray]:
-    """Vectors per node (None where no term looks) and terms (T, nodes), of those per feature."""
-    by_node: list[np.ndarray | None] = [None] * n_nodes
-    node_terms = np.zeros((len(used), n_nodes), dtype=np.int64)
-    for node, table, column in zip(nodes, tables, used.T, strict=True):
-        by_node[node] = table
-        node_terms[:, node] = column
-    return by_node, node_terms
-
-
-def evidence_on_nodes(evidence: np.ndarray, nodes: np.ndarray, n_nodes: int, free: np.signedinteger) -> np.ndarray:
-    """Evidence (E, n) per node: (nodes, E), free on latent nodes."""
-    codes = np.full((n_nodes, len(evidence)), free)
-    if len(evidence):
-        for v in np.flatnonzero(evidence.max(axis=0) >= 0):
-            codes[nodes[v]] = evidence[:, v]
-    return codes
-
-
-def checked_coefficients(coefficients: np.ndarray, n_terms: int) -> np.ndarray:
-    """Coefficients float64 (T, outputs) of so many terms."""
-    coefficients = np.asarray(coefficients, dtype=np.float64)
-    if coefficients.ndim != 2 or len(coefficients) != n_terms:
-        raise ShapAsvError(
-            f"coefficients of shape {coefficients.shape} do not fit {n_terms} terms; (T, outputs) is needed"
-        )
-    return coefficients
 
 
 @dataclass(frozen=True, eq=False)
@@ -513,10 +447,8 @@ class DiscreteInterventions(Intervening):
         self, evidence: np.ndarray, vectors: Sequence[np.ndarray], terms: np.ndarray, coefficients: np.ndarray
     ) -> np.ndarray:
         """``sum over t of coefficients[t] * E[term t | do(X_S = e_S)]`` -> float64 (E, k)."""
-        codes = self._codes(evidence)
-        by_node, node_terms = self.natural.checked_terms(vectors, terms)
-        coefficients = checked_coefficients(coefficients, len(node_terms))
-        return self.inference.expected_sums(codes, by_node, node_terms, coefficients)[0]
+        by_node, node_terms = self.natural.terms_on_nodes(vectors, terms)
+        return self.inference.expected_sums(self._codes(evidence), by_node, node_terms, coefficients)[0]
 
     def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """Exact draws of ``X | do(X_S = e_S)`` -> int32 codes (E, D, n), by forward simulation."""
@@ -571,3 +503,62 @@ class DiscreteInterventions(Intervening):
         words = f"{n} features, each with its own distribution in a Bayesian network, cut loose from all others"
         border = replace(natural.border, words=words)
         return DiscreteBackground(alone, self.features, natural.impossible, lambda _: border, self.graph)
+
+
+# --- evidence of probability 0 --------------------------------------------------------------------------------------
+#
+# Conditioning on an event of probability 0 is undefined. "raise" names the row and a minimal set of features whose
+# values contradict one another. "relax" walks through the evidence in the topological order of the network and leaves
+# out each value that is impossible given what was kept before it; what is kept depends on the evidence alone, so that
+# nu is still a function of the coalition.
+
+LogProbability = Callable[[np.ndarray], np.ndarray]
+
+
+def minimal_contradiction(log_probability: LogProbability, evidence: np.ndarray) -> list[int]:
+    """Features of an impossible evidence row (n,) that form a minimal impossible set. One query per feature."""
+    kept = evidence.copy()
+    for v in np.flatnonzero(evidence >= 0):
+        trial = kept.copy()
+        trial[v] = -1
+        if np.isneginf(log_probability(trial[None])[0]):
+            kept = trial
+    return [int(v) for v in np.flatnonzero(kept >= 0)]
+
+
+def relax_evidence(log_probability: LogProbability, evidence: np.ndarray, topological: np.ndarray) -> np.ndarray:
+    """Evidence (E, n) without the values that contradict those kept before them in ``topological`` order."""
+    kept = np.full_like(evidence, -1)
+    for v in topological:
+        holders = np.flatnonzero(evidence[:, v] >= 0)
+        if len(holders) == 0:
+            continue
+        trial = kept[holders]
+        trial[:, v] = evidence[holders, v]
+        possible = ~np.isneginf(log_probability(trial))
+        kept[holders[possible], v] = evidence[holders[possible], v]
+    return kept
+
+
+def relaxed_sums(
+    expected_sums: Callable[..., np.ndarray],
+    evidence: np.ndarray,
+    kept: np.ndarray,
+    vectors: Sequence[np.ndarray],
+    terms: np.ndarray,
+    coefficients: np.ndarray,
+) -> np.ndarray:
+    """Sums (E, k) given ``kept``, the part of the evidence that is possible.
+
+    A dropped feature is not conditioned on, but the model sees its value: ``g(e_v)`` is a constant factor.
+    """
+    dropped = np.where(kept < 0, evidence, -1)
+    result = np.empty((len(evidence), coefficients.shape[1]))
+    for values in np.unique(dropped, axis=0):
+        members = (dropped == values).all(axis=1)
+        factors = np.ones(len(terms))
+        for v in np.flatnonzero(values >= 0).tolist():
+            factors *= vectors[v][terms[:, v], values[v]]
+        unseen = np.where(values >= 0, 0, terms)  # row 0 is all ones
+        result[members] = expected_sums(kept[members], vectors, unseen, factors[:, None] * coefficients)
+    return result

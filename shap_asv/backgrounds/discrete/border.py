@@ -10,7 +10,7 @@ guessed between two candidates.
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from shap_asv.backgrounds.discrete.binning import ColumnStates
 from shap_asv.backgrounds.tables.codec import TableCodec, places_by_name, plain
 from shap_asv.errors import RowsError, UnknownStateError, listed
 
-#: Rows up to which cells are looked up one by one; pandas is for more.
+#: Rows of a DataFrame up to which it is taken as one array: columns of pandas take long to get.
 FEW_ROWS = 16
 
 
@@ -58,7 +58,7 @@ def _columns(rows: Any, features: Sequence[str], latent: Sequence[str]) -> list[
         return [cells[:, k] for k in places]
     if hasattr(rows, "index") and hasattr(rows, "iloc") and set(map(str, rows.index)) >= set(features):
         return _columns(rows.to_frame().T, features, latent)
-    array = rows if isinstance(rows, np.ndarray) else _object_array(rows)
+    array = rows if isinstance(rows, np.ndarray) else np.asarray(rows, dtype=object)
     if array.ndim == 1:
         array = array[None, :]
     if array.ndim != 2 or array.shape[1] != len(features):
@@ -69,26 +69,7 @@ def _columns(rows: Any, features: Sequence[str], latent: Sequence[str]) -> list[
     return [array[:, v] for v in range(len(features))]
 
 
-def _object_array(rows: Any) -> np.ndarray:
-    listed = list(rows)
-    nested = [list(row) if isinstance(row, (list, tuple, np.ndarray)) else row for row in listed]
-    if nested and all(isinstance(row, list) for row in nested):
-        if len({len(row) for row in nested}) > 1:
-            raise RowsError(f"rows have different lengths: {sorted({len(row) for row in nested})}")
-        array = np.empty((len(nested), len(nested[0])), dtype=object)
-        for i, row in enumerate(nested):
-            array[i] = row
-        return array
-    flat = np.empty(len(listed), dtype=object)
-    flat[:] = listed
-    return flat
-
-
 def _encode_column(column: Any, feature: str, states: Sequence[Hashable]) -> np.ndarray:
-    if len(column) <= FEW_ROWS:
-        codes = _codes_of_labels(column, states)
-        if codes is not None:
-            return codes
     import pandas as pd  # here, because the package must be quick to import
 
     try:
@@ -114,20 +95,6 @@ def _encode_column(column: Any, feature: str, states: Sequence[Hashable]) -> np.
     return table[inverse]
 
 
-def _codes_of_labels(column: Any, states: Sequence[Hashable]) -> np.ndarray | None:
-    """Codes of a few words or whole numbers that are states as they stand; None where a closer look is needed."""
-    values = column.tolist()
-    kind = type(values[0]) if values else None
-    if kind not in (str, int) or not all(type(value) is kind for value in values):
-        return None
-    try:
-        codes = [states.index(value) for value in values]
-    except ValueError:
-        return None
-    # 1 == True == 1.0, but they are not the same state
-    return np.array(codes, dtype=np.int32) if all(type(states[code]) is kind for code in codes) else None
-
-
 def match_state(value: Any, states: Sequence[Hashable]) -> int | None:
     """Code of the state that a value stands for, or None.
 
@@ -150,27 +117,6 @@ def _same_number(one: Any, other: Any) -> bool:
         return float(one) == float(other)
     except (TypeError, ValueError):
         return False
-
-
-class Border(Protocol):
-    """What stands between tables and codes (r, n); a dataclass, whose ``words`` describe it where they are given."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-    @property
-    def words(self) -> str | None: ...
-    @property
-    def values(self) -> StateValues | None: ...
-
-    def describe(self, nodes: Sequence[str], latent: Sequence[str]) -> str: ...
-
-    def read(self, table: Any) -> np.ndarray: ...
-
-    def inputs(self, codes: np.ndarray) -> Any: ...
-
-    def labels(self, codes: np.ndarray) -> np.ndarray: ...
-
-    def as_given(self, table: Any) -> tuple[Any, np.ndarray, np.ndarray | None] | None: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,3 +201,7 @@ class ValueBorder:
 
     def _coded(self, codes: np.ndarray) -> np.ndarray:
         return np.stack([column.codes[codes[:, v]] for v, column in enumerate(self.columns)], axis=1)
+
+
+#: What stands between tables and codes (r, n); ``words`` describe it where they are given.
+Border = LabelBorder | ValueBorder

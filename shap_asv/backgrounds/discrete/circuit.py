@@ -27,6 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shap_asv.backgrounds.discrete.elimination import Bucket, EliminationPlan
+from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.grouping import number_keys, number_rows
 
 
@@ -136,23 +137,22 @@ def compile_evidence(
         return None
     rows: list[BucketRows] = []
     messages: list[np.ndarray] = []
-    weigh = _weigh if plan.underflow_safe else _weigh_in_logarithms
     for bucket, layout in zip(plan.buckets, layouts, strict=True):
-        weights, message = weigh(bucket, layout, messages, cut)
+        weights, message = _weigh(bucket, layout, messages, cut)
         messages.append(message)
         rows.append(BucketRows(layout.starts, layout.states, weights, layout.child_rows))
-    with np.errstate(divide="ignore"):
-        total = np.log(messages[-1]) if plan.underflow_safe else messages[-1]
     root_rows = numbering.ids[-1].astype(np.intp, copy=False)
-    return Circuit(plan, tuple(rows), root_rows, total[root_rows])
+    return Circuit(plan, tuple(rows), root_rows, messages[-1][root_rows])
 
 
 def _number_cuts(plan: EliminationPlan, cut: np.ndarray) -> np.ndarray:
     """Which factors of each bucket are left out, as a number (nodes, E), at the bucket's node. O(E nodes)."""
     marks = np.zeros(cut.shape, dtype=np.int64)
     for bucket in plan.buckets:
-        if bucket.factors:
-            marks[bucket.node], _ = number_rows([(cut[w].astype(np.int64), 2) for w, _ in bucket.factors], cut.shape[1])
+        if bucket.log_factors:
+            marks[bucket.node], _ = number_rows(
+                [(cut[w].astype(np.int64), 2) for w, _ in bucket.log_factors], cut.shape[1]
+            )
     return marks
 
 
@@ -240,42 +240,233 @@ def _demand_rows(
 def _weigh(
     bucket: Bucket, layout: _Layout, messages: list[np.ndarray], cut: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Weights of the entries and messages D of the rows, where no product can underflow."""
-    weights = bucket.table.reshape(-1)[layout.places] if cut is None else _uncut(bucket, layout, cut)
-    for c, child_rows in zip(bucket.children, layout.child_rows, strict=True):
-        weights *= messages[c][child_rows]
-    message = np.add.reduceat(weights, layout.starts[:-1])
-    weights /= np.where(message > 0, message, 1.0)[layout.entry_rows]
-    return weights, message
-
-
-def _uncut(bucket: Bucket, layout: _Layout, cut: np.ndarray) -> np.ndarray:
-    """The product of the factors that are not left out, at each entry."""
-    product = np.ones(len(layout.places))
-    for w, factor in bucket.factors:
-        left_out = cut[w][layout.met]
-        if not left_out.any():
-            product *= factor.reshape(-1)[layout.places]
-        elif not left_out.all():
-            product *= np.where(left_out[layout.entry_rows], 1.0, factor.reshape(-1)[layout.places])
-    return product
-
-
-def _weigh_in_logarithms(
-    bucket: Bucket, layout: _Layout, messages: list[np.ndarray], cut: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """The same with logarithms of messages: for long networks and for tiny probabilities."""
+    """Weights of the entries, and logarithms of the messages D of the rows."""
     if cut is None:
         logs = bucket.log_table.reshape(-1)[layout.places]
     else:
-        with np.errstate(divide="ignore"):
-            logs = np.log(_uncut(bucket, layout, cut))
+        logs = _uncut(bucket, layout, cut)
     for c, child_rows in zip(bucket.children, layout.child_rows, strict=True):
         logs += messages[c][child_rows]
     largest = np.maximum.reduceat(logs, layout.starts[:-1])
     possible = np.isfinite(largest)
     anchor = np.where(possible, largest, 0.0)
     weights = np.exp(logs - anchor[layout.entry_rows])
-    total = np.add.reduceat(weights, layout.starts[:-1])
-    weights /= np.where(possible, total, 1.0)[layout.entry_rows]
-    return weights, np.where(possible, np.log(np.where(possible, total, 1.0)) + anchor, -np.inf)
+    total = np.where(possible, np.add.reduceat(weights, layout.starts[:-1]), 1.0)
+    weights /= total[layout.entry_rows]
+    return weights, np.where(possible, np.log(total) + anchor, -np.inf)
+
+
+def _uncut(bucket: Bucket, layout: _Layout, cut: np.ndarray) -> np.ndarray:
+    """The logarithm of the product of the factors that are not left out, at each entry."""
+    total = np.zeros(len(layout.places))
+    for w, factor in bucket.log_factors:
+        left_out = cut[w][layout.met]
+        if not left_out.any():
+            total += factor.reshape(-1)[layout.places]
+        elif not left_out.all():
+            total += np.where(left_out[layout.entry_rows], 0.0, factor.reshape(-1)[layout.places])
+    return total
+
+
+# --- terms -----------------------------------------------------------------------------------------------------------
+#
+#     R_b[row, term] = sum over entries (w, x) of the row:  w * g_term(x) * prod over children c of R_c[child row, term]
+#
+# and E[prod of g | e] = R_root. Terms that agree on everything at or below a bucket are one column of R_b, so a bucket
+# costs (distinct evidence below it) x (distinct terms below it), and a bucket below which no term looks at anything
+# costs nothing: its R is 1.
+
+
+@dataclass(frozen=True, eq=False)
+class BucketTerms:
+    """The distinct terms at or below one bucket.
+
+    Attributes
+    ----------
+    functions : float64 array (card, columns); (0, columns) when no term looks at the bucket's own variable
+        ``g(x)`` of each column.
+    child_columns : tuple of (int array (columns,) or None)
+        The column of each child that each column contains; None for a child below which no term looks at anything.
+    """
+
+    functions: np.ndarray
+    child_columns: tuple[np.ndarray | None, ...]
+
+    @property
+    def n_columns(self) -> int:
+        return int(self.functions.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class TermColumns:
+    """Terms numbered per bucket; ``buckets[b]`` is None where no term looks at anything at or below ``b``.
+
+    ``root_columns`` int (T,) has the column of each term at the root.
+    """
+
+    buckets: tuple[BucketTerms | None, ...]
+    root_columns: np.ndarray
+
+
+def number_terms(plan: EliminationPlan, vectors: Sequence[np.ndarray | None], terms: np.ndarray) -> TermColumns:
+    """Number the terms (T, nodes) per bucket. ``vectors[v]`` is None for nodes that no term looks at. O(T nodes)."""
+    columns: list[np.ndarray | None] = []
+    counts: list[int] = []
+    buckets: list[BucketTerms | None] = []
+    for bucket in plan.buckets:
+        table = vectors[bucket.node]
+        keys = [(ids, counts[c]) for c in bucket.children if (ids := columns[c]) is not None]
+        if table is not None:
+            keys.append((terms[:, bucket.node].astype(np.int64), len(table)))
+        if not keys:
+            columns.append(None)
+            counts.append(0)
+            buckets.append(None)
+            continue
+        ids, chosen = number_rows(keys, len(terms))
+        functions = np.empty((0, len(chosen))) if table is None else table[terms[chosen, bucket.node]].T
+        below = tuple(None if (child := columns[c]) is None else child[chosen] for c in bucket.children)
+        columns.append(ids)
+        counts.append(len(chosen))
+        buckets.append(BucketTerms(np.ascontiguousarray(functions), below))
+    root_columns = columns[-1]
+    return TermColumns(tuple(buckets), np.zeros(len(terms), dtype=np.intp) if root_columns is None else root_columns)
+
+
+def expected_sums(circuit: Circuit, terms: TermColumns, coefficients: np.ndarray) -> np.ndarray:
+    """``sum over t of coefficients[t] * E[term t | e]`` -> (E, k), without an array (E, T).
+
+    Coefficients are added up per column of the root, and a row of the root is summed up as soon as it is there.
+    """
+    from shap_asv.backgrounds import kernels  # brings numba in
+
+    root = terms.buckets[-1]
+    if root is None:
+        return np.tile(coefficients.sum(axis=0), (circuit.n_evidence, 1))
+    columns_above = {
+        c: columns
+        for bucket, numbered in zip(circuit.plan.buckets, terms.buckets, strict=True)
+        if numbered is not None
+        for c, columns in zip(bucket.children, numbered.child_columns, strict=True)
+    }
+    values: dict[int, np.ndarray] = {}
+    for b, (held, numbered) in enumerate(zip(circuit.buckets[:-1], terms.buckets[:-1], strict=True)):
+        if numbered is not None:
+            columns = columns_above[b]
+            assert columns is not None
+            inputs = _inputs(circuit.plan.buckets[b].children, held, values, numbered)
+            values[b] = np.empty((held.n_rows, len(columns)))
+            kernels.fill_rows(*inputs, columns, values[b])
+    # a multiple of four, with columns that count for nothing: the kernel deals them out to four sums
+    per_column = np.zeros((coefficients.shape[1], -(-root.n_columns // 4) * 4))
+    np.add.at(per_column.T, terms.root_columns, coefficients)
+    sums = np.empty((circuit.buckets[-1].n_rows, coefficients.shape[1]))
+    inputs = _inputs(circuit.plan.buckets[-1].children, circuit.buckets[-1], values, root)
+    kernels.sum_rows(*inputs, per_column, sums)
+    return sums[circuit.root_rows]
+
+
+def _inputs(
+    children: Sequence[int], held: BucketRows, values: dict[int, np.ndarray], terms: BucketTerms
+) -> tuple[tuple[np.ndarray, ...], np.ndarray, np.ndarray, np.ndarray]:
+    """What a kernel needs to work through one bucket: rows, functions, and the values below, which it uses up."""
+    below = [(rows, values.pop(c)) for c, rows in zip(children, held.child_rows, strict=True) if c in values]
+    child_rows = np.array([rows for rows, _ in below], dtype=np.intp).reshape(len(below), held.n_entries)
+    pool = [table.reshape(-1) for _, table in below]
+    bases = np.cumsum([0, *map(len, pool)], dtype=np.intp)[:-1]
+    flat = pool[0] if len(pool) == 1 else np.concatenate([*pool, np.empty(0)])
+    return (held.starts, held.states, held.weights, child_rows), terms.functions, flat, bases
+
+
+# --- draws -----------------------------------------------------------------------------------------------------------
+#
+# Every node has one uniform number per draw, shared by all evidence rows, and turns it into a state through the
+# distribution function of its conditional. Two evidence rows that agree on a conditional get the same state from the
+# same number, so differences between coalitions are estimated with far less noise than from independent draws.
+#
+# Forward: when every cause of an observed feature is observed (an ancestral coalition), conditioning is clamping, and
+# nodes are drawn causes first from their CPTs. Backward: otherwise nodes are drawn in the reverse of the elimination
+# order, each from its conditional given what was drawn before it and all evidence, which is what a circuit holds.
+
+
+def distribution_function(probabilities: np.ndarray) -> np.ndarray:
+    """Upper bounds of the uniform numbers of each state along the last axis; +inf from the last possible state on.
+
+    The state of a uniform number u in [0, 1) is the number of bounds <= u. A state of probability 0 is never hit, and
+    rounding in the sum cannot push a number past the last possible state.
+
+    Examples
+    --------
+    >>> distribution_function(np.array([0.25, 0.0, 0.75, 0.0])).tolist()
+    [0.25, 0.25, inf, inf]
+    """
+    bounds = np.cumsum(probabilities, axis=-1)
+    possible_from = np.flip(np.logical_or.accumulate(np.flip(probabilities > 0, axis=-1), axis=-1), axis=-1)
+    bounds[..., :-1][~possible_from[..., 1:]] = np.inf
+    bounds[..., -1] = np.inf
+    return bounds
+
+
+def _states(bounds: np.ndarray, rows: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+    """State of each uniform number under row ``rows`` of ``bounds`` (rows, card); the last bound is never needed."""
+    states = np.zeros(rows.shape, dtype=np.intp)
+    for column in range(bounds.shape[1] - 1):
+        states += uniforms >= bounds[:, column][rows]
+    return states
+
+
+def node_bounds(network: DiscreteNetwork, v: int) -> np.ndarray:
+    """Distribution functions of a node given its parents, (joint states of the parents, card)."""
+    return distribution_function(np.moveaxis(network.tables[v], 0, -1).reshape(-1, len(network.states[v])))
+
+
+def draw_forward(
+    network: DiscreteNetwork, evidence: np.ndarray, uniforms: np.ndarray, columns: np.ndarray, wanted: np.ndarray
+) -> np.ndarray:
+    """Draws under ancestral evidence (nodes, E), -1 = free -> int32 (E, D, columns).
+
+    ``uniforms`` is (D, nodes), ``columns`` are the nodes to return, ``wanted`` bool (nodes,) these and their ancestors.
+    O(E D nodes card).
+    """
+    draws = np.zeros((network.n_nodes, evidence.shape[1], len(uniforms)), dtype=np.int32)
+    cards = network.cardinalities
+    for v in np.flatnonzero(wanted):
+        free = evidence[v] < 0
+        draws[v, ~free] = evidence[v, ~free, None]
+        if not free.any():
+            continue
+        rows = np.zeros((int(free.sum()), len(uniforms)), dtype=np.intp)
+        for p in network.parents[v]:
+            rows = rows * cards[p] + draws[p, free]
+        draws[v, free] = _states(node_bounds(network, int(v)), rows, uniforms[None, :, v])
+    return np.ascontiguousarray(np.moveaxis(draws[columns], 0, -1))
+
+
+def draw_backward(circuit: Circuit, uniforms: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Draws under possible evidence, through its circuit -> int32 (E, D, columns). O(E D nodes card)."""
+    n_evidence, n_draws = circuit.n_evidence, len(uniforms)
+    draws = np.zeros((uniforms.shape[1], n_evidence, n_draws), dtype=np.int32)
+    rows: list[np.ndarray | None] = [None] * len(circuit.buckets)
+    rows[-1] = np.broadcast_to(circuit.root_rows[:, None], (n_evidence, n_draws))
+    for b in reversed(range(len(circuit.buckets))):
+        bucket, held, here = circuit.plan.buckets[b], circuit.buckets[b], rows[b]
+        assert here is not None
+        entries = held.starts[here] + _states(_row_bounds(held), here, uniforms[None, :, bucket.node])
+        draws[bucket.node] = held.states[entries]
+        for c, child_rows in zip(bucket.children, held.child_rows, strict=True):
+            rows[c] = child_rows[entries]
+        rows[b] = None
+    return np.ascontiguousarray(np.moveaxis(draws[columns], 0, -1))
+
+
+def _row_bounds(rows: BucketRows) -> np.ndarray:
+    """Distribution functions of all rows as one array (rows, most entries of a row)."""
+    padded = np.zeros((rows.n_rows, int(np.diff(rows.starts).max())))
+    padded[_owner_and_place(rows)] = rows.weights
+    return distribution_function(padded)
+
+
+def _owner_and_place(rows: BucketRows) -> tuple[np.ndarray, np.ndarray]:
+    """The row of each entry, and its place in the row."""
+    owners = np.repeat(np.arange(rows.n_rows), np.diff(rows.starts))
+    return owners, np.arange(rows.n_entries) - rows.starts[owners]

@@ -1,20 +1,28 @@
 """Exact inference on a network, in blocks: evidence and terms of any number through circuits of bounded size.
 
 What happens to one block: barren nodes (no evidence, no term at or below them) are dropped, the rest is eliminated by
-a plan that is kept for later calls (``elimination``), the evidence is compiled (``circuit``), and the terms run through
-it (``terms``), or draws do (``drawing``).
+a plan that is kept for later calls (``elimination``), the evidence is compiled, and the terms run through it, or draws
+do (``circuit``). What that takes is counted at the end of this file, from the shape of the elimination alone.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from shap_asv.backgrounds.discrete.circuit import Circuit, compile_evidence
-from shap_asv.backgrounds.discrete.drawing import draw_backward, draw_forward
-from shap_asv.backgrounds.discrete.elimination import EliminationPlan, plan_elimination
+from shap_asv.backgrounds.discrete.circuit import (
+    Circuit,
+    TermColumns,
+    compile_evidence,
+    draw_backward,
+    draw_forward,
+    expected_sums,
+    number_terms,
+)
+from shap_asv.backgrounds.discrete.elimination import EliminationPlan, min_fill, outline, plan_elimination
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
-from shap_asv.backgrounds.discrete.terms import TermColumns, expected_sums, number_terms
+from shap_asv.costs import Cost
 
 ENTRY_LIMIT = 1 << 20
 """Entries of one circuit (about 40 bytes each); evidence is split into blocks that stay below."""
@@ -63,7 +71,7 @@ class Inference:
         key = relevant.tobytes()
         plan = self._plans.get(key)
         if plan is None:
-            plan = plan_elimination(self.network, self.is_latent, relevant, self.intervenes)
+            plan = plan_elimination(self.network, relevant, self.intervenes)
             if sum(kept.n_entries for kept in list(self._plans.values())) > PLAN_ENTRIES_KEPT:
                 self._plans = {}
             self._plans[key] = plan
@@ -103,14 +111,19 @@ class Inference:
                 active[p] |= reached
         return np.where(active, evidence, np.zeros((), dtype=evidence.dtype))
 
+    def holds_causes(self, evidence: np.ndarray) -> np.ndarray:
+        """bool (E,): evidence holds all causes of what it holds, so that conditioning is clamping."""
+        known, closed = evidence >= 0, np.ones(evidence.shape[1], dtype=bool)
+        for v, parents in enumerate(self.network.parents):
+            closed &= ~known[v] | known[list(parents)].all(axis=0)
+        return closed
+
     def log_probability(self, evidence: np.ndarray) -> np.ndarray:
         """``log P(e)`` -> (E,), ``-inf`` where it is impossible.
 
         Evidence that holds all causes of what it holds is a product of entries of tables: no clique is too large.
         """
-        known, closed = evidence >= 0, np.ones(evidence.shape[1], dtype=bool)
-        for v, parents in enumerate(self.network.parents):
-            closed &= ~known[v] | known[list(parents)].all(axis=0)
+        known, closed = evidence >= 0, self.holds_causes(evidence)
         result = np.zeros(evidence.shape[1])
         for v, parents in enumerate(self.network.parents):
             rows = np.flatnonzero(closed & known[v])
@@ -168,3 +181,69 @@ def _term_blocks(
         blocks = [slice(first, min(first + step, len(terms))) for first in range(0, len(terms), step)]
         numbered[step] = [(block, number_terms(circuit.plan, vectors, terms[block])) for block in blocks]
     return numbered[step]
+
+
+# --- what questions take --------------------------------------------------------------------------------------------
+#
+# With E distinct evidence in all (coalitions times rows), a bucket b that K features stand in or below is filled for at
+# most
+#
+#     d_b = min(coalitions, 2^K) * min(rows, states of the K features)
+#
+# of them. Some of the coalitions leave a feature open, so that a bucket has about prod (1 + open (states - 1)) entries
+# over its features, and prod states over its latent nodes. Terms that differ at or below it are multiplied one by one.
+
+#: Share of the coalitions that leave a feature open at a bucket: where it matters, most is known.
+OPEN = 0.35
+#: States are not equally likely: a variable tells rows apart less than its cardinality suggests.
+TOLD_APART = 0.5
+#: Bytes for an entry of the largest circuit: its tables in the plan, and what is held while terms run through it.
+BYTES_PER_ENTRY = 120
+
+
+@lru_cache(maxsize=8)
+def _shape(inference: Inference, relevant: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Variables of each bucket, bool (b, nodes), those at or below it, bool (b, nodes), and how many it reads (b,)."""
+    network = inference.network
+    outlines = outline(network, min_fill(network, np.frombuffer(relevant, dtype=bool)))
+    scope, below = np.zeros((2, len(outlines), network.n_nodes), dtype=bool)
+    for b, one in enumerate(outlines):
+        scope[b, [*one.separator, one.node]] = below[b, one.node] = True
+        for c in one.children:
+            below[b] |= below[c]
+    return scope, below, np.array([len(one.children) for one in outlines], dtype=float)
+
+
+def count_queries(
+    inference: Inference, n_coalitions: float, n_rows: float, n_functions: np.ndarray, n_terms: float
+) -> Cost:
+    """Expectations of terms given so many coalitions of so many rows.
+
+    Parameters
+    ----------
+    inference : Inference
+    n_functions : int array (nodes,)
+        How many different functions of a node the terms are made of; 0 where none looks at it.
+    n_terms : float
+    """
+    network, latent = inference.network, inference.is_latent
+    asked = n_functions > 0
+    relevant = inference.with_ancestors(asked if inference.intervenes else asked | ~latent)
+    scope, below, n_children = _shape(inference, relevant.tobytes())
+    logs = np.log(np.array(network.cardinalities, dtype=float))
+    known = ((scope | below) & ~latent).astype(float)
+    log_coalitions, log_rows = np.log(max(n_coalitions, 1.0)), np.log(max(n_rows, 1.0))
+    different = np.minimum(log_coalitions, known.sum(axis=1) * np.log(2.0))
+    different += np.minimum(log_rows, TOLD_APART * (known @ logs))
+    half_open = np.where(latent, logs, np.log(1.0 + OPEN * (np.exp(logs) - 1.0)))
+    entries = np.exp(np.minimum(different + scope @ half_open, 80.0))
+    columns = np.exp(np.minimum(np.log(max(n_terms, 1.0)), below @ np.log(np.maximum(n_functions, 1))))
+    columns *= (below & asked).any(axis=1)
+    largest = min(ENTRY_LIMIT, float(np.exp(np.minimum(scope @ logs, 60.0)).sum()) * 64)
+    operations = {
+        "elimination": network.n_nodes**1.5,
+        "evidence": float(n_coalitions * n_rows),
+        "circuit entry": float(entries.sum()),
+        "circuit product": float((entries * columns * (1.0 + n_children)).sum()),
+    }
+    return Cost(operations, int(BYTES_PER_ENTRY * largest))

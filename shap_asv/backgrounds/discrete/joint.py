@@ -28,9 +28,8 @@ def feature_joint(network: DiscreteNetwork, feature_nodes: Sequence[int], limit:
     """
     cards = network.cardinalities
     _check_size([cards[v] for v in feature_nodes], limit)
-    joint = np.ones(tuple(cards[v] for v in feature_nodes))
-    joint *= _product(_feature_factors(network, feature_nodes, limit), feature_nodes)
-    return joint
+    joint = intervened_joint(network, feature_nodes, frozenset(), limit)
+    return np.array(np.broadcast_to(joint, tuple(cards[v] for v in feature_nodes)))
 
 
 def _feature_factors(

@@ -174,7 +174,7 @@ class OrderedLeaves:
 
     def picked(self, matrix: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """Rows (m, d) by the inverse of the weights, cumulated in the order of the rows, at uniforms (m, d)."""
-        from shap_asv.backgrounds.donors import kernels  # brings numba in
+        from shap_asv.backgrounds import kernels  # brings numba in
 
         flat = kernels.FlatLeaves(self.first, self.members, self.shares)
         return self.order[kernels.pick_places(flat, self._own(matrix), np.ascontiguousarray(uniforms), len(self.order))]

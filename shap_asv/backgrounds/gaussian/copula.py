@@ -16,23 +16,23 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.backgrounds.gaussian.interventions import GaussianInterventions
-from shap_asv.backgrounds.gaussian.model import GaussianBorder, GaussianModel, read_numbers, shrunk
-from shap_asv.backgrounds.intervening import Intervening
+from shap_asv.backgrounds.gaussian.model import (
+    GaussianBorder,
+    GaussianInterventions,
+    GaussianModel,
+    read_numbers,
+)
+from shap_asv.backgrounds.interventions import Intervening
 from shap_asv.backgrounds.tables.border import quantile_between
 
 
 class CopulaModel(GaussianBorder):
     """Features of a table with their own marginal distributions and a Gaussian dependence.
 
-    ``GaussianModel.fit(data, marginals="empirical")`` makes one.
-
     Parameters
     ----------
     data : DataFrame or array (r, n)
         Numbers without gaps.
-    shrinkage : float in [0, 1]
-        Correlations of scores are multiplied by ``1 - shrinkage``.
 
     Examples
     --------
@@ -43,11 +43,11 @@ class CopulaModel(GaussianBorder):
     [[[1.0, 1.0], [1.0, 1.0]]]
     """
 
-    def __init__(self, data: Any, shrinkage: float = 0.0) -> None:
+    def __init__(self, data: Any) -> None:
         self.codec, rows = read_numbers(data)
         self._ordered = np.sort(rows, axis=0)
         self._knots = [normal_scores(column) for column in self._ordered.T]
-        correlation = shrunk(latent_correlation(self._scores(rows)), shrinkage)
+        correlation = latent_correlation(self._scores(rows))
         self._gaussian = GaussianModel(np.zeros(self.n_features), correlation, impossible="relax")
 
     def _keep(self, kept: list[int], impossible: str) -> None:

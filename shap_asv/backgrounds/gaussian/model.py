@@ -8,15 +8,28 @@ coalition and row.
 Latent nodes need no treatment: dropping the rows and columns of a covariance *is* integrating them out.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
+import networkx as nx
 import numpy as np
 
-from shap_asv.arguments import check_list, is_number
-from shap_asv.backgrounds.gaussian.algebra import SLACK, Conditioned, checked_moments, condition, regression_slopes
-from shap_asv.backgrounds.gaussian.networks import LinearGaussianNetwork, is_linear_gaussian, read_linear_gaussian
+from shap_asv.arguments import check_list
+from shap_asv.backgrounds.gaussian.algebra import (
+    SLACK,
+    Conditioned,
+    checked_moments,
+    condition,
+    regression_slopes,
+    semidefinite_cholesky,
+)
+from shap_asv.backgrounds.interventions import ShowingNumbers, with_shown, without
+from shap_asv.backgrounds.matrix import numbered_features
+from shap_asv.backgrounds.naming import NamedDistribution
+from shap_asv.backgrounds.pgmpy_networks import LinearGaussianNetwork, is_linear_gaussian, read_linear_gaussian
 from shap_asv.backgrounds.tables.border import (
     TableBorder,
     checked_evidence,
@@ -26,19 +39,13 @@ from shap_asv.backgrounds.tables.border import (
 )
 from shap_asv.backgrounds.tables.codec import NamedArray, TableCodec
 from shap_asv.errors import (
-    ArgumentError,
     ImpossibleEvidenceError,
+    NetworkError,
     RowsError,
     TableError,
     UnknownFeatureError,
     UnknownMethodError,
 )
-
-if TYPE_CHECKING:
-    import networkx as nx
-
-    from shap_asv.backgrounds.gaussian.copula import CopulaModel
-    from shap_asv.backgrounds.gaussian.interventions import GaussianInterventions
 
 
 class GaussianBorder(TableBorder):
@@ -108,8 +115,8 @@ class GaussianModel(GaussianBorder):
         kept = [self.names.index(name) for name in self.features]
         self.mean: np.ndarray = all_means[kept]
         self.covariance: np.ndarray = all_covariances[np.ix_(kept, kept)]
-        self._scale = np.where(np.diag(self.covariance) > 0, np.sqrt(np.diag(self.covariance)), 1.0)
-        self._correlation = self.covariance / np.outer(self._scale, self._scale)
+        self.scale = np.where(np.diag(self.covariance) > 0, np.sqrt(np.diag(self.covariance)), 1.0)
+        self.correlation = self.covariance / np.outer(self.scale, self.scale)
         self._conditioned: dict[bytes, Conditioned] = {}
         self._graph: nx.DiGraph | None = None
         self.network: LinearGaussianNetwork | None = None
@@ -118,29 +125,16 @@ class GaussianModel(GaussianBorder):
     # --- ways to make one -----------------------------------------------------------------------------------
 
     @classmethod
-    def fit(
-        cls, data: Any, marginals: str = "gaussian", shrinkage: float = 0.0, impossible: str = "raise"
-    ) -> "GaussianModel | CopulaModel":
-        """The Gaussian (or, with ``marginals="empirical"``, the Gaussian copula) of a table of numbers. O(r n^2).
+    def fit(cls, data: Any, impossible: str = "raise") -> "GaussianModel":
+        """The Gaussian of a table of numbers (:class:`~shap_asv.CopulaModel`: with marginals of its own). O(r n^2).
 
         Parameters
         ----------
         data : DataFrame or array (r, n)
             Numbers without gaps; categories and missing values are refused, with the name of what takes them.
-        marginals : {"gaussian", "empirical"}
-            ``"empirical"``: each feature keeps its own distribution, and only the dependence is Gaussian; a
-            :class:`~shap_asv.backgrounds.gaussian.copula.CopulaModel`.
-        shrinkage : float in [0, 1]
-            Covariances between features are multiplied by ``1 - shrinkage``: for tables with few rows.
         """
-        from shap_asv.backgrounds.gaussian.copula import CopulaModel
-
-        if marginals not in ("gaussian", "empirical"):
-            raise UnknownMethodError(f"marginals={marginals!r} is not known; use 'gaussian' or 'empirical'")
-        if marginals == "empirical":
-            return CopulaModel(data, shrinkage=shrinkage)
         codec, rows = read_numbers(data)
-        covariance = shrunk(np.cov(rows.T, ddof=1).reshape(rows.shape[1], -1), shrinkage)
+        covariance = np.cov(rows.T, ddof=1).reshape(rows.shape[1], -1)
         model = cls(rows.mean(axis=0), covariance, codec.names, impossible=impossible)
         model.codec = codec
         return model
@@ -155,11 +149,9 @@ class GaussianModel(GaussianBorder):
         plain = read_linear_gaussian(network)
         if features is None:
             features = [name for name in plain.names if name not in plain.latent]
-        mean, covariance = plain.moments()
-        model = cls(mean, covariance, plain.names, features, impossible)
+        nothing_set = network_setting(plain, plain.names, np.zeros(len(plain.names), dtype=bool))
+        model = cls(nothing_set.offset, nothing_set.covariance, plain.names, features, impossible)
         model.network = plain
-        import networkx as nx
-
         model._graph = nx.DiGraph()
         model._graph.add_nodes_from(plain.names)
         model._graph.add_edges_from((str(cause), str(effect)) for cause, effect in network.edges())
@@ -181,7 +173,7 @@ class GaussianModel(GaussianBorder):
 
     def _keep(self, kept: list[int], impossible: str) -> None:
         self.mean, self.covariance = self.mean[kept], self.covariance[np.ix_(kept, kept)]
-        self._scale, self._correlation = self._scale[kept], self._correlation[np.ix_(kept, kept)]
+        self.scale, self.correlation = self.scale[kept], self.correlation[np.ix_(kept, kept)]
         self._conditioned = {}
         self.impossible = "relax" if self.impossible == "relax" else impossible
 
@@ -192,7 +184,7 @@ class GaussianModel(GaussianBorder):
         return tuple(name for name in self.names if name not in set(self.features))
 
     @property
-    def graph(self) -> "nx.DiGraph | None":
+    def graph(self) -> nx.DiGraph | None:
         return self._graph
 
     def describe(self) -> str:
@@ -210,24 +202,21 @@ class GaussianModel(GaussianBorder):
 
     def intervened(self) -> "GaussianInterventions | None":
         """The features under ``do(X_S = e_S)``, where a network says what that does; else None."""
-        from shap_asv.backgrounds.gaussian.interventions import GaussianInterventions, NetworkRule
-
-        return None if self.network is None else GaussianInterventions(self, NetworkRule(self.network, self.features))
+        if self.network is None:
+            return None
+        return GaussianInterventions(self, partial(network_setting, self.network, self.features))
 
     def intervened_by_levels(
         self, levels: Sequence[Sequence[int]], confounded: Sequence[int]
     ) -> "GaussianInterventions":
         """The features under ``do(X_S = e_S)``, level by level, causes first."""
-        from shap_asv.backgrounds.gaussian.interventions import GaussianInterventions, LevelsRule
-
-        of_levels = tuple(map(tuple, levels)), frozenset(confounded)
-        return GaussianInterventions(self, LevelsRule(self.mean, self._scale, self._correlation, *of_levels))
+        return GaussianInterventions(self, partial(levels_setting, self, levels, frozenset(confounded)))
 
     def cut_loose(self) -> "GaussianModel":
         """The features with their own means and variances, independent of one another."""
         model = copy(self)
         variances = np.diag(self.covariance)
-        model.covariance, model._correlation = np.diag(variances), np.diag((variances > 0).astype(float))
+        model.covariance, model.correlation = np.diag(variances), np.diag((variances > 0).astype(float))
         model._conditioned, model.network, model.loose = {}, None, True
         return model
 
@@ -243,20 +232,8 @@ class GaussianModel(GaussianBorder):
 
     def mean_slopes(self, coalitions: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """``E[X @ weights | x_S] = mean @ weights + (x - mean) @ slopes_S``: bool (m, n), (n, k) -> (m, n, k)."""
-        scale = self._scale[:, None]
-        return regression_slopes(self._correlation, coalitions, scale * weights) / scale
-
-    def covariances(self, coalitions: np.ndarray) -> np.ndarray:
-        """``Cov[X | X_S]`` float (m, n, n) for coalitions bool (m, n): zero in the rows and columns of S."""
-        coalitions = np.asarray(coalitions, dtype=bool)
-        if coalitions.ndim != 2 or coalitions.shape[1] != self.n_features:
-            raise ArgumentError(f"coalitions of shape {coalitions.shape} do not fit {self.n_features} features")
-        result = np.zeros((len(coalitions), self.n_features, self.n_features))
-        for k, members in enumerate(coalitions):
-            given = self._condition(members)
-            factor = given.factor * self._scale[given.rest][:, None]
-            result[k][np.ix_(given.rest, given.rest)] = factor @ factor.T
-        return result
+        scale = self.scale[:, None]
+        return regression_slopes(self.correlation, coalitions, scale * weights) / scale
 
     def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """Rows (E, D, n) from ``X | e_S``: conditional mean plus Cholesky factor times normal quantiles.
@@ -268,7 +245,7 @@ class GaussianModel(GaussianBorder):
         """
         evidence = self.numbers(evidence)
         parts = (
-            (rows, given.rest, self._rest_means(evidence[rows], given), given.factor, self._scale[given.rest])
+            (rows, given.rest, self._rest_means(evidence[rows], given), given.factor, self.scale[given.rest])
             for rows, given in self._groups(evidence)
         )
         return drawn_around(evidence, uniforms, parts)
@@ -285,15 +262,15 @@ class GaussianModel(GaussianBorder):
     def _condition(self, members: np.ndarray) -> Conditioned:
         key = np.packbits(members).tobytes()
         if key not in self._conditioned:
-            self._conditioned[key] = condition(self._correlation, members)
+            self._conditioned[key] = condition(self.correlation, members)
         return self._conditioned[key]
 
     def _standardised(self, evidence: np.ndarray, given: Conditioned) -> np.ndarray:
-        return (evidence[:, given.known] - self.mean[given.known]) / self._scale[given.known]
+        return (evidence[:, given.known] - self.mean[given.known]) / self.scale[given.known]
 
     def _rest_means(self, evidence: np.ndarray, given: Conditioned) -> np.ndarray:
         shift = rowwise_product(self._standardised(evidence, given), given.gain.T)
-        return self.mean[given.rest] + self._scale[given.rest] * shift
+        return self.mean[given.rest] + self.scale[given.rest] * shift
 
     def _refuse(self, evidence: np.ndarray, numbers: np.ndarray, given: Conditioned) -> None:
         """An error that names (by its number) the first row that moves along a direction without variance."""
@@ -332,6 +309,144 @@ def drawn_around(evidence: np.ndarray, uniforms: np.ndarray, parts: Iterable[tup
     return result
 
 
+# --- interventions --------------------------------------------------------------------------------------------------
+#
+#     X_rest | do(X_S = e_S)  ~  N(offset + gain @ e_S, covariance),     numbers that depend on S alone
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """What setting the features ``known`` does to the ``rest``.
+
+    Attributes
+    ----------
+    known, rest : intp arrays (a,), (b,)
+    offset : float (b,)
+    gain : float (b, a)
+    covariance : float (b, b)
+    """
+
+    known: np.ndarray
+    rest: np.ndarray
+    offset: np.ndarray
+    gain: np.ndarray
+    covariance: np.ndarray
+
+    def factor(self) -> np.ndarray:
+        """Lower triangular L (b, b) with ``L @ L.T = covariance``. O(b^3)."""
+        variances = np.diag(self.covariance)
+        scale = np.where(variances > 0, np.sqrt(np.maximum(variances, 0.0)), 1.0)
+        return scale[:, None] * semidefinite_cholesky(self.covariance / np.outer(scale, scale))
+
+
+def network_setting(network: LinearGaussianNetwork, features: Sequence[str], members: np.ndarray) -> Setting:
+    """``X = intercept + B X + noise`` with the equations of S replaced by constants: columns of ``(I - B_cut)^-1``.
+
+    ``features`` are names of nodes, the others stay latent. O(nodes^3).
+    """
+    at = np.array([network.names.index(name) for name in features])
+    known, rest = np.flatnonzero(members), np.flatnonzero(~members)
+    slopes, intercepts, deviations = network.slopes.copy(), network.intercepts.copy(), network.deviations.copy()
+    slopes[at[known]], intercepts[at[known]], deviations[at[known]] = 0.0, 0.0, 0.0
+    reach = np.linalg.solve(np.eye(len(slopes)) - slopes, np.eye(len(slopes)))
+    spread = reach[at[rest]] * deviations
+    return Setting(known, rest, reach[at[rest]] @ intercepts, reach[np.ix_(at[rest], at[known])], spread @ spread.T)
+
+
+def levels_setting(
+    model: GaussianModel, levels: Sequence[Sequence[int]], confounded: frozenset[int], members: np.ndarray
+) -> Setting:
+    """Each level is drawn from the Gaussian given all earlier ones, and given its own members in S unless it is
+    ``confounded`` (positions of levels); every step is linear in what came before. O(n^3) per level.
+    """
+    mean, scale = model.mean, model.scale
+    n = len(mean)
+    known, rest = np.flatnonzero(members), np.flatnonzero(~members)
+    # every standardised feature as offset + gain @ e_known + noise @ (independent normal variables)
+    offset, gain, noise = np.zeros(n), np.zeros((n, len(known))), np.zeros((n, n))
+    gain[known, np.arange(len(known))] = 1.0 / scale[known]
+    offset[known] = -mean[known] / scale[known]
+    earlier: list[int] = []
+    for number, level in enumerate(levels):
+        free = [v for v in level if not members[v]]
+        held = [] if number in confounded else [v for v in level if members[v]]
+        given = earlier + held
+        block = [*given, *free]
+        found = condition(model.correlation[np.ix_(block, block)], np.arange(len(block)) < len(given))
+        offset[free] = found.gain @ offset[given]
+        gain[free] = found.gain @ gain[given]
+        noise[free] = found.gain @ noise[given]
+        noise[np.ix_(free, free)] += found.factor
+        earlier += level
+    spread = scale[rest][:, None] * noise[rest]
+    centre = mean[rest] + scale[rest] * offset[rest]
+    return Setting(known, rest, centre, scale[rest][:, None] * gain[rest], spread @ spread.T)
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianInterventions(ShowingNumbers):
+    """Jointly Gaussian features under interventions: means in closed form, and draws.
+
+    ``rule`` maps the features bool (n,) that are set to what it does: :func:`network_setting` where a linear Gaussian
+    network says so, :func:`levels_setting` where levels of features do.
+
+    Examples
+    --------
+    >>> from shap_asv import GaussianModel
+    >>> model = GaussianModel([0.0, 0.0], [[1.0, 0.5], [0.5, 1.0]], ["cause", "effect"])
+    >>> by_levels = model.intervened_by_levels([(0,), (1,)], [])
+    >>> set_effect = np.array([[np.nan, 2.0]])
+    >>> model.means(set_effect).tolist(), by_levels.means(set_effect).tolist()
+    ([[1.0, 2.0]], [[0.0, 2.0]])
+    """
+
+    rule: Callable[[np.ndarray], Setting]
+    _settings: dict[bytes, tuple[Setting, np.ndarray]] = field(default_factory=dict, repr=False)
+
+    def check(self, rows: np.ndarray) -> None:
+        """Any row of finite numbers can be set, whether it contradicts the covariance or not."""
+        GaussianBorder.check(self.natural, rows)
+
+    def read(self, table: Any) -> np.ndarray:
+        rows = self.natural.codec.read(table)
+        self.check(rows)
+        return np.asarray(rows)
+
+    def means(self, evidence: np.ndarray) -> np.ndarray:
+        """``E[X | do(X_S = e_S)]`` float (E, n); the entries of S are the evidence."""
+        evidence = self.natural.numbers(evidence)
+        reaching = without(evidence, self.shown)
+        result = reaching.copy()
+        for rows, setting, _ in self._groups(reaching):
+            result[np.ix_(rows, setting.rest)] = self._centre(reaching[rows], setting)
+        return with_shown(result, evidence, self.shown)
+
+    def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+        """Rows (E, D, n) from ``X | do(X_S = e_S)``; column k of the uniforms (D, n) moves feature k."""
+        evidence = self.natural.numbers(evidence)
+        reaching = without(evidence, self.shown)
+        parts = (
+            (rows, setting.rest, self._centre(reaching[rows], setting), factor, 1.0)
+            for rows, setting, factor in self._groups(reaching)
+        )
+        return with_shown(drawn_around(reaching, uniforms, parts), evidence, self.shown)
+
+    def _groups(self, evidence: np.ndarray) -> Iterator[tuple[np.ndarray, Setting, np.ndarray]]:
+        for members, rows in patterns(evidence):
+            key = np.packbits(members).tobytes()
+            if key not in self._settings:
+                setting = self.rule(members)
+                self._settings[key] = setting, setting.factor()
+            yield rows, *self._settings[key]
+
+    @staticmethod
+    def _centre(evidence: np.ndarray, setting: Setting) -> np.ndarray:
+        return setting.offset + rowwise_product(evidence[:, setting.known], setting.gain.T)
+
+
+# --- what users hand over -------------------------------------------------------------------------------------------
+
+
 def read_numbers(data: Any) -> tuple[TableCodec, np.ndarray]:
     """The codec and the rows of a table that has numbers only, at least two rows and no gaps."""
     codec = TableCodec.learn(data)
@@ -348,13 +463,6 @@ def read_numbers(data: Any) -> tuple[TableCodec, np.ndarray]:
     if len(rows) < 2:
         raise TableError(f"a covariance needs at least two rows, not {len(rows)}")
     return codec, rows
-
-
-def shrunk(covariance: np.ndarray, shrinkage: float) -> np.ndarray:
-    """Entries off the diagonal times ``1 - shrinkage``."""
-    if not is_number(shrinkage) or not 0 <= shrinkage <= 1:
-        raise TableError(f"shrinkage={shrinkage!r} is not a number from 0 (none) to 1 (independent features)")
-    return (1 - shrinkage) * covariance + shrinkage * np.diag(np.diag(covariance))
 
 
 def _names_of(mean: Any, covariance: Any, names: Sequence[str] | None) -> tuple[str, ...] | None:
@@ -397,3 +505,27 @@ def _plain_codec(features: tuple[str, ...], named: bool) -> TableCodec:
     import pandas as pd
 
     return TableCodec.learn(pd.DataFrame(row, columns=list(features)))
+
+
+def is_gaussian(thing: Any) -> bool:
+    """One of ours, pgmpy's linear Gaussian network, or shap's ``(mean, covariance)``."""
+    return isinstance(thing, (GaussianModel, tuple)) or is_linear_gaussian(thing)
+
+
+def read_gaussian(given: Any, masker: Any) -> NamedDistribution:
+    model = GaussianModel.read_as(given)
+    if model is None:
+        raise NetworkError(
+            f"a tuple of {len(given)} is not a background; shap's spelling is (mean, covariance), a vector and a matrix"
+        )
+    unnamed = model.names == tuple(numbered_features(len(model.names)))
+    build = partial(_renamed, model) if unnamed else model.only
+    words = ("a variable of the Gaussian", "its variables are")
+    return NamedDistribution(model.features, build, words, given, model.features, renamable=unnamed)
+
+
+def _renamed(model: GaussianModel, features: Sequence[str], impossible: str) -> GaussianModel:
+    """Variables without names, called as the features are."""
+    if set(features) <= set(model.features):
+        return model.only(features, impossible)
+    return GaussianModel(model.mean, model.covariance, tuple(features), impossible=impossible)

@@ -1,21 +1,26 @@
-"""A structural model as a background distribution: evidence in, draws out."""
+"""A structural model as a background: forward simulation with any set of nodes clamped, each distinct work done once.
+
+The draws of a node depend on the evidence at the node or, if it is free there, on the draws of its parents, and on
+nothing else. So evidence rows are put into *groups* node by node: two rows share a group at v if they clamp v to the
+same value, or leave it free and share the groups of all its parents. Each group is simulated once. When feature i
+joins a coalition, only the groups of i and of its descendants are new: that is how the coalitions of one row, and rows
+with equal causes, share their work.
+"""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import networkx as nx
 import numpy as np
 
 from shap_asv.backgrounds.contract import Conditions
+from shap_asv.backgrounds.interventions import ShowingNumbers, with_shown, without
 from shap_asv.backgrounds.structural.graph import Dag
 from shap_asv.backgrounds.structural.mechanisms import Mechanism
-from shap_asv.backgrounds.structural.simulation import simulate
 from shap_asv.backgrounds.tables.border import TableBorder, checked_evidence, checked_uniforms
 from shap_asv.backgrounds.tables.codec import TableCodec
 from shap_asv.errors import NotAncestralError
-
-if TYPE_CHECKING:
-    from shap_asv.backgrounds.structural.interventions import StructuralInterventions
 
 
 class StructuralBackground(TableBorder):
@@ -64,14 +69,10 @@ class StructuralBackground(TableBorder):
         latent = f", {len(self.latent)} latent" if self.latent else ""
         return f"structural model of {len(self.features)} features{latent}, simulated forwards"
 
-    def __str__(self) -> str:
-        return described(self.dag, self.mechanisms)
-
     def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """``X | e_S`` for ancestral sets S: evidence (E, n), nan where free; uniforms (D, n_uniforms) -> (E, D, n).
 
-        The same uniform numbers serve all evidence. Evidence rows share what they can, see
-        :mod:`shap_asv.backgrounds.structural.simulation`. The array is laid out feature by feature in memory.
+        The same uniform numbers serve all evidence. The array is laid out feature by feature in memory.
 
         Raises
         ------
@@ -88,8 +89,6 @@ class StructuralBackground(TableBorder):
 
     def intervened(self) -> "StructuralInterventions":
         """The features under ``do(X_S = e_S)`` instead of ``X_S = e_S``."""
-        from shap_asv.backgrounds.structural.interventions import StructuralInterventions
-
         return StructuralInterventions(self)
 
     def check_ancestral(self, coalitions: np.ndarray) -> None:
@@ -124,10 +123,105 @@ class StructuralBackground(TableBorder):
         return np.moveaxis(result, 0, -1)
 
 
-def described(dag: Dag, mechanisms: Sequence[Mechanism]) -> str:
-    """One line for each node: its causes and its mechanism."""
-    lines = [f"structural model, {dag.n_nodes} node{'s' if dag.n_nodes != 1 else ''}"]
-    for v, name in enumerate(dag.names):
-        causes = ", ".join(dag.names[p] for p in dag.parents[v])
-        lines.append(f"  {name}{' <- ' + causes if causes else ''}: {mechanisms[v].describe()}")
-    return "\n".join(lines)
+@dataclass(frozen=True, eq=False)
+class StructuralInterventions(ShowingNumbers):
+    """Draws of ``X | do(X_S = e_S)`` for any set S, with the same uniform numbers for all evidence.
+
+    Examples
+    --------
+    >>> from scipy.special import ndtri
+    >>> from shap_asv import StructuralModel
+    >>> model = StructuralModel(
+    ...     [("dose", "effect")],
+    ...     {"dose": lambda causes, u: 1 + u, "effect": lambda causes, u: 2 * causes["dose"] + ndtri(u)},
+    ... )
+    >>> set_effect = np.array([[np.nan, 9.0]])  # tells nothing of the dose
+    >>> model.background().intervened().draws(set_effect, np.array([[0.25, 0.5]])).tolist()
+    [[[1.25, 9.0]]]
+    """
+
+    def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+        """Evidence (E, n), nan where free, and uniforms (D, n_uniforms) -> rows (E, D, n)."""
+        drawn = self.natural.intervene(without(np.asarray(evidence, dtype=float), self.shown), uniforms)
+        return with_shown(drawn, evidence, self.shown)
+
+
+# --- simulation -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class NodeDraws:
+    """Draws of one node: evidence row e has ``values[group[e]]`` (D,); a settled group has the same in all draws."""
+
+    group: np.ndarray
+    values: np.ndarray
+    settled: np.ndarray
+
+
+def simulate(
+    dag: Dag,
+    mechanisms: Sequence[Mechanism],
+    evidence: np.ndarray,
+    uniforms: np.ndarray,
+    starts: np.ndarray,
+    wanted: np.ndarray,
+) -> list[NodeDraws | None]:
+    """Draws of the ``wanted`` nodes (which hold all their ancestors) under evidence (E, nodes), nan where free.
+
+    ``uniforms`` is (D, columns), and node v reads ``mechanisms[v].n_uniforms`` columns from ``starts[v]`` on.
+    O(sum over nodes of groups * D * cost of its mechanism).
+    """
+    n_draws = len(uniforms)
+    draws: list[NodeDraws | None] = [None] * dag.n_nodes
+    for v in map(int, np.flatnonzero(wanted)):
+        held = evidence[:, v]
+        free = np.isnan(held)
+        known, key = np.unique(held[~free], return_inverse=True)
+        keys = np.empty(len(held), dtype=np.int64)
+        keys[~free] = key
+        causes: list[NodeDraws] = []
+        n_free = 0
+        if free.any():
+            joint, n_free = np.zeros(int(free.sum()), dtype=np.int64), 1
+            for p in dag.parents[v]:
+                cause = draws[p]
+                assert cause is not None
+                causes.append(cause)
+                if n_free < len(joint):  # renumbered at every parent, so that the product of the groups never overflows
+                    met, joint = np.unique(joint * len(cause.values) + cause.group[free], return_inverse=True)
+                    n_free = len(met)
+            keys[free] = joint + len(known)
+        values = np.empty((len(known) + n_free, n_draws))
+        values[: len(known)] = known[:, None]
+        settled = np.arange(len(values)) < len(known)
+        if n_free:
+            first = np.empty(n_free, dtype=np.intp)  # an evidence row of each group
+            first[keys[free] - len(known)] = np.flatnonzero(free)
+            noise = uniforms[:, int(starts[v]) : int(starts[v]) + mechanisms[v].n_uniforms]
+            values[len(known) :] = _drawn(mechanisms[v], causes, first, noise)
+        draws[v] = NodeDraws(keys, values, settled)
+    return draws
+
+
+def _drawn(mechanism: Mechanism, causes: list[NodeDraws], rows: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """Draws (rows, D) of a node that is free in these evidence rows."""
+    n_draws, k = noise.shape
+    settled = np.ones(len(rows), dtype=bool)
+    for cause in causes:
+        settled &= cause.settled[cause.group[rows]]
+    result = np.empty((len(rows), n_draws))
+    if settled.any():  # the causes are the same in all draws: one point each
+        at = rows[settled]
+        parents = np.empty((len(at), len(causes)))
+        for j, cause in enumerate(causes):
+            parents[:, j] = cause.values[cause.group[at], 0]
+        result[settled] = mechanism.draw(parents, np.broadcast_to(noise, (len(at), n_draws, k)))
+    if not settled.all():
+        at = rows[~settled]
+        columns = np.empty((len(causes), len(at), n_draws))
+        for j, cause in enumerate(causes):
+            np.take(cause.values, cause.group[at], axis=0, out=columns[j])
+        parents = columns.reshape(len(causes), -1).T
+        numbers = np.broadcast_to(noise, (len(at), n_draws, k)).reshape(-1, 1, k)
+        result[~settled] = mechanism.draw(parents, numbers).reshape(len(at), n_draws)
+    return result

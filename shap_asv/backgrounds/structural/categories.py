@@ -9,17 +9,15 @@ impossible.
 """
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from shap_asv.backgrounds.structural.mechanisms import Mechanism, Named, RawInputs, estimator_name, fit_checked
-from shap_asv.backgrounds.structural.regression import Design, SmoothBasis, SmoothFunction, Trees
+from shap_asv.backgrounds.structural.mechanisms import Mechanism, Named
+from shap_asv.backgrounds.structural.regression import Design, SmoothBasis, SmoothFunction, Straight, Trees
 from shap_asv.backgrounds.structural.scores import clearly_better, log_score
-from shap_asv.backgrounds.tables.border import rowwise_product
-from shap_asv.backgrounds.tables.codec import Column
 from shap_asv.backgrounds.tables.copies import kept_together
 
 FEWEST_FOR_SHAPES = 60
@@ -68,16 +66,6 @@ class Logistic(Named):
 
 
 @dataclass(frozen=True, eq=False)
-class StraightScores:
-    design: Design
-    slopes: np.ndarray
-    constants: np.ndarray
-
-    def __call__(self, parents: np.ndarray) -> np.ndarray:
-        return rowwise_product(self.design.linear(parents), self.slopes) + self.constants
-
-
-@dataclass(frozen=True, eq=False)
 class LeafShares(Named):
     """A forest of frequencies: ``leaf_shares[v]`` are those in node v."""
 
@@ -92,28 +80,6 @@ class LeafShares(Named):
     def draw(self, parents: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         bounds = np.cumsum(self.leaf_shares, axis=1)[:, :-1]
         return codes_of(bounds[self.trees.drawn_leaves(parents, uniforms[:, :, 1])], uniforms[:, :, 0])
-
-
-@dataclass(frozen=True, eq=False)
-class EstimatedClasses(Named):
-    """The probabilities of a user's classifier, for codes 0 .. n_codes - 1."""
-
-    inputs: RawInputs
-    estimator: Any
-    columns: np.ndarray
-    n_codes: int
-    name: str
-    n_uniforms = 1
-
-    def probabilities(self, parents: np.ndarray) -> np.ndarray:
-        result = np.zeros((len(parents), self.n_codes))
-        result[:, self.columns] = self.estimator.predict_proba(self.inputs(parents))
-        return result
-
-    def draw(self, parents: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-        bounds = np.cumsum(self.probabilities(parents), axis=1)[:, None, :-1]
-        # rounding may leave the last possible code's bound a hair below one
-        return np.minimum(codes_of(bounds, uniforms[:, :, 0]), self.columns.max())
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,10 +120,7 @@ class CategoryTask:
         return replace(self, parents=self.parents[rows], codes=self.codes[rows], copies=copies)
 
 
-Way = Callable[[CategoryTask, int], Classes]
-
-
-def fit_category(task: CategoryTask, how: str | Way = "auto") -> tuple[Classes, np.ndarray, np.ndarray]:
+def fit_category(task: CategoryTask, how: str = "auto") -> tuple[Classes, np.ndarray, np.ndarray]:
     """The best candidate, or the one asked for; probabilities (r', n_codes) and codes (r',) of held-out rows.
 
     A richer candidate takes the place of a simpler one if it is clearly better.
@@ -165,7 +128,7 @@ def fit_category(task: CategoryTask, how: str | Way = "auto") -> tuple[Classes, 
     rng = np.random.default_rng(task.seed)
     n = len(task.codes)
     part = task if n <= MOST_COMPARED else task.only(np.sort(rng.choice(n, MOST_COMPARED, replace=False)))
-    tried: Sequence[str | Way] = (how,)
+    tried: tuple[str, ...] = (how,)
     if how == "auto":
         tried = ("frequencies", "logistic") if len(part.codes) < FEWEST_FOR_SHAPES else tuple(CANDIDATES)
         if not task.design.variables or len(np.unique(part.codes)) < 2:
@@ -186,17 +149,16 @@ def fit_category(task: CategoryTask, how: str | Way = "auto") -> tuple[Classes, 
     return _fitted(task, best, N_TREES), held_out[best][out], part.codes[out]
 
 
-def _fitted(task: CategoryTask, how: str | Way, n_trees: int) -> Classes:
+def _fitted(task: CategoryTask, how: str, n_trees: int) -> Classes:
     """Of one code alone there is nothing to learn."""
-    if callable(how):
-        return how(task, n_trees)
     return CANDIDATES[how if len(np.unique(task.codes)) > 1 else "frequencies"](task, n_trees)
 
 
 def _fit_frequencies(task: CategoryTask, n_trees: int) -> Logistic:
     met = np.flatnonzero(task.shares)
-    scores = StraightScores(task.design, np.zeros((task.design.n_linear, len(met))), np.log(task.shares[met]))
-    return Logistic(scores, met, task.shares, 0.0, "frequencies")
+    weights = np.zeros((1 + task.design.n_linear, len(met)))
+    weights[0] = np.log(task.shares[met])
+    return Logistic(Straight(task.design, weights), met, task.shares, 0.0, "frequencies")
 
 
 def _logistic_weights(
@@ -216,7 +178,7 @@ def _logistic_weights(
 
 def _fit_logistic(task: CategoryTask, n_trees: int) -> Logistic:
     slopes, constants, met = _logistic_weights(task.design.linear(task.parents), task.codes, 10.0)
-    scores = StraightScores(task.design, slopes, constants)
+    scores = Straight(task.design, np.vstack([constants, slopes]))
     return Logistic(scores, met, task.shares, 1 / (len(task.codes) + 1), "logistic")
 
 
@@ -247,21 +209,9 @@ def _fit_forest(task: CategoryTask, n_trees: int) -> LeafShares:
 
 
 #: In the order of preference among equals.
-CANDIDATES: dict[str, Way] = {
+CANDIDATES: dict[str, Callable[[CategoryTask, int], Classes]] = {
     "frequencies": _fit_frequencies,
     "logistic": _fit_logistic,
     "smooth logistic": _fit_smooth,
     "forest": _fit_forest,
 }
-
-
-def classes_of(estimator: Any, causes: Sequence[Column], name: str) -> Way:
-    """A way to fit a category by a user's classifier."""
-
-    def fit(task: CategoryTask, n_trees: int) -> Classes:
-        inputs = RawInputs(tuple(causes))
-        model = fit_checked(estimator, inputs(task.parents), task.codes, name)
-        met = np.asarray(model.classes_, dtype=np.intp)
-        return EstimatedClasses(inputs, model, met, task.n_codes, estimator_name(estimator))
-
-    return fit

@@ -9,34 +9,28 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from shap_asv.backgrounds.structural.categories import CANDIDATES, CategoryTask, OneOf, classes_of, fit_category
+from shap_asv.backgrounds.structural.categories import CANDIDATES, CategoryTask, OneOf, fit_category
 from shap_asv.backgrounds.structural.mechanisms import (
     Empirical,
     Given,
     Mechanism,
-    RawInputs,
     Support,
     WithGaps,
-    estimator_name,
-    fit_checked,
 )
 from shap_asv.backgrounds.structural.numbers import (
     NAMED,
     NumberTask,
     ScoredNumber,
     draws_at,
-    fit_estimator,
     fit_number,
-    marginal_loss,
     scoring_uniforms,
 )
 from shap_asv.backgrounds.structural.regression import Design, Trees, distribution_targets
-from shap_asv.backgrounds.structural.scores import crps, log_score, pit_of_draws, pit_of_probabilities
+from shap_asv.backgrounds.structural.scores import FittedNode, crps, log_score, pit_of_draws, pit_of_probabilities
 from shap_asv.backgrounds.tables.codec import Column
 from shap_asv.errors import MechanismError
 
@@ -46,21 +40,6 @@ MOST_ROWS = 20_000
 #: With more variables than these not all pairs of them can be fitted: a small forest says which matter.
 FEW_VARIABLES = 6
 N_RANKING_ROWS, N_RANKING_TREES, RANKING_LEAF = 1000, 8, 20
-
-
-@dataclass(frozen=True, eq=False)
-class FittedNode:
-    """A mechanism and how well it does on rows that it was not fitted to.
-
-    ``score`` and ``marginal`` are mean CRPS or log scores of the mechanism and of the node's own distribution without
-    its causes; ``pit`` (r,) is uniform if the mechanism is right.
-    """
-
-    mechanism: Mechanism
-    measure: str
-    score: float
-    marginal: float
-    pit: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,14 +79,28 @@ class NodeTask:
     def as_category(self, design: Design, codes: np.ndarray, n_codes: int) -> CategoryTask:
         return CategoryTask(design, self.parents, codes, n_codes, self.seed, self.copies)
 
+    def fitted(self, *facts: Any) -> FittedNode:
+        """The node with its mechanism, measure, score, marginal score and PIT."""
+        return FittedNode(self.column.name, tuple(cause.name for cause in self.causes), *facts)
+
     def as_root(self) -> FittedNode:
-        return _scored_root(self.values, self.column, self.seed)
+        """The empirical distribution is its own marginal: nothing is gained, and its PIT is uniform by construction."""
+        pit = (np.random.default_rng(self.seed).permutation(len(self.values)) + 0.5) / len(self.values)
+        root = Empirical.learn(self.values)
+        if self.column.kind.category:
+            codes = self.values.astype(np.intp)
+            shares = np.bincount(codes, minlength=self.column.kind.n_codes) / len(codes)
+            score = float(log_score(np.broadcast_to(shares, (len(codes), len(shares))), codes).mean())
+            return self.fitted(root, "log score", score, score, pit)
+        known = self.values[np.isfinite(self.values)]
+        score = _marginal_crps(known) if len(known) else 0.0
+        return self.fitted(root, "CRPS", score, score, pit)
 
 
 def fit_node(task: NodeTask) -> FittedNode:
     """The mechanism of one node, and how well it does."""
     column, how, whole = task.column, task.how, task
-    if callable(how) and not hasattr(how, "fit"):
+    if callable(how):
         return scored(Given(how, column, tuple(task.causes)), task)
     _check_way(how, column)
     n_rows = len(task.values)
@@ -152,30 +145,12 @@ def _names(column: Column) -> tuple[str, ...]:
 
 def _check_way(how: Any, column: Column) -> None:
     kind = "category" if column.kind.category else "number"
-    if hasattr(how, "fit"):
-        needed = "predict_proba" if column.kind.category else "predict"
-        if not hasattr(how, needed):
-            raise MechanismError(f"{column.name!r} is a {kind}; its estimator {estimator_name(how)} has no {needed}")
-        return
     if not isinstance(how, str) or how not in _names(column):
         simple = [name for name in _names(column) if " + " not in name and " over " not in name]
         raise MechanismError(
             f"the mechanism {how!r} for {column.name!r}, a {kind}, is unknown; give one of "
-            f"{', '.join(map(repr, simple))}, an estimator with fit and predict, or a function of (parents, noise)"
+            f"{', '.join(map(repr, simple))}, or a function of (parents, noise)"
         )
-
-
-def _scored_root(values: np.ndarray, column: Column, seed: int) -> FittedNode:
-    """The empirical distribution is its own marginal: nothing is gained, and its PIT is uniform by construction."""
-    pit = (np.random.default_rng(seed).permutation(len(values)) + 0.5) / len(values)
-    if column.kind.category:
-        codes = values.astype(np.intp)
-        shares = np.bincount(codes, minlength=column.kind.n_codes) / len(codes)
-        score = float(log_score(np.broadcast_to(shares, (len(codes), len(shares))), codes).mean())
-        return FittedNode(Empirical.learn(values), "log score", score, score, pit)
-    known = values[np.isfinite(values)]
-    score = _marginal_crps(known) if len(known) else 0.0
-    return FittedNode(Empirical.learn(values), "CRPS", score, score, pit)
 
 
 def _marginal_crps(values: np.ndarray) -> float:
@@ -189,10 +164,7 @@ def _fit_number(task: NodeTask, design: Design) -> FittedNode:
         return task.as_root()
     support = Support.learn(values, task.column.kind.whole)
     number = NumberTask(design, task.parents, values, support, task.seed, task.copies)
-    if hasattr(how, "fit"):
-        name, inputs = estimator_name(how), RawInputs(tuple(task.causes))
-        how = partial(fit_estimator, name, inputs, partial(fit_checked, how, name=task.column.name))
-    over_values = isinstance(how, str) and how.endswith(" over its values")
+    over_values = how.endswith(" over its values")
     found = None if over_values else fit_number(number, how)
     few = support.values is not None and len(support.values) <= FEW_VALUES
     if over_values or (how == "auto" and few):
@@ -200,11 +172,11 @@ def _fit_number(task: NodeTask, design: Design) -> FittedNode:
         if found is None or as_category.losses.mean() < found.losses.mean():
             found = as_category
     assert found is not None
-    score, marginal = float(found.losses.mean()), marginal_loss(number)
+    score, marginal = float(found.losses.mean()), _marginal_crps(values)
     if how == "auto" and score > marginal:  # few rows: the causes tell less than they cost
         return task.as_root()
     pit = pit_of_draws(found.draws, found.held, np.random.default_rng(task.seed))
-    return FittedNode(found.mechanism, "CRPS", score, marginal, pit)
+    return task.fitted(found.mechanism, "CRPS", score, marginal, pit)
 
 
 def _fit_few_values(task: NodeTask, design: Design, support: Support, how: str) -> ScoredNumber:
@@ -218,13 +190,11 @@ def _fit_few_values(task: NodeTask, design: Design, support: Support, how: str) 
 
 
 def _fit_category(task: NodeTask, design: Design) -> FittedNode:
-    codes, how = task.values.astype(np.intp), task.how
-    if hasattr(how, "fit"):
-        how = classes_of(how, task.causes, task.column.name)
-    mechanism, shares, kept = fit_category(task.as_category(design, codes, task.column.kind.n_codes), how)
+    codes = task.values.astype(np.intp)
+    mechanism, shares, kept = fit_category(task.as_category(design, codes, task.column.kind.n_codes), task.how)
     pit = pit_of_probabilities(shares, kept, np.random.default_rng(task.seed))
     score = float(log_score(shares, kept).mean())
-    return FittedNode(mechanism, "log score", score, task.as_root().score, pit)
+    return task.fitted(mechanism, "log score", score, task.as_root().score, pit)
 
 
 def scored(mechanism: Mechanism, task: NodeTask) -> FittedNode:

@@ -7,7 +7,7 @@ or one point with many draws, are the same call, and what depends on the point a
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -82,10 +82,6 @@ class Support:
             low = max(low, 0.0)  # counts do not fall below zero
         return cls(float(low), float(high), whole, None)
 
-    @property
-    def discrete(self) -> bool:
-        return self.values is not None
-
     def hold(self, draws: np.ndarray) -> np.ndarray:
         if self.values is not None:
             middles = (self.values[1:] + self.values[:-1]) / 2
@@ -117,8 +113,7 @@ class WithGaps:
 # --- what users bring ---------------------------------------------------------------------------------------
 #
 # A function gets its causes as a dict of arrays by name, in the dtypes of the table, and uniform noise strictly between
-# 0 and 1: an array (m,), or (m, k) if the node was declared to need k of them. It returns m values, as a table would
-# hold them.
+# 0 and 1: an array (m,). It returns m values, as a table would hold them.
 
 Function = Callable[[dict[str, Any], np.ndarray], Any]
 
@@ -164,46 +159,15 @@ class Given:
     function: Function
     column: Column
     causes: tuple[Column, ...]
-    n_uniforms: int = 1
+    n_uniforms: ClassVar[int] = 1
 
     def draw(self, parents: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-        m, d, k = uniforms.shape
+        m, d, _ = uniforms.shape
         points = np.repeat(parents, d, axis=0) if d > 1 else parents
         raw = {cause.name: cause.restore(points[:, j]) for j, cause in enumerate(self.causes)}
-        noise = uniforms.reshape(m * d, k)
-        values = call_mechanism(self.function, self.column.name, raw, noise[:, 0] if k == 1 else noise)
+        values = call_mechanism(self.function, self.column.name, raw, uniforms.reshape(m * d))
         return self.column.read(values).reshape(m, d)
 
     def describe(self) -> str:
         name = getattr(self.function, "__name__", None)
         return "given" if name in (None, "<lambda>") else f"given: {name}"
-
-
-@dataclass(frozen=True, eq=False)
-class RawInputs:
-    """Coded causes as the DataFrame that an estimator of the user was fitted to."""
-
-    causes: tuple[Column, ...]
-
-    def __call__(self, parents: np.ndarray) -> Any:
-        import pandas as pd
-
-        return pd.DataFrame({cause.name: cause.restore(parents[:, j]) for j, cause in enumerate(self.causes)})
-
-
-def estimator_name(estimator: Any) -> str:
-    return type(estimator).__name__
-
-
-def fit_checked(estimator: Any, inputs: Any, target: np.ndarray, name: str) -> Any:
-    """A copy of the user's estimator, fitted; an error says to what."""
-    from sklearn.base import clone
-
-    try:
-        return clone(estimator).fit(inputs, target)
-    except Exception as error:
-        raise MechanismError(
-            f"the estimator for {name!r}, {estimator_name(estimator)}, could not be fitted to its causes "
-            f"{list(inputs.columns)}: {type(error).__name__}: {error}; it sees them as a DataFrame with their own "
-            "dtypes, so that categories and missing values need a Pipeline that encodes them"
-        ) from error

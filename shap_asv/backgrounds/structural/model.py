@@ -1,17 +1,19 @@
-"""A structural model: a DAG and one mechanism per node, fitted to a table, given, or taken from another library."""
+"""A structural model: a DAG and one mechanism per node, fitted to a table or given."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 import numpy as np
 
 from shap_asv.arguments import check_count, check_list, check_seed, generator_of
-from shap_asv.backgrounds.structural.background import StructuralBackground, described
-from shap_asv.backgrounds.structural.fitting import FittedNode, NodeTask, fit_node
+from shap_asv.backgrounds.naming import NamedDistribution
+from shap_asv.backgrounds.structural.background import StructuralBackground
+from shap_asv.backgrounds.structural.fitting import NodeTask, fit_node
 from shap_asv.backgrounds.structural.graph import Dag, check_nodes
 from shap_asv.backgrounds.structural.mechanisms import Given, Mechanism, call_mechanism
-from shap_asv.backgrounds.structural.scores import MechanismReport, NodeReport
+from shap_asv.backgrounds.structural.scores import FittedNode, MechanismReport
 from shap_asv.backgrounds.structural.shared import SharedNodes, labels_of, shared_codec
 from shap_asv.backgrounds.tables.codec import Column, TableCodec
 from shap_asv.backgrounds.tables.copies import originals
@@ -42,14 +44,10 @@ class StructuralModel:
     like : DataFrame, optional
         A table with one column per node that says what the values are: dtypes, and all categories. By default this is
         found out from 4,096 simulated rows, which may miss a rare category.
-    n_noises : dict of str to int, optional
-        Nodes whose ``noise`` has several columns, (m, k).
 
     See Also
     --------
     StructuralModel.fit : mechanisms learned from a table.
-    StructuralModel.from_dowhy : a fitted dowhy.gcm model.
-    StructuralModel.from_network : a network of pgmpy, linear Gaussian or discrete.
 
     Examples
     --------
@@ -76,52 +74,26 @@ class StructuralModel:
         graph: Any,
         mechanisms: Mapping[str, Callable],
         like: "pd.DataFrame | None" = None,
-        n_noises: Mapping[str, int] | None = None,
     ) -> None:
         like = as_pandas(like)
         if like is not None and not hasattr(like, "columns"):
             raise TableError(f"like= is a DataFrame with one column per node, not a {type(like).__name__}")
         dag = Dag.read(graph, () if like is None else [str(key) for key in like.columns])
-        given = {str(name): function for name, function in _by_name(mechanisms, "mechanisms", "functions").items()}
-        counts = {} if n_noises is None else _by_name(n_noises, "n_noises", "numbers of columns")
-        _check_names(dag.names, given, counts)
-        noises = [check_count(counts.get(name, 1), f"n_noises[{name!r}]", "a number of columns") for name in dag.names]
-        table = _simulated_raw(dag, given, noises) if like is None else like
+        if not isinstance(mechanisms, Mapping):
+            raise MechanismError(f"mechanisms= is a dict from nodes to functions, not a {type(mechanisms).__name__}")
+        given = {str(name): function for name, function in mechanisms.items()}
+        _check_names(dag.names, given)
+        table = _simulated_raw(dag, given) if like is None else like
         codec = TableCodec.learn(table)
         columns = _columns_of(dag, codec)
         nodes = [
-            Given(given[name], columns[v], tuple(columns[p] for p in dag.parents[v]), noises[v])
+            Given(given[name], columns[v], tuple(columns[p] for p in dag.parents[v]))
             for v, name in enumerate(dag.names)
         ]
-        self._settle(dag, tuple(nodes), codec)
-
-    def _settle(
-        self,
-        dag: Dag,
-        mechanisms: tuple[Mechanism, ...],
-        codec: TableCodec,
-        fitted: tuple[FittedNode, ...] | None = None,
-        shared: Times | None = None,
-    ) -> None:
         self.dag = dag
-        self.mechanisms = mechanisms
+        self.mechanisms: tuple[Mechanism, ...] = tuple(nodes)
         self.codec = codec
-        self.shared = shared
-        self._fitted = fitted
-
-    @classmethod
-    def assembled(
-        cls,
-        dag: Dag,
-        mechanisms: Sequence[Mechanism],
-        codec: TableCodec,
-        fitted: Sequence[FittedNode] | None = None,
-        shared: Times | None = None,
-    ) -> "StructuralModel":
-        """From parts that fit each other: one mechanism on coded rows per node, and the codec of all nodes."""
-        model = cls.__new__(cls)
-        model._settle(dag, tuple(mechanisms), codec, None if fitted is None else tuple(fitted), shared)
-        return model
+        self._fitted: tuple[FittedNode, ...] | None = None
 
     @classmethod
     def fit(
@@ -143,15 +115,14 @@ class StructuralModel:
             a node is kept as one that has neither causes nor effects, with a warning.
         graph : networkx.DiGraph or list of (cause, effect)
             Every node needs a column.
-        mechanisms : "auto", a name, or dict of str to (name, estimator or callable)
-            "auto" tries linear, smooth and boosted locations, about the best of them even, scaled and shaped residuals,
-            and a distributional forest on numbers; logistic, smooth logistic and forest on categories. It takes the
-            best by CRPS or log score on rows that were not fitted; a richer one has to be clearly better.
+        mechanisms : "auto", a name, or dict of str to (name or callable)
+            "auto" tries linear, smooth and boosted locations on numbers, about the best of them even, scaled and shaped
+            residuals; logistic, smooth logistic and forest on categories. It takes the best by CRPS or log score on
+            rows that were not fitted; a richer one has to be clearly better.
             Where noise is uneven, a location is fitted with weights ("weighted smooth"). Names for numbers: "linear",
-            "smooth", "smooth with steps", "boosting", "forest"; for categories: "frequencies", "logistic",
-            "smooth logistic", "forest"; for both "own distribution". An estimator (``fit``, and ``predict`` for
-            numbers or ``predict_proba`` for categories) sees the causes as a DataFrame with their own dtypes. A
-            callable is a function as in :class:`StructuralModel`.
+            "smooth", "smooth with steps", "boosting"; for categories: "frequencies", "logistic",
+            "smooth logistic", "forest"; for both "own distribution". A callable is a function as in
+            :class:`StructuralModel`.
         seed : int, optional
             Of folds and forests. The result depends on it, and not on ``n_jobs``.
         n_jobs : int, optional
@@ -162,7 +133,7 @@ class StructuralModel:
             The columns are variables at several times, and mechanisms do not depend on the date: those of a variable
             whose causes are the same variables at the same distances in time are one, learned from all times.
             ``True`` reads variables and times from names such as ``temp(t-3)``; else as in
-            :meth:`CausalOrder.from_time`. ``mechanisms`` may then name variables, and functions and estimators see
+            :meth:`CausalOrder.from_time`. ``mechanisms`` may then name variables, and functions see
             causes under names such as ``temp(t-1)``, as if the variable were at time t.
 
         Notes
@@ -205,48 +176,25 @@ class StructuralModel:
         if together is not None:
             shared_tasks = together.tasks(rows[:, at], columns, ways, seeds, copies, labels_of(data))
             fitted = together.spread(_fit_all(list(shared_tasks), n_jobs, silent))
-            return cls.assembled(dag, [node.mechanism for node in fitted], codec, fitted, together.times)
-        tasks = [
-            NodeTask(
-                rows[:, at[v]],
-                rows[:, [at[p] for p in dag.parents[v]]],
-                columns[v],
-                tuple(columns[p] for p in dag.parents[v]),
-                ways[v],
-                seeds[v],
-                copies,
-            )
-            for v in range(dag.n_nodes)
-        ]
-        fitted = _fit_all(tasks, n_jobs, silent)
-        return cls.assembled(dag, [node.mechanism for node in fitted], codec, fitted)
-
-    @classmethod
-    def from_dowhy(cls, scm: Any, n_noise: int = 20_000, seed: int | None = None) -> "StructuralModel":
-        """From a fitted ``dowhy.gcm`` model (``StructuralCausalModel`` and its subclasses).
-
-        Mechanisms are called through ``draw_samples`` (roots), ``draw_noise_samples`` and ``evaluate``. dowhy draws its
-        noise itself; to be drawn again under the same random numbers, each noise becomes the quantile function of
-        ``n_noise`` draws of it (of the distribution itself where it is one of scipy's).
-        """
-        from shap_asv.backgrounds.structural.foreign import read_dowhy
-
-        return read_dowhy(scm, n_noise, seed)
-
-    @classmethod
-    def from_network(cls, network: Any) -> "StructuralModel":
-        """From pgmpy's ``LinearGaussianBayesianNetwork``, or a discrete network too large for exact inference.
-
-        Examples
-        --------
-        >>> from shap_asv import load_network
-        >>> model = StructuralModel.from_network(load_network("cancer"))
-        >>> model.sample(2, seed=1).shape
-        (2, 5)
-        """
-        from shap_asv.backgrounds.structural.foreign import read_network_model
-
-        return read_network_model(network)
+        else:
+            tasks = [
+                NodeTask(
+                    rows[:, at[v]],
+                    rows[:, [at[p] for p in dag.parents[v]]],
+                    columns[v],
+                    tuple(columns[p] for p in dag.parents[v]),
+                    ways[v],
+                    seeds[v],
+                    copies,
+                )
+                for v in range(dag.n_nodes)
+            ]
+            fitted = _fit_all(tasks, n_jobs, silent)
+        model = cls.__new__(cls)
+        model.dag, model.codec, model._fitted = dag, codec, tuple(fitted)
+        model.shared = None if together is None else together.times
+        model.mechanisms = tuple(node.mechanism for node in fitted)
+        return model
 
     # --- what it is ---
 
@@ -260,7 +208,12 @@ class StructuralModel:
         return self.dag.to_networkx()
 
     def __str__(self) -> str:
-        return described(self.dag, self.mechanisms)
+        """One line for each node: its causes and its mechanism."""
+        lines = [f"structural model, {self.dag.n_nodes} node{'s' if self.dag.n_nodes != 1 else ''}"]
+        for v, name in enumerate(self.dag.names):
+            causes = ", ".join(self.dag.names[p] for p in self.dag.parents[v])
+            lines.append(f"  {name}{' <- ' + causes if causes else ''}: {self.mechanisms[v].describe()}")
+        return "\n".join(lines)
 
     def __repr__(self) -> str:
         names = ", ".join(self.dag.names[:4]) + ", ..." * (self.dag.n_nodes > 4)
@@ -273,20 +226,7 @@ class StructuralModel:
                 "these mechanisms were given, not fitted: there are no scores; StructuralModel.fit(data, graph, "
                 "mechanisms={...}) scores given functions on a table"
             )
-        return MechanismReport(
-            tuple(
-                NodeReport(
-                    name,
-                    tuple(self.dag.names[p] for p in self.dag.parents[v]),
-                    self.mechanisms[v].describe(),
-                    node.measure,
-                    node.score,
-                    node.marginal,
-                    node.pit,
-                )
-                for v, (name, node) in enumerate(zip(self.dag.names, self._fitted, strict=True))
-            )
-        )
+        return MechanismReport(self._fitted)
 
     # --- what it does ---
 
@@ -343,32 +283,25 @@ def _columns_of(dag: Dag, codec: TableCodec) -> list[Column]:
     return [codec.columns[codec.names.index(name)] for name in dag.names]
 
 
-def _by_name(given: Any, name: str, what: str) -> dict[Any, Any]:
-    if not isinstance(given, Mapping):
-        raise MechanismError(f"{name}= is a dict from nodes to {what}, not a {type(given).__name__}")
-    return dict(given)
-
-
 def _ways(mechanisms: Any, dag: Dag, together: SharedNodes | None) -> list[Any]:
     """How each node is fitted; of nodes that share a mechanism the first one counts."""
     if not isinstance(mechanisms, Mapping):
         return [mechanisms] * dag.n_nodes
     given = {str(name): how for name, how in mechanisms.items()}
     variables = dag.names if together is None else [variable for variable, _ in together.times.moments]
-    _check_known([*dag.names, *variables], given, "mechanisms")
+    _check_known([*dag.names, *variables], given)
     return [given.get(name, given.get(own, "auto")) for name, own in zip(dag.names, variables, strict=True)]
 
 
-def _check_known(names: Sequence[str], given: Mapping[str, Any], what: str) -> None:
+def _check_known(names: Sequence[str], given: Mapping[str, Any]) -> None:
     for name in given:
         if name not in names:
             hint = did_you_mean(name, names, f"the nodes are {listed(names)}")
-            raise MechanismError(f"{what} names {name!r}, which is not a node of the graph; {hint}")
+            raise MechanismError(f"mechanisms names {name!r}, which is not a node of the graph; {hint}")
 
 
-def _check_names(names: Sequence[str], given: Mapping[str, Any], n_noises: Mapping[str, int]) -> None:
-    _check_known(names, given, "mechanisms")
-    _check_known(names, n_noises, "n_noises")
+def _check_names(names: Sequence[str], given: Mapping[str, Any]) -> None:
+    _check_known(names, given)
     for name in names:
         if name not in given:
             raise MechanismError(f"the node {name!r} has no mechanism; give a function of (parents, noise)")
@@ -376,14 +309,29 @@ def _check_names(names: Sequence[str], given: Mapping[str, Any], n_noises: Mappi
             raise MechanismError(f"the mechanism of {name!r} is a {type(given[name]).__name__}, not a function")
 
 
-def _simulated_raw(dag: Dag, given: Mapping[str, Callable], noises: Sequence[int]) -> "pd.DataFrame":
+def _simulated_raw(dag: Dag, given: Mapping[str, Callable]) -> "pd.DataFrame":
     """Rows as the functions return them, to see dtypes and categories."""
     import pandas as pd
 
     rng = np.random.default_rng(0)
     values: dict[str, Any] = {}
     for v, name in enumerate(dag.names):
-        noise = rng.random((N_LOOKED_AT, noises[v]))
         causes = {dag.names[p]: values[dag.names[p]] for p in dag.parents[v]}
-        values[name] = call_mechanism(given[name], name, causes, noise[:, 0] if noises[v] == 1 else noise)
+        values[name] = call_mechanism(given[name], name, causes, rng.random(N_LOOKED_AT))
     return pd.DataFrame(values)
+
+
+# --- as a background --------------------------------------------------------------------------------------------
+
+
+def read_structural(given: StructuralModel | StructuralBackground, masker: Any) -> NamedDistribution:
+    """Nodes that are not features are latent: which ones are, the model or X says, if the user has not said it."""
+    if isinstance(given, StructuralBackground):
+        words = ("a feature of the structural model", "its features are")
+        return NamedDistribution(given.features, given.only, words, given, features_by_default=given.features)
+    words = ("a node of the structural model", "its nodes are")
+    return NamedDistribution(given.nodes, partial(_structural, given), words, given)
+
+
+def _structural(model: StructuralModel, features: Sequence[str], impossible: str) -> StructuralBackground:
+    return model.background(features)

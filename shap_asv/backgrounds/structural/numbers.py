@@ -7,7 +7,6 @@
    know what they would predict without a row (:class:`~shap_asv.backgrounds.structural.regression.LeastSquares`), trees
    are fitted again without each fold.
 2. About the best one, noises (even, scaled, shaped, both) are compared by CRPS, again held out.
-3. A distributional forest is compared with the winner on one fold.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,19 +19,17 @@ import numpy as np
 from shap_asv.backgrounds.structural.mechanisms import Mechanism, Named, Support
 from shap_asv.backgrounds.structural.regression import (
     Design,
-    LeafValues,
-    LeastSquares,
     SmoothFit,
     SmoothFunction,
+    Straight,
     Variable,
     fit_straight,
 )
 from shap_asv.backgrounds.structural.scores import clearly_better, crps
-from shap_asv.backgrounds.tables.border import quantile_between, rowwise_product
+from shap_asv.backgrounds.tables.border import quantile_between
 from shap_asv.backgrounds.tables.copies import kept_together, repeats
 
 N_SCORED_DRAWS = 40
-N_SCORED_TREES, N_TREES = 16, 60
 N_FOLDS = 4
 #: Rows that candidates are compared on; the chosen one is fitted to all.
 MOST_COMPARED = 2000
@@ -109,17 +106,6 @@ class FittedLocation:
 
 
 @dataclass(frozen=True, eq=False)
-class Straight:
-    """``mu = a + b' x``."""
-
-    design: Design
-    coefficients: np.ndarray
-
-    def __call__(self, parents: np.ndarray) -> np.ndarray:
-        return self.coefficients[0] + rowwise_product(self.design.linear(parents), self.coefficients[1:, None])[:, 0]
-
-
-@dataclass(frozen=True, eq=False)
 class Stepped:
     """``g(x) + sum over k of height_k [x_j(k) > edge_k]``: splines blur a jump, trees need many leaves for a slope."""
 
@@ -134,21 +120,29 @@ class Stepped:
 
 
 @dataclass(frozen=True, eq=False)
-class Estimated:
-    """The prediction of a fitted estimator; ``inputs`` turns causes into what it takes."""
+class Boosted:
+    """The prediction of boosted trees."""
 
-    inputs: Callable[[np.ndarray], Any]
+    design: Design
     estimator: Any
 
+    @classmethod
+    def fit(cls, task: NumberTask, rows: np.ndarray) -> "Boosted":
+        from sklearn.ensemble import HistGradientBoostingRegressor
+
+        estimator = HistGradientBoostingRegressor(
+            max_iter=80,
+            learning_rate=0.12,
+            max_leaf_nodes=12,
+            min_samples_leaf=20,
+            l2_regularization=1.0,
+            early_stopping=False,
+            random_state=0,
+        )
+        return cls(task.design, estimator.fit(task.design.rows(task.parents[rows]), task.target[rows]))
+
     def __call__(self, parents: np.ndarray) -> np.ndarray:
-        return np.asarray(self.estimator.predict(self.inputs(parents)), dtype=float).reshape(len(parents))
-
-
-def fit_constant(task: NumberTask) -> FittedLocation:
-    ones = np.ones(len(task.target))
-    squares = LeastSquares(ones[:, None], np.array([[ones.sum()]]), ones, repeats(task.copies, len(ones)))
-    b, held_out = squares.fit(task.target)
-    return FittedLocation("constant", lambda parents: np.full(len(parents), b[0]), held_out)
+        return np.asarray(self.estimator.predict(self.design.rows(parents)))
 
 
 def fit_linear(task: NumberTask) -> FittedLocation:
@@ -208,46 +202,20 @@ def find_step(columns: np.ndarray, residuals: np.ndarray) -> tuple[int, float] |
     return None if tree.node_count == 1 else (int(tree.feature[0]), float(tree.threshold[0]))
 
 
-def fit_estimator(
-    name: str, inputs: Callable[[np.ndarray], Any], fit: Callable[[Any, np.ndarray], Any], task: NumberTask
-) -> FittedLocation:
-    """Any regressor: ``fit(inputs(parents), target)`` gives one with ``predict``, a fresh one each time."""
-
-    def fitted(rows: np.ndarray) -> Estimated:
-        return Estimated(inputs, fit(inputs(task.parents[rows]), task.target[rows]))
-
+def fit_boosted(task: NumberTask) -> FittedLocation:
     held_out = np.empty(len(task.target))
     for fold in np.unique(task.folds):
         out = task.folds == fold
-        held_out[out] = fitted(~out)(task.parents[out])
-    return FittedLocation(name, fitted(np.ones(len(held_out), dtype=bool)), held_out)
-
-
-def fit_boosted(task: NumberTask) -> FittedLocation:
-    fitted = fit_estimator("boosting", task.design.rows, _boost, task)
-    return replace(fitted, share=0.97)  # its trees cost many look-ups a draw: it has to be worth it
+        held_out[out] = Boosted.fit(task, ~out)(task.parents[out])
+    function = Boosted.fit(task, np.ones(len(held_out), dtype=bool))
+    return FittedLocation("boosting", function, held_out, share=0.97)  # its trees cost many look-ups a draw
 
 
 def boosting_promises(task: NumberTask, rival: FittedLocation) -> bool:
     """Whether boosted trees predict the first fold better than another location does: a fifth of the work of a fit."""
     out = task.folds == 0
-    first = _boost(task.design.rows(task.parents[~out]), task.target[~out])
-    errors = first.predict(task.design.rows(task.parents[out])) - task.target[out]
+    errors = Boosted.fit(task, ~out)(task.parents[out]) - task.target[out]
     return bool(np.mean(errors**2) < np.mean((rival.held_out[out] - task.target[out]) ** 2))
-
-
-def _boost(matrix: np.ndarray, target: np.ndarray) -> Any:
-    from sklearn.ensemble import HistGradientBoostingRegressor
-
-    return HistGradientBoostingRegressor(
-        max_iter=80,
-        learning_rate=0.12,
-        max_leaf_nodes=12,
-        min_samples_leaf=20,
-        l2_regularization=1.0,
-        early_stopping=False,
-        random_state=0,
-    ).fit(matrix, target)
 
 
 HUBER = 1.345  # robust standard deviations: past them, outliers count less
@@ -400,25 +368,6 @@ class LocationNoise(Named):
 
 
 @dataclass(frozen=True, eq=False)
-class Forest(Named):
-    """Values of the leaf of a random tree."""
-
-    leaves: LeafValues
-    support: Support
-    name = "forest"
-    n_uniforms = 2
-
-    @classmethod
-    def grow(cls, task: NumberTask, n_trees: int) -> "Forest":
-        between = not task.support.discrete
-        leaves = LeafValues.grow(task.design, task.parents, task.target, 20, task.seed, n_trees, between)
-        return cls(leaves, task.support)
-
-    def draw(self, parents: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-        return self.support.hold(self.leaves.draw(parents, uniforms))
-
-
-@dataclass(frozen=True, eq=False)
 class ScoredNumber:
     """A mechanism; draws (r, d) of it at rows that it has not seen, and the values (r,) of these rows."""
 
@@ -435,29 +384,22 @@ class ScoredNumber:
 NAMED: dict[str, tuple[str, tuple[str, ...]]] = {
     "linear": ("linear", ("residuals", "scaled residuals")),
     **{name: (name, tuple(NOISES)) for name in LOCATIONS if name != "linear"},
-    "forest": ("forest", ()),
     **{f"{location} + {noise}": (location, (noise,)) for location in LOCATIONS for noise in NOISES},
 }
 
 
-def fit_number(task: NumberTask, how: Any = "auto") -> ScoredNumber:
-    """A name, a way to fit a location, or "auto": a choice among all, on at most 2,000 rows and then fitted to all."""
+def fit_number(task: NumberTask, how: str = "auto") -> ScoredNumber:
+    """A name, or "auto": a choice among all, on at most 2,000 rows and then fitted to all."""
     part = task.part()
     if how == "auto":
         found = _chosen(part)
         return found if part is task else fit_number(task, found.mechanism.describe())
-    if how == "forest":
-        return _forest(task, N_TREES)
-    location, noises = NAMED[how] if isinstance(how, str) else (how, tuple(NOISES))
+    location, noises = NAMED[how]
     if part is not task and len(noises) > 1:
-        fitted = _located(part, location)
+        fitted = LOCATIONS[location](part)
         noises = (_with_noise(part, [(fitted, noise) for noise in noises])[2],)
-    fitted = _located(task, location)
+    fitted = LOCATIONS[location](task)
     return _with_noise(task, [(fitted, noise) for noise in noises])[0]
-
-
-def _located(task: NumberTask, location: str | Callable) -> FittedLocation:
-    return location(task) if callable(location) else LOCATIONS[location](task)
 
 
 def _chosen(task: NumberTask) -> ScoredNumber:
@@ -476,11 +418,7 @@ def _chosen(task: NumberTask) -> ScoredNumber:
     if location.name in WEIGHTED and noise_weights(task, location)[1] > LEAST_PROMISE:
         again = _with_noise(task, [(LOCATIONS[WEIGHTED[location.name]](task), noise)])[0]
         found = again if again.losses.mean() < found.losses.mean() else found
-    out = task.folds == 0
-    forest = Forest.grow(task.only(~out), N_SCORED_TREES)
-    losses = crps(draws_at(forest, task.parents[out]), task.target[out])
-    copies = None if task.copies is None else task.copies[out]
-    return _forest(task, N_TREES) if clearly_better(losses, found.losses[out], copies=copies) else found
+    return found
 
 
 def _better(task: NumberTask, one: FittedLocation, best: FittedLocation) -> FittedLocation:
@@ -504,14 +442,3 @@ def _with_noise(
         if clearly_better(one[0].losses, best[0].losses, copies=task.copies):
             best = one
     return best
-
-
-def marginal_loss(task: NumberTask) -> float:
-    """Mean CRPS without the causes: what that of a mechanism has to be below."""
-    return float(_with_noise(task, [(fit_constant(task), "residuals")])[0].losses.mean())
-
-
-def _forest(task: NumberTask, n_trees: int) -> ScoredNumber:
-    out = task.folds == 0
-    draws = draws_at(Forest.grow(task.only(~out), N_SCORED_TREES), task.parents[out])
-    return ScoredNumber(Forest.grow(task, n_trees), draws, task.target[out])

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shap_asv.backgrounds.structural.mechanisms import Mechanism
 from shap_asv.backgrounds.tables.copies import error_of_mean
 
 if TYPE_CHECKING:
@@ -68,12 +69,16 @@ def clearly_better(errors: np.ndarray, than: np.ndarray, margin: float = 1.0, co
 
 
 @dataclass(frozen=True, eq=False)
-class NodeReport:
-    """One node: its mechanism, its score and that of its marginal (both smaller is better), and its PIT values."""
+class FittedNode:
+    """One node: its mechanism, and how well that does on rows that it was not fitted to.
+
+    ``score`` and ``marginal`` are mean CRPS or log scores (smaller is better) of the mechanism and of the node's own
+    distribution without its causes; ``pit`` (r,) is uniform if the mechanism is right.
+    """
 
     name: str
     causes: tuple[str, ...]
-    mechanism: str
+    mechanism: Mechanism
     measure: str
     score: float
     marginal: float
@@ -104,9 +109,9 @@ class MechanismReport:
     uniform one: up to about ``1.6 / sqrt(rows)`` is chance, and a star marks what is more.
     """
 
-    nodes: tuple[NodeReport, ...]
+    nodes: tuple[FittedNode, ...]
 
-    def __getitem__(self, name: str) -> NodeReport:
+    def __getitem__(self, name: str) -> FittedNode:
         for node in self.nodes:
             if node.name == name:
                 return node
@@ -116,23 +121,24 @@ class MechanismReport:
         """One row per node."""
         import pandas as pd
 
-        names = ("mechanism", "measure", "score", "marginal", "improvement", "miscalibration", "calibrated")
-        columns = {name: [getattr(node, name) for node in self.nodes] for name in names}
-        return pd.DataFrame(
-            {"causes": [", ".join(node.causes) for node in self.nodes], **columns},
-            index=pd.Index([node.name for node in self.nodes], name="node"),
-        )
+        rows = [
+            {
+                "causes": ", ".join(node.causes),
+                "mechanism": node.mechanism.describe(),
+                "measure": node.measure,
+                "score": node.score,
+                "marginal": node.marginal,
+                "improvement": node.improvement,
+                "miscalibration": node.miscalibration,
+                "calibrated": node.calibrated,
+            }
+            for node in self.nodes
+        ]
+        return pd.DataFrame(rows, index=pd.Index([node.name for node in self.nodes], name="node"))
 
     def __str__(self) -> str:
-        head = ("node", "causes", "mechanism", "measure", "score", "marginal", "saved", "PIT")
-        lines = [head]
-        for node in self.nodes:
-            star = "" if node.calibrated else " *"
-            saved = f"{100 * node.improvement:.0f}%" if node.causes else "-"
-            numbers = (f"{node.score:.4g}", f"{node.marginal:.4g}", saved, f"{node.miscalibration:.3f}{star}")
-            lines.append((node.name, ", ".join(node.causes) or "-", node.mechanism, node.measure, *numbers))
-        widths = [max(len(line[k]) for line in lines) for k in range(len(head))]
-        rows = [
-            "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines
-        ]
-        return "\n".join([rows[0], "  ".join("-" * width for width in widths), *rows[1:]])
+        shown = self.to_frame().drop(columns="calibrated")
+        shown["improvement"] = [f"{100 * node.improvement:.0f}%" if node.causes else "-" for node in self.nodes]
+        shown["miscalibration"] = [f"{node.miscalibration:.3f}{'' if node.calibrated else ' *'}" for node in self.nodes]
+        shown = shown.rename(columns={"improvement": "saved", "miscalibration": "PIT"})
+        return shown.reset_index().to_string(index=False, float_format=lambda number: f"{number:.4g}")

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.backgrounds.structural.fitting import FittedNode, NodeTask
+from shap_asv.backgrounds.structural.fitting import NodeTask
 from shap_asv.backgrounds.structural.graph import Dag
+from shap_asv.backgrounds.structural.scores import FittedNode
 from shap_asv.backgrounds.tables.codec import Column, TableCodec, learn_column
 from shap_asv.errors import TableError, TimeError
 from shap_asv.frames import as_pandas
@@ -128,7 +129,11 @@ class SharedNodes:
     def spread(self, fitted: Sequence[FittedNode]) -> list[FittedNode]:
         """What was fitted for each mechanism -> for each node."""
         of_node = {v: one for nodes, one in zip(self.members.values(), fitted, strict=True) for v in nodes}
-        return [of_node[v] for v in range(self.dag.n_nodes)]
+        names = self.dag.names
+        return [
+            replace(of_node[v], name=name, causes=tuple(names[p] for p in self.dag.parents[v]))
+            for v, name in enumerate(names)
+        ]
 
 
 def _seen_from(time: float | None, cause: Moment) -> Moment:

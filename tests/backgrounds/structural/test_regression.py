@@ -8,7 +8,7 @@ from scipy.special import expit
 from shap_asv.backgrounds.structural import numbers
 from shap_asv.backgrounds.structural.mechanisms import Empirical, Support
 from shap_asv.backgrounds.structural.numbers import NumberTask
-from shap_asv.backgrounds.structural.regression import Design, LeafValues, SmoothFit
+from shap_asv.backgrounds.structural.regression import Design, SmoothFit, Trees
 from shap_asv.backgrounds.tables.border import quantile_between
 from shap_asv.backgrounds.tables.codec import ColumnKind
 
@@ -135,18 +135,17 @@ def test_shaped_noise_follows_modes_that_trade_places():
     assert (np.abs(np.abs(drawn) - 1) < 0.4).mean() > 0.97
 
 
-def test_a_forest_finds_where_the_spread_changes():
-    """Same mean everywhere; trees on the mean alone would see nothing."""
+def test_drawn_leaves_are_those_of_the_drawn_trees():
+    """Each draw falls into the leaf of its own tree, whether there are more draws than trees or fewer."""
     rng = np.random.default_rng(0)
-    x = rng.uniform(-1, 1, (3000, 1))
-    y = rng.normal(size=3000) * np.where(x[:, 0] > 0.5, 3.0, 0.5)
-    forest = LeafValues.grow(Design.learn(x, [NUMBER]), x, y, 600, seed=0, n_trees=30, between=True)
-    uniforms = rng.random((2, 4000, 2))
-    drawn = forest.draw(np.array([[0.3], [0.7]]), uniforms)
-    np.testing.assert_allclose(drawn.std(axis=1), [0.5, 3.0], rtol=0.3)
-    # one draw at each of many points is the same function as many draws at one
-    one_by_one = forest.draw(np.repeat([[0.3], [0.7]], 4000, axis=0), uniforms.reshape(-1, 1, 2))
-    np.testing.assert_array_equal(one_by_one.reshape(2, 4000), drawn)
+    x = rng.random((500, 1))
+    trees = Trees.grow(Design.learn(x, [NUMBER]), x, (x > 0.5).astype(float), 20, n_trees=30, seed=0)
+    points, uniforms = np.array([[0.3], [0.7]]), rng.random((2, 4000))
+    leaves = trees.drawn_leaves(points, uniforms)
+    expected = trees.leaves(points)[(uniforms * 30).astype(int), np.arange(2)[:, None]]
+    np.testing.assert_array_equal(leaves, expected)
+    one_by_one = trees.drawn_leaves(np.repeat(points, 4000, axis=0), uniforms.reshape(-1, 1))
+    np.testing.assert_array_equal(one_by_one.ravel(), leaves.ravel())
 
 
 def test_designs_of_categories_gaps_and_rare_codes():

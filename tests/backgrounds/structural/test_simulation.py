@@ -7,7 +7,7 @@ from scipy import stats
 from scipy.special import ndtri
 
 from shap_asv.backgrounds.structural import StructuralModel
-from shap_asv.backgrounds.structural import simulation as simulation_module
+from shap_asv.backgrounds.structural import background as background_module
 from shap_asv.errors import ArgumentError, NotAncestralError, RowsError
 from tests.oracles.structural_models import KINDS, linear_gaussian
 
@@ -94,13 +94,13 @@ def test_each_distinct_piece_of_work_is_done_once(monkeypatch):
     """Evidence rows that agree on the ancestors of a node share its draws; b is simulated for two values of a only."""
     background = StructuralModel(CHAIN, FUNCTIONS).background()
     seen = []
-    original = simulation_module._drawn
+    original = background_module._drawn
 
     def counted(mechanism, causes, rows, noise):
         seen.append((mechanism.column.name, len(rows)))
         return original(mechanism, causes, rows, noise)
 
-    monkeypatch.setattr(simulation_module, "_drawn", counted)
+    monkeypatch.setattr(background_module, "_drawn", counted)
     nan = np.nan
     evidence = np.array(
         [

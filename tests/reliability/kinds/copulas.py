@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shap_asv import CopulaModel, GaussianModel
+from shap_asv import CopulaModel
 from tests.oracles import copulas
 from tests.oracles import gaussian_interventions as oracle
 from tests.reliability.kinds.asking import ALSO, Kind, Question, ask, asked
@@ -37,7 +37,7 @@ def check(case: SimpleNamespace) -> None:
     correlation = copulas.correlation_of(values)
     if np.linalg.eigvalsh(correlation)[0] < 1e-6:
         return  # many ties: no correlation matrix, and the nearest one is not part of the definition
-    background = CopulaModel(table) if case.given == "CopulaModel" else GaussianModel.fit(table, marginals="empirical")
+    background = CopulaModel(table)
     slopes = rng.normal(size=case.n)
     rows = values[rng.integers(case.rows, size=2)] + rng.normal(0, 0.1, (2, case.n))
     causes, levels, confounded = known_causes(case.causes, names, rng), [], []

@@ -26,7 +26,7 @@ from shap_asv.backgrounds.contract import (
     KnowsInterventions,
     WeightedRows,
 )
-from shap_asv.backgrounds.level_by_level import LevelByLevel, by_levels
+from shap_asv.backgrounds.interventions import LevelByLevel, by_levels
 from shap_asv.backgrounds.registry import BACKGROUNDS
 from shap_asv.errors import ShapAsvError, ShapAsvWarning
 from shap_asv.explainer import worth
