@@ -24,7 +24,7 @@ help:
 	@echo "make test   set up, then run tests, ruff and mypy"
 	@echo "make docs   set up, then build the documentation into docs/_build/html"
 	@echo "make benchmark  set up, run all experiments (more than an hour), rewrite docs/benchmarks.md"
-	@echo "make reliability  set up, then bad input, extremes, coverage of intervals, threads and seeds, damaged files, checks of graphs, small runs of the benchmarks (half an hour)"
+	@echo "make reliability  set up, then bad input, extremes, coverage of intervals, threads and seeds, damaged files, checks of graphs, pages of large tables, small runs of the benchmarks (half an hour)"
 	@echo "make fuzz   set up, then every question of an explainer and 20,000 random cases against the definition (goes on where it stopped; WORKERS=4 for four processes)"
 	@echo "make compatibility  wheel, sdist, and the tests with the oldest and the newest versions (three quarters of an hour)"
 	@echo "make bits   set up, then explain 10,000 random cases by two commits and compare bits (BEFORE=, AFTER=; goes on where it stopped)"
@@ -85,6 +85,7 @@ reliability: $(READY)
 	$(BIN)/python -m tests.reliability.damaged
 	$(BIN)/python -m tests.discovery.rates
 	$(BIN)/python -m tests.reliability.coverage
+	$(BIN)/python -m tests.reliability.pages
 	$(BIN)/python -m benchmarks --small --quiet
 
 bits: $(READY)

@@ -25,6 +25,7 @@ from shap_asv.command import tables
 from shap_asv.command.request import meant
 from shap_asv.command.rows import Rows, choose_rows, strata_of
 from shap_asv.command.training import Trained, load_model, train
+from shap_asv.command.worth import worth_in_words
 from shap_asv.datasets import sample_rows
 from shap_asv.errors import CausalGraphWarning, RowsError, UnknownFeatureError
 from shap_asv.explainer.asymmetric import AsymmetricExplainer
@@ -104,25 +105,20 @@ def _report(
     fitted = isinstance(task.background, pd.DataFrame)
     if fitted:
         say(f"fitting distributions to the table of {len(task.background):,} rows; this can take a minute")
-    with catch_warnings():
-        simplefilter("ignore", CausalGraphWarning)  # what the graph does not name is said in a note
-        explainer = AsymmetricExplainer(
-            task.model,
-            task.background,
-            task.causal_graph,
-            feature_names=list(task.rows.columns),
-            values=values,
-            algorithm=options.algorithm,
-            seed=options.seed,
-            budget=options.budget,
-            silent=True,
-        )
+    explainer = make_explainer(task, options, values)
     say("fitted the distribution" if fitted else "read the network as the distribution")
     methods = options.methods.split(",") if options.methods else None
     if options.plan:
         for name, plan in plan_methods(explainer, task.rows, methods, silent=True).items():
             print(f"\n{name}. {plan}")
         return None
+
+    notes = list(task.notes)
+    if fitted and values == "conditional":
+        place = None if output is None else [str(name) for name in task.model.classes_].index(output)
+        for note in worth_in_words(explainer, task.background, task.causal_graph, place, options.seed):
+            say(note)
+            notes.append(note)
 
     def announce(name: str, plan: Plan) -> None:
         over = f", more than --budget {options.budget:g}: {plan.why}" if plan.seconds > options.budget else ""
@@ -136,13 +132,31 @@ def _report(
         title=title,
         explained=explained,
         graph=task.drawn,
-        notes=task.notes,
+        notes=notes,
         sample=task.which.words,
         row_numbers=numbers,
     )
     print(f"\n{summary_of(comparison, explained, numbers)}\n")
     say(f"wrote {page}; open it in a browser")
     return page
+
+
+def make_explainer(task: Task, options: Namespace, values: str, **more: Any) -> AsymmetricExplainer:
+    """The explainer of a task; fits a distribution where there is a table."""
+    with catch_warnings():
+        simplefilter("ignore", CausalGraphWarning)  # what the graph does not name is said in a note
+        return AsymmetricExplainer(
+            task.model,
+            task.background,
+            task.causal_graph,
+            feature_names=list(task.rows.columns),
+            values=values,
+            algorithm=options.algorithm,
+            seed=options.seed,
+            budget=options.budget,
+            silent=True,
+            **more,
+        )
 
 
 def prepare(request: Namespace, say: Say) -> Task:

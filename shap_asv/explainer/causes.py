@@ -80,11 +80,10 @@ def read_causal_graph(
 def _check_levels(order: CausalOrder, features: Sequence[str], hidden: Sequence[str]) -> None:
     """Raise where levels name what is no feature and stands between no two: nothing follows from it but a typo."""
     names = [str(name) for name in order.features]
-    is_feature = np.array([name in features for name in names])
-    before = np.asarray(order.ancestor_matrix[is_feature].any(axis=0))
-    after = np.asarray(order.ancestor_matrix[:, is_feature].any(axis=1))
+    known = [k for k, name in enumerate(names) if name in features]
     for k, name in enumerate(names):
-        if is_feature.any() and not is_feature[k] and name not in hidden and not (before[k] and after[k]):
+        between = order.ancestor_matrix[known, k].any() and order.ancestor_matrix[k, known].any()
+        if known and k not in known and name not in hidden and not between:
             hint = did_you_mean(name, features, f"leave it out (the features are {listed(features)})")
             raise CausalGraphError(f"the levels name {name!r}, which is not a feature; {hint}")
 

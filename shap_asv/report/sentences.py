@@ -73,7 +73,7 @@ def conclude(block: Block, output: int) -> list[Sentence]:
     floor = np.maximum(doubt, WORTH_TELLING * max(float(before.max()), float(after.max())))
     telling = np.abs(change) > floor
     beyond = np.abs(change) > doubt
-    moved = share_moved(np.where(beyond, before, after), after) if beyond.any() else 0.0
+    moved = float(np.abs(change)[beyond].sum() / max(float((before + after).sum()), 1e-300))
     sentences = []
     if not telling.any() or moved < SAME_STORY:
         sentences += _same_story(one, other, output, moved, float(doubt.max()), number)
