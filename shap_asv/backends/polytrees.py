@@ -5,8 +5,7 @@ of their members, the value of the term depends on ``S & A`` alone, so that W re
 
     phi_i = sum over terms of  sum over B of  w_A(i, B) (nu_term(B + i) - nu_term(B)).
 
-On a polytree w_A comes without the lattice of the order (:mod:`shap_asv.orders.restricted`). Under a mixture
-of graphs it is the weighted mean of those of the graphs.
+On a polytree w_A comes without the lattice of the order (:mod:`shap_asv.orders.restricted`).
 """
 
 from dataclasses import dataclass
@@ -35,7 +34,6 @@ from shap_asv.errors import BudgetExceededError
 from shap_asv.models.products import SumOfProducts
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.restricted import list_polytree_steps
-from shap_asv.orders.uncertain.mixture import weighted_orders
 from shap_asv.values.expected_terms import ExactProducts, query_cost
 
 #: Ideals of what a term sees, at most.
@@ -57,27 +55,30 @@ def _groups(background: Terms, products: SumOfProducts) -> list[tuple[np.ndarray
 
 @lru_cache(maxsize=4)
 def _counts(problem: Problem) -> np.ndarray | None:
-    """Ideals of what each group of terms sees, float (groups,), under all graphs; None where they are too many."""
-    counts = []
+    """Ideals of what each group of terms sees, float (groups,); None where they are too many."""
+    assert isinstance(problem.order, CausalOrder)
     try:
-        for _, seen in _groups(*network_and_terms(problem)):
-            parts = [order.restricted_to(seen.tolist()) for order, _ in weighted_orders(problem.order)]
-            counts.append(sum(part.count_ideals(limit=MOST_IDEALS) for part in parts))
+        parts = [problem.order.restricted_to(seen.tolist()) for _, seen in _groups(*network_and_terms(problem))]
+        return np.array([part.count_ideals(limit=MOST_IDEALS) for part in parts], dtype=float)
     except BudgetExceededError:
         return None
-    return np.array(counts, dtype=float)
+
+
+def one_order_obstacle(problem: Problem) -> str | None:
+    """For algorithms that work term by term, and know one causal order of single features."""
+    found = terms_obstacle(problem) or groups_obstacle(problem)
+    if found is not None or isinstance(problem.order, CausalOrder):
+        return found
+    return "explicit orders, or several graphs, are not one causal order"
 
 
 def _obstacle(problem: Problem, settings: Settings) -> str | None:
-    found = terms_obstacle(problem) or groups_obstacle(problem)
+    found = one_order_obstacle(problem)
     if found is not None:
         return found
-    if problem.order is None:
-        return "explicit orders are not a polytree"
-    for k, (order, _) in enumerate(weighted_orders(problem.order)):
-        if not order.is_polytree:
-            where = "" if isinstance(problem.order, CausalOrder) else f"graph {k}: "
-            return f"{where}the causal graph is not a polytree: two features are joined by two undirected paths"
+    assert isinstance(problem.order, CausalOrder)
+    if not problem.order.is_polytree:
+        return "the causal graph is not a polytree: two features are joined by two undirected paths"
     found = ancestral_obstacle(problem)
     if found is None and _counts(problem) is None:
         return TooLarge(f"a term looks at features that have more than {MOST_IDEALS:,} ideals with their causes")
@@ -100,16 +101,12 @@ def _cost(problem: Problem, settings: Settings, n_rows: int) -> Cost:
     return Cost(operations, 2**27 + int(counts.max(initial=0) * n * (8 * n + 40) + ideals * (7 * n + 40))) + queries
 
 
-def polytree_attributor(
-    background: Terms, products: SumOfProducts, orders: list[tuple[CausalOrder, float]]
-) -> Attributor:
-    """An attributor under a mean of causal polytrees, for coalitions that hold the causes of their members."""
+def polytree_attributor(background: Terms, products: SumOfProducts, order: CausalOrder) -> Attributor:
+    """An attributor under a causal polytree, for coalitions that hold the causes of their members."""
     n = len(background.features)
     groups = []
     for terms, seen in _groups(background, products):
-        parts = [(list_polytree_steps(order, seen), share) for order, share in orders]
-        code, place = (np.concatenate([steps[k] for steps, _ in parts]) for k in (0, 1))
-        weight = np.concatenate([share * steps[2] for steps, share in parts])
+        code, place, weight = list_polytree_steps(order, seen)
         codes, ends = np.unique([code | 1 << place, code], return_inverse=True)
         classes = np.zeros((len(codes), n), dtype=bool)
         classes[:, seen] = codes[:, None] >> np.arange(len(seen)) & 1
@@ -133,7 +130,8 @@ class CoalitionByCoalition:
 
 def _prepare(problem: Problem, settings: Settings) -> Attributor:
     background, products = network_and_terms(problem)
-    fast = polytree_attributor(background, products, list(weighted_orders(problem.order)))
+    assert isinstance(problem.order, CausalOrder)
+    fast = polytree_attributor(background, products, problem.order)
     return relaxing(background, fast, CoalitionByCoalition(problem, settings))
 
 

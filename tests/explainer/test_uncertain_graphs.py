@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from pgmpy.base import PDAG
-from sklearn.ensemble import RandomForestRegressor
 
 from shap_asv import (
     AsymmetricExplainer,
@@ -24,7 +23,6 @@ from shap_asv import (
     plots,
     sample_rows,
 )
-from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from tests.oracles.partly_directed import consistent_extensions
 
 FEATURES = ["smoke", "lung", "bronc", "xray", "dysp"]
@@ -109,52 +107,6 @@ def test_undirected_edges_are_the_mean_over_their_dags(network, X, explain, kind
     plan = explainer.plan(X)
     assert plan.exact
     assert f"mean over {len(dags)} graphs" in str(plan)
-
-
-@pytest.mark.parametrize("shape", ["forest", "polytree"])
-@pytest.mark.parametrize("impossible", ["raise", "relax"])
-def test_forests_and_polytrees_under_several_graphs(shape, impossible):
-    """A network sparser than the graphs, which add edges of their own: the mean of separate runs, and of all ideals."""
-    rng = np.random.default_rng(8)
-    edges = [("a", "b"), ("c", "d")] if shape == "forest" else [("a", "d"), ("b", "d"), ("c", "e")]
-    names = list("abcde")
-    problem = nx.DiGraph(edges)
-    problem.add_nodes_from(names)
-    place = {name: v for v, name in enumerate(names)}
-    parents = tuple(tuple(place[u] for u in sorted(problem.predecessors(name))) for name in names)
-    tables = []
-    for causes in parents:
-        table = rng.random((3, *(3,) * len(causes))) + 0.05
-        tables.append(table / table.sum(axis=0))
-    network = DiscreteNetwork(tuple(names), ((0, 1, 2),) * 5, parents, tuple(tables))
-    more = [[("b", "c")], [("d", "a")], []] if shape == "forest" else [[("d", "c")], [("e", "a")], []]
-    graphs = []
-    for added in more:
-        graph = problem.copy()
-        graph.add_edges_from(added)
-        graphs.append(graph)
-    X = rng.integers(3, size=(80, 5)).astype(float)
-    model = RandomForestRegressor(4, max_depth=4, random_state=0).fit(X, X @ rng.normal(size=5) + X[:, 0] * X[:, 3])
-    options = {"feature_names": names, "impossible": impossible}
-    weights = [0.5, 2.0, 1.0]
-    several = AsymmetricExplainer(model, network, list(zip(graphs, weights, strict=True)), algorithm=shape, **options)
-    assert several.plan(X[:9]).backend.name == shape
-    assert several.causal_order.n_graphs == 3
-    found = several(X[:9], silent=True)
-    each = [AsymmetricExplainer(model, network, g, algorithm=shape, **options)(X[:9], silent=True) for g in graphs]
-    wanted = np.average([one.values for one in each], axis=0, weights=weights)
-    np.testing.assert_allclose(found.values, wanted, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(found.base_values, each[0].base_values, rtol=0, atol=1e-12)
-    general = AsymmetricExplainer(
-        model, network, list(zip(graphs, weights, strict=True)), algorithm="ideals x trees", **options
-    )
-    np.testing.assert_allclose(found.values, general(X[:9], silent=True).values, rtol=0, atol=1e-12)
-    assert np.abs(each[0].values - each[1].values).max() > 1e-3
-    if impossible == "raise" and shape == "forest":
-        mixed = several.plan(100).candidates
-        single = AsymmetricExplainer(model, network, graphs[0], algorithm=shape, **options).plan(100).candidates
-        cost = [next(c.seconds for c in found if c.name == shape) for found in (mixed, single)]
-        assert cost[0] == pytest.approx(3 * cost[1])
 
 
 def test_mean_over_graphs_is_not_the_common_order():

@@ -20,13 +20,10 @@ and with Psi = ∫_0^1 F(y) dy/y over the product F of all roots, each attributi
 Since all functions are polynomials in y, Gauss-Legendre points make both integrals exact, and one pass up and one
 pass down (reverse differentiation) give all features. No set of features, no equivalence class is ever enumerated.
 Only the closure of a term (its features and their ancestors) takes part. See ``docs/forest-algorithm.md``.
-
-Attributions under a mixture of graphs are the weighted mean of those under each graph, so where every graph is a forest
-the algorithm runs once for each of them.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,16 +32,15 @@ from shap_asv.backends.conditioning import ancestral_obstacle
 from shap_asv.backends.contract import Attribution, Attributor, Backend, Problem, Settings
 from shap_asv.backends.forest.clock import Clock, count_points, make_clock
 from shap_asv.backends.forest.layout import ForestLayout, TermGroups, forest_obstacle, group_forest_terms, lay_out
-from shap_asv.backends.pace import Report, keep_silent, paced, part_of
-from shap_asv.backends.polytrees import CoalitionByCoalition
-from shap_asv.backends.termwise import TERM_ROW_BLOCK, measure_groups, relaxing, terms_obstacle
-from shap_asv.backends.workload import expected_output, groups_obstacle, network_and_terms, patterns
+from shap_asv.backends.pace import Report, keep_silent, paced
+from shap_asv.backends.polytrees import CoalitionByCoalition, one_order_obstacle
+from shap_asv.backends.termwise import TERM_ROW_BLOCK, measure_groups, relaxing
+from shap_asv.backends.workload import expected_output, network_and_terms, patterns
 from shap_asv.backgrounds.contract import Terms
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.costs import Cost
 from shap_asv.models.products import SumOfProducts
 from shap_asv.orders import CausalOrder
-from shap_asv.orders.uncertain.mixture import weighted_orders
 
 _ROW_BLOCK = 2048
 # Numbers in the results of one block of rows: 2**24 are 128 MiB.
@@ -237,7 +233,7 @@ def _depth(products: SumOfProducts) -> int:
     return int((products.terms != 0).sum(axis=1).max(initial=1))
 
 
-def _cost_of_one(problem: Problem, n_rows: int) -> Cost:
+def _cost(problem: Problem, settings: Settings, n_rows: int) -> Cost:
     """A pass over the closure of a term for each pattern of rows that it tells apart, at each point of the clock."""
     background, products = network_and_terms(problem)
     n, depth = problem.n_features, _depth(products)
@@ -256,49 +252,33 @@ def _cost_of_one(problem: Problem, n_rows: int) -> Cost:
 
 @dataclass(frozen=True, eq=False)
 class ForestAttributor:
-    """The algorithm once for each graph, with the weight of that graph; ``base`` (k,) is the expected output."""
+    """``base`` (k,) is the expected output."""
 
-    prepared: tuple[tuple[PreparedForest, float], ...]
+    prepared: PreparedForest
     base: np.ndarray
 
     rowwise = True
     compiled = True
 
     def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
-        if len(self.prepared) == 1:
-            return Attribution(self.prepared[0][0].attributions(rows, report=report), self.base)
-        phi: np.ndarray | float = 0.0
-        for k, (each, share) in enumerate(self.prepared):
-            of_graph = part_of(report, k / len(self.prepared), (k + 1) / len(self.prepared))
-            phi = phi + share * each.attributions(rows, report=of_graph)
-        return Attribution(np.asarray(phi), self.base)
+        return Attribution(self.prepared.attributions(rows, report=report), self.base)
 
 
 def _obstacle(problem: Problem, settings: Settings) -> str | None:
-    found = terms_obstacle(problem) or groups_obstacle(problem)
+    found = one_order_obstacle(problem)
     if found is not None:
         return found
-    if problem.order is None:
-        return "explicit orders are not a forest"
+    assert isinstance(problem.order, CausalOrder)
     background, _ = network_and_terms(problem)
-    for k, (order, _) in enumerate(weighted_orders(problem.order)):
-        found = forest_obstacle(background.network, _nodes(background), order.parents)
-        if found is not None:
-            return found if isinstance(problem.order, CausalOrder) else f"graph {k}: {found}"
-    return ancestral_obstacle(problem)
-
-
-def _cost(problem: Problem, settings: Settings, n_rows: int) -> Cost:
-    one, count = _cost_of_one(problem, n_rows), len(weighted_orders(problem.order))
-    return replace(one.times(count), memory=count * one.memory)
+    found = forest_obstacle(background.network, _nodes(background), problem.order.parents)
+    return ancestral_obstacle(problem) if found is None else found
 
 
 def _prepare(problem: Problem, settings: Settings) -> Attributor:
     background, products = network_and_terms(problem)
-    prepared = tuple(
-        (prepare_forest(background.network, _nodes(background), products, order_parents=order.parents), share)
-        for order, share in weighted_orders(problem.order)
-    )
+    assert isinstance(problem.order, CausalOrder)
+    parents = problem.order.parents
+    prepared = prepare_forest(background.network, _nodes(background), products, order_parents=parents)
     fast = ForestAttributor(prepared, expected_output(background, products))
     return relaxing(background, fast, CoalitionByCoalition(problem, settings))
 
