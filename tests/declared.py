@@ -24,7 +24,7 @@ from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.registry import BACKGROUNDS, kind_of
 from shap_asv.explainer.problem import Arguments, assemble
 from shap_asv.models.predictor import BLACK_BOX, ENSEMBLE
-from shap_asv.orders.levels import Levels
+from shap_asv.orders.reading import Levels
 from shap_asv.values.registry import VALUE_METHODS
 
 FEATURES = ("x0", "x1", "x2")

@@ -81,7 +81,7 @@ class AloneAttributor:
     def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
         from shap_asv.backends.trees.attributor import prepare_trees  # brings numba in
 
-        trees, ground = _trees_and_ground(self.problem)
+        trees, ground = _trees(self.problem), _ground(self.problem)
         numbers, n = trees.numbers(rows), self.problem.n_players
         effects = np.empty((len(rows), n, self.problem.n_outputs))
         base = np.zeros(self.problem.n_outputs)
@@ -93,47 +93,45 @@ class AloneAttributor:
         return Attribution(effects, base)
 
 
-def _trees_and_ground(problem: Problem) -> tuple[TreeForm, np.ndarray | None]:
-    trees, background = problem.predictor.trees, problem.background
-    assert trees is not None
-    assert isinstance(background, TreeGround)
-    rows = background.ground()
-    return trees, None if rows is None else trees.numbers(rows)
+def _trees(problem: Problem) -> TreeForm:
+    assert problem.predictor.trees is not None
+    return problem.predictor.trees
+
+
+def _ground(problem: Problem) -> np.ndarray | None:
+    """The background rows as the trees read them; None for cover counts."""
+    rows = _background_rows(problem)
+    return None if rows is None else _trees(problem).numbers(rows)
+
+
+def _background_rows(problem: Problem) -> np.ndarray | None:
+    assert isinstance(problem.background, TreeGround)
+    return problem.background.ground()
 
 
 # --- what it takes ------------------------------------------------------------------------------------------------
 
 
 def _obstacle(problem: Problem) -> str | None:
-    found = GROUND.obstacle(problem.background)
+    found = GROUND.obstacle(problem.background) or ENSEMBLE.obstacle(problem.predictor)
     if found is not None:
         return found
-    found = ENSEMBLE.obstacle(problem.predictor)
-    if found is not None:
-        return found
-    trees = problem.predictor.trees
-    assert trees is not None
     if problem.link is not None:
         return (
             "a link that is not the identity has to see every coalition's value as a whole; without a link the trees "
             "are added up leaf by leaf"
         )
-    if problem.n_features > PATH_BITS:
-        longest = len(path_lengths(trees.ensemble).leaves) - 1
-        if longest > PATH_BITS:
-            return (
-                f"a path of the trees has {longest} different features, at most {PATH_BITS} can be treated; fit the "
-                f"model with a depth of at most {PATH_BITS}, or pass background rows as masker=, for which the model "
-                f"is called instead"
-            )
-    return None
+    longest = len(path_lengths(_trees(problem).ensemble).leaves) - 1 if problem.n_features > PATH_BITS else 0
+    if longest <= PATH_BITS:
+        return None
+    return (
+        f"a path of the trees has {longest} different features, at most {PATH_BITS} can be treated; fit the model with "
+        f"a depth of at most {PATH_BITS}, or pass background rows as masker=, for which the model is called instead"
+    )
 
 
-def _forest_obstacle(problem: Problem) -> str | None:
+def _forest_obstacle(trees: TreeForm, order: CausalOrder) -> str | None:
     """A walk over the ideals of a path's features and their causes; deep trees under few edges have too many."""
-    trees, order = problem.predictor.trees, problem.order
-    assert trees is not None
-    assert isinstance(order, CausalOrder)
     ideals, members = largest_walk(trees.ensemble, order)
     if ideals <= MOST_IDEALS and members <= WIDEST:
         return None
@@ -143,10 +141,7 @@ def _forest_obstacle(problem: Problem) -> str | None:
     )
 
 
-def _parts_obstacle(problem: Problem, settings: Settings) -> str | None:
-    trees, order = problem.predictor.trees, problem.order
-    assert trees is not None
-    assert isinstance(order, CausalOrder)
+def _parts_obstacle(trees: TreeForm, order: CausalOrder, settings: Settings) -> str | None:
     for part in prime_orders(order):
         try:
             part.count_ideals(limit=settings.ideal_limit)
@@ -165,17 +160,9 @@ def _parts_obstacle(problem: Problem, settings: Settings) -> str | None:
     )
 
 
-def _cost(problem: Problem, n_rows: int, kind: str, **counts: int) -> Cost:
-    trees, background = problem.predictor.trees, problem.background
-    assert trees is not None
-    assert isinstance(background, TreeGround)
-    rows = background.ground()
-    return tree_cost(trees.ensemble, kind, n_rows, 0 if rows is None else len(rows), **counts)
-
-
-def _kind(problem: Problem, sampled: bool) -> str:
+def _kind(problem: Problem) -> str:
     """Which kind of order the kernels will be given. Groups go through their lattice."""
-    if sampled or problem.order is None:
+    if problem.order is None:
         return ORDERS
     return LATTICE if problem.groups is not None else kind_of(problem.order)
 
@@ -192,60 +179,49 @@ def paths_backend(sweep: Sweep) -> Backend:
             return sweep.obstacle(problem, settings)
         if problem.groups is not None and isinstance(problem.order, GraphMixture):
             return "several graphs of groups are not one order"
-        kind = _kind(problem, sampled)
-        if kind == FOREST:
-            return _forest_obstacle(problem)
-        if kind == PARTS:
-            return _parts_obstacle(problem, settings)
-        if kind != LATTICE:
-            return None
-        return ideals_obstacle(problem, settings)
+        kind, order = _kind(problem), problem.order
+        if isinstance(order, CausalOrder) and kind == FOREST:
+            return _forest_obstacle(_trees(problem), order)
+        if isinstance(order, CausalOrder) and kind == PARTS:
+            return _parts_obstacle(_trees(problem), order, settings)
+        return ideals_obstacle(problem, settings) if kind == LATTICE else None
 
     def cost(problem: Problem, settings: Settings, n_rows: int) -> Cost:
-        kind = _kind(problem, sampled)
-        if sampled:
-            assert problem.order is not None
-            orders = settings.n_orders
-            found = _cost(problem, n_rows, kind, n_orders=orders, n_groups=min(N_GROUPS, orders))
-            return found + drawing_cost(problem.order, orders, settings.order_method)
-        if kind == ORDERS:
+        ensemble, order, limit = _trees(problem).ensemble, problem.order, settings.ideal_limit
+        kind, counts, more = ORDERS if sampled else _kind(problem), {}, Cost({})
+        if order is None:
             assert problem.given_orders is not None
-            return _cost(problem, n_rows, kind, n_orders=len(problem.given_orders))
-        if kind == PARTS:
-            assert isinstance(problem.order, CausalOrder)
-            counts = [part.count_ideals(limit=settings.ideal_limit) for part in prime_orders(problem.order)]
-            assert problem.predictor.trees is not None
-            work, kept = parts_work(problem.predictor.trees.ensemble, problem.order)
-            return _cost(problem, n_rows, kind, n_ideals=sum(counts)) + Cost({"shuffle": work}, int(16 * kept))
-        if kind != LATTICE:
-            return _cost(problem, n_rows, kind)
-        assert problem.order is not None
-        ideals = problem.order.count_ideals(limit=settings.ideal_limit)
-        listed = Cost({}, ideals * (problem.n_features * 13 + 100))
-        return _cost(problem, n_rows, kind, n_ideals=ideals) + listed
+            counts = {"n_orders": len(problem.given_orders)}
+        elif sampled:
+            counts = {"n_orders": settings.n_orders, "n_groups": min(N_GROUPS, settings.n_orders)}
+            more = drawing_cost(order, settings.n_orders, settings.order_method)
+        elif isinstance(order, CausalOrder) and kind == PARTS:
+            counts = {"n_ideals": sum(part.count_ideals(limit=limit) for part in prime_orders(order))}
+            work, kept = parts_work(ensemble, order)
+            more = Cost({"shuffle": work}, int(16 * kept))
+        elif kind == LATTICE:
+            counts = {"n_ideals": order.count_ideals(limit=limit)}
+            more = Cost({}, counts["n_ideals"] * (problem.n_features * 13 + 100))
+        rows = _background_rows(problem)
+        return tree_cost(ensemble, kind, n_rows, 0 if rows is None else len(rows), **counts) + more
 
     def prepare(problem: Problem, settings: Settings) -> Attributor:
         from shap_asv.backends.trees.attributor import prepare_trees  # brings numba in
 
-        trees, ground = _trees_and_ground(problem)
-        if not sampled:
-            inner = prepare_trees(
-                trees.ensemble,
-                problem.order,
-                ground,
-                orders=problem.given_orders,
-                order_weights=problem.given_weights,
-                ideal_limit=settings.ideal_limit,
-                players=problem.groups,
-            )
-            return PathsAttributor(trees, inner)
-        orders = draw_orders(problem, settings)
-        return PathsAttributor(
-            trees, prepare_trees(trees.ensemble, None, ground, orders=orders, sampled=True, players=problem.groups)
+        trees = _trees(problem)
+        inner = prepare_trees(
+            trees.ensemble,
+            None if sampled else problem.order,
+            _ground(problem),
+            orders=draw_orders(problem, settings) if sampled else problem.given_orders,
+            order_weights=problem.given_weights,
+            sampled=sampled,
+            ideal_limit=settings.ideal_limit,
+            players=problem.groups,
         )
-
-    def alone(problem: Problem, settings: Settings) -> Attributor:
-        return AloneAttributor(problem)
+        return PathsAttributor(trees, inner)
 
     name = "orders x paths" if sampled else "paths"
-    return Backend(name, sampled, None, obstacle, cost, prepare, ROW_BLOCK, alone)
+    return Backend(
+        name, sampled, None, obstacle, cost, prepare, ROW_BLOCK, lambda problem, settings: AloneAttributor(problem)
+    )

@@ -23,8 +23,8 @@ import numpy as np
 from shap_asv.backgrounds.contract import Background
 from shap_asv.errors import CausalGraphError, OrdersError, ShapAsvWarning, UnknownFeatureError, did_you_mean, listed
 from shap_asv.orders import CausalOrder
-from shap_asv.orders.levels import Levels
 from shap_asv.orders.players import Players
+from shap_asv.orders.reading import Levels
 from shap_asv.orders.uncertain import GraphMixture, PartialGraph, read_causal_graphs
 from shap_asv.orders.uncertain.formats import (
     ACCEPTED,

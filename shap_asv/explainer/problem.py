@@ -71,7 +71,7 @@ from shap_asv.models.trees.compiled import CodedRows
 from shap_asv.models.trees.ensembles import FloatEnsemble
 from shap_asv.models.trees.form import ends_in_trees, place_trees, read_ensemble
 from shap_asv.orders import CausalOrder
-from shap_asv.orders.levels import Levels
+from shap_asv.orders.reading import Levels
 from shap_asv.orders.uncertain import GraphMixture
 
 Link = Callable[[np.ndarray], np.ndarray]

@@ -18,7 +18,7 @@ from shap_asv.arguments import Seed
 from shap_asv.errors import CausalGraphError
 from shap_asv.orders import counting, reading, sampling
 from shap_asv.orders.bitsets import bits_of
-from shap_asv.orders.levels import Levels, read_confounded
+from shap_asv.orders.reading import Levels, read_confounded
 from shap_asv.orders.time import time_levels, time_parents
 from shap_asv.times import Times
 
@@ -143,7 +143,7 @@ class CausalOrder:
         """Every feature of a level precedes every feature of the next level.
 
         ``confounded`` are positions of levels whose features share hidden causes, which matters to ``values="causal"``
-        alone (:mod:`shap_asv.orders.levels`).
+        alone (:mod:`shap_asv.orders.reading`).
 
         Examples
         --------

@@ -25,7 +25,7 @@ from shap_asv.orders import reading
 from shap_asv.orders.bitsets import bits_of
 from shap_asv.orders.causal_order import CausalOrder
 from shap_asv.orders.lattice import check_limit, too_many_together, union_of_ideals
-from shap_asv.orders.levels import Levels
+from shap_asv.orders.reading import Levels
 from shap_asv.orders.sampling import check_sample
 from shap_asv.strata import spread_uniforms
 
