@@ -44,7 +44,7 @@ class Problem:
         The word for what nu(S) means under the background; "auto" where only the model knows.
     apart : Background or None
         Causal values that are computed as conditional ones, because they are the same on every coalition that the order
-        asks for: the background under interventions, for whoever asks for other coalitions.
+        asks for: the background under interventions, for questions about other coalitions.
     players : Players or None
         Groups of features that move together; the order, and explicit orders, are then of groups.
     """

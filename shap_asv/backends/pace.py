@@ -19,14 +19,14 @@ Report = Callable[[float], None]
 
 
 def keep_silent(share: float) -> None:
-    """A report that nobody reads."""
+    """The report of work whose progress is not shown."""
 
 
 _THREAD = local()
 
 
 class Stopped(Exception):
-    """Nobody waits for the work of this thread any more."""
+    """The caller has given up on the work of this thread."""
 
 
 @contextmanager
@@ -40,7 +40,7 @@ def stopped_by(event: Event) -> Iterator[None]:
 
 
 def look_up() -> None:
-    """Raise :class:`Stopped` if nobody waits for this thread any more.
+    """Raise :class:`Stopped` if the caller has given up on this thread.
 
     Examples
     --------

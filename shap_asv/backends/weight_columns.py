@@ -97,7 +97,7 @@ def sampled_columns(orders: np.ndarray, n_groups: int = N_GROUPS) -> Columns:
 
 
 def empty_columns(n: int) -> Columns:
-    """The empty coalition alone, with no weight: for whoever only wants its value."""
+    """The empty coalition alone, with no weight: only its value is wanted."""
     return Columns(np.zeros((1, n), dtype=bool), sp.csr_array((1, n)), np.ones(1), sampled=False)
 
 

@@ -98,7 +98,7 @@ class ValueMethod:
     Attributes
     ----------
     name : str
-        For the plan, and for whoever asks for it by name. Nothing else ever looks at it.
+        For the plan, and to ask for the method by name.
     exact : bool
         False where values are means of random draws, which come in groups and so know their standard error.
     needs : Capability

@@ -41,6 +41,7 @@ from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.costs import Cost
 from shap_asv.models.products import SumOfProducts
 from shap_asv.orders import CausalOrder
+from shap_asv.orders.counting import subtree_sizes
 
 _ROW_BLOCK = 2048
 # Numbers in the results of one block of rows: 2**24 are 128 MiB.
@@ -228,26 +229,24 @@ def _nodes(background: Terms) -> tuple[int, ...]:
     return tuple(int(node) for node in background.nodes)
 
 
-def _depth(products: SumOfProducts) -> int:
-    """Features of the largest term."""
-    return int((products.terms != 0).sum(axis=1).max(initial=1))
-
-
 def _cost(problem: Problem, settings: Settings, n_rows: int) -> Cost:
     """A pass over the closure of a term for each pattern of rows that it tells apart, at each point of the clock."""
     background, products = network_and_terms(problem)
-    n, depth = problem.n_features, _depth(products)
-    memory = 2**26 + products.n_terms * (4 * n + 200) + 32 * min(n_rows, TERM_ROW_BLOCK) * n * products.n_outputs
-    shares = measure_groups(background, products)
+    assert isinstance(problem.order, CausalOrder)
+    n, depth = problem.n_features, int((products.terms != 0).sum(axis=1).max(initial=1))
+    shares, sizes = measure_groups(background, products), set(subtree_sizes(problem.order))
+    points = count_points(n, max(sizes))
     closure = float(shares.mean()) * n if len(shares) else 0.0
     told_apart = patterns(n_rows) if closure < 12 else n_rows
     operations = {
         "loading of compiled code": 1,
         "forest term": products.n_terms,
         "forest group x feature": len(shares) * n,
-        "forest operation": products.n_terms * told_apart * closure * min(closure, depth + 1),
+        "forest operation": products.n_terms * told_apart * closure * min(closure, depth + 1)
+        + 2 * len(sizes) * points**2 * max(64, points),
     }
-    return Cost(operations, memory)
+    memory = 2**26 + products.n_terms * (4 * n + 200) + 32 * min(n_rows, TERM_ROW_BLOCK) * n * products.n_outputs
+    return Cost(operations, memory + 8 * len(sizes) * points**2)
 
 
 @dataclass(frozen=True, eq=False)

@@ -74,7 +74,7 @@ def path_lengths(ensemble: FloatEnsemble) -> PathLengths:
 
 
 def _sets(ensemble: FloatEnsemble) -> np.ndarray:
-    """Who is in each distinct set of features that a path looks at: bool (sets, n)."""
+    """The distinct sets of features that paths look at: bool (sets, n)."""
     words, n = path_lengths(ensemble).words, ensemble.n_columns
     bits = words[:, np.arange(n) // 64] >> (np.arange(n) % 64).astype(np.uint64)
     return (bits & np.uint64(1)).astype(bool)
