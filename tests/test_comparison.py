@@ -37,13 +37,6 @@ def test_frame_lists_causes_first(result):
     assert np.isclose(one["ASV"].sum(), result.asv.values[3].sum())
 
 
-def test_text(result):
-    text = repr(result)
-    assert text.startswith("SHAP and ASV of 30 rows")
-    assert "smoke" in text
-    assert "sampled" not in text
-
-
 def test_further_explanations_are_aligned_by_name(result):
     reversed_ = result.asv[:, list(range(7))[::-1]]
     joined = result.add("mine", reversed_)

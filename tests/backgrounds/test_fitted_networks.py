@@ -2,7 +2,6 @@
 
 import itertools
 
-import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
@@ -232,20 +231,13 @@ def test_cuts_between_which_there_is_no_number_are_left_out():
     ("arguments", "error", "words"),
     [
         ({"bins": 1}, ArgumentError, "bins=1 is not understood"),
-        ({"bins": True}, ArgumentError, "bins=True"),
-        ({"bins": "many"}, ArgumentError, "'many'"),
         ({"bins": {"wage": 3}}, ArgumentError, "'wage', which is not a column"),
         ({"bins": {"ages": 3}}, ArgumentError, "did you mean 'age'"),
         ({"bins": {"age": [3, 3]}}, ArgumentError, "column 'age'.*increasing"),
-        ({"bins": {"age": [np.inf]}}, ArgumentError, "finite"),
         ({"bins": {"age": "x"}}, ArgumentError, "'x' for column 'age'"),
         ({"bins": {"work": 3}}, ArgumentError, "'work', which holds categories"),
-        ({"smoothing": -1}, ArgumentError, "smoothing=-1"),
         ({"smoothing": np.nan}, ArgumentError, "smoothing=nan"),
-        ({"groups": 1}, ArgumentError, "groups=1"),
         ({"graph": [("age", "wage")]}, TableError, "node 'wage'"),
-        ({"graph": [("age", "pay"), ("pay", "age")]}, CausalGraphError, "cycle"),
-        ({"graph": nx.Graph([("age", "pay")])}, CausalGraphError, "one DAG|direction"),
         ({"bins": {"age": 200, "pay": 1000}}, TableError, r"'pay' \(.* states\) given age .*StructuralModel"),
     ],
 )
