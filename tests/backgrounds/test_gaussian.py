@@ -13,7 +13,7 @@ from shap_asv import AsymmetricExplainer, CausalOrder, errors
 from shap_asv.backgrounds.gaussian import algebra
 from shap_asv.backgrounds.gaussian.algebra import semidefinite_cholesky
 from shap_asv.backgrounds.gaussian.copula import CopulaModel
-from shap_asv.backgrounds.gaussian.model import GaussianModel
+from shap_asv.backgrounds.gaussian.model import GaussianModel, read_gaussian
 from tests.oracles import gaussians
 
 nan = np.nan
@@ -163,15 +163,18 @@ def test_ten_rows_with_a_constant_column(fit):
 
 
 def test_shaps_spelling():
-    background = GaussianModel.read_as((np.zeros(2), np.eye(2)))
-    assert background.features == ("Feature 0", "Feature 1")
+    read = read_gaussian((np.zeros(2), np.eye(2)), None)
+    assert read.names == ("Feature 0", "Feature 1")
+    background = read.background(read.names, "raise")
     assert isinstance(background.inputs(np.zeros((1, 2))), np.ndarray)
     series = pd.Series([0.0, 1.0], index=["a", "b"])
-    assert GaussianModel.read_as((series, pd.DataFrame(np.eye(2), ["a", "b"], ["a", "b"]))).features == ("a", "b")
+    named = (series, pd.DataFrame(np.eye(2), ["a", "b"], ["a", "b"]))
+    assert read_gaussian(named, None).names == ("a", "b")
     with pytest.raises(errors.TableError, match="in one order"):
         GaussianModel(series, pd.DataFrame(np.eye(2), ["b", "a"], ["b", "a"]))
-    assert GaussianModel.read_as(np.zeros((3, 2))) is None
-    assert GaussianModel.read_as(background) is background
+    with pytest.raises(errors.NetworkError, match=r"tuple of 2 .* \(mean, covariance\)"):
+        read_gaussian((np.eye(2), np.zeros(2)), None)
+    assert read_gaussian(background, None).stored() is background
 
 
 # --- networks -----------------------------------------------------------------------------------------------

@@ -157,20 +157,6 @@ class GaussianModel(GaussianBorder):
         model._graph.add_edges_from((str(cause), str(effect)) for cause, effect in network.edges())
         return model
 
-    @classmethod
-    def read_as(cls, thing: Any, names: Sequence[str] | None = None) -> "GaussianModel | None":
-        """What a user may hand over for a Gaussian: one of ours, shap's ``(mean, covariance)``, pgmpy's network.
-
-        None if it is none of these.
-        """
-        if isinstance(thing, cls):
-            return thing
-        if is_linear_gaussian(thing):
-            return cls.from_network(thing, names)
-        if isinstance(thing, tuple) and len(thing) == 2 and np.ndim(thing[0]) == 1 and np.ndim(thing[1]) == 2:
-            return cls(thing[0], thing[1], names)
-        return None
-
     def _keep(self, kept: list[int], impossible: str) -> None:
         self.mean, self.covariance = self.mean[kept], self.covariance[np.ix_(kept, kept)]
         self.scale, self.correlation = self.scale[kept], self.correlation[np.ix_(kept, kept)]
@@ -513,11 +499,15 @@ def is_gaussian(thing: Any) -> bool:
 
 
 def read_gaussian(given: Any, masker: Any) -> NamedDistribution:
-    model = GaussianModel.read_as(given)
-    if model is None:
-        raise NetworkError(
-            f"a tuple of {len(given)} is not a background; shap's spelling is (mean, covariance), a vector and a matrix"
-        )
+    if isinstance(given, tuple):
+        if len(given) != 2 or np.ndim(given[0]) != 1 or np.ndim(given[1]) != 2:
+            raise NetworkError(
+                f"a tuple of {len(given)} is not a background; shap's spelling is (mean, covariance), a vector and a "
+                "matrix"
+            )
+        model = GaussianModel(*given)
+    else:
+        model = given if isinstance(given, GaussianModel) else GaussianModel.from_network(given)
     unnamed = model.names == tuple(numbered_features(len(model.names)))
     build = partial(_renamed, model) if unnamed else model.only
     words = ("a variable of the Gaussian", "its variables are")
