@@ -26,7 +26,7 @@ def test_intervals_of_one_jump_cover(share):
     row = model.sample(1, seed=0).assign(b=0.9)
     truth = np.array([0.0, share])  # nu({}) = nu({a}) = 1 - share, nu({a, b}) = 1
     inside = []
-    for seed in range(150):
+    for seed in range(80):
         explainer = AsymmetricExplainer(explained, model, n_draws=N_DRAWS, seed=seed, feature_names=["a", "b"])
         found = explainer(row, silent=True)
         inside.append(np.abs(found.values[0] - truth) <= 1.96 * found.error_std[0] + 1e-12)

@@ -225,40 +225,32 @@ def test_costs_grow_with_the_work(pair, problem):
 # --- names mean nothing ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("pair", SAMPLED, ids=pair_name)
-@pytest.mark.parametrize("sampled", [False, True], ids=["ideals", "orders"])
-def test_a_method_of_another_name_meets_a_tolerance(pair, sampled, monkeypatch):
-    """The sample of a method that was not called as expected never grew, and the call never ended."""
+#: One kind of background for each sampled method.
+METHODS = tuple({method.name: (kind, method) for kind, method in reversed(SAMPLED)}.values())
+
+
+def renamed(pair, coalitions, monkeypatch, **changes):
+    """An explainer of the pair through a backend whose method nobody knows by its name."""
     kind, method = pair
-    renamed = coalitionwise_backend(replace(method, name="renamed"), SAMPLED_ORDERS if sampled else IDEALS)
-    monkeypatch.setattr(planning, "BACKENDS", (*BACKENDS, renamed))
-    explainer = AsymmetricExplainer(
-        model_for(method.reads, kind),
-        kind.example(),
-        algorithm=renamed.name,
-        feature_names=list(FEATURES),
-        n_draws=20,
-        n_orders=20,
-        seed=0,
-    )
-    first = explainer(example_table(kind, 2), silent=True).error_std.max()
-    found = explainer(example_table(kind, 2), silent=True, tolerance=first / 2)
+    backend = coalitionwise_backend(replace(method, name="renamed", **changes), coalitions)
+    monkeypatch.setattr(planning, "BACKENDS", (*BACKENDS, backend))
+    options = {"feature_names": list(FEATURES), "n_draws": 20, "n_orders": 20, "seed": 0}
+    return AsymmetricExplainer(model_for(method.reads, kind), kind.example(), algorithm=backend.name, **options)
+
+
+@pytest.mark.parametrize("pair", METHODS, ids=pair_name)
+@pytest.mark.parametrize("coalitions", [IDEALS, SAMPLED_ORDERS], ids=["ideals", "orders"])
+def test_a_method_of_another_name_meets_a_tolerance(pair, coalitions, monkeypatch):
+    """The sample of a method that was not called as expected never grew, and the call never ended."""
+    explainer, table = renamed(pair, coalitions, monkeypatch), example_table(pair[0], 2)
+    first = explainer(table, silent=True).error_std.max()
+    found = explainer(table, silent=True, tolerance=first / 2)
     assert 0 < found.error_std.max() <= first / 2
 
 
-@pytest.mark.parametrize("pair", SAMPLED, ids=pair_name)
+@pytest.mark.parametrize("pair", METHODS, ids=pair_name)
 def test_a_sample_that_cannot_grow_ends_in_an_error(pair, monkeypatch):
-    kind, method = pair
-    fixed = coalitionwise_backend(replace(method, name="fixed", grows_with=None), IDEALS)
-    monkeypatch.setattr(planning, "BACKENDS", (*BACKENDS, fixed))
-    explainer = AsymmetricExplainer(
-        model_for(method.reads, kind),
-        kind.example(),
-        algorithm=fixed.name,
-        feature_names=list(FEATURES),
-        n_draws=20,
-        seed=0,
-    )
-    first = explainer(example_table(kind, 2), silent=True).error_std.max()
-    with pytest.raises(BudgetExceededError, match="ideals x fixed has no sample that could grow"):
-        explainer(example_table(kind, 2), silent=True, tolerance=first / 2)
+    explainer, table = renamed(pair, IDEALS, monkeypatch, grows_with=None), example_table(pair[0], 2)
+    first = explainer(table, silent=True).error_std.max()
+    with pytest.raises(BudgetExceededError, match="ideals x renamed has no sample that could grow"):
+        explainer(table, silent=True, tolerance=first / 2)

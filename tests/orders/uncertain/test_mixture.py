@@ -133,7 +133,7 @@ def test_limits():
             with pytest.raises(BudgetExceededError, match="ideals"):
                 weigh_ideals(mixture, limit)
         assert mixture.count_ideals(exact) == exact
-        assert weigh_ideals(mixture, exact).n_coalitions == exact
+        assert len(weigh_ideals(mixture, exact).coalitions) == exact
 
 
 def test_shapes():
