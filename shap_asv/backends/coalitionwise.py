@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -38,9 +39,14 @@ class CoalitionwiseAttributor:
         if self.link is None and isinstance(self.values, Sloping) and self.values.centre is not None:
             self._by_slopes.append(self._contract_slopes(self.values))
 
+    @cached_property
+    def _sampled(self) -> SampledValues | None:
+        """The values, where they are means of draws."""
+        return self.values if isinstance(self.values, SampledValues) else None
+
     def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
-        if isinstance(self.values, SampledValues):
-            return self._attribute_sampled_values(rows, self.values, report)
+        if self._sampled is not None:
+            return self._attribute_sampled_values(rows, self._sampled, report)
         if self._by_slopes:
             return self._attribute_by_slopes(rows)
         coalitions, matrix = self.columns.coalitions, self.columns.matrix
