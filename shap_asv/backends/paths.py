@@ -34,7 +34,6 @@ from shap_asv.orders.restricted import (
     prime_orders,
 )
 from shap_asv.orders.sampling import drawing_cost
-from shap_asv.orders.uncertain import GraphMixture
 
 if TYPE_CHECKING:
     from shap_asv.backends.trees.attributor import TreeAttributor
@@ -177,8 +176,6 @@ def paths_backend(sweep: Sweep) -> Backend:
             return found
         if sampled:
             return sweep.obstacle(problem, settings)
-        if problem.groups is not None and isinstance(problem.order, GraphMixture):
-            return "several graphs of groups are not one order"
         kind, order = _kind(problem), problem.order
         if isinstance(order, CausalOrder) and kind == FOREST:
             return _forest_obstacle(_trees(problem), order)

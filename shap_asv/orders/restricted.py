@@ -142,29 +142,31 @@ def restrict_order(
     )
 
 
-def restrict_groups(order: CausalOrder, players: Players, ideal_limit: int | None = None) -> RestrictedWeights:
-    """The weights of an order of groups: a lattice in which the members of a group follow one another.
+def restrict_groups(
+    order: CausalOrder | GraphMixture, players: Players, ideal_limit: int | None = None
+) -> RestrictedWeights:
+    """The weights of an order of groups, or of several: ideals in which the members of a group follow one another.
 
-    A step ``S -> S + group`` of the groups' lattice becomes as many steps as the group has members, each with the
-    step's weight; what they add up to is the value of the group (:meth:`Players.add_up`).
+    A step ``S -> S + group`` becomes as many steps as the group has members, each with the step's weight; what they
+    add up to is the value of the group (:meth:`Players.add_up`).
     """
-    lattice = build_lattice(order, ideal_limit)
-    ideals = players.expand(lattice.members())
+    weights = weigh_ideals(order, ideal_limit)
+    ideals, (before, joins, shares) = players.expand(weights.coalitions), weights.steps()
     sets, source, feature, weight = [ideals], [], [], []
     count = len(ideals)
     for player in range(len(players)):
-        edges = np.flatnonzero(lattice.edge_feature == player)
-        here = lattice.edge_source[edges].astype(np.int64)
+        edges = np.flatnonzero(joins == player)
+        here = before[edges].astype(np.int64)
         for place, member in enumerate(players.members(player)):
             if place:
-                inside = ideals[lattice.edge_source[edges]]
+                inside = ideals[before[edges]]
                 inside[:, players.members(player)[:place]] = True
                 sets.append(inside)
                 here = count + np.arange(len(edges))
                 count += len(edges)
             source.append(here)
             feature.append(np.full(len(edges), member))
-            weight.append(lattice.edge_weights[edges])
+            weight.append(shares[edges])
     # members in the middle of two groups are not passed together: not closed under unions
     steps = np.concatenate(source), np.concatenate(feature), np.concatenate(weight)
     return _restrict_lattice(np.concatenate(sets), *steps, closed=False)

@@ -68,6 +68,10 @@ def test_trees_alone_with_several_large_groups(seed):
     assert (np.abs(sampled.values - every.values) <= 6 * sampled.error_std + 1e-9).all()
     named, weights = [list(groups), list(groups)[::-1]], [3, 1]
     listed = AsymmetricExplainer(tree, groups=groups, orders=named, weights=weights)(X[:4])
+    first, second, third = groups
+    several = [[(first, second), (second, third)], [(third, first), (third, second)]]
+    counts = {"feature_perturbation": "tree_path_dependent"}
+    mean = AsymmetricExplainer(tree, groups=groups, causal_graph=several, algorithm="exact", **counts)(X[:4])
     for r, row in enumerate(X[:4].to_numpy()):
 
         def nu(members, row=row):
@@ -77,6 +81,8 @@ def test_trees_alone_with_several_large_groups(seed):
         np.testing.assert_allclose(every.values[r], wanted, atol=1e-6)
         wanted = group_games.group_values(nu, sets, [(0, 1, 2), (2, 1, 0)], weights)
         np.testing.assert_allclose(listed.values[r], wanted, atol=1e-6)
+        wanted = group_games.group_values(nu, sets, [(0, 1, 2), (2, 0, 1), (2, 1, 0)], [2, 1, 1])
+        np.testing.assert_allclose(mean.values[r], wanted, atol=1e-6)
 
 
 # --- what users see -----------------------------------------------------------------------------------------------

@@ -263,7 +263,6 @@ def make_orderings(
         if order is None:
             order = CausalOrder(tuple(range(n)), ((),) * n)
         if players is not None:
-            assert isinstance(order, CausalOrder)
             return (restrict_groups(order, players, ideal_limit),), None
         if order.n_features != n:
             raise OrdersError(f"the causal order has {order.n_features} features, the model has {n} columns")
