@@ -10,6 +10,7 @@ from shap_asv.backends.trees.attributor import prepare_trees
 from shap_asv.orders import CausalOrder, restricted
 from tests.backends.tree_problems import ensemble_of
 from tests.oracles import tree_games as oracle
+from tests.oracles.brute_force import topological_orders
 
 N = 5
 ORDERS = {
@@ -52,7 +53,7 @@ def test_equal_to_all_orders(name, background, seed, way):
     ground = oracle.random_rows(rng, 7, N, categorical) if background else None
     ensemble = ensemble_of(trees, N, offset=0.25)
     found = prepare_trees(ensemble, order_of(ORDERS[name]), ground).attribute(rows)
-    listed = oracle.topological_orders(N, ORDERS[name])
+    listed = topological_orders(N, ORDERS[name])
     for row, phi in zip(rows, found.phi, strict=True):
         np.testing.assert_allclose(phi, oracle.brute_force(trees, row, listed, None, ground), rtol=0, atol=1e-12)
         np.testing.assert_allclose(
@@ -74,7 +75,7 @@ def test_random_ensembles_of_depth_twelve(seed, name, background, long_paths):
             patch.setattr(cost, "TABLE_BITS", 2)
             patch.setattr(cost, "WIDE_TABLE_BITS", 2)
         found = prepare_trees(ensemble_of(trees, N), order_of(ORDERS[name]), ground).attribute(rows)
-    listed = oracle.topological_orders(N, ORDERS[name])
+    listed = topological_orders(N, ORDERS[name])
     for row, phi in zip(rows, found.phi, strict=True):
         np.testing.assert_allclose(phi, oracle.brute_force(trees, row, listed, None, ground), rtol=0, atol=1e-12)
 

@@ -20,7 +20,7 @@ from shap_asv.orders.restricted import (
     restrict_orders,
     shuffling_work,
 )
-from tests.oracles import tree_games as oracle
+from tests.oracles.brute_force import topological_orders
 
 N = 6
 CASES = {
@@ -72,7 +72,7 @@ def test_steps_are_the_distribution_of_restricted_orders(kind, monkeypatch):
         monkeypatch.setattr(restricted, "FEW_IDEALS", 1)
         assert kind_of(order) == KINDS.get(kind, PARTS)
         weights = restrict_order(order)
-        orders = oracle.topological_orders(N, CASES[kind])
+        orders = topological_orders(N, CASES[kind])
         shares = [1 / len(orders)] * len(orders)
     lister, listed = StepLister(weights), all_sets(weights)
     for at in range(2**N - 1):
