@@ -1,4 +1,4 @@
-"""``python -m shap_asv demo`` and ``python -m shap_asv explain``: SHAP and ASV side by side, as a report.
+"""``shap-asv demo``, ``explain`` and ``check``, also as ``python -m shap_asv``: SHAP and ASV side by side, as a report.
 
 Words and files are checked first: the libraries that take seconds to import are imported once nothing is known to be
 wrong.
@@ -51,17 +51,19 @@ def main(arguments: list[str] | None = None) -> int:
     options = make_parser().parse_args(given)
     steps = Steps()
     try:
-        if options.job == "explain":
+        if options.job != "demo":
             request = check_request(options)
         else:
             find_network(options.network)
             check_out(options.out)
         steps.say("loading shap, scikit-learn and pgmpy")
-        from shap_asv.command.jobs import run_demo, run_explain
+        from shap_asv.command.jobs import run_check, run_demo, run_explain
 
         with steps.saying_warnings():
             if options.job == "explain":
                 run_explain(request, steps.say)
+            elif options.job == "check":
+                return 0 if run_check(request, steps.say) else 1
             else:
                 run_demo(options, steps.say)
     except (ShapAsvError, OSError) as error:

@@ -10,9 +10,11 @@ import pandas as pd
 
 from shap_asv.errors import ExplanationError, ShapAsvWarning, UnknownMethodError, warn_user
 from shap_asv.explanation import checked_output, checked_row
+from shap_asv.notebook import frame_html
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.uncertain import GraphMixture
 from shap_asv.report import write_report
+from shap_asv.saving import read_results, write_results
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,6 +233,29 @@ class Comparison:
         """
         return write_report(self, path, title, explained, graph, sensitivity, notes, max_rows, sample, row_numbers)
 
+    def save(self, path: str | Path) -> None:
+        """Write everything to a JSON file, which later versions read, too; loading it runs no code.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import numpy as np, shap
+        >>> one = shap.Explanation(np.array([[0.5]]), np.zeros(1), data=np.array([[1.0]]), feature_names=["age"])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     Comparison({"ASV": one}, plans={"ASV": "by hand"}).save(f"{folder}/asv.json")
+        ...     again = Comparison.load(f"{folder}/asv.json")
+        >>> again.asv.values.tolist(), again.plans
+        ([[0.5]], {'ASV': 'by hand'})
+        """
+        words = {"backgrounds": dict(self.backgrounds), "plans": dict(self.plans)}
+        write_results(path, self.explanations, self.order, {**words, "conditional": sorted(self.conditional)})
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Comparison":
+        """Read what :meth:`save` wrote."""
+        explanations, order, words = read_results(path)
+        return cls(explanations, order, words["backgrounds"], words["plans"], set(words["conditional"]))
+
     def _column(self, explanation: Any, row: int | None) -> np.ndarray:
         values = np.asarray(explanation.values)
         if row is None:
@@ -242,23 +267,31 @@ class Comparison:
         return values[row]
 
     def __repr__(self) -> str:
+        title, frame, formats, notes = self._told()
+        return "\n".join([title, frame.to_string(formatters=formats), *notes])
+
+    def _repr_html_(self) -> str:
+        return frame_html(*self._told())
+
+    def _told(self) -> tuple[str, pd.DataFrame, dict[str, Any], list[str]]:
+        """Title, table, how its columns are written, and remarks."""
         n_rows = len(np.asarray(self._first.values))
         names = list(self.explanations)
         listed = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
-        title = f"{listed} of {n_rows} row{'s' if n_rows != 1 else ''}"
+        title = f"{listed} of {n_rows} row{'s' if n_rows != 1 else ''}: mean |value| per feature, causes first"
         formats: dict[str, Any] = dict.fromkeys(names, "{:.4f}".format)
         if self.pair is not None:
             formats[_difference(self.pair)] = "{:+.4f}".format
         frame = self.to_frame().round(4) + 0.0  # no -0.0000
         frame.index.name = None
         sampled = [name for name, e in self.explanations.items() if getattr(e, "error_std", None) is not None]
-        lines = [f"{title}: mean |value| per feature, causes first", frame.to_string(formatters=formats)]
+        notes = []
         if sampled:
             largest = max(float(np.max(self.explanations[name].error_std)) for name in sampled)
-            lines.append(f"{' and '.join(sampled)} sampled: the largest standard error of a value is {largest:.2g}")
+            notes.append(f"{' and '.join(sampled)} sampled: the largest standard error of a value is {largest:.2g}")
         if len(set(self.backgrounds.values())) > 1:
-            lines += [f"{name} over: {words}" for name, words in self.backgrounds.items()]
-        return "\n".join(lines)
+            notes += [f"{name} over: {words}" for name, words in self.backgrounds.items()]
+        return title, frame, formats, notes
 
 
 def _difference(pair: tuple[str, str]) -> str:

@@ -15,6 +15,7 @@ from shap_asv.backends.contract import Backend, Problem, Settings, TooLarge
 from shap_asv.backends.registry import BACKENDS
 from shap_asv.costs import Cost
 from shap_asv.errors import BudgetExceededError, MethodNotApplicableError, UnknownMethodError
+from shap_asv.notebook import table_html
 
 _SECONDS = attrgetter("seconds")
 #: Words for ``algorithm`` that leave the choice of a backend to the planner.
@@ -153,21 +154,25 @@ class Plan:
         return self.chosen.memory
 
     def __str__(self) -> str:
+        facts = (f"  {key + ':':<14}{value}" for key, value in self._facts())
+        return "\n".join([self._title(), f"  because {self.why}", *facts, "  plan.table() has the other ways"])
+
+    def _repr_html_(self) -> str:
+        facts = [("because", self.why), *self._facts()]
+        return table_html(self._title(), [], facts, ["plan.table() has the other ways"])
+
+    def _title(self) -> str:
         outputs = f"{self.n_outputs} output{'s' if self.n_outputs != 1 else ''}"
-        facts = (
+        return f"Plan for {self.n_rows:,} rows, {self.n_features} features, {outputs}: {self.chosen.name}"
+
+    def _facts(self) -> tuple[tuple[str, str], ...]:
+        """What is computed, exact or sampled, how long, how much memory and what to change."""
+        return (
             *self.semantics,
             ("result", self._result()),
             ("time", f"about {duration(self.seconds)}" if self.seconds >= 0.1 else "less than 0.1 seconds"),
             ("memory", bytes_text(self.memory) if self.memory < 2**20 else f"about {bytes_text(self.memory)}"),
             *((("to change", change),) if (change := self._change()) else ()),
-        )
-        return "\n".join(
-            [
-                f"Plan for {self.n_rows:,} rows, {self.n_features} features, {outputs}: {self.chosen.name}",
-                f"  because {self.why}",
-                *(f"  {key + ':':<14}{value}" for key, value in facts),
-                "  plan.table() has the other ways",
-            ]
         )
 
     def _result(self) -> str:

@@ -22,6 +22,7 @@ import numpy as np
 from shap_asv.arguments import check_list
 from shap_asv.errors import ExplanationError, OrdersError, UnknownMethodError
 from shap_asv.explanation import checked_output, checked_row
+from shap_asv.notebook import frame_html
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -251,27 +252,38 @@ class Sensitivity:
         return values[:, row]
 
     def __repr__(self) -> str:
+        title, frame, formats, notes = self._told()
+        return "\n".join([title, frame.to_string(formatters=formats), *notes])
+
+    def _repr_html_(self) -> str:
+        return frame_html(*self._told())
+
+    def _told(self) -> tuple[str, "pd.DataFrame", dict[str, Any], list[str]]:
+        """Title, table, how its columns are written, and remarks."""
         n_rows = self.values.shape[1]
         frame = self.to_frame() + 0.0
         frame.index.name = None
         formats: dict[str, Any] = dict.fromkeys(["mean", "lowest", "highest"], "{:.4f}".format)
         formats["sign changes"] = "{:.0%}".format
         formats["error"] = "{:.2g}".format
-        lines = [
+        title = (
             f"Sensitivity of {n_rows} row{'s' if n_rows > 1 else ''} to {self.n_graphs} graph"
             f"{'s' if self.n_graphs > 1 else ''}: mean |value| per feature over the rows, and over the graphs its "
-            "lowest and highest",
-            frame.to_string(formatters=formats),
-        ]
+            "lowest and highest"
+        )
+        matters = self.matters_most()
+        return title, frame, formats, [*([matters] if matters else []), *self.notes]
+
+    def matters_most(self) -> str:
+        """The edge on which most hangs, in words; empty where no graph moves a value."""
         effects = self.edge_effects()
-        if len(effects) and effects["effect"].iloc[0] > self._rounding:
-            first = effects.iloc[0]
-            lines.append(
-                f"{effects.index[0]} matters most: it moves values by {first['effect']:.2g} on average, "
-                f"those of {first['feature']} by {first['by']:.2g}"
-            )
-        lines += self.notes
-        return "\n".join(lines)
+        if not len(effects) or effects["effect"].iloc[0] <= self._rounding:
+            return ""
+        first = effects.iloc[0]
+        return (
+            f"{effects.index[0]} matters most: it moves values by {first['effect']:.2g} on average, "
+            f"those of {first['feature']} by {first['by']:.2g}"
+        )
 
 
 def _mean_size(values: np.ndarray) -> np.ndarray:

@@ -27,6 +27,7 @@ from shap_asv.command.rows import Rows, choose_rows, strata_of
 from shap_asv.command.training import Trained, load_model, train
 from shap_asv.command.worth import worth_in_words
 from shap_asv.datasets import sample_rows
+from shap_asv.discovery import check_graph
 from shap_asv.errors import CausalGraphWarning, RowsError, UnknownFeatureError
 from shap_asv.explainer.asymmetric import AsymmetricExplainer
 from shap_asv.explainer.comparing import compare_methods, plan_methods
@@ -87,6 +88,17 @@ def run_demo(options: Namespace, say: Say) -> Path | None:
     return _report(task, options, "auto", output, explained, title, say)
 
 
+def run_check(request: Namespace, say: Say) -> bool:
+    """Say whether the graph fits the table: no implied independence is contradicted."""
+    table = tables.read_table(request.layout)
+    for note in table.notes:
+        say(note)
+    graph = request.edges if request.network is None else load_network(request.network)
+    found = check_graph(table.frame, list(graph) if request.network is None else graph, request.alpha)
+    print(found)
+    return found.fits
+
+
 def run_explain(request: Namespace, say: Say) -> Path | None:
     """Explain, write the report, and say where it is; None when only a plan was asked for."""
     task = prepare(request, say)
@@ -126,12 +138,19 @@ def _report(
 
     call = {"silent": True} if output is None else {"silent": True, "outputs": output}
     comparison = compare_methods(explainer, task.rows, methods, call, announce)
+    sensitivity = None
+    if options.job == "explain" and options.sensitivity:
+        say("explaining under every graph that differs in one edge")
+        sensitivity = explainer.sensitivity(task.rows, outputs=output, silent=True)
+        notes.append(f"If the graph is not certain: {sensitivity.matters_most() or 'no edge changes a value'}.")
+        say(notes[-1])
     numbers = task.which.places.tolist()
     page = comparison.to_html(
         options.out / "index.html",
         title=title,
         explained=explained,
         graph=task.drawn,
+        sensitivity=sensitivity,
         notes=notes,
         sample=task.which.words,
         row_numbers=numbers,

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from shap_asv.command.files import TABLES, nearby, read_layout, read_lines
 from shap_asv.errors import ArgumentError, CausalGraphError, ModelError, NetworkError, TableError, did_you_mean
 
-JOBS = ("demo", "explain")
+JOBS = ("demo", "explain", "check")
 
 _DEMO = """\
 Draw rows from a Bayesian network, train a decision tree on them, explain it by SHAP and by asymmetric Shapley values
@@ -24,18 +24,21 @@ _EXPLAIN = """\
 Explain a model of your own table by SHAP and by asymmetric Shapley values (ASV), and write an interactive report.
 Say what causes what: a file of edges, levels, or a Bayesian network."""
 
+_CHECK = """\
+Does a causal graph fit a table? What it implies is tested, and what fails is told in words."""
+
 _EXAMPLES = """\
 examples:
-  python -m shap_asv explain --data patients.csv --target ill --levels age,sex smoker,bmi --out page
-  python -m shap_asv explain --data patients.csv --target ill --edges dag.csv --model model.joblib --trust-model
-  python -m shap_asv explain --data patients.csv --target ill --network expert.bif --rows 0:50"""
+  shap-asv explain --data patients.csv --target ill --levels age,sex smoker,bmi --out page
+  shap-asv explain --data patients.csv --target ill --edges dag.csv --model model.joblib --trust-model
+  shap-asv explain --data patients.csv --target ill --network expert.bif --rows 0:50"""
 
 
 def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m shap_asv", description="SHAP and asymmetric Shapley values (ASV) side by side."
+        prog="shap-asv", description="SHAP and asymmetric Shapley values (ASV) side by side."
     )
-    jobs = parser.add_subparsers(dest="job", required=True, metavar="{demo,explain}")
+    jobs = parser.add_subparsers(dest="job", required=True, metavar="{demo,explain,check}")
     _add_demo(jobs.add_parser("demo", help="the story on a bundled network", description=_DEMO))
     _add_explain(
         jobs.add_parser(
@@ -46,7 +49,23 @@ def make_parser() -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
     )
+    _add_check(jobs.add_parser("check", help="does a causal graph fit a table?", description=_CHECK))
     return parser
+
+
+def _add_check(parser: argparse.ArgumentParser) -> None:
+    _add_table(parser)
+    add = parser.add_mutually_exclusive_group(required=True).add_argument
+    add("--edges", type=Path, metavar="CSV", help="what causes what: two columns, cause and effect")
+    add("--network", metavar="BIF", help="a Bayesian network, of which the edges are taken")
+    parser.add_argument("--alpha", type=float, default=0.05, help="probability of a false alarm; %(default)s")
+
+
+def _add_table(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--data", type=Path, required=True, metavar="FILE", help="the table: CSV with a header, Excel or parquet")
+    add("--sep", help="what separates columns; by default it is recognised")
+    add("--index", metavar="COLUMN", help="a column that names the rows; an unnamed first one is recognised; or none")
 
 
 def _add_demo(parser: argparse.ArgumentParser) -> None:
@@ -59,10 +78,8 @@ def _add_demo(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_explain(parser: argparse.ArgumentParser) -> None:
+    _add_table(parser)
     add = parser.add_argument
-    add("--data", type=Path, required=True, metavar="FILE", help="the table: CSV with a header, Excel or parquet")
-    add("--sep", help="what separates columns; by default it is recognised")
-    add("--index", metavar="COLUMN", help="a column that names the rows; an unnamed first one is recognised; or none")
     add("--target", required=True, metavar="COLUMN", help="the column that the model predicts")
     causes = parser.add_mutually_exclusive_group(required=True)
     causes.add_argument("--edges", type=Path, metavar="CSV", help="what causes what: two columns, cause and effect")
@@ -97,6 +114,7 @@ def _add_explain(parser: argparse.ArgumentParser) -> None:
         default="conditional",
         help="given what is known, or shap's expectation over background rows; %(default)s",
     )
+    add("--sensitivity", action="store_true", help="also explain under every graph that differs in one edge")
     _add_common(parser, Path("page"), budget=120.0)
 
 
@@ -142,6 +160,11 @@ def check_request(options: argparse.Namespace) -> argparse.Namespace:
     """
     layout = read_layout(options.data, options.sep, options.index)
     columns = layout.columns
+    if options.job == "check":
+        edges = None if options.edges is None else read_edges(options.edges, columns, "")
+        if options.network is not None:
+            find_network(options.network)
+        return argparse.Namespace(**{**vars(options), "layout": layout, "edges": edges})
     _check_columns([options.target], columns, options.data, "--target")
     dropped = _split(options.drop)
     _check_columns(dropped, columns, options.data, "--drop")

@@ -21,7 +21,7 @@ from tests.report.test_payload import payload_of, unpack
 INTERVALS = """network unknown {
 }
 variable age {
-  type discrete [ 3 ] { (0,30], (30,60], (60,inf) };
+  type discrete [ 3 ] { 0-30, 31-60, 61+ };
 }
 variable smoker {
   type discrete [ 2 ] { yes, no };
@@ -33,17 +33,17 @@ probability ( age ) {
   table 0.3, 0.4, 0.3;
 }
 probability ( smoker | age ) {
-  ((0,30]) 0.5, 0.5;
-  ((30,60]) 0.3, 0.7;
-  ((60,inf)) 0.2, 0.8;
+  (0-30) 0.5, 0.5;
+  (31-60) 0.3, 0.7;
+  (61+) 0.2, 0.8;
 }
 probability ( ill | age, smoker ) {
-  ((0,30], yes) 0.8, 0.2;
-  ((30,60], yes) 0.5, 0.5;
-  ((60,inf), yes) 0.2, 0.8;
-  ((0,30], no) 0.95, 0.05;
-  ((30,60], no) 0.8, 0.2;
-  ((60,inf), no) 0.6, 0.4;
+  (0-30, yes) 0.8, 0.2;
+  (31-60, yes) 0.5, 0.5;
+  (61+, yes) 0.2, 0.8;
+  (0-30, no) 0.95, 0.05;
+  (31-60, no) 0.8, 0.2;
+  (61+, no) 0.6, 0.4;
 }
 """
 
@@ -172,10 +172,10 @@ def test_a_network_with_intervals_takes_numbers(folder, capsys):
     ages = pd.read_csv("table.csv")["age"][:20]
     column = page["states"][page["features"].index("age")]
     shown = [column["labels"][code] for code in column["codes"]]
-    assert shown == ["(0,30]" if a <= 30 else "(30,60]" if a <= 60 else "(60,inf)" for a in ages]
+    assert shown == ["0-30" if a <= 30 else "31-60" if a <= 60 else "61+" for a in ages]
     assert page["methods"][0]["error"] is page["methods"][1]["error"] is None
     network = load_network(folder / "net.bif")
-    assert network.get_cpds("age").state_names["age"] == ["(0,30]", "(30,60]", "(60,inf)"]
+    assert network.get_cpds("age").state_names["age"] == ["0-30", "31-60", "61+"]
 
 
 @pytest.mark.parametrize(

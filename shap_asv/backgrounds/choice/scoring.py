@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from shap_asv.errors import ArgumentError, ModelError
+from shap_asv.notebook import frame_html
 
 Predict = Callable[[Any], np.ndarray]
 #: Rows that share their draws; rows that a model is called with at a time.
@@ -77,6 +78,11 @@ class ScoreTable:
             "above_best_standard_error": above_error,
         }
         return pd.DataFrame(columns, index=pd.Index(self.names, name="background")).sort_values("score")
+
+    def _repr_html_(self) -> str:
+        frame = self.frame()
+        lead = "Mean squared distance from the model on rows that were held out: smaller is better"
+        return frame_html(lead, frame, dict.fromkeys(map(str, frame.columns), "{:.4g}".format))
 
     def __str__(self) -> str:
         width = max(10, *map(len, self.names))
