@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from unittest import mock
 
 import matplotlib as mpl
 import stories
@@ -52,7 +53,9 @@ def run_readme(out: Path) -> str:
     """The code of the README: what it prints, and its first figure."""
     blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.M | re.S)
     printed = io.StringIO()
-    with contextlib.chdir(ROOT), contextlib.redirect_stdout(printed):
+    # what is drawn next does not go into the same figure
+    on_show = mock.patch.object(plt, "show", side_effect=lambda *arguments, **options: plt.figure())
+    with contextlib.chdir(ROOT), contextlib.redirect_stdout(printed), on_show:
         exec(compile(blocks[0], "README.md", "exec"), {})
     plt.figure(plt.get_fignums()[0]).savefig(out, dpi=100, bbox_inches="tight")
     plt.close("all")
