@@ -6,6 +6,7 @@ Each gives (background, model, exact values (r, n), rows, options of the explain
 import numpy as np
 import pandas as pd
 from scipy.special import ndtri
+from sklearn.ensemble import HistGradientBoostingRegressor
 
 from shap_asv import AsymmetricExplainer, CausalOrder, ConditionalTable, CopulaModel, GaussianModel, StructuralModel
 from tests.explainer.test_exact import black_box
@@ -28,8 +29,29 @@ MEANS = np.array([1.0, -0.6, 0.8])
 BY_LEVELS = {"causal_graph": LEVELS, "feature_names": NAMES}
 
 
-def exactly(nu, orders):
-    return np.array([over_orders(lambda members, row=row: nu(row, members), orders)[:, 0] for row in ROWS])
+#: What is known of causes -> options of the explainer, the orders that it means, and their weights (None: all alike).
+CAUSES = {
+    "levels": (BY_LEVELS, ORDERS, None),
+    "no edges": ({"causal_graph": [], "feature_names": NAMES}, topological_orders(3, []), None),
+    "a chain": ({"causal_graph": [("b", "a"), ("a", "c")], "feature_names": NAMES}, [(1, 0, 2)], None),
+    "orders with weights": (
+        {"orders": [["c", "a", "b"], ["a", "b", "c"]], "weights": [1, 3], "feature_names": NAMES},
+        [(2, 0, 1), (0, 1, 2)],
+        [1, 3],
+    ),
+    "two graphs": (
+        {
+            "causal_graph": [([("a", "b"), ("b", "c")], 1), ([("c", "b"), ("b", "a")], 2)],
+            "feature_names": NAMES,
+        },
+        [(0, 1, 2), (2, 1, 0)],
+        [1, 2],
+    ),
+}
+
+
+def exactly(nu, orders, weights=None):
+    return np.array([over_orders(lambda members, row=row: nu(row, members), orders, weights)[:, 0] for row in ROWS])
 
 
 def plain_sum(X):
@@ -46,29 +68,40 @@ def jumps(X):
     return np.where(x[:, 0] + x[:, 1] > 0.5, 2.0, 0.0) + x[:, 2] * (x[:, 1] > 0)
 
 
-def of_gaussians():
+def of_gaussians(causes="levels"):
     """Exact values (r, n) of squares: E[x'Ax + b'x] = m'Am + tr(A C) + b'm."""
 
     def nu(row, members):
         mean, left = gaussians.conditional(MEAN, COVARIANCE, row, sorted(members))
         return np.array([squares(mean[None])[0] + np.trace(CURVE @ left)])
 
-    return GaussianModel(MEAN, COVARIANCE, NAMES), squares, exactly(nu, ORDERS), TABLE, BY_LEVELS
+    options, orders, weights = CAUSES[causes]
+    return GaussianModel(MEAN, COVARIANCE, NAMES), squares, exactly(nu, orders, weights), TABLE, options
 
 
-def of_donors():
-    """Exact values (r, n) of jumps: the sum over all donors by their weights."""
+def trees_for_jumps(table):
+    """Boosted trees, which are asked in compiled code where rows are drawn."""
+    return HistGradientBoostingRegressor(max_iter=20, min_samples_leaf=5).fit(table, jumps(table))
+
+
+def of_donors(causes="levels", fit=None):
+    """Exact values (r, n) of jumps, or of what is fitted to them: the sum over all donors by their weights."""
     table = pd.DataFrame(np.random.default_rng(0).multivariate_normal(MEAN, COVARIANCE, 60), columns=NAMES)
     background = ConditionalTable(table, n_trees=4)
+    model = jumps if fit is None else fit(table)
+
+    def predict(rows):
+        return jumps(rows) if fit is None else model.predict(pd.DataFrame(rows, columns=NAMES))
 
     def nu(row, members):
         held = np.isin(np.arange(3), list(members))
         if held.all():
-            return jumps(row[None])
+            return predict(row[None])
         rows, weights = background.weighted(np.where(held, row, np.nan)[None])
-        return np.array([weights[0] @ jumps(rows[0])])
+        return np.array([weights[0] @ predict(rows[0])])
 
-    return background, jumps, exactly(nu, ORDERS), TABLE, BY_LEVELS
+    options, orders, weights = CAUSES[causes]
+    return background, model, exactly(nu, orders, weights), TABLE, options
 
 
 def of_copulas():
