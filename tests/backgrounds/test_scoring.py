@@ -233,15 +233,15 @@ def test_mixture_has_the_mean_of_the_values():
     rng = np.random.default_rng(0)
     data = np.exp(linear_table(400, rng))
     parts = [GaussianModel.fit(data), CopulaModel(data), ConditionalTable(data)]
-    mixture = MixtureModel(parts, [0.2, 0.3, 0.5])
+    mixture = MixtureModel(parts, [0.7, 0.2, 0.1])
     rows = mixture.read(data[:3])
     nu = [coalition_values(part, interaction, rows, TWO, 4096)[:, :, 0] for part in parts]
     got = coalition_values(mixture, interaction, rows, TWO, 1 << 15)[:, :, 0]
-    assert np.allclose(got, 0.2 * nu[0] + 0.3 * nu[1] + 0.5 * nu[2], atol=0.05)
+    assert np.allclose(got, 0.7 * nu[0] + 0.2 * nu[1] + 0.1 * nu[2], atol=0.01)
     drawn = mixture.draws(np.array([[1.5, nan, nan]]), rng.random((100, mixture.n_uniforms)))
     assert np.all(drawn[0, :, 0] == 1.5)
     assert mixture.n_uniforms == 4
-    assert "20% Gaussian" in mixture.describe()
+    assert "70% Gaussian" in mixture.describe()
 
 
 # --- levels -------------------------------------------------------------------------------------------------
