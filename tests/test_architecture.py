@@ -42,7 +42,7 @@ ALLOWED = {
         "sensitivity",
     },
     "plots": {"orders", "explanation", "times"},
-    "report": {"backgrounds", "plots"},
+    "report": {"backgrounds", "orders", "plots"},
     "saving": {"orders"},
     "comparison": {"orders", "explanation", "report", "saving"},
     "datasets": {"backgrounds"},

@@ -21,6 +21,7 @@ import numpy as np
 
 import shap_asv
 from shap_asv.errors import ArgumentError, ExplanationError
+from shap_asv.orders import CausalOrder
 from shap_asv.report.layout import place_graph
 from shap_asv.report.reading import Block, Method, read_block
 from shap_asv.report.sentences import conclude, describe_method, in_words
@@ -117,6 +118,7 @@ def make_payload(block: Block, graph: Any, sensitivity: Any, title: str, notes: 
         if graph is None
         else place_graph(graph, block.features, [method.title for method in block.methods]),
         "n_graphs": block.n_graphs,
+        "levels": isinstance(graph, CausalOrder) and graph.levels is not None,
         "sensitivity": None if sensitivity is None else _pack_sensitivity(sensitivity, block, rows),
         "notes": list(notes),
         "versions": _versions(),

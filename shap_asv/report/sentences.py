@@ -145,15 +145,13 @@ def _most(method: Method, output: int, number: Callable[[float], str]) -> Senten
 def _leads(one: Method, other: Method, output: int, number: Callable[[float], str]) -> Sentence:
     tops = [_leaders(method, output) for method in (one, other)]
     if any(len(top) > 1 for top in tops):
-        return [*_most(one, output, number), " ", *_most(other, output, number)]
+        return [*_begun(_most(one, output, number)), " ", *_begun(_most(other, output, number))]
     (old,), (new,) = tops
     sizes = [number(method.importance[top[0], output]) for method, top in zip((one, other), tops, strict=True)]
     if old == new:
         return [{"feature": new}, f" has the most under both: {sizes[0]} by {one.title}, {sizes[1]} by {other.title}."]
-    return [
-        *(f"{one.title} gives the most to ", {"feature": old}, f" ({sizes[0]}), {other.title} to "),
-        *({"feature": new}, f" ({sizes[1]})."),
-    ]
+    parts: Sentence = [f"{one.title} gives the most to ", {"feature": old}, f" ({sizes[0]}), {other.title} to "]
+    return _begun([*parts, {"feature": new}, f" ({sizes[1]})."])
 
 
 def _same_story(

@@ -171,7 +171,7 @@ def check_sentence(words, arrays, payload):
     names = "|".join(re.escape(m["name"]) for m in payload["methods"])
     pair = [payload["methods"][k]["name"] for k in payload["pair"]]
     for name in (m["name"] for m in payload["methods"]):
-        words = re.sub(f"^{re.escape(name[0].upper() + name[1:])}", name, words)  # a capital letter at the beginning
+        words = words.replace(name[0].upper() + name[1:], name)  # a capital letter at the beginning of a sentence
     feature, method = r"<([^<>]+)>", f"({names})"
     found = []
 

@@ -3,8 +3,12 @@
 import os
 import subprocess
 import sys
+import tomllib
+from importlib import import_module
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import shap_asv
@@ -135,6 +139,29 @@ def test_edges_with_and_without_a_header(files):
 )
 def test_where_columns_stand_that_no_level_names(rest, levels):
     assert read_levels(["tar", "age"], ["age", "smoker", "tar"], rest) == levels
+
+
+def test_the_command_is_this_function():
+    scripts = tomllib.loads((Path(shap_asv.__file__).parents[1] / "pyproject.toml").read_text())["project"]["scripts"]
+    module, name = scripts["shap-asv"].split(":")
+    assert getattr(import_module(module), name) is main
+
+
+def test_check_says_whether_a_graph_fits(files, capsys):
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=500)
+    b = a + rng.normal(size=500)
+    table = pd.DataFrame({"a": a, "b": b, "c": b + rng.normal(size=500)})
+    table.to_csv(files / "chain.csv", index=False)
+    for edges, code, words in (
+        ("a,b\nb,c\n", 0, "the graph fits: none of 1 implied independences is contradicted by 500 rows"),
+        ("a,b\na,c\n", 1, "the graph does not fit: 500 rows contradict 1 of 1"),
+    ):
+        (files / "graph.csv").write_text(edges)
+        assert main(["check", "--data", "chain.csv", "--edges", "graph.csv"]) == code
+        assert words in capsys.readouterr().out
+    assert main(["check", "--data", "chain.csv", "--edges", "dag.csv"]) == 2
+    assert "is not a column of the table" in capsys.readouterr().err
 
 
 def test_help_and_bad_numbers(capsys):

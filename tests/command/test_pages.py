@@ -38,6 +38,19 @@ def test_a_table_as_it_comes(kind, tmp_path, capsys, monkeypatch):
     assert names == (["conditional SHAP", "ASV"] if kind == "edges" else ["marginal SHAP", "ASV"])
 
 
+def test_a_page_says_on_which_edge_most_hangs(tmp_path, capsys):
+    words = write_table("semicolons, decimal commas", 120, tmp_path)
+    assert main([*words, "--rows", "4", "--sensitivity", "--methods", "ASV", "--out", str(tmp_path / "page")]) == 0
+    payload = payload_of((tmp_path / "page" / "index.html").read_text("utf-8"))
+    (note,) = [note for note in payload["notes"] if "matters most" in note]
+    change, effect, feature, by = payload["sensitivity"]["effects"][0][0]
+    assert note == (
+        f"If the graph is not certain: {change} matters most: it moves values by {effect:.2g} on average, those of "
+        f"{feature} by {by:.2g}."
+    )
+    assert note in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_sentences_of_random_comparisons(seed, tmp_path):
     rng = np.random.default_rng(seed)

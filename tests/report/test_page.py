@@ -334,6 +334,17 @@ def test_what_the_page_says_of_rows_methods_and_errors(driver, long_names):
     assert all("color-mix" in fill for j, fill in fills if comparison.features[j] in (LONG[0], LONG[4], LONG[5]))
 
 
+def test_levels_are_not_called_causes(driver, tmp_path):
+    made = random_comparison(n_outputs=1, methods=("SHAP", "ASV"))
+    order = CausalOrder.from_levels([FEATURES[:2], FEATURES[2:]])
+    page = Page(driver, Comparison(made.explanations, order).to_html(tmp_path / "page.html"))
+    page.click('#graph .node[data-feature="2"]')
+    assert page.text("#feature-words").startswith("tar: after age, smoker; before none; mean |value| SHAP 0.")
+    for words in (page.text("#graph-section"), page.text("#conclusion"), page.text("#provenance dl")):
+        assert "cause" not in words
+    assert "Arrows go from what comes first to what comes after it." in page.text("#graph-caption")
+
+
 def test_no_line_begins_with_a_comma(driver, long_names):
     page = Page(driver, long_names[1])
     loose = """return Array.from(document.querySelectorAll("#conclusion p, #row-words")).flatMap((p) =>

@@ -21,7 +21,7 @@ def test_credit_that_moves_to_causes():
     told = words(told_comparison([0.10, 0.20, 0.30, 0.40, 0.0], [0.10, 0.36, 0.45, 0.0, 0.0]))
     assert told == [
         "37% of the credit moves between conditional SHAP and ASV. "
-        "conditional SHAP gives the most to cough (0.400), ASV to tar (0.450).",
+        "Conditional SHAP gives the most to cough (0.400), ASV to tar (0.450).",
         "cough loses its credit (0.400 → 0): what it tells is known from smoker and tar, which come before it.",
         "smoker gains credit (0.200 → 0.360): it comes before cough, and what that says of it is counted as its own.",
         "tar gains credit (0.300 → 0.450): it comes before cough, and what that says of it is counted as its own.",

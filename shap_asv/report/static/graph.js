@@ -1,6 +1,8 @@
 // The causal graph: a card for each feature with a bar for each method. Built once for a set of methods, then moved.
 const LABEL = P.graph === null ? 0 : P.graph.label;
 const FIGURE = 50;
+// Levels say what comes first; they do not say what causes what.
+const ARROWS = P.levels ? "Arrows go from what comes first to what comes after it." : "Arrows go from causes to effects.";
 
 function buildGraph() {
   const graph = P.graph;
@@ -87,8 +89,8 @@ function updateGraph() {
     node.setAttribute("aria-label", P.features[j] + (words ? ", " + words : "") + ": " + spoken.join(", "));
   }
   element("graph-caption").textContent = one
-    ? "The values of " + rowName(state.row) + ", left of the line below zero. Arrows go from causes to effects."
-    : "Mean of |value| over the " + P.n_rows.toLocaleString("en-US") + " rows. Arrows go from causes to effects. Select a feature to see what touches it.";
+    ? "The values of " + rowName(state.row) + ", left of the line below zero. " + ARROWS
+    : "Mean of |value| over the " + P.n_rows.toLocaleString("en-US") + " rows. " + ARROWS + " Select a feature to see what touches it.";
 }
 
 // How the credit of a feature changes between the two methods that are compared.

@@ -77,6 +77,7 @@ function fill() {
   const rows = P.n_rows.toLocaleString("en-US") + (P.n_rows === 1 ? " row" : " rows");
   element("sample").textContent = P.sample;
   element("scope-all").textContent = P.n_rows === 1 ? rows : "All " + rows;
+  if (P.levels) element("graph-title").textContent = "What comes first, and who gets credit";
   element("swarm-title").textContent = "Row by row";
   element("credit").textContent = "A feature's credit is the mean of its |value| over the " + rows + (P.sample ? " above" : "") +
     "; a value is how much the expected prediction changes when the feature becomes known.";

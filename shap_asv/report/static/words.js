@@ -56,7 +56,7 @@ function drawFeatureWords() {
   const causes = names("to", "from");
   const effects = names("from", "to");
   const credit = METHODS.map((method) => method.name + " " + number(overall(method.importance, j), 1)).join(", ");
-  element("feature-words").textContent = P.features[j] + ": causes " + (causes.join(", ") || "none") + "; effects " +
+  element("feature-words").textContent = P.features[j] + (P.levels ? ": after " : ": causes ") + (causes.join(", ") || "none") + (P.levels ? "; before " : "; effects ") +
     (effects.join(", ") || "none") + "; mean |value| " + credit + ".";
 }
 
@@ -84,7 +84,7 @@ function leastCertain(arrows) {
 }
 
 function drawProvenance() {
-  const graph = P.n_graphs === 0 ? "none" : P.n_graphs === 1 ? "one, as drawn" : "mean over " + P.n_graphs.toLocaleString("en-US") + " graphs";
+  const graph = P.n_graphs === 0 ? "none" : P.n_graphs === 1 ? (P.levels ? "levels, as drawn" : "one, as drawn") : "mean over " + P.n_graphs.toLocaleString("en-US") + " graphs";
   const facts = [...P.notes.map((note) => ["", note]),
     ["Rows", (P.sample || P.n_rows.toLocaleString("en-US") + ".") + (P.n_rows > R ? " " + R + " of them are on this page; means are over all " + P.n_rows.toLocaleString("en-US") + "." : "")],
     ["Features", String(N)],
