@@ -7,6 +7,7 @@
    know what they would predict without a row (:class:`~shap_asv.backgrounds.structural.regression.LeastSquares`), trees
    are fitted again without each fold.
 2. About the best one, noises (even, scaled, shaped, both) are compared by CRPS, again held out.
+3. A distributional forest is compared with the winner on one fold.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ import numpy as np
 from shap_asv.backgrounds.structural.mechanisms import Mechanism, Named, Support
 from shap_asv.backgrounds.structural.regression import (
     Design,
+    LeafValues,
     SmoothFit,
     SmoothFunction,
     Straight,
@@ -30,6 +32,7 @@ from shap_asv.backgrounds.tables.border import quantile_between
 from shap_asv.backgrounds.tables.copies import kept_together, repeats
 
 N_SCORED_DRAWS = 40
+N_SCORED_TREES, N_TREES = 16, 60
 N_FOLDS = 4
 #: Rows that candidates are compared on; the chosen one is fitted to all.
 MOST_COMPARED = 2000
@@ -368,6 +371,25 @@ class LocationNoise(Named):
 
 
 @dataclass(frozen=True, eq=False)
+class Forest(Named):
+    """Values of the leaf of a random tree."""
+
+    leaves: LeafValues
+    support: Support
+    name = "forest"
+    n_uniforms = 2
+
+    @classmethod
+    def grow(cls, task: NumberTask, n_trees: int) -> "Forest":
+        between = task.support.values is None
+        leaves = LeafValues.grow(task.design, task.parents, task.target, 20, task.seed, n_trees, between)
+        return cls(leaves, task.support)
+
+    def draw(self, parents: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+        return self.support.hold(self.leaves.draw(parents, uniforms))
+
+
+@dataclass(frozen=True, eq=False)
 class ScoredNumber:
     """A mechanism; draws (r, d) of it at rows that it has not seen, and the values (r,) of these rows."""
 
@@ -384,6 +406,7 @@ class ScoredNumber:
 NAMED: dict[str, tuple[str, tuple[str, ...]]] = {
     "linear": ("linear", ("residuals", "scaled residuals")),
     **{name: (name, tuple(NOISES)) for name in LOCATIONS if name != "linear"},
+    "forest": ("forest", ()),
     **{f"{location} + {noise}": (location, (noise,)) for location in LOCATIONS for noise in NOISES},
 }
 
@@ -394,6 +417,8 @@ def fit_number(task: NumberTask, how: str = "auto") -> ScoredNumber:
     if how == "auto":
         found = _chosen(part)
         return found if part is task else fit_number(task, found.mechanism.describe())
+    if how == "forest":
+        return _forest(task, N_TREES)
     location, noises = NAMED[how]
     if part is not task and len(noises) > 1:
         fitted = LOCATIONS[location](part)
@@ -418,7 +443,11 @@ def _chosen(task: NumberTask) -> ScoredNumber:
     if location.name in WEIGHTED and noise_weights(task, location)[1] > LEAST_PROMISE:
         again = _with_noise(task, [(LOCATIONS[WEIGHTED[location.name]](task), noise)])[0]
         found = again if again.losses.mean() < found.losses.mean() else found
-    return found
+    out = task.folds == 0
+    forest = Forest.grow(task.only(~out), N_SCORED_TREES)
+    losses = crps(draws_at(forest, task.parents[out]), task.target[out])
+    copies = None if task.copies is None else task.copies[out]
+    return _forest(task, N_TREES) if clearly_better(losses, found.losses[out], copies=copies) else found
 
 
 def _better(task: NumberTask, one: FittedLocation, best: FittedLocation) -> FittedLocation:
@@ -442,3 +471,9 @@ def _with_noise(
         if clearly_better(one[0].losses, best[0].losses, copies=task.copies):
             best = one
     return best
+
+
+def _forest(task: NumberTask, n_trees: int) -> ScoredNumber:
+    out = task.folds == 0
+    draws = draws_at(Forest.grow(task.only(~out), N_SCORED_TREES), task.parents[out])
+    return ScoredNumber(Forest.grow(task, n_trees), draws, task.target[out])

@@ -13,9 +13,10 @@ differences, each pair a tensor product of two coarser ones; a category takes th
 per code. Splines run wild where there are no data: ``t`` is held inside of the range of the training rows, so that past
 it only the straight part goes on.
 
-**Forests** say which leaf the causes fall into (Meinshausen 2006), and which of many causes matter. Trees split where
-the *distribution* changes: their targets are the indicators ``[y <= q]`` of several quantiles beside y itself, so that
-the gain of a split is, up to a constant, its gain in CRPS.
+**Forests** have leaves that hold training rows, not means (Meinshausen 2006): take a tree, go to the leaf of the
+causes, take a quantile of what lies in it. Skewed, heteroscedastic, multimodal and categorical conditionals are all
+the same code. Trees split where the *distribution* changes: their targets are the indicators ``[y <= q]`` of several
+quantiles beside y itself, so that the gain of a split is, up to a constant, its gain in CRPS.
 """
 
 from collections.abc import Sequence
@@ -527,3 +528,46 @@ def distribution_targets(values: np.ndarray) -> np.ndarray:
     columns = [(values - values.mean()) / (spread if spread > 0 else 1.0)]
     columns += [2.0 * (values <= cut) for cut in np.unique(np.quantile(values, QUANTILES))]
     return np.stack([column for column in columns if column.min() < column.max()] or columns[:1], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class LeafValues:
+    """Sorted training values of all leaves of all trees, flat: node v holds ``values[starts[v]:][:counts[v]]``."""
+
+    trees: Trees
+    starts: np.ndarray
+    counts: np.ndarray
+    values: np.ndarray
+    between: bool
+
+    n_uniforms = 2
+
+    @classmethod
+    def grow(
+        cls,
+        design: Design,
+        parents: np.ndarray,
+        values: np.ndarray,
+        leaf: int,
+        seed: int,
+        n_trees: int,
+        between: bool,
+    ) -> "LeafValues":
+        """``between``: interpolate between the values of a leaf (numbers that may be anything) or draw one of them."""
+        trees = Trees.grow(design, parents, distribution_targets(values), leaf, n_trees, seed)
+        leaves = trees.leaves(parents)
+        counts = np.bincount(leaves.ravel(), minlength=trees.starts[-1])
+        tiled = np.broadcast_to(values, leaves.shape).ravel()
+        flat = tiled[np.lexsort((tiled, leaves.ravel()))]
+        return cls(trees, np.cumsum(counts) - counts, counts, flat, between)
+
+    def draw(self, parents: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+        """Values (m, d) for uniforms (m, d, 2): the quantile and the tree."""
+        node = self.trees.drawn_leaves(parents, uniforms[:, :, 1])
+        start, count = self.starts[node], self.counts[node]
+        if not self.between:
+            return self.values[start + np.minimum((uniforms[:, :, 0] * count).astype(np.intp), count - 1)]
+        x = np.clip(uniforms[:, :, 0] * count - 0.5, 0, count - 1)
+        low = x.astype(np.intp)
+        first = self.values[start + low]
+        return first + (x - low) * (self.values[start + np.minimum(low + 1, count - 1)] - first)

@@ -51,7 +51,7 @@ def test_auto_finds_curves_and_slopes():
 
 @pytest.mark.parametrize(
     ("node", "name"),
-    [("y", name) for name in ("linear", "smooth", "smooth with steps", "boosting", "own distribution")]
+    [("y", name) for name in ("linear", "smooth", "smooth with steps", "boosting", "forest", "own distribution")]
     + [("k", name) for name in ("frequencies", "logistic", "smooth logistic", "forest", "own distribution")]
     + [("n", "logistic over its values")],
 )
@@ -153,6 +153,18 @@ def test_the_result_depends_on_the_seed_and_not_on_jobs():
     pd.testing.assert_frame_equal(one.sample(100, seed=0), two.sample(100, seed=0))
     assert not one.sample(100, seed=0)["y"].equals(other.sample(100, seed=0)["y"])
     assert str(one) == str(two)
+
+
+def test_two_modes_whose_shares_hang_on_the_cause():
+    """No location with a noise has them: what lies between the modes would be drawn, too."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=6000)
+    y = np.where(rng.random(6000) < 1 / (1 + np.exp(-2 * x)), 2.0, -2.0) + 0.1 * rng.normal(size=6000)
+    model = StructuralModel.fit(pd.DataFrame({"x": x, "y": y}), [("x", "y")], seed=0, silent=True)
+    assert mechanism_of(model, "y") == "forest"
+    drawn = model.sample(4000, seed=1)
+    assert (drawn["y"].abs() < 1).mean() < 0.03
+    assert (drawn["y"][drawn["x"] > 1] > 0).mean() > 0.8
 
 
 def test_the_report_is_a_table():
