@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from shap_asv.explainer.asymmetric import compare as compare
     from shap_asv.explainer.fitting import fit_network as fit_network
     from shap_asv.explainer.worth import score_background as score_background
-    from shap_asv.maskers import ConditionalMasker as ConditionalMasker
     from shap_asv.orders import CausalOrder as CausalOrder
     from shap_asv.orders.uncertain import GraphMixture as GraphMixture
     from shap_asv.orders.uncertain import PartialGraph as PartialGraph
@@ -38,7 +37,6 @@ _HOMES = {
     "AsymmetricExplainer": "shap_asv.explainer.asymmetric",
     "CausalOrder": "shap_asv.orders",
     "Comparison": "shap_asv.comparison",
-    "ConditionalMasker": "shap_asv.maskers",
     "ConditionalTable": "shap_asv.backgrounds.donors.conditional_table",
     "CopulaModel": "shap_asv.backgrounds.gaussian.copula",
     "GaussianModel": "shap_asv.backgrounds.gaussian.model",

@@ -49,7 +49,6 @@ ALLOWED = {
     "sensitivity": {"explanation"},
     "discovery": {"orders", "backgrounds"},
     "windows": {"orders", "times"},
-    "maskers": {"backgrounds", "strata"},
 }
 TOP = {"__init__", "__main__", "command"}  # may import anything
 

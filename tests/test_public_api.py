@@ -10,7 +10,6 @@ PUBLIC = {
     "AsymmetricExplainer",
     "CausalOrder",
     "Comparison",
-    "ConditionalMasker",
     "ConditionalTable",
     "CopulaModel",
     "GaussianModel",

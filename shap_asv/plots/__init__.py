@@ -1,14 +1,13 @@
 """SHAP and ASV side by side, in matplotlib: where credit moves from effects to causes.
 
 Every plot takes ``shap.Explanation`` objects of the same rows and features, looks like shap's own, takes ``show=`` and
-``ax=`` and returns its axes. (``graph_check`` takes what ``check_graph`` gives.) matplotlib is imported when a plot is
-drawn, not before.
+``ax=`` and returns its axes. matplotlib is imported when a plot is drawn, not before.
 """
 
 from shap_asv.plots.causal_graph import causal_graph
 from shap_asv.plots.comparisons import comparison, comparison_beeswarm, comparison_waterfall
-from shap_asv.plots.diagnostics import graph_check, sensitivity
 from shap_asv.plots.forecasts import by_lag, forecast, lag_heatmap
+from shap_asv.plots.sensitivity import sensitivity
 
 __all__ = [
     "by_lag",
@@ -17,7 +16,6 @@ __all__ = [
     "comparison_beeswarm",
     "comparison_waterfall",
     "forecast",
-    "graph_check",
     "lag_heatmap",
     "sensitivity",
 ]

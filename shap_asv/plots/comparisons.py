@@ -129,7 +129,8 @@ def _explain_fillings(ax: "Axes", fillings: Mapping[str, Filling]) -> None:
         Patch(facecolor=style.blend(grey, share), edgecolor=style.QUIET, hatch=hatch, linewidth=0.8, label=name)
         for name, (share, hatch) in fillings.items()
     ]
-    style.explain_above(ax, keys, columns=len(keys), font=12)
+    look: dict[str, Any] = {"frameon": False, "fontsize": 12, "labelcolor": style.INK}
+    ax.legend(handles=keys, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(keys), **look)
 
 
 def _finish_bars(ax: "Axes", labels: Sequence[str], numbers: "Sequence[Annotation]", signed: bool, show: bool) -> None:

@@ -161,7 +161,7 @@ def blank_figure(width: float, height: float, constrained: bool = True) -> "Figu
     return figure
 
 
-def panels(ax: Any, count: int, size: tuple[float, float], one_per: str = "explanation") -> "tuple[Figure, list[Axes]]":
+def panels(ax: Any, count: int, size: tuple[float, float]) -> "tuple[Figure, list[Axes]]":
     """``count`` axes side by side in a blank figure, or the caller's own.
 
     Constrained layout keeps labels inside a figure of ours; in the caller's figure the layout is the caller's.
@@ -171,7 +171,7 @@ def panels(ax: Any, count: int, size: tuple[float, float], one_per: str = "expla
         return figure, list(figure.subplots(1, count, squeeze=False)[0])
     axes = list(np.atleast_1d(np.asarray(ax, dtype=object)).ravel())
     if len(axes) != count:
-        raise ExplanationError(f"ax must hold one axes per {one_per}: {count} needed, {len(axes)} given")
+        raise ExplanationError(f"ax must hold one axes per explanation: {count} needed, {len(axes)} given")
     return root_figure(axes[0]), axes
 
 
@@ -230,19 +230,6 @@ def write_beside(ax: "Axes", text: str, end: tuple[float, float], gap: float, fo
         va="center",
         fontsize=font,
         color=INK,
-    )
-
-
-def explain_above(ax: "Axes", handles: Sequence[Any], columns: int, font: float) -> None:
-    """A legend in one line above the panel."""
-    ax.legend(
-        handles=handles,
-        loc="lower center",
-        bbox_to_anchor=(0.5, 1.0),
-        ncols=columns,
-        frameon=False,
-        fontsize=font,
-        labelcolor=INK,
     )
 
 

@@ -9,13 +9,11 @@ import pytest
 from matplotlib.text import Text
 
 from shap_asv import plots
-from shap_asv.discovery.checks import GraphCheck, TestedPair
 from shap_asv.sensitivity import Sensitivity
 from tests.plots.looking import two_explanations
 
 FEATURES = ["$a_b^c$", "$"]
 PAIR = two_explanations(FEATURES, rows=5)
-CHECK = GraphCheck((TestedPair(*FEATURES, (), 0.5, 0.5),), (), (), 0.05, 100)
 MOMENTS = {"$a_b^c$": ("$a_b^c$", -2), "$": ("$", -1)}
 DOLLARS = {"$a_b^c$": PAIR["SHAP"], "$": PAIR["ASV"]}
 #: The plot, with options -> its axes, one or several; and how many there are.
@@ -28,7 +26,6 @@ DRAW = {
     "by_lag": (lambda **more: plots.by_lag(DOLLARS, MOMENTS, **more), 1),
     "forecast": (lambda **more: plots.forecast(PAIR, MOMENTS, **more), 2),
     "sensitivity": (lambda **more: plots.sensitivity(Sensitivity([[[1.0, 2.0]]], FEATURES), **more), 1),
-    "graph_check": (lambda **more: plots.graph_check(CHECK, **more), 1),
 }
 
 

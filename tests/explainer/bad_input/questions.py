@@ -150,9 +150,6 @@ QUESTIONS = {
     "plots: causal_graph": Bad(
         lambda c: plots.causal_graph(5), ExplanationError, "explanations must be a dict of name ->"
     ),
-    "plots: graph_check": Bad(
-        lambda c: plots.graph_check(5), ExplanationError, "plots.graph_check draws what check_graph"
-    ),
     "bootstrap: n": Bad(
         lambda c: gaussian().bootstrap(TABLE[:1], n=1),
         MethodNotApplicableError,

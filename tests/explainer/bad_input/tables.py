@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 
 from shap_asv import (
-    ConditionalMasker,
     ConditionalTable,
     CopulaModel,
     GaussianModel,
@@ -15,7 +14,6 @@ from shap_asv import (
 from shap_asv.errors import (
     ArgumentError,
     MechanismError,
-    MethodNotApplicableError,
     ModelError,
     RowsError,
     TableError,
@@ -152,21 +150,5 @@ TABLES = {
         lambda c: score_background(PAIR, model, TABLE[["a"]]),
         RowsError,
         "the rows have no column 'b'; the features are",
-    ),
-    "masker: none": Bad(
-        lambda c: ConditionalMasker(None), MethodNotApplicableError, "NoneType has no draws; give a background that"
-    ),
-    "masker: seed": Bad(
-        lambda c: ConditionalMasker(PAIR, seed="x"), ArgumentError, "seed='x' is not a seed; pass a whole number"
-    ),
-    "masker: clustering shape": Bad(
-        lambda c: ConditionalMasker(PAIR, clustering=np.zeros((1, 2))),
-        ArgumentError,
-        r"a linkage matrix of 2 features has shape \(1,",
-    ),
-    "masker: call": Bad(
-        lambda c: ConditionalMasker(PAIR, n_draws=4)(np.array([True]), np.zeros(2)),
-        RowsError,
-        r"a row of shape \(2,\) and a mask of shape \(1,\)",
     ),
 }
