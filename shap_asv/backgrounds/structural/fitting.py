@@ -172,7 +172,9 @@ def _fit_number(task: NodeTask, design: Design) -> FittedNode:
         if found is None or as_category.losses.mean() < found.losses.mean():
             found = as_category
     assert found is not None
-    score, marginal = float(found.losses.mean()), _marginal_crps(values)
+    # as far off as a mean that has not seen the row: locations are scored on rows that they have not seen, too
+    n = len(values) if task.copies is None else len(np.unique(task.copies))
+    score, marginal = float(found.losses.mean()), _marginal_crps(values) * n / max(1, n - 1)
     if how == "auto" and score > marginal:  # few rows: the causes tell less than they cost
         return task.as_root()
     pit = pit_of_draws(found.draws, found.held, np.random.default_rng(task.seed))
