@@ -17,7 +17,7 @@ import networkx as nx
 import numpy as np
 import shap
 
-from shap_asv import AsymmetricExplainer, CausalOrder, PartialGraph, score_background
+from shap_asv import AsymmetricExplainer, CausalOrder, PartialGraph, StructuralModel, score_background
 from shap_asv.backgrounds.contract import (
     CutLoose,
     FiniteStates,
@@ -162,6 +162,10 @@ class Game:
         self.spread = max(self.spread, answers.std(axis=0).max())
         return answers.mean(axis=0), answers.std(axis=0).max() / np.sqrt(n_draws)
 
+    def starts_from(self, mean):
+        """What nu of nothing is said to be."""
+        self.known.update({(row, frozenset(), frozenset()): (mean, 0.0) for row in range(len(self.rows))})
+
     def error(self):
         """The largest standard error of all that was looked at."""
         return max((error for _, error in self.known.values()), default=0.0)
@@ -282,9 +286,12 @@ def compare(cell, explainer):
             values = natural_word if word is None else word
             if (values == "conditional" and natural_word == "marginal") or values == "causal" != explainer.values:
                 continue  # fitted to the table for another meaning
-            if values == "marginal" and explainer._table is not None:
-                continue  # shap's own, of the rows of the table
+            one_fit = isinstance(explainer.masker, StructuralModel) and values != "marginal"
+            if explainer._table is not None and values != explainer.values and not one_fit:
+                continue  # shap's own, of the rows of the table, or a fit of its own
             game = cell.game(explainer, values)
+            if explainer._table is not None and cell.case.link is None:  # all start from the mean over the table
+                game.starts_from(game.predict(game.background.read(explainer._table)).mean(axis=0))
             orders = cell.orders(explainer) if label.endswith("ASV") else cell.every_order()
             cell.agree(found.values, game, orders, found.error_std)
 
