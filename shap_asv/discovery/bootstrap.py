@@ -2,7 +2,7 @@
 
 Rows are drawn with replacement, as many as there are, and the learner is run on each such table (Friedman, Goldszmidt
 and Wyner, 1999). The share of resamples in which an edge comes back says how much the table supports it, and the graphs
-with their shares are a distribution over graphs: a :class:`~shap_asv.orders.uncertain.GraphMixture`.
+with their shares are a distribution over graphs, which ``causal_graph=`` takes.
 
 A learner is one of these:
 
@@ -27,13 +27,12 @@ from joblib.parallel import get_active_backend
 from sklearn.base import clone
 from tqdm.auto import tqdm
 
-from shap_asv.arguments import Seed, check_count
+from shap_asv.arguments import check_count
 from shap_asv.backgrounds.pgmpy_networks import expert_knowledge
 from shap_asv.errors import ArgumentError, CausalGraphError, RowsError, ShapAsvWarning, UnknownFeatureError, warn_user
 from shap_asv.frames import as_pandas
 from shap_asv.orders import reading
 from shap_asv.orders.uncertain.formats import read_partial_graph
-from shap_asv.orders.uncertain.mixture import GraphMixture, mixture_of_extensions
 from shap_asv.orders.uncertain.partial_graph import PartialGraph
 
 Edge = tuple[Hashable, Hashable]
@@ -76,13 +75,6 @@ class BootstrapGraphs:
     def weighted_graphs(self) -> list[tuple[PartialGraph, float]]:
         """(graph, weight) pairs: what ``causal_graph=`` takes."""
         return list(zip(self.graphs, self.frequencies.tolist(), strict=True))
-
-    def mixture(self, features: Iterable[Hashable] | None = None, limit: int = 100, seed: Seed = None) -> GraphMixture:
-        """The graphs as one causal order: each has its frequency as weight, shared evenly by the DAGs it stands for.
-
-        ``limit`` DAGs are drawn uniformly where a graph stands for more; an ApproximationWarning says so.
-        """
-        return mixture_of_extensions(self.weighted_graphs(), features, limit, seed)
 
     def edge_frequencies(self) -> pd.DataFrame:
         """One line per pair of columns that was joined, the most frequent first.

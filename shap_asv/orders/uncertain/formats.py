@@ -267,7 +267,7 @@ def read_causal_graphs(
     Parameters
     ----------
     causal_graph : object
-        A graph of the table above; a :class:`GraphMixture`, or anything with a method ``mixture``
+        A graph of the table above; a :class:`GraphMixture`, or anything with a method ``weighted_graphs``
         (what :func:`~shap_asv.discovery.bootstrap_graphs` returns), too.
     features : iterable of names, optional
         The players. By default the nodes of the graph.

@@ -15,22 +15,19 @@ while the mean never lets b come first.
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from shap_asv.arguments import Seed, check_count, generator_of
 from shap_asv.errors import ApproximationWarning, CausalGraphError, OrdersError, warn_user
 from shap_asv.orders import reading
-from shap_asv.orders.bitsets import bits_of
 from shap_asv.orders.causal_order import CausalOrder
 from shap_asv.orders.lattice import check_limit, too_many_together, union_of_ideals
 from shap_asv.orders.reading import Levels
 from shap_asv.orders.sampling import check_sample
+from shap_asv.orders.uncertain.partial_graph import PartialGraph
 from shap_asv.strata import spread_uniforms
-
-if TYPE_CHECKING:
-    from shap_asv.orders.uncertain.partial_graph import PartialGraph
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,8 +64,6 @@ class GraphMixture:
     [0.667, 0.333]
     >>> mixture.count_ideals()
     8
-    >>> mixture.common_order()
-    CausalOrder(3 features, no edges: a, b, c)
     """
 
     orders: tuple[CausalOrder, ...]
@@ -126,7 +121,7 @@ class GraphMixture:
     def ancestor_matrix(self) -> np.ndarray:
         """Bool array (n, n), read-only: ``[i, j]`` when i is a strict ancestor of j in *every* graph.
 
-        What every ideal of the mixture respects. (It is not what the mixture is: see :meth:`common_order`.)
+        What every ideal of the mixture respects. It is not what the mixture is: see the top of this module.
         """
         matrix = np.logical_and.reduce([order.ancestor_matrix for order in self.orders])
         matrix.flags.writeable = False
@@ -150,7 +145,7 @@ class GraphMixture:
     def topological_indices(self) -> tuple[int, ...]:
         """One fixed sequence to list the features in: by their mean number of causes.
 
-        It is a topological order of :meth:`common_order`: what has a cause in every graph has more of them.
+        What is a cause in every graph comes first: its effect has more of them.
         """
         return tuple(np.argsort(self.precedence.sum(axis=0), kind="stable").tolist())
 
@@ -163,25 +158,6 @@ class GraphMixture:
     def is_polytree(self) -> bool:
         """Whether this is one graph, and a polytree."""
         return self.n_graphs == 1 and self.orders[0].is_polytree
-
-    def common_order(self) -> CausalOrder:
-        """The partial order that all graphs share: a precedes b when it does so in every graph.
-
-        Its ASV is **not** that of the mixture: it averages over every topological order that agrees with what the
-        graphs have in common, those that belong to none of the graphs among them.
-
-        Examples
-        --------
-        >>> edges = [("a", "b"), ("b", "c")]
-        >>> chain, back = (CausalOrder.from_edges(e, list("abc")) for e in (edges, [pair[::-1] for pair in edges]))
-        >>> mixture = GraphMixture([chain, back])
-        >>> mixture.common_order().count_ideals(), mixture.count_ideals()  # {b} and {a, c} are ideals of no graph
-        (8, 6)
-        """
-        common = [-1] * self.n_features
-        for order in self.orders:
-            common = [mine & theirs for mine, theirs in zip(common, order.ancestor_bits, strict=True)]
-        return CausalOrder(self.features, tuple(tuple(bits_of(bits)) for bits in common))
 
     def __repr__(self) -> str:
         k, n = self.n_graphs, self.n_features
@@ -297,7 +273,7 @@ def check_graph_weights(weights: Any, n_graphs: int) -> list[float]:
 
 
 def mixture_of_extensions(
-    weighted: Sequence[tuple["PartialGraph", float]],
+    weighted: Sequence[tuple[PartialGraph, float]],
     features: Iterable[Hashable] | None = None,
     limit: int = 1000,
     seed: Seed = None,
@@ -308,7 +284,6 @@ def mixture_of_extensions(
 
     Examples
     --------
-    >>> from shap_asv.orders.uncertain.partial_graph import PartialGraph
     >>> graphs = [PartialGraph("ab", undirected=["ab"]), PartialGraph("ab", directed=[("a", "b")])]
     >>> mixture_of_extensions([(graph, 0.5) for graph in graphs]).edge_certainty
     {('a', 'b'): 0.75, ('b', 'a'): 0.25}

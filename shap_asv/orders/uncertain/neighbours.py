@@ -1,51 +1,28 @@
 """The graphs next to a graph: one edge turned, dropped or added. What if just this arrow is wrong?"""
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field
 from itertools import permutations
-from typing import Any
+from typing import Any, NamedTuple
 
 import networkx as nx
 
-from shap_asv.errors import CausalGraphError
 from shap_asv.orders import reading
 from shap_asv.orders.causal_order import CausalOrder
 from shap_asv.orders.uncertain.formats import read_partial_graph
 
 
-@dataclass(frozen=True)
-class Neighbour:
-    """A graph that differs in one edge.
+class Neighbour(NamedTuple):
+    """A graph that differs in one edge: ``flip a -> b`` (to b -> a), ``drop a -> b`` or ``add a -> b``.
 
-    Attributes
-    ----------
-    change : str
-        ``"flip"``, ``"drop"`` or ``"add"``.
-    edge : (cause, effect)
-        As it stands in the given graph; as it was added for ``"add"``.
-    order : CausalOrder
-        That of the features.
-    graph : networkx.DiGraph
-        The changed graph itself, with nodes that are not features.
+    ``order`` is that of the features, ``graph`` the changed graph itself, with nodes that are not features.
     """
 
-    change: str
-    edge: tuple[Hashable, Hashable]
+    label: str
     order: CausalOrder
-    graph: nx.DiGraph = field(compare=False, repr=False)
-
-    @property
-    def label(self) -> str:
-        """``flip a -> b`` (to b -> a), ``drop a -> b`` or ``add a -> b``."""
-        return f"{self.change} {self.edge[0]} -> {self.edge[1]}"
+    graph: nx.DiGraph
 
 
-def neighbours(
-    graph: Any,
-    features: Iterable[Hashable] | None = None,
-    changes: Iterable[str] = ("flip", "drop", "add"),
-    same_order: bool = False,
-) -> list[Neighbour]:
+def neighbours(graph: Any, features: Iterable[Hashable] | None = None, same_order: bool = False) -> list[Neighbour]:
     """All acyclic graphs that one change of one edge makes, and that put the features into another order.
 
     A change that leaves the partial order of the features as it is (an added edge that followed from others already)
@@ -57,14 +34,13 @@ def neighbours(
         Of a CausalOrder the edges of its transitive reduction are changed; of a graph its own.
     features : iterable of names, optional
         The players; edges are added among them only. By default all nodes, hidden common causes excepted.
-    changes : iterable of {"flip", "drop", "add"}
     same_order : bool
         Keep the changes that leave the order of the features as it is: they change what interventions do.
 
     Returns
     -------
     list of Neighbour
-        By change, then by edge in the sequence of the nodes. O(n^2) of them, O(n^2) each.
+        Flips, then drops, then additions, by edge in the sequence of the nodes. O(n^2) of them, O(n^2) each.
 
     Examples
     --------
@@ -75,22 +51,18 @@ def neighbours(
     dag = read.to_graph()
     names = list(read.nodes if features is None else reading.check_names(features))
     base = CausalOrder.from_graph(dag, features=names)
-    wanted = list(changes)
-    for change in wanted:
-        if change not in ("flip", "drop", "add"):
-            raise CausalGraphError(f"there is no change {change!r} of an edge; choose from flip, drop, add")
     place = {node: v for v, node in enumerate(read.nodes)}
     own = sorted(read.directed, key=lambda edge: (place[edge[0]], place[edge[1]]))
     new = [(a, b) for a, b in permutations(names, 2) if not dag.has_edge(a, b) and not dag.has_edge(b, a)]
     found = []
-    for change in wanted:
+    for change in ("flip", "drop", "add"):
         for edge in new if change == "add" else own:
             changed = _changed(dag, change, edge)
             if not nx.is_directed_acyclic_graph(changed):
                 continue
             order = CausalOrder.from_graph(changed, features=names)
             if same_order or order != base:
-                found.append(Neighbour(change, edge, order, changed))
+                found.append(Neighbour(f"{change} {edge[0]} -> {edge[1]}", order, changed))
     return found
 
 

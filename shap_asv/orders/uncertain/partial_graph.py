@@ -14,10 +14,9 @@ from typing import Any
 import networkx as nx
 
 from shap_asv.arguments import Seed, check_count, generator_of
-from shap_asv.errors import BudgetExceededError, CausalGraphError
+from shap_asv.errors import CausalGraphError
 from shap_asv.orders import reading
 from shap_asv.orders.uncertain.extensions import Extensions, Orientation
-from shap_asv.orders.uncertain.mixture import GraphMixture, mixture_of_extensions
 
 Edge = tuple[Hashable, Hashable]
 
@@ -51,7 +50,7 @@ class PartialGraph:
     PartialGraph(3 nodes, 2 undirected edges: a - b, b - c)
     >>> graph.count()
     3
-    >>> for dag in graph.extensions():
+    >>> for dag in graph:
     ...     print(sorted(dag.edges))
     [('b', 'a'), ('b', 'c')]
     [('b', 'a'), ('c', 'b')]
@@ -160,7 +159,7 @@ class PartialGraph:
         """The one DAG of a graph without undirected edges; hidden common causes are nodes called ``"a <-> b"``."""
         if self.undirected:
             a, b = self._named(self._numbered(self.undirected))[0]
-            raise CausalGraphError(f"the graph has undirected edges, such as {a} - {b}; extensions() lists its DAGs")
+            raise CausalGraphError(f"the graph has undirected edges, such as {a} - {b}; list(graph) has its DAGs")
         return self._dag(self._orientation())
 
     def _dag(self, state: Orientation) -> "nx.DiGraph":
@@ -190,7 +189,7 @@ class PartialGraph:
     def count(self) -> int:
         """The number of consistent extensions, exactly: DAGs with the same adjacencies and v-structures.
 
-        Polynomial for a CPDAG (clique-picking), whatever the number. Where background knowledge has directed some more
+        Quick for a CPDAG, whatever the number (by its roots). Where background knowledge has directed some more
         edges, the rest is split case by case, up to a limit.
 
         Raises
@@ -215,32 +214,6 @@ class PartialGraph:
             )
         return total
 
-    def extensions(self, limit: int = DEFAULT_EXTENSIONS) -> list["nx.DiGraph"]:
-        """All consistent extensions as DAGs.
-
-        Raises
-        ------
-        BudgetExceededError
-            There are more than ``limit``; :meth:`sample` draws some.
-        CausalGraphError
-            There is none.
-
-        Examples
-        --------
-        >>> PartialGraph("abcd", undirected=["ab", "bc", "cd"]).extensions(limit=3)
-        Traceback (most recent call last):
-        ...
-        shap_asv.errors.BudgetExceededError: the graph stands for 4 DAGs, more than limit=3; raise limit=, ...
-        """
-        limit = check_count(limit, "limit", "a number of DAGs")
-        total = self.count()
-        if total > limit:
-            raise BudgetExceededError(
-                f"the graph stands for {total:,} DAGs, more than limit={limit:,}; raise limit=, or draw some of them "
-                "with sample(n, seed)"
-            )
-        return [self._dag(state) for state in self._extensions]
-
     def __iter__(self) -> Iterator["nx.DiGraph"]:
         """The consistent extensions one by one, however many there are."""
         self.count()
@@ -258,24 +231,6 @@ class PartialGraph:
         rng = generator_of(seed)
         self.count()
         return [self._dag(self._extensions.draw(rng)) for _ in range(n)]
-
-    def mixture(
-        self,
-        features: Iterable[Hashable] | None = None,
-        limit: int = DEFAULT_EXTENSIONS,
-        seed: Seed = None,
-    ) -> GraphMixture:
-        """The mean over all DAGs of the graph, as a causal order; over ``limit`` drawn ones if there are more.
-
-        See :class:`~shap_asv.orders.uncertain.GraphMixture`; ``features`` are the players, by default all nodes.
-        A draw is told in an :class:`~shap_asv.errors.ApproximationWarning`.
-
-        Examples
-        --------
-        >>> PartialGraph("abc", undirected=["ab", "bc"]).mixture()
-        GraphMixture(3 graphs on 3 features)
-        """
-        return mixture_of_extensions([(self, 1.0)], features, limit, seed)
 
     def __repr__(self) -> str:
         directed, undirected, bidirected = (

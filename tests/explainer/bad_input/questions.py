@@ -27,6 +27,7 @@ from shap_asv.errors import (
     RowsError,
     TableError,
 )
+from shap_asv.orders.uncertain import read_causal_graphs
 from tests.explainer.bad_input.setting import Bad
 
 TABLE = pd.DataFrame({"a": np.arange(10.0), "b": [1.0, 0, 2, 4, 3, 5, 7, 6, 9, 8]})
@@ -59,7 +60,7 @@ QUESTIONS = {
         "n=0 is not a positive integer; pass a number",
     ),
     "partial graph: mixture limit": Bad(
-        lambda c: PartialGraph("ab", undirected=["ab"]).mixture(limit=0),
+        lambda c: read_causal_graphs(PartialGraph("ab", undirected=["ab"]), limit=0),
         ArgumentError,
         "limit=0 is not a positive integer; pass a",
     ),
