@@ -50,8 +50,8 @@ from shap_asv.models.trees.form import (
     TreeForm,
     ends_in_trees,
     made_of_trees,
-    read_ensemble,
-    read_trees,
+    place_trees,
+    read_before_encoders,
 )
 
 # A row through a model that is known as a sum of products; measured on random forests.
@@ -487,24 +487,12 @@ def read_plain_model(
         except NotSumOfProducts:  # then it is called as it was handed over
             pass
     try:
-        if trees:
-            assert features is not None
-            return replace(predictor, kind="tree", trees=read_trees(model, model_output, features, inputs))
+        if features is not None and table is None and ends_in_trees(model):
+            read = place_trees(read_before_encoders(call), call, features, inputs)
+            return replace(predictor, kind="tree", trees=read)
         return replace(predictor, kind="linear", affine=_affine_form(path, tried))
     except NotSumOfProducts as why:
-        reason = _reason_in_front(model, model_output) if features is not None and table is None and not trees else None
-        return replace(predictor, reason=reason or str(why))
-
-
-def _reason_in_front(model: Any, model_output: str) -> str | None:
-    """Why the trees at the end of a Pipeline are not read; None where there are none."""
-    if not ends_in_trees(model):
-        return None
-    try:
-        read_ensemble(model, model_output)
-    except NotSumOfProducts as why:
-        return str(why)
-    return None
+        return replace(predictor, reason=str(why))
 
 
 def _affine_form(path: TablePath, probe: Any) -> Affine:

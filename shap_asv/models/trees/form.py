@@ -31,6 +31,7 @@ from shap_asv.models.readers import (
     own_spelling,
     reader_of,
 )
+from shap_asv.models.trees.encoders import before_encoder, is_encoder
 from shap_asv.models.trees.ensembles import FloatEnsemble, Rounding
 
 #: Probe rows of each kind: random ones, rows inside leaves, and both again with missing values.
@@ -92,7 +93,7 @@ class TreeForm:
         except (TypeError, ValueError) as error:
             raise RowsError(f"the rows are not numbers, as {describe(self.call.target)} takes them: {error}") from error
         reader = reader_of(self.call.target)
-        if reader is not None and reader.refuses:
+        if reader is None or reader.refuses:  # an encoder in front refuses, too
             self._check_labels(own, coded[:, self.place])
         return coded
 
@@ -164,7 +165,7 @@ def read_trees(
     [[3.0]]
     """
     call = explained_call(model, model_output)
-    return place_trees(read_call(call), call, features, inputs)
+    return place_trees(read_before_encoders(call), call, features, inputs)
 
 
 def place_trees(
@@ -188,7 +189,8 @@ def place_trees(
             f"{describe(final)} was fitted on {own.n_columns} columns, but the rows have {len(features)}: "
             f"{list(features)[:6]}"
         )
-    return TreeForm(own, place, tuple(features), call.on(final), inputs)
+    whole = bool(split_stages(call.target).transformers)
+    return TreeForm(own, place, tuple(features), call if whole else call.on(final), inputs)
 
 
 def absent_entry(model: Any) -> float:
@@ -229,7 +231,23 @@ def read_ensemble(model: Any, model_output: str = "auto") -> FloatEnsemble:
     >>> ensemble.n_trees, ensemble.n_leaves, ensemble.predict(np.array([[1.0, 0.0], [0.5, 7.0]])).ravel().tolist()
     (1, 2, [3.0, 0.0])
     """
-    return read_call(explained_call(model, model_output))
+    return read_before_encoders(explained_call(model, model_output))
+
+
+def read_before_encoders(call: ModelCall) -> FloatEnsemble:
+    """As :func:`read_call`; of a Pipeline with an encoder in front of its trees, trees over the columns before that."""
+    stages = split_stages(call.target)
+    reader = reader_of(stages.final)
+    encodes = len(stages.transformers) == 1 and is_encoder(stages.transformers[0])
+    if call.method is None or not encodes or reader is None or reader.parse is None:
+        return read_call(call)
+    try:
+        trees = before_encoder(read_call(call.on(stages.final)), stages.transformers[0])
+        if known_columns(call.target) is None and any(trees.labels):
+            raise NotSumOfProducts("the encoder was fitted on columns without names")
+    except NotSumOfProducts as why:
+        raise NotSumOfProducts(f"{why}; explain the last step on transformed rows instead") from None
+    return verify_ensemble(trees, call, reader.tolerance)
 
 
 def read_call(call: ModelCall) -> FloatEnsemble:
@@ -361,7 +379,8 @@ def column_thresholds(model: Any, columns: Sequence[str]) -> dict[str, tuple[np.
     {'a': [0.5], 'b': []}
     """
     try:
-        trees = read_trees(model, "auto", columns)
+        call = explained_call(model, "auto")
+        trees = place_trees(read_call(call), call, columns)
     except NotSumOfProducts as why:
         raise ModelError(
             f"bins=model needs the thresholds of trees, and {why}; give bins=5 or cut points for each column, or the "

@@ -1,0 +1,126 @@
+"""Pipelines with an encoder in front of trees: exact over the columns before it, by cover counts and over rows."""
+
+from itertools import permutations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import ColumnTransformer, make_column_transformer
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+
+from shap_asv import AsymmetricExplainer
+from shap_asv.errors import NetworkError, RowsError
+
+NAMES = ["a", "q", "b", "r"]
+EDGES = [("a", "b"), ("q", "r")]
+ENCODERS = {
+    "one-hot": lambda: make_column_transformer((OneHotEncoder(), ["q", "r"]), remainder="passthrough"),
+    "without the first": lambda: make_column_transformer(
+        ("passthrough", ["b", "a"]), (OneHotEncoder(drop="first", sparse_output=False), ["q", "r"])
+    ),
+    "ordinal": lambda: ColumnTransformer([("codes", OrdinalEncoder(), [3, 1])], remainder="passthrough"),
+    "two of them": lambda: make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), ["r"]), (OrdinalEncoder(), ["q"]), ("passthrough", ["a", "b"])
+    ),
+}
+
+
+def table(n=200):
+    rng = np.random.default_rng(0)
+    columns = {"a": rng.normal(size=n), "q": rng.choice(["x", "y", "z"], n), "b": rng.normal(size=n)}
+    return pd.DataFrame({**columns, "r": rng.choice(["u", "v"], n)})
+
+
+def fitted(kind, model=None):
+    X = table()
+    y = X["a"] * (X["q"] == "x") + 2 * X["b"] + (X["r"] == "u")
+    model = RandomForestRegressor(3, max_depth=4, random_state=0) if model is None else model
+    return make_pipeline(ENCODERS[kind](), model).fit(X, y > 0 if hasattr(model, "predict_proba") else y), X
+
+
+def sources_of(encoder, X):
+    """Which column each encoded one varies with: by trying."""
+    base = X.iloc[:1]
+
+    def encode(frame):
+        made = encoder.transform(frame)
+        return np.asarray(made.toarray() if hasattr(made, "toarray") else made, dtype=float)
+
+    found = np.full(encode(base).shape[1], -1)
+    for c, name in enumerate(NAMES):
+        for value in X[name].unique():
+            found[(encode(base.assign(**{name: [value]})) != encode(base))[0]] = c
+    return found, encode
+
+
+def mean_over(nodes, x, known, sources, node=0):
+    """E by cover counts: known columns are followed, others averaged by how many training rows went each way."""
+    if nodes.children_left[node] < 0:
+        return nodes.value[node].ravel()[0]
+    sides = nodes.children_left[node], nodes.children_right[node]
+    j = nodes.feature[node]
+    if sources[j] in known:
+        return mean_over(nodes, x, known, sources, sides[0] if np.float32(x[j]) <= nodes.threshold[node] else sides[1])
+    counts = nodes.weighted_n_node_samples
+    return sum(counts[s] * mean_over(nodes, x, known, sources, s) for s in sides) / counts[node]
+
+
+@pytest.mark.parametrize("kind", list(ENCODERS))
+def test_cover_counts_against_the_definition(kind):
+    model, X = fitted(kind)
+    encoder, forest = model
+    sources, encode = sources_of(encoder, X)
+    explainer = AsymmetricExplainer(model, causal_graph=EDGES, feature_perturbation="tree_path_dependent", silent=True)
+    assert explainer.plan(3).backend.name == "paths"
+    explanation = explainer(X[:3], silent=True)
+    assert explanation.feature_names == NAMES
+    orders = [o for o in permutations(range(4)) if o.index(0) < o.index(2) and o.index(1) < o.index(3)]
+    for row in range(3):
+        x = encode(X.iloc[[row]])[0]
+
+        def nu(known, x=x):
+            return np.mean([mean_over(tree.tree_, x, known, sources) for tree in forest.estimators_])
+
+        expected = np.zeros(4)
+        for order in orders:
+            for place, i in enumerate(order):
+                expected[i] += (nu(set(order[: place + 1])) - nu(set(order[:place]))) / len(orders)
+        np.testing.assert_allclose(explanation.values[row], expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", list(ENCODERS))
+@pytest.mark.parametrize(
+    "model", [None, RandomForestClassifier(3, max_depth=4, random_state=0)], ids=["forest", "classes"]
+)
+def test_over_rows_as_the_whole_pipeline_called_as_a_function(kind, model):
+    fitted_model, X = fitted(kind, model)
+    explainer = AsymmetricExplainer(fitted_model, X[:30], EDGES, values="marginal", silent=True)
+    assert explainer.plan(3).backend.name == "paths"
+    answer = fitted_model.predict if model is None else fitted_model.predict_proba
+    called = AsymmetricExplainer(lambda rows: answer(rows), X[:30], EDGES, values="marginal", algorithm="exact")
+    assert called.plan(3).backend.name != "paths"
+    np.testing.assert_allclose(explainer(X[40:43]).values, called(X[40:43], silent=True).values, atol=1e-9)
+
+
+def test_boosted_margins_add_up():
+    model, X = fitted("one-hot", GradientBoostingClassifier(n_estimators=5))
+    explainer = AsymmetricExplainer(model, causal_graph=EDGES, feature_perturbation="tree_path_dependent", silent=True)
+    explanation = explainer(X[:5])
+    total = explanation.base_values + explanation.values.sum(axis=1)
+    np.testing.assert_allclose(total, model.decision_function(X[:5]), atol=1e-9)
+
+
+def test_what_is_no_encoder_says_so():
+    X = table()
+    scaled = make_pipeline(
+        make_column_transformer((OneHotEncoder(), ["q", "r"]), (StandardScaler(), ["a", "b"])),
+        RandomForestRegressor(2, random_state=0),
+    ).fit(X, X["a"])
+    with pytest.raises(NetworkError, match=r"StandardScaler stands in front of the trees.*on transformed rows instead"):
+        AsymmetricExplainer(scaled, feature_perturbation="tree_path_dependent")
+    model, X = fitted("one-hot")
+    explainer = AsymmetricExplainer(model, feature_perturbation="tree_path_dependent", silent=True)
+    with pytest.raises(RowsError, match="'w' is not a category of 'q'"):
+        explainer(X[:1].assign(q=["w"]))
