@@ -29,6 +29,7 @@ from benchmarks.uncertain import UNCERTAIN
 from benchmarks.values import MONTE_CARLO
 from benchmarks.whole_tables import WHOLE_TABLES
 from benchmarks.wide import WIDE
+from benchmarks.windows import WINDOWS
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     CLASSES,
@@ -53,6 +54,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     UNCERTAIN,
     CAUSAL,
     GROUPS,
+    WINDOWS,
     PEERS,
     TABLE_PEERS,
     TABLE_PEERS_MIXED,

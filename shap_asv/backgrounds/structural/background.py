@@ -95,7 +95,9 @@ class StructuralBackground(TableBorder):
         """Raise for the first of the coalitions (q, n) on which conditioning is not clamping."""
         features = np.zeros(self.dag.n_nodes, dtype=bool)
         features[self._nodes] = True
-        for members in np.unique(np.asarray(coalitions, dtype=bool), axis=0):
+        coalitions = np.asarray(coalitions, dtype=bool)
+        same = bool((coalitions[1:] == coalitions[:1]).all())  # as most calls have it
+        for members in coalitions[:1] if same else np.unique(coalitions, axis=0):
             clamped = np.zeros(self.dag.n_nodes, dtype=bool)
             clamped[self._nodes[members]] = True
             found = self.dag.free_cause(clamped, features & ~clamped)
@@ -171,11 +173,14 @@ def simulate(
     ``uniforms`` is (D, columns), and node v reads ``mechanisms[v].n_uniforms`` columns from ``starts[v]`` on.
     O(sum over nodes of groups * D * cost of its mechanism).
     """
-    n_draws = len(uniforms)
+    n_draws, is_free = len(uniforms), np.isnan(evidence)
     draws: list[NodeDraws | None] = [None] * dag.n_nodes
     for v in map(int, np.flatnonzero(wanted)):
-        held = evidence[:, v]
-        free = np.isnan(held)
+        held, free = evidence[:, v], is_free[:, v]
+        if not free.any() and not is_free[:, list(dag.children[v])].any():  # nothing is drawn given v
+            everyone = np.arange(len(held))
+            draws[v] = NodeDraws(everyone, np.broadcast_to(held[:, None], (len(held), n_draws)), everyone >= 0)
+            continue
         known, key = np.unique(held[~free], return_inverse=True)
         keys = np.empty(len(held), dtype=np.int64)
         keys[~free] = key
