@@ -191,8 +191,8 @@ def run(size: Size, progress: Progress) -> Result:
         "500 windows of 30 lags of five variables, XGBoost (100 trees of depth 4), CPU seconds of one thread.",
     )
     notes = (
-        "Windows that follow one another in one series hold the same values again and again: there the mechanisms of all "
-        "lags are learned from the same thousand dates, and sharing them saves time, not error.",
+        "Windows that follow one another in one series hold the same values again and again: there the mechanisms of "
+        "all lags are learned from the same thousand dates, and sharing them saves time, not error.",
     )
     return Result("windows", WINDOWS.title, (of_errors, of_times), claims, notes)
 

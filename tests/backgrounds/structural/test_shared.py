@@ -117,3 +117,27 @@ def test_a_category_that_a_lag_does_not_have_is_known_to_the_others():
     model = StructuralModel.fit(X, window_graph(Times.read(list(X))), seed=0, silent=True, shared=True)
     assert [column.categories for column in model.codec.columns] == [("a", "b", "c")] * 2
     assert set(model.sample(200, seed=0)["k(t-2)"]) == {"a", "b", "c"}  # the distribution over all times
+
+
+def test_causes_of_a_mechanism_are_in_one_sequence():
+    """Columns of the table in another sequence at every time: the mechanism still gets each cause in its place."""
+    windows = lagged(series(120)[["rain", "temp"]], "temp", 3)
+    mixed = ["temp(t-1)", "rain(t-3)", "rain(t-1)", "temp(t-3)", "temp(t-2)", "rain(t-2)"]
+    graph = windows.graph([])
+    graph.add_edges_from([("rain(t-3)", "temp(t-2)"), ("rain(t-2)", "temp(t-1)")])
+    found = tasks_of(windows.X[mixed], graph)
+    values = found["temp", ("rain(t-1)", "temp(t-1)")]
+    table = series(120)[:-1]
+    known = {(row.rain, row.temp): after for row, after in zip(table.itertuples(), table["temp"][1:], strict=False)}
+    assert len(values.values) == len(known)
+    for (rain, temp), after in zip(values.parents, values.values, strict=True):
+        assert known[rain, temp] == after
+
+
+def test_frames_of_other_libraries():
+    pl = pytest.importorskip("polars")
+    windows = lagged(pl.from_pandas(series(80)), "temp", 3, static=["size"])
+    graph = windows.graph(SUMMARY)
+    model = StructuralModel.fit(windows.X, graph, seed=0, silent=True, shared=True)
+    plain = StructuralModel.fit(windows.X.to_pandas(), graph, seed=0, silent=True, shared=True)
+    assert model.sample(20, seed=1).equals(plain.sample(20, seed=1))
