@@ -2,8 +2,8 @@
 
 ``float32(x) > border`` goes right. The trees are usually oblivious (the same split on a whole level: leaf number =
 the bits of the level's answers), but other growth policies give ordinary binary trees. NaN counts as below or above
-all borders of its column. Splits on categories go through hashes and target statistics that mix rows; such models
-stay black boxes.
+all borders of its column. Splits on categories, one-hot ones included, go through hashes of labels that the model does
+not keep, or through target statistics; such models stay black boxes.
 """
 
 import json
@@ -71,7 +71,10 @@ class CatBoostNodes(NodeList):
 def parse_catboost(estimator: Any, call: ModelCall) -> FloatEnsemble:
     """The raw formula value, one column per class or target."""
     if len(estimator.get_cat_feature_indices()):
-        raise NotSumOfProducts(f"{describe(estimator)} splits on categories, which it encodes by target means")
+        raise NotSumOfProducts(
+            f"{describe(estimator)} splits on categories, and CatBoost keeps hashes and target statistics of them, not "
+            "their labels; over background rows it is called instead"
+        )
     model = dump_json(estimator)
     scale, bias = model["scale_and_bias"]
     bias = np.ravel(bias).astype(np.float64)
