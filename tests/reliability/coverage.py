@@ -30,7 +30,7 @@ def share(inside: np.ndarray) -> tuple[float, float]:
     return float(each.mean()), float(each.std(ddof=1) / np.sqrt(len(each)))
 
 
-def of_draws(world: Callable, n_draws: int, n_seeds: int) -> np.ndarray:
+def of_draws(world: Callable, n_draws: int | None, n_seeds: int) -> np.ndarray:
     """inside (seeds, r, n) for one of the worlds of ``tests/statistics/worlds.py``."""
     background, model, exact, X, more = world()
     inside = []
@@ -133,16 +133,10 @@ def of_bootstrap(causes: str, n_tables: int = N_TABLES, n_replicas: int = N_REPL
     return np.array(inside)
 
 
-def gaussians() -> np.ndarray:
-    from tests.statistics.worlds import of_gaussians
+def of_world(name: str, n_draws: int | None, n_seeds: int) -> np.ndarray:
+    from tests.statistics import worlds
 
-    return of_draws(of_gaussians, 500, 300)
-
-
-def donors() -> np.ndarray:
-    from tests.statistics.worlds import of_donors
-
-    return of_draws(of_donors, 200, 100)
+    return of_draws(getattr(worlds, name), n_draws, n_seeds)
 
 
 #: name -> (what it says, measure)
@@ -154,8 +148,20 @@ MEASURES: dict[str, tuple[str, Callable[[], np.ndarray]]] = {
         )
         for kind in ("linear Gaussian", "nonlinear", "heteroscedastic", "mixed")
     },
-    "Gaussian": ("draws, squares under a Gaussian, 300 seeds", gaussians),
-    "donors": ("draws, jumps under donors of a table, 100 seeds", donors),
+    "Gaussian": ("draws, squares under a Gaussian, 300 seeds", partial(of_world, "of_gaussians", 500, 300)),
+    "donors": ("draws, jumps under donors of a table, 100 seeds", partial(of_world, "of_donors", 200, 100)),
+    **{
+        f"{what}, as needed": (
+            f"as many draws as a row needs, {what}, 100 seeds",
+            partial(of_world, name, None, 100),
+        )
+        for what, name in (
+            ("squares under a Gaussian", "of_gaussians"),
+            ("jumps under donors", "of_donors"),
+            ("a polynomial under mechanisms", "of_mechanisms"),
+            ("a network with a latent node", "of_network"),
+        )
+    },
     **{
         f"bootstrap, {causes}": (
             f"bootstrap of the fit, {causes}, {N_TABLES} tables of {N_ROWS} rows, {N_REPLICAS} resamples each",
