@@ -325,5 +325,5 @@ def summary_of(comparison: Any, explained: str, row_numbers: Sequence[int]) -> s
     block = read_block(comparison, explained, row_numbers=row_numbers)
     lines = [in_words(sentence, block.features) for sentence in conclude(block, 0)]
     several = len(block.outputs) > 1
-    heading = [f"{block.outputs[0]} ({len(block.outputs) - 1} more outputs are in the report)"] if several else []
+    heading = [block.outputs[0] + (f" ({len(block.outputs) - 1} more outputs are in the report)" if several else "")]
     return "\n".join([*heading, *lines, "", repr(comparison.output(0) if several else comparison)])

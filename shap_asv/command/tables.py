@@ -43,6 +43,9 @@ def read_table(layout: Layout) -> Table:
     frame, notes = _read(layout), list(layout.notes)
     dates: dict[str, Dates] = {}
     for name in frame.columns:
+        if _groups_thousands(frame[name]):
+            frame[name] = pd.to_numeric(frame[name].str.replace(",", ""))
+            notes.append(f"{name} holds numbers with commas between the thousands: read as numbers.")
         read = _dates_of(frame[name])
         if read is not None:
             dates[name], also = read
@@ -83,6 +86,15 @@ def _read(layout: Layout) -> pd.DataFrame:
     if len(frame) == 0:
         raise TableError(f"{path} has a header and no rows")
     return frame[layout.columns].reset_index(drop=True)
+
+
+def _groups_thousands(column: pd.Series) -> bool:
+    """Whether a column of text is numbers such as 1,234.5."""
+    known = column.dropna()
+    if column.dtype.kind in "iufbM" or not len(known) or not all(isinstance(entry, str) for entry in known):
+        return False
+    grouped = known.str.fullmatch(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
+    return bool(grouped.any() and (grouped | known.str.fullmatch(r"[+-]?\d+(\.\d+)?")).all())
 
 
 # --- dates ------------------------------------------------------------------------------------------------------------

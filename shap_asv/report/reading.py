@@ -17,7 +17,7 @@ from shap_asv.plots.comparisons import colour_scale
 from shap_asv.plots.reading import as_text
 from shap_asv.plots.style import MINUS
 
-EXACTLY_ZERO = 1e-12  # relative to the largest value: rounding of an exact 0
+EXACTLY_ZERO = 1e-12  # relative to the largest value or mean prediction: rounding of an exact 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +158,8 @@ def _read_method(name: str, explanation: Any, features: Sequence[str], compariso
     places = _places(explanation, features)
     values = np.atleast_3d(values)[:, places]
     r, _, k = values.shape
+    known = 0.0 if explanation.base_values is None else float(np.abs(explanation.base_values).max())
+    values = np.where(np.abs(values) <= EXACTLY_ZERO * max(known, float(np.abs(values).max())), 0.0, values)
     base = np.asarray(0.0 if explanation.base_values is None else explanation.base_values, dtype=float)
     error = getattr(explanation, "error_std", None)
     return Method(

@@ -64,6 +64,8 @@ def conclude(block: Block, output: int) -> list[Sentence]:
     """The conclusion for one output, the most important sentence first."""
     number = _formatter(block.decimals(output))
     pair = block.pair
+    if not any(method.importance[:, output].any() for method in block.methods):
+        return [["No feature gets credit: the prediction is the same whatever is known."]]
     if pair is None:
         return [_most(block.methods[0], output, number)]
     one, other = pair

@@ -228,6 +228,8 @@ def check_sentence(words, arrays, payload):
         assert (sizes[1] > sizes[0]) == (change == "gains credit")
         assert change != "loses its credit" or sizes[1] <= 0.0501 * sizes[0]
         check_reason(causes, name, change, arrays, pair, payload)
+    for _ in each(r"^No feature gets credit: the prediction is the same whatever is known\.$()"):
+        assert not any(np.abs(values).max() > 1e-9 for values in arrays.values.values())
     for which, listed, other in each(f"^{method} gives 0 in every row to (<.+>); {method} does not\\.$"):
         zeros = [arrays.features[j] for j in np.flatnonzero(np.abs(arrays.values[which]).max(axis=0) < 1e-9)]
         assert set(re.findall(feature, listed)) <= set(zeros)

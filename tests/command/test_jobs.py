@@ -117,6 +117,15 @@ def test_a_plan_and_no_more(folder, capsys):
     assert not (folder / "page").exists()
 
 
+def test_a_plan_over_the_budget_is_said_before_the_work(folder, capsys):
+    words = "explain --data table.csv --target ill --levels age smoker,dose --drop cost --rows 20 --budget 0.0001"
+    assert main(words.split()) == 0
+    said = capsys.readouterr().out
+    assert ", more than --budget 0.0001: " in said
+    assert said.index("more than --budget") < said.index("of the credit moves")
+    assert "P(ill = yes)\n" in said
+
+
 def test_our_warnings_are_lines_like_any_other(capsys):
     with warnings.catch_warnings(record=True) as others, Steps().saying_warnings():
         warnings.simplefilter("always")

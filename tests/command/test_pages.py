@@ -68,6 +68,11 @@ def test_sentences_of_random_comparisons(seed, tmp_path):
     check_sentences(payload_of(told.to_html(tmp_path / "page.html").read_text("utf-8")))
 
 
+def test_a_page_without_credit(tmp_path):
+    told = told_comparison([0.0] * 5, [0.0] * 5)
+    assert check_sentences(payload_of(told.to_html(tmp_path / "page.html").read_text("utf-8")))
+
+
 def test_a_wrong_sentence_would_be_noticed(tmp_path):
     comparison = told_comparison([0.10, 0.20, 0.30, 0.40, 0.0], [0.10, 0.36, 0.45, 0.0, 0.0])
     payload = payload_of(comparison.to_html(tmp_path / "page.html").read_text("utf-8"))

@@ -82,6 +82,15 @@ def test_dates_become_days(entries, days, words, tmp_path):
     np.testing.assert_allclose(again["when"].to_numpy(dtype=float), days)
 
 
+def test_thousands_with_commas_are_numbers(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text('price,place\n"1,250",1;2\n980,"1,2"\n"-2,000,000.5",x\n,y\n')
+    frame, _, notes = read(path)
+    np.testing.assert_allclose(frame["price"], [1250, 980, -2000000.5, np.nan])
+    assert notes == ["price holds numbers with commas between the thousands: read as numbers."]
+    assert frame["place"].dtype.kind not in "iuf"
+
+
 def test_what_is_no_date(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("code,phone,when\n1-2-3,555-12-3456,2020-01-01\n99-99-99,1,soon\n")

@@ -55,6 +55,17 @@ def test_reasons_are_given_only_where_they_hold():
     assert "cough loses part of its credit (0.400 → 0.300)." in told
 
 
+def test_a_constant_model_gives_no_credit():
+    """What rounding leaves of an exact 0, beside a mean prediction of 3, is none."""
+    comparison = told_comparison([0, 1e-16, 0, 0, 0], [2e-16, 0, 0, 0, 0])
+    sides = {
+        name: shap.Explanation(e.values, np.full(2, 3.0), feature_names=FEATURES)
+        for name, e in comparison.explanations.items()
+    }
+    told = words(Comparison(sides, comparison.order))
+    assert told == ["No feature gets credit: the prediction is the same whatever is known."]
+
+
 def test_the_same_story():
     told = words(told_comparison([0, 0, 0.2, 0.4, 0], [0, 0, 0.201, 0.4, 0]))
     assert told[0].startswith(
