@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shap_asv.arguments import check_list
-from shap_asv.errors import ExplanationError, OrdersError, UnknownMethodError
+from shap_asv.errors import UnknownMethodError
 from shap_asv.explanation import checked_output, checked_row
 from shap_asv.notebook import frame_html
 
@@ -81,40 +80,11 @@ class Sensitivity:
     notes: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        self.values = values = _numbers(self.values, "values")
-        if values.ndim not in (3, 4) or 0 in values.shape:
-            raise ExplanationError(
-                f"values are an array (graphs, rows, features[, outputs]) with none of them 0, not of {values.shape}"
-            )
-        if not np.isfinite(values).all():
-            graph, row, feature = np.argwhere(~np.isfinite(values))[0][:3].tolist()
-            raise ExplanationError(f"the value of feature {feature} in row {row} under graph {graph} is not finite")
-        n_graphs = len(values)
-        given = [f"graph {k}" for k in range(n_graphs)] if self.labels is None else self.labels
-        self.feature_names = _listed(self.feature_names, values.shape[2], "feature_names", "the names of the features")
-        self.labels = _listed(given, n_graphs, "labels", "what each graph is")
-        weights = np.ones(n_graphs) if self.weights is None else _numbers(self.weights, "weights")
-        if weights.shape != (n_graphs,) or not np.isfinite(weights).all() or (weights <= 0).any():
-            raise OrdersError(f"weights are {n_graphs} positive numbers, one for each graph; got {weights!r:.80}")
-        self.weights = weights / weights.max() / (weights / weights.max()).sum()
-        if self.reference is not None:
-            self.reference = _numbers(self.reference, "reference")
-            if self.reference.shape != values.shape[1:]:
-                raise ExplanationError(
-                    f"the reference has shape {self.reference.shape}, the values of a graph {values.shape[1:]}"
-                )
-        if self.error_std is not None:
-            self.error_std = _numbers(self.error_std, "error_std")
-            if self.error_std.shape != values.shape or not (self.error_std >= 0).all():
-                raise ExplanationError(
-                    f"standard errors are numbers >= 0 in the shape of the values, {values.shape}; theirs is "
-                    f"{self.error_std.shape}"
-                )
-        if self.edges is not None:
-            edges = check_list(self.edges, "edges", "a set for each graph")
-            if len(edges) != n_graphs:
-                raise ExplanationError(f"{n_graphs} graphs need as many sets of edges, {len(edges)} were given")
-            self.edges = tuple(frozenset(map(tuple, each)) for each in edges)
+        self.values = np.asarray(self.values, dtype=float)
+        self.labels = [f"graph {k}" for k in range(self.n_graphs)] if self.labels is None else list(self.labels)
+        weights = np.ones(self.n_graphs) if self.weights is None else np.asarray(self.weights, dtype=float)
+        self.weights = weights / weights.sum()
+        self.reference = None if self.reference is None else np.asarray(self.reference, dtype=float)
 
     # --- per row and feature ----------------------------------------------------------------------------------------
 
@@ -290,17 +260,3 @@ def _mean_size(values: np.ndarray) -> np.ndarray:
     """(graphs, rows, n[, outputs]) -> the mean of |value| over rows and outputs, (graphs, n)."""
     sizes = np.abs(values)
     return np.asarray(sizes.reshape(*sizes.shape[:3], -1).mean(axis=(1, 3)))
-
-
-def _numbers(given: Any, name: str) -> np.ndarray:
-    try:
-        return np.asarray(given, dtype=float)
-    except (TypeError, ValueError):
-        raise ExplanationError(f"{name}= is an array of numbers, not {given!r:.80}") from None
-
-
-def _listed(given: Any, count: int, name: str, meaning: str) -> tuple[str, ...]:
-    found = tuple(map(str, check_list(given, name, meaning)))
-    if len(found) != count:
-        raise ExplanationError(f"{count} {name} are needed, {len(found)} were given")
-    return found

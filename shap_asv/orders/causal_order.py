@@ -382,7 +382,7 @@ class CausalOrder:
         Raises
         ------
         BudgetExceededError
-            There are more classes than ``limit`` (by default 1,000,000), or counting one of them would pass it.
+            There are more ideals than ``limit`` (by default 1,000,000).
 
         Examples
         --------

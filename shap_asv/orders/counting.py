@@ -37,11 +37,10 @@ from itertools import accumulate
 from math import factorial, prod
 from operator import mul
 from typing import TYPE_CHECKING, Literal, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from shap_asv.orders.bitsets import bits_of, unpack
+from shap_asv.orders.bitsets import unpack
 from shap_asv.orders.lattice import (
     IdealLattice,
     build_lattice,
@@ -322,47 +321,21 @@ def count_equivalence_classes(order: "CausalOrder", x: int, limit: int | None = 
     return count_ideals(order.restricted_to(others), limit)
 
 
-# counted once per order, for all its features; gone when the order is
-_counted: WeakKeyDictionary["CausalOrder", tuple[IdealLattice, np.ndarray, np.ndarray]] = WeakKeyDictionary()
+@lru_cache(maxsize=1)  # for all features of an order
+def _counted(order: "CausalOrder", limit: int) -> tuple[IdealLattice, np.ndarray, np.ndarray]:
+    lattice = build_lattice(order, limit)
+    return lattice, exact_up(lattice), exact_down(lattice)
 
 
 def equivalence_classes(order: "CausalOrder", x: int, limit: int | None = None) -> list[EquivalenceClass]:
-    """Lambda^x with class sizes, prefixes from small to large.
-
-    Sizes are read off the counted lattice of the whole order, O(edges) once; or, when the classes are few against the
-    ideals (or the lattice passes ``limit``), counted class by class.
-    """
-    search = check_limit(limit)
-    n_classes = count_equivalence_classes(order, x, search)
-    n_ideals = ideals_up_to(order, search)
-    if n_ideals is None or n_classes * order.n_features < n_ideals:
-        prefixes, sizes = _count_each(order, x, search)
-    else:
-        if order not in _counted:
-            built = build_lattice(order, search)
-            _counted[order] = built, exact_up(built), exact_down(built)
-        lattice, up, down = _counted[order]
-        edges = np.flatnonzero(lattice.edge_feature == x)
-        sources = lattice.edge_source[edges]
-        prefixes = unpack(lattice.words[sources], order.n_features)
-        sizes = up[sources] * down[lattice.edge_target[edges]]
+    """Lambda^x with class sizes, prefixes from small to large: read off the counted lattice, O(edges) once."""
+    lattice, up, down = _counted(order, check_limit(limit))
+    edges = np.flatnonzero(lattice.edge_feature == x)
+    sources = lattice.edge_source[edges]
+    prefixes = unpack(lattice.words[sources], order.n_features)
+    sizes = up[sources] * down[lattice.edge_target[edges]]
     names = order.features
     return [
         EquivalenceClass(frozenset(names[v] for v in np.flatnonzero(prefix)), int(size))
         for prefix, size in zip(prefixes, sizes, strict=True)
     ]
-
-
-def _count_each(order: "CausalOrder", x: int, limit: int) -> tuple[np.ndarray, list[int]]:
-    """The prefixes of the classes of ``x``, bool (classes, n), and the number of orders of each."""
-    others = unrelated(order, x)
-    chosen = build_lattice(order.restricted_to(others), limit).members() if others else np.zeros((1, 0), dtype=bool)
-    prefixes = np.zeros((len(chosen), order.n_features), dtype=bool)
-    prefixes[:, list(bits_of(order.ancestor_bits[x]))] = True
-    prefixes[:, others] = chosen
-    sizes = []
-    for prefix in prefixes:
-        before, after = np.flatnonzero(prefix).tolist(), [v for v in np.flatnonzero(~prefix).tolist() if v != x]
-        parts = [order.restricted_to(part) for part in (before, after) if part]
-        sizes.append(prod(count_topological_orders(part, limit) for part in parts))
-    return prefixes, sizes

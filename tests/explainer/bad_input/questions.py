@@ -26,6 +26,7 @@ from shap_asv.errors import (
     OrdersError,
     RowsError,
     TableError,
+    UnknownMethodError,
 )
 from shap_asv.orders.uncertain import read_causal_graphs
 from tests.explainer.bad_input.setting import Bad
@@ -77,13 +78,15 @@ QUESTIONS = {
         ArgumentError,
         "n=0 is not a positive integer; pass a number",
     ),
-    "sensitivity of nothing: none": Bad(
-        lambda c: Sensitivity(None, ["a"]), ExplanationError, r"values are an array \(graphs, rows, features\[,"
+    "sensitivity: row": Bad(
+        lambda c: Sensitivity(np.ones((1, 1, 1)), ["a"]).to_frame(row=1),
+        ExplanationError,
+        "there is no row 1; 1 were explained",
     ),
-    "sensitivity of nothing: edges int": Bad(
-        lambda c: Sensitivity(np.ones((1, 1, 1)), ["a"], edges=5),
-        ArgumentError,
-        "edges=5 is not a list; pass a set for each",
+    "sensitivity: output": Bad(
+        lambda c: Sensitivity(np.ones((1, 1, 1, 2)), ["a"]).output("x"),
+        UnknownMethodError,
+        "there is no output 'x'; the 2 outputs are",
     ),
     "sensitivity: graphs str": Bad(
         lambda c: gaussian().sensitivity(TABLE[:1], graphs="x"),
