@@ -298,8 +298,8 @@ class NodeList:
 #
 #     M(x) = offset + sum over leaves of  value[leaf] * prod over v of [x_v in R_leaf,v]
 #
-# A state set is an integer whose bits are states. Children whose set is empty are never opened: no combination of
-# states reaches them. Leaves with the same region, in whatever trees, are added up.
+# Children whose set is empty are never opened: no combination of states reaches them. Leaves with the same region, in
+# whatever trees, are added up.
 
 
 @dataclass(frozen=True, eq=False)
@@ -366,49 +366,44 @@ def _numbers_of(table: Any, labels: tuple[Any, ...] | None) -> Any:
 def leaf_regions(
     trees: FloatEnsemble, splits: Splits, split_of: np.ndarray, cardinalities: Sequence[int]
 ) -> SumOfProducts:
-    """The ensemble as a sum of products over states, node i making split ``split_of[i]``. O(leaves x depth)."""
-    full = [(1 << int(card)) - 1 for card in cardinalities]
-    left_of = [sum(1 << s for s in np.flatnonzero(mask).tolist()) for mask in splits.goes_left]
-    feature, left, right, split = (array.tolist() for array in (splits.feature, trees.left, trees.right, split_of))
-    parted: dict[tuple[int, int], tuple[int, int]] = {}  # a split and a state set -> what goes right, what goes left
-    terms: dict[frozenset[tuple[int, int]], int] = {frozenset(): 0}
+    """The ensemble as a sum of products over states, node i making split ``split_of[i]``. O(nodes + leaves x features).
+
+    A region is one integer, the state sets of all features side by side, each in bytes of its own.
+    """
+    ends = np.cumsum([(int(card) + 7) // 8 for card in cardinalities]).tolist()
+    starts = [0, *ends[:-1]]
+    own = [(1 << int(card)) - 1 << 8 * start for card, start in zip(cardinalities, starts, strict=True)]
+    everything = sum(own)
+    parted = []  # for each split the states of its feature, and what stays of a region to the right and to the left
+    for v, mask in zip(splits.feature.tolist(), splits.goes_left, strict=True):
+        on_left = sum(1 << s for s in np.flatnonzero(mask).tolist()) << 8 * starts[v]
+        parted.append((own[v], everything ^ on_left, everything ^ own[v] ^ on_left))
+    left, right, split = (array.tolist() for array in (trees.left, trees.right, split_of))
+    terms = {everything: 0}
     leaves, term_of = [], []
-    stack: list[tuple[int, dict[int, int]]] = [(root, {}) for root in trees.roots.tolist()[::-1]]
+    stack = [(root, everything) for root in trees.roots.tolist()[::-1]]
     while stack:
         node, region = stack.pop()
         if left[node] < 0:
             leaves.append(node)
-            term_of.append(terms.setdefault(frozenset(region.items()), len(terms)))
+            term_of.append(terms.setdefault(region, len(terms)))
             continue
-        made = split[node]
-        v = feature[made]
-        held = region.get(v, full[v])
-        both = parted.get((made, held))
-        if both is None:
-            both = parted[made, held] = (held & ~left_of[made], held & left_of[made])
-        for child, states in ((right[node], both[0]), (left[node], both[1])):
-            if states == held:
-                stack.append((child, region))
-            elif states:
-                below = region.copy()
-                below[v] = states
+        states, to_right, to_left = parted[split[node]]
+        for child, below in ((right[node], region & to_right), (left[node], region & to_left)):
+            if below & states:
                 stack.append((child, below))
     coefficients = np.zeros((len(terms), trees.n_outputs))
     np.add.at(coefficients, term_of, trees.values[leaves])
-    kept = [t for t in np.flatnonzero(coefficients.any(axis=1)).tolist() if t]  # 0 is what constrains nothing
-    regions = list(terms)
-    sets: list[dict[int, int]] = [{states: 0} for states in full]
-    rows = np.zeros((len(kept), len(full)), dtype=np.int32)
-    for row, t in enumerate(kept):
-        for v, states in regions[t]:
-            rows[row, v] = sets[v].setdefault(states, len(sets[v]))
-    vectors = tuple(_indicators(list(own), int(card)) for own, card in zip(sets, cardinalities, strict=True))
-    return SumOfProducts(vectors, rows, coefficients[kept], trees.offset + coefficients[0])
-
-
-def _indicators(sets: list[int], card: int) -> np.ndarray:
-    """0/1 rows over ``card`` states, one for each set."""
-    size = (card + 7) // 8
-    packed = b"".join(states.to_bytes(size, "little") for states in sets)
-    bits = np.unpackbits(np.frombuffer(packed, dtype=np.uint8).reshape(len(sets), size), axis=1, bitorder="little")
-    return bits[:, :card].astype(np.float64)
+    told = np.append(False, coefficients[1:].any(axis=1))  # the first one constrains nothing
+    packed = np.frombuffer(b"".join(region.to_bytes(ends[-1], "little") for region in terms), dtype=np.uint8)
+    packed = packed.reshape(len(terms), -1)[told]
+    rows = np.zeros((len(packed), len(own)), dtype=np.int32)
+    vectors = []
+    for v, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        sets = np.ascontiguousarray(packed[:, start:end])
+        bits = np.unpackbits(sets, axis=1, bitorder="little", count=int(cardinalities[v]))
+        cut = np.flatnonzero(~bits.all(axis=1))
+        _, first, which = np.unique(sets[cut].view(f"V{end - start}"), return_index=True, return_inverse=True)
+        rows[cut, v] = 1 + which.ravel()
+        vectors.append(np.vstack([np.ones(bits.shape[1]), bits[cut[first]]]))
+    return SumOfProducts(tuple(vectors), rows, coefficients[told], trees.offset + coefficients[0])
