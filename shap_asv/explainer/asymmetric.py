@@ -288,7 +288,7 @@ class AsymmetricExplainer(shap.Explainer):
             Words of ``shap.TreeExplainer``. Values add up by construction; what is not there says why.
         max_evals : int or "auto"
             Coalitions that may be evaluated per row, as in shap. Sampling draws ``(max_evals - 2) // (n - 1)``
-            orders; an exact enumeration of more ideals does not run.
+            orders, or at most as many draws of the background; an exact enumeration of more ideals does not run.
         main_effects : bool
             Also ``nu({i}) - nu({})``, as ``Explanation.main_effects``.
         error_bounds : bool

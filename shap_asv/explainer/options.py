@@ -12,6 +12,7 @@ import pandas as pd
 
 from shap_asv.arguments import check_count, check_seed, is_number
 from shap_asv.backends.contract import Settings
+from shap_asv.backends.joint import FEWEST
 from shap_asv.backgrounds.matrix import MatrixDistribution
 from shap_asv.backgrounds.naming import Distribution
 from shap_asv.errors import (
@@ -130,7 +131,11 @@ def settings_of_call(settings: Settings, n_features: int, max_evals: Any, batch_
                 f"max_evals={max_evals} is too low for {n_features} features: two orders need {fewest}"
             )
         n_orders = (max_evals - 2) // max(1, n_features - 1)
-        settings = replace(settings, n_orders=n_orders, ideal_limit=min(settings.ideal_limit, max_evals))
+        # where a background is drawn from, each draw comes with an order of its own, or with all of few coalitions
+        most = min(settings.n_draws or settings.most_draws, n_orders)
+        n_draws = None if settings.n_draws is None and most >= FEWEST else most
+        limit = min(settings.ideal_limit, max_evals)
+        settings = replace(settings, n_orders=n_orders, n_draws=n_draws, most_draws=most, ideal_limit=limit)
     return settings
 
 

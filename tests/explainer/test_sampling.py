@@ -47,6 +47,20 @@ def test_max_evals_sets_the_number_of_orders(asia_score):
         explainer(X[:1], max_evals=13)
 
 
+@pytest.mark.parametrize("draws", [20, 100])
+def test_max_evals_bounds_the_draws_of_a_background(draws):
+    """Each draw of three features in a sampled order passes two coalitions beside the empty and the full one."""
+
+    def model(X):
+        return np.where(X["a"] * X["b"] > 1, 20.0, X["c"])
+
+    background = GaussianModel(np.zeros(3), np.eye(3) + 0.5, ["a", "b", "c"])
+    explainer = AsymmetricExplainer(model, background, [("a", "b"), ("a", "c")], seed=0)
+    row = pd.DataFrame({"a": [1.0], "b": [1.1], "c": [0.0]})
+    assert explainer(row, max_evals=2 + 2 * draws, silent=True).error_std.max() > 0
+    assert f"{64 if draws == 100 else draws} draws" in str(explainer.plan())
+
+
 def test_max_evals_stops_an_exact_enumeration(asia_score):
     network, score, X = asia_score
     explainer = AsymmetricExplainer(score, network, feature_names=list(X.columns), algorithm="exact")
