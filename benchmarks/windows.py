@@ -117,8 +117,9 @@ def errors(size: Size, progress: Progress) -> list[tuple]:
             seconds, model = timed(partial(StructuralModel.fit, X, graph, seed=0, silent=True, shared=shared))
             explainer = AsymmetricExplainer(forecast, model, order, feature_names=NAMES, seed=0, n_draws=n_draws)
             explained = explainer(pd.DataFrame(rows, columns=NAMES), silent=True)
-            off, scale = np.abs(explained.values - truth).mean(), np.abs(truth).mean()
-            found.append((windows, way, off / scale, explained.error_std.mean() / scale, seconds))
+            scale = np.abs(truth).mean()
+            off, drawing = np.abs(explained.values - truth).mean() / scale, explained.error_std.mean() / scale
+            found.append((windows, way, float(off), float(drawing), seconds))
     return found
 
 

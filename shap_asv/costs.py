@@ -75,6 +75,7 @@ SECONDS: Mapping[str, float] = {
     "masked row": 2e-8,
     "intervened table": 2e-4,
     "draw": 3e-7,
+    "draw x node": 1e-7,
     "network draw": 1e-7,
     "network draw x node": 1e-8,
     "draw by levels": 1e-4,

@@ -20,6 +20,7 @@ from shap_asv.backgrounds.structural.graph import Dag
 from shap_asv.backgrounds.structural.mechanisms import Mechanism
 from shap_asv.backgrounds.tables.border import TableBorder, checked_evidence, checked_uniforms
 from shap_asv.backgrounds.tables.codec import TableCodec
+from shap_asv.costs import Cost
 from shap_asv.errors import NotAncestralError
 
 
@@ -68,6 +69,10 @@ class StructuralBackground(TableBorder):
     def describe(self) -> str:
         latent = f", {len(self.latent)} latent" if self.latent else ""
         return f"structural model of {len(self.features)} features{latent}, simulated forwards"
+
+    def drawing_cost(self, n_coalitions: int, n_rows: int, n_draws: int, ancestral: bool) -> Cost:
+        """Half of the nodes are simulated for a draw, on average over the coalitions of an order."""
+        return Cost({"draw x node": n_coalitions * n_rows * n_draws * int(self._wanted.sum() + 1) // 2})
 
     def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """``X | e_S`` for ancestral sets S: evidence (E, n), nan where free; uniforms (D, n_uniforms) -> (E, D, n).
