@@ -120,12 +120,13 @@ def test_a_category_that_a_lag_does_not_have_is_known_to_the_others():
 
 
 def test_causes_of_a_mechanism_are_in_one_sequence():
-    """Columns of the table in another sequence at every time: the mechanism still gets each cause in its place."""
+    """Columns of the table in another sequence at every time: still one mechanism, with each cause in its place."""
     windows = lagged(series(120)[["rain", "temp"]], "temp", 3)
     mixed = ["temp(t-1)", "rain(t-3)", "rain(t-1)", "temp(t-3)", "temp(t-2)", "rain(t-2)"]
     graph = windows.graph([])
     graph.add_edges_from([("rain(t-3)", "temp(t-2)"), ("rain(t-2)", "temp(t-1)")])
     found = tasks_of(windows.X[mixed], graph)
+    assert len(found) == 4
     values = found["temp", ("rain(t-1)", "temp(t-1)")]
     table = series(120)[:-1]
     known = {(row.rain, row.temp): after for row, after in zip(table.itertuples(), table["temp"][1:], strict=False)}
