@@ -75,7 +75,8 @@ def write_report(
 def _title(block: Block, explained: str | None) -> str:
     names = [method.title for method in block.methods]
     listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-    return f"{listed} of {explained}" if explained else listed
+    title = f"{listed} of {explained}" if explained else listed
+    return title[0].upper() + title[1:]
 
 
 def _plain_conclusion(payload: dict[str, Any], block: Block) -> str:
