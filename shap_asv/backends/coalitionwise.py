@@ -35,6 +35,8 @@ class CoalitionwiseAttributor:
     _known_base: list[np.ndarray] = field(default_factory=list, repr=False)
     _by_slopes: list[np.ndarray] = field(default_factory=list, init=False, repr=False)
 
+    rowwise = compiled = False
+
     def __post_init__(self) -> None:
         if self.link is None and isinstance(self.values, Sloping) and self.values.centre is not None:
             self._by_slopes.append(self._contract_slopes(self.values))

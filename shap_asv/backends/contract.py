@@ -124,9 +124,15 @@ class Attribution:
 class Attributor(Protocol):
     """A problem made ready: everything that does not depend on the row is done. Can be pickled to other processes.
 
-    An attributor with a true attribute ``rowwise`` gives a row the same bits whatever rows come with it. One with a
-    true attribute ``compiled`` spends nearly all of its time in kernels, which other threads run beside.
+    Where it is ``rowwise`` a row has the same bits whatever rows come with it. Where it is ``compiled`` nearly all of
+    its time is spent in kernels, which other threads run beside.
     """
+
+    @property
+    def rowwise(self) -> bool: ...
+
+    @property
+    def compiled(self) -> bool: ...
 
     def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
         """Codes (or model inputs, for a matrix background) (r, n) -> Attribution; ``report`` hears how far it is."""

@@ -46,6 +46,8 @@ class LossAttributor:
     def n_draw_groups(self) -> int:
         return self.inner.values.n_groups if isinstance(self.inner.values, SampledValues) else 0
 
+    rowwise = compiled = False
+
     def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
         targets = rows[:, -1].astype(np.intp)
         own = rows[:, :-1].astype(self.dtype)

@@ -48,8 +48,7 @@ class PathsAttributor:
     The first rows make the tables of the leaves; threads that come meanwhile wait for them.
     """
 
-    rowwise = True
-    compiled = True
+    rowwise = compiled = True
 
     def __init__(self, trees: TreeForm, inner: "TreeAttributor") -> None:
         self.trees, self.inner = trees, inner
@@ -75,7 +74,7 @@ class AloneAttributor:
 
     problem: Problem
 
-    rowwise = True
+    rowwise, compiled = True, False
 
     def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
         from shap_asv.backends.trees.attributor import prepare_trees  # brings numba in

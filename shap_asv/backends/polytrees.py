@@ -123,6 +123,8 @@ class CoalitionByCoalition:
     problem: Problem
     settings: Settings
 
+    rowwise = compiled = False
+
     def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
         values = ExactProducts(*network_and_terms(self.problem))
         return CoalitionwiseAttributor(values, ideal_columns(self.problem, self.settings)).attribute(rows, report)

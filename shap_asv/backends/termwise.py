@@ -69,6 +69,8 @@ class TermwiseAttributor:
     columns: Columns
     groups: tuple[TermGroup, ...]
 
+    rowwise = compiled = False
+
     def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
         phi, error = self.columns.combine(self.contracted(rows, report))
         return Attribution(phi, self._base, error)
@@ -237,6 +239,8 @@ class RelaxingAttributor:
     background: Terms
     fast: Attributor
     general: Attributor
+
+    rowwise = compiled = False
 
     def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
         possible = np.isfinite(self.background.log_probability(rows))

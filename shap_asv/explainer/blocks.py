@@ -101,9 +101,7 @@ def _threads_will_do(attributor: Attributor) -> bool:
     """Whether compiled code does the work, and joblib was not told to use another engine than threads."""
     from joblib.parallel import ThreadingBackend, get_active_backend
 
-    return getattr(attributor, "compiled", False) and isinstance(
-        get_active_backend(prefer="threads")[0], ThreadingBackend
-    )
+    return attributor.compiled and isinstance(get_active_backend(prefer="threads")[0], ThreadingBackend)
 
 
 def _in_threads(

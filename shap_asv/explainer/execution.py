@@ -239,7 +239,7 @@ class Execution:
         n, k = width or self.problem.n_players, self.problem.n_outputs
         n_rows = len(alike.order)
         jobs = count_jobs(self.n_jobs)
-        cuts = cut_rows(len(alike.distinct), row_block, n * k, getattr(attributor, "rowwise", False), jobs)
+        cuts = cut_rows(len(alike.distinct), row_block, n * k, attributor.rowwise, jobs)
         phi = np.empty((n_rows, n, k))
         base: np.ndarray | None = None
         error: np.ndarray | None = None

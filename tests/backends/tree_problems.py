@@ -37,9 +37,10 @@ def ensemble_of(trees, n, offset=0.0, dtype=np.float64):
         values=np.array([[0.0] * k if value is None else value for value in values]),
         roots=np.array(roots),
         offset=np.full(k, offset),
-        n_columns=n,
         dtype=dtype,
         member_left=np.ones(len(values), dtype=bool),
         sets=tuple(sets),
+        zero_missing=np.zeros(n, dtype=bool),
+        labels=(None,) * n,
         **arrays,
     )

@@ -256,8 +256,7 @@ class ForestAttributor:
     prepared: PreparedForest
     base: np.ndarray
 
-    rowwise = True
-    compiled = True
+    rowwise = compiled = True
 
     def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
         return Attribution(self.prepared.attributions(rows, report=report), self.base)

@@ -68,7 +68,7 @@ class TreeAttributor:
     players: Players | None = None
     _kept: list[Tables] = field(default_factory=list, repr=False)
 
-    rowwise = True
+    rowwise, compiled = True, False
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_kept": []}  # tables are built again where they are needed

@@ -15,7 +15,7 @@ import numpy as np
 
 from shap_asv.models.calls import ModelCall, describe, is_a
 from shap_asv.models.products import NotSumOfProducts
-from shap_asv.models.trees.ensembles import FloatEnsemble, NodeList
+from shap_asv.models.trees.ensembles import FloatEnsemble, NodeList, numbers_alone
 
 
 def is_catboost(estimator: Any) -> bool:
@@ -107,8 +107,8 @@ def parse_catboost(estimator: Any, call: ModelCall) -> FloatEnsemble:
         scale * np.array(nodes.values),
         np.array(roots),
         bias,
-        len(estimator.feature_names_),
         np.float32,
+        **numbers_alone(len(left), len(estimator.feature_names_)),
     )
 
 

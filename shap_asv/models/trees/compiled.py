@@ -386,10 +386,9 @@ def fold(
     except NotSumOfProducts:  # then no row of the table has gaps
         gap = np.full(len(columns), np.nan)
     nan_left[asks] = np.where(np.isnan(gap), nan_left[asks], gap <= trees.threshold[asks])
-    plain = replace(
-        trees, threshold=threshold, nan_left=nan_left, dtype=np.float64, tiny=0.0, zero_missing=np.zeros(0, dtype=bool)
-    )
-    return place, coded, replace(plain, missing=np.nan)
+    zero_missing = np.zeros(trees.n_columns, dtype=bool)
+    plain = replace(trees, dtype=np.float64, tiny=0.0, missing=np.nan, zero_missing=zero_missing)
+    return place, coded, replace(plain, threshold=threshold, nan_left=nan_left)
 
 
 def _spread(numbers: np.ndarray) -> np.ndarray:

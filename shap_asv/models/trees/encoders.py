@@ -61,7 +61,6 @@ def before_encoder(own: FloatEnsemble, encoder: Any) -> FloatEnsemble:
     return replace(
         own,
         column=column,
-        n_columns=n,
         category_set=category_set,
         member_left=member_left,
         nan_left=nan_left,

@@ -13,7 +13,7 @@ right, ``member_left``), and a missing value goes where ``nan_left`` says. Libra
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -47,7 +47,6 @@ class FloatEnsemble:
         What a leaf adds to each output.
     roots : int64 array (trees,)
     offset : float64 array (k,)
-    n_columns : int
     dtype : numpy float type
         What the library rounds its input to.
     category_set : int64 array (N,)
@@ -56,7 +55,7 @@ class FloatEnsemble:
         Do members of the set go left? All other categories go the other way.
     sets : tuple of int64 arrays
         Categories, as whole numbers.
-    zero_missing : bool array (n_columns,)
+    zero_missing : bool array (columns,)
         Columns where zero means missing (LightGBM's ``zero_as_missing``).
     labels : tuple, one entry per column
         Labels behind the numbers 0, 1, 2, ... of a column, or None where numbers are numbers.
@@ -77,25 +76,19 @@ class FloatEnsemble:
     values: np.ndarray
     roots: np.ndarray
     offset: np.ndarray
-    n_columns: int
-    dtype: Any = np.float64
-    category_set: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    member_left: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
-    sets: tuple[np.ndarray, ...] = ()
-    zero_missing: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
-    labels: tuple[tuple[Any, ...] | None, ...] = ()
+    dtype: Any
+    category_set: np.ndarray
+    member_left: np.ndarray
+    sets: tuple[np.ndarray, ...]
+    zero_missing: np.ndarray
+    labels: tuple[tuple[Any, ...] | None, ...]
     tiny: float = 0.0
     takes_missing: bool = True
     missing: float = math.nan
 
-    def __post_init__(self) -> None:
-        if not len(self.category_set):
-            object.__setattr__(self, "category_set", np.full(len(self.left), -1, dtype=np.int64))
-            object.__setattr__(self, "member_left", np.zeros(len(self.left), dtype=bool))
-        if not len(self.zero_missing):
-            object.__setattr__(self, "zero_missing", np.zeros(self.n_columns, dtype=bool))
-        if not self.labels:
-            object.__setattr__(self, "labels", (None,) * self.n_columns)
+    @property
+    def n_columns(self) -> int:
+        return len(self.labels)
 
     @property
     def n_outputs(self) -> int:
@@ -199,6 +192,17 @@ class FloatEnsemble:
     def _listed(self) -> np.ndarray:
         """All sets in one sorted array, see :func:`is_member`."""
         return np.sort(np.concatenate([(s << 32) + members for s, members in enumerate(self.sets)]))
+
+
+def numbers_alone(n_nodes: int, n_columns: int) -> dict[str, Any]:
+    """The fields of an ensemble in which no column has categories, and zero is a number like any other."""
+    return {
+        "category_set": np.full(n_nodes, -1, dtype=np.int64),
+        "member_left": np.zeros(n_nodes, dtype=bool),
+        "sets": (),
+        "zero_missing": np.zeros(n_columns, dtype=bool),
+        "labels": (None,) * n_columns,
+    }
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ class TreeForm:
         for j, own in zip(self.place.tolist(), self.own.labels, strict=True):
             labels[j] = own
         column = np.where(self.own.left >= 0, self.place[np.maximum(self.own.column, 0)], -1)
-        return replace(self.own, column=column, n_columns=n, zero_missing=zero_missing, labels=tuple(labels))
+        return replace(self.own, column=column, zero_missing=zero_missing, labels=tuple(labels))
 
     @property
     def labels(self) -> tuple[tuple[Any, ...] | None, ...]:

@@ -91,7 +91,6 @@ def parse_lightgbm(estimator: Any, call: ModelCall) -> FloatEnsemble:
         np.array(nodes.values),
         np.array(roots),
         np.zeros(k),
-        n_columns,
         np.float64,
         category_set,
         np.ones(n_nodes, dtype=bool),

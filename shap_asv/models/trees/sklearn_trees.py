@@ -20,7 +20,7 @@ import numpy as np
 
 from shap_asv.models.calls import ModelCall, is_a
 from shap_asv.models.products import NotSumOfProducts
-from shap_asv.models.trees.ensembles import FloatEnsemble, children, joined
+from shap_asv.models.trees.ensembles import FloatEnsemble, children, joined, numbers_alone
 
 TREES = ("DecisionTreeClassifier", "DecisionTreeRegressor")  # ExtraTree* are subclasses of these
 FORESTS = ("RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor")
@@ -89,8 +89,8 @@ def parse_trees(trees: Sequence[Any], values: Sequence[np.ndarray], n_columns: i
         np.concatenate(values),
         roots,
         np.zeros(values[0].shape[1]),
-        int(n_columns),
         np.float32,
+        **numbers_alone(len(left), int(n_columns)),
     )
 
 
@@ -205,12 +205,12 @@ def parse_histogram(estimator: Any, call: ModelCall) -> FloatEnsemble:
         values,
         roots,
         np.ravel(estimator._baseline_prediction).astype(np.float64),
-        int(estimator.n_features_in_),
         np.float64,
         category_set,
         categorical & ~nan_left,
         tuple(sets),
-        labels=labels,
+        np.zeros(len(labels), dtype=bool),
+        labels,
     )
 
 

@@ -125,12 +125,12 @@ def parse_xgboost(estimator: Any, call: ModelCall) -> FloatEnsemble:
         values,
         roots,
         base_margin(learner, k),
-        n_columns,
         np.float32,
         category_set,
         np.zeros(len(left), dtype=bool),  # the listed categories go right
         tuple(sets),
-        labels=category_labels(model.get("cats", {}), n_columns),
+        np.zeros(n_columns, dtype=bool),
+        category_labels(model.get("cats", {}), n_columns),
         missing=np.nan if estimator is booster or estimator.missing is None else float(estimator.missing),
     )
 
