@@ -360,6 +360,10 @@ class AsymmetricExplainer(shap.Explainer):
         values = np.asarray(self(X, y, **words).values)
         return values[0] if read_table(X).single else values
 
+    def shap_interaction_values(self, X: Any, *args: Any, **kwargs: Any) -> np.ndarray:
+        """A method of ``shap.TreeExplainer``: there are no interaction values here, and the error says why."""
+        return np.asarray(self(X, interactions=True).values)
+
     def explain_row(self, *row_args: Any, **kwargs: Any) -> dict[str, Any]:
         """shap's hook for one row: a dict with ``values``, ``expected_values`` and ``mask_shapes``."""
         kwargs = {

@@ -70,6 +70,11 @@ def test_what_cannot_be_done_says_why(forest, words, said):
         AsymmetricExplainer(forest)(FRAME[:2], **words)
 
 
+def test_interaction_values_say_why_they_are_not_there(forest):
+    with pytest.raises(ShapAsvError, match="interaction values are defined where no order counts"):
+        AsymmetricExplainer(forest).shap_interaction_values(FRAME[:2])
+
+
 def test_the_third_argument_of_tree_explainer(forest):
     with pytest.raises(ShapAsvError, match="write model_output='raw'"):
         AsymmetricExplainer(forest, FRAME[:10], "raw")
