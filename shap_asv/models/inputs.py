@@ -242,6 +242,8 @@ def suggest(labels: Sequence[Any]) -> str:
 
 #: seed of all probe rows: the same model is always tried on the same rows
 SEED = 20240229
+#: how many random rows it is tried on
+N_PROBED = 256
 
 
 def cover_rows(cardinalities: Sequence[int]) -> np.ndarray:
@@ -284,10 +286,10 @@ def one_at_a_time(base: np.ndarray, cardinalities: Sequence[int]) -> tuple[np.nd
     return rows, starts
 
 
-def probe_rows(cardinalities: Sequence[int], n_random: int = 256) -> np.ndarray:
+def probe_rows(cardinalities: Sequence[int]) -> np.ndarray:
     """Random rows followed by one-at-a-time variations of the first of them -> int64 (r, n)."""
     rng = np.random.default_rng(SEED)
-    rows = random_rows(cardinalities, n_random, rng)
+    rows = random_rows(cardinalities, N_PROBED, rng)
     varied, _ = one_at_a_time(rows[0], cardinalities)
     return np.concatenate([rows, varied])
 
@@ -331,12 +333,10 @@ def ask_varied(predict: Callable[[Any], Any], rows: Any, n_rows: int) -> None:
 # box.
 
 
-def discover_columns(
-    transform: Callable[[np.ndarray], Any], cardinalities: Sequence[int], n_random: int = 256
-) -> TableInputs:
+def discover_columns(transform: Callable[[np.ndarray], Any], cardinalities: Sequence[int]) -> TableInputs:
     """Tables of all columns that ``transform`` (codes (q, n) -> matrix (q, c)) puts out.
 
-    Costs one call on ``sum of cardinalities`` rows and one on ``n_random``. Raises NotSumOfProducts, with a sentence
+    Costs one call on ``sum of cardinalities`` rows and one on random ones. Raises NotSumOfProducts, with a sentence
     for the plan, when a column depends on several features or is not a number.
     """
     rng = np.random.default_rng(SEED)
@@ -348,7 +348,7 @@ def discover_columns(
     source = followed_features(blocks, at_base, names)
     tables = tuple(blocks[v][:, j].copy() for j, v in enumerate(source.tolist()))
     columns = TableInputs(source, tables, names, "columns")
-    rows = random_rows(cardinalities, n_random, rng)
+    rows = random_rows(cardinalities, N_PROBED, rng)
     differs = ~equal(dense(transform(rows))[0], columns.matrix(rows), tolerance=1e-12).all(axis=0)
     if differs.any():
         raise mixed(int(np.flatnonzero(differs)[0]), names)

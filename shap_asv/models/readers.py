@@ -45,7 +45,7 @@ from shap_asv.models.calls import (
     shorten,
     split_stages,
 )
-from shap_asv.models.inputs import SEED, TableInputs, probe_rows, random_rows
+from shap_asv.models.inputs import N_PROBED, SEED, TableInputs, probe_rows, random_rows
 from shap_asv.models.products import NotSumOfProducts, SumOfProducts
 from shap_asv.models.trees import catboost_trees, lightgbm_trees, sklearn_trees, xgboost_trees
 from shap_asv.models.trees.ensembles import FloatEnsemble, state_regions
@@ -435,10 +435,10 @@ def believe(
     )
 
 
-def rows_inside(products: SumOfProducts, cardinalities: tuple[int, ...], n_rows: int = 256) -> np.ndarray:
-    """Random rows at which a random term is not zero: one row each for up to ``n_rows`` terms."""
+def rows_inside(products: SumOfProducts, cardinalities: tuple[int, ...]) -> np.ndarray:
+    """Random rows at which a random term is not zero: one row each for up to 256 terms."""
     rng = np.random.default_rng(SEED + 1)
-    terms = rng.permutation(products.n_terms)[:n_rows]
+    terms = rng.permutation(products.n_terms)[:N_PROBED]
     rows = random_rows(cardinalities, len(terms), rng)
     for v, vectors in enumerate(products.vectors):
         if len(vectors) > 1:

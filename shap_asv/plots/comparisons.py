@@ -32,6 +32,7 @@ FILLINGS: tuple[Filling, ...] = (
 
 MISSING = "#777777"
 DOT = 4.5  # diameter in points
+HALF_HEIGHT = 0.4  # of a row of dots
 BINS = 120  # dots of 4.5 points across a panel of about 4.5 inches, overlapping by a third
 JOINT: dict[str, Any] = {"color": "#999999", "lw": 0.7, "ls": (0, (3, 3)), "zorder": 0}
 
@@ -339,11 +340,11 @@ def comparison_beeswarm(
     return tuple(axes)
 
 
-def stack(values: np.ndarray, low: float, high: float, bins: int = BINS, half_height: float = 0.4) -> np.ndarray:
+def stack(values: np.ndarray, low: float, high: float) -> np.ndarray:
     """Offsets of dots from the middle of their row, in units of rows.
 
     Dots of one bin go to 0, +1, -1, +2, -2, ... steps from the middle. The step is the same for all methods, and
-    shrinks when the highest stack of any of them would leave ``half_height``. O(m rows log rows).
+    shrinks when the highest stack of any of them would leave :data:`HALF_HEIGHT`. O(m rows log rows).
 
     Parameters
     ----------
@@ -356,7 +357,7 @@ def stack(values: np.ndarray, low: float, high: float, bins: int = BINS, half_he
     -------
     float array (m, rows)
     """
-    bin_of = np.floor(bins * (values - low) / ((high - low) or 1.0)).astype(int)
+    bin_of = np.floor(BINS * (values - low) / ((high - low) or 1.0)).astype(int)
     levels = np.zeros(values.shape)
     for own, level in zip(bin_of, levels, strict=True):
         by_bin = np.argsort(own, kind="stable")
@@ -365,7 +366,7 @@ def stack(values: np.ndarray, low: float, high: float, bins: int = BINS, half_he
         rank = np.arange(len(own)) - first
         level[by_bin] = np.ceil(rank / 2) * np.where(rank % 2, 1, -1)
     highest = np.abs(levels).max()
-    return levels * min(0.11, half_height / max(highest, 1.0))
+    return levels * min(0.11, HALF_HEIGHT / max(highest, 1.0))
 
 
 def colour_scale(data: np.ndarray | None) -> np.ndarray | None:

@@ -4,7 +4,6 @@ Variable and time of each feature are read from its name (``temp(t-3)``, ``temp_
 (:class:`shap_asv.times.Times`). Explanations may also have times as their players.
 """
 
-from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ import numpy as np
 from shap_asv.errors import ExplanationError
 from shap_asv.plots import style
 from shap_asv.plots.comparisons import comparison_waterfall
-from shap_asv.plots.reading import DEFAULT_NAMES, read_attributions
+from shap_asv.plots.reading import by_name, read_attributions
 from shap_asv.times import Times, time_name
 
 if TYPE_CHECKING:
@@ -121,7 +120,7 @@ def by_lag(
     read = read_attributions(explanations)
     if len(read.methods) > len(METHOD_MARKS):
         raise ExplanationError(f"at most {len(METHOD_MARKS)} methods can be told apart, {len(read.methods)} given")
-    summed = {name: _times(times, read.features).summed(one) for name, one in _by_name(explanations).items()}
+    summed = {name: _times(times, read.features).summed(one) for name, one in by_name(explanations).items()}
     labels = next(iter(summed.values())).feature_names
     _, (ax,) = style.panels(ax, 1, (max(5.0, 2.0 + 0.55 * len(labels)), 4.0))
     tones = [colors.red_blue(x) for x in np.linspace(1, 0, max(2, len(summed)))]
@@ -187,7 +186,7 @@ def forecast(
     ['temp(t-2)', 't-1, mostly rain']
     """
     read = read_attributions(explanations)
-    own, named = _times(times, read.features), _by_name(explanations)
+    own, named = _times(times, read.features), by_name(explanations)
     summed = {name: own.summed(one) for name, one in named.items()}
     labels = next(iter(summed.values())).feature_names
     members: dict[str, list[int]] = {}
@@ -205,12 +204,3 @@ def forecast(
 
 def _times(times: Any, features: tuple[str, ...]) -> Times:
     return Times.read(Times.read(features if times is None else times), features)
-
-
-def _by_name(explanations: Any) -> dict[str, Any]:
-    """Explanations by the names of their methods, as :func:`read_attributions` has read them."""
-    given = getattr(explanations, "explanations", explanations)
-    if isinstance(given, Mapping):
-        return {str(name): one for name, one in given.items()}
-    pair = isinstance(given, Sequence)
-    return dict(zip(DEFAULT_NAMES, given, strict=True)) if pair else {"attribution": given}

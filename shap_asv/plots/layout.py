@@ -24,6 +24,9 @@ import networkx as nx
 import numpy as np
 from scipy.optimize import isotonic_regression
 
+#: Sweeps over the layers for their sequence, and for their heights.
+SWEEPS, ROUNDS = 24, 160
+
 
 @dataclass(frozen=True, eq=False)
 class Boxes:
@@ -217,11 +220,11 @@ def _cost(columns: list[list[int]], grid: Grid) -> tuple[int, float]:
     return crossings, sum(abs(place[a] - place[b]) for a, b in grid.links)
 
 
-def reduce_crossings(grid: Grid, sweeps: int = 24) -> None:
+def reduce_crossings(grid: Grid) -> None:
     best, least = grid.columns, _cost(grid.columns, grid)
     for start in (grid.columns, [column[::-1] for column in grid.columns]):
         columns = list(start)
-        for sweep in range(sweeps):
+        for sweep in range(SWEEPS):
             forward = sweep % 2 == 0
             towards, step = (grid.before, 1) if forward else (grid.after, -1)
             for k in range(1, len(columns))[::step] if forward else range(len(columns) - 1)[::step]:
@@ -250,8 +253,8 @@ def spread(wanted: np.ndarray, weights: np.ndarray, distances: np.ndarray) -> np
     return np.asarray(isotonic_regression(wanted - offsets, weights=weights).x) + offsets
 
 
-def find_heights(grid: Grid, above: np.ndarray, below: np.ndarray, gap: float, rounds: int = 80) -> np.ndarray:
-    """Heights of all items -> float (items,); ``above`` and ``below`` say how much room each takes. O(rounds links).
+def find_heights(grid: Grid, above: np.ndarray, below: np.ndarray, gap: float) -> np.ndarray:
+    """Heights of all items -> float (items,); ``above`` and ``below`` say how much room each takes. O(links) a round.
 
     Links between bends are stiff, so that an arrow that passes layers is straight in between.
     """
@@ -261,7 +264,7 @@ def find_heights(grid: Grid, above: np.ndarray, below: np.ndarray, gap: float, r
         items = np.array(column)
         distances.append(below[items[:-1]] + gap + above[items[1:]])
         y[items] = spread(np.zeros(len(items)), np.ones(len(items)), distances[-1])
-    for turn in range(2 * rounds):
+    for turn in range(ROUNDS):
         for k in range(len(grid.columns)) if turn % 2 == 0 else reversed(range(len(grid.columns))):
             column = grid.columns[k]
             weights, wanted = np.full(len(column), 0.01), 0.01 * y[column]

@@ -88,12 +88,34 @@ def read_attributions(explanations: Any, order: Any = None) -> Attributions:
     Attributions
         Features in the order of the first explanation; others are aligned by name.
     """
+    named = by_name(explanations)
+    if order is None and _is_comparison(explanations):
+        order = explanations.order
+    blocks = [_read_one(name, explanation) for name, explanation in named.items()]
+    first = blocks[0]
+    aligned = [first, *(_align(block, first) for block in blocks[1:])]
+    display = next((block.display for block in aligned if block.display is not None), None)
+    data = next((block.data for block in aligned if block.display is display and block.data is not None), None)
+    return Attributions(
+        methods=tuple(named),
+        values=np.concatenate([block.values for block in aligned]),
+        base_values=np.concatenate([block.base_values for block in aligned]),
+        features=first.features,
+        data=data,
+        display=display,
+        order=order,
+    )
+
+
+def _is_comparison(given: Any) -> bool:
+    return not isinstance(given, Mapping) and isinstance(getattr(given, "explanations", None), Mapping)
+
+
+def by_name(explanations: Any) -> dict[str, Any]:
+    """Explanations by the names of their methods, checked to be some."""
     from shap import Explanation
 
-    given = explanations
-    if not isinstance(given, Explanation | Mapping) and isinstance(getattr(given, "explanations", None), Mapping):
-        order = getattr(given, "order", None) if order is None else order
-        given = given.explanations
+    given = explanations.explanations if _is_comparison(explanations) else explanations
     if isinstance(given, Explanation):
         named = {"attribution": given}
     elif isinstance(given, Mapping):
@@ -111,20 +133,7 @@ def read_attributions(explanations: Any, order: Any = None) -> Attributions:
     for name, explanation in named.items():
         if not isinstance(explanation, Explanation):
             raise ExplanationError(f"{name!r} must be a shap.Explanation, not {_describe(explanation)}")
-    blocks = [_read_one(name, explanation) for name, explanation in named.items()]
-    first = blocks[0]
-    aligned = [first, *(_align(block, first) for block in blocks[1:])]
-    display = next((block.display for block in aligned if block.display is not None), None)
-    data = next((block.data for block in aligned if block.display is display and block.data is not None), None)
-    return Attributions(
-        methods=tuple(named),
-        values=np.concatenate([block.values for block in aligned]),
-        base_values=np.concatenate([block.base_values for block in aligned]),
-        features=first.features,
-        data=data,
-        display=display,
-        order=order,
-    )
+    return named
 
 
 def _describe(thing: Any) -> str:
