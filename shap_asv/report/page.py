@@ -103,6 +103,7 @@ def make_payload(block: Block, graph: Any, sensitivity: Any, title: str, notes: 
     """
     rows = choose_rows(block, max_rows)
     outputs = range(len(block.outputs))
+    levels = isinstance(graph, CausalOrder) and graph.levels is not None
     return {
         "title": title,
         "features": list(block.features),
@@ -111,7 +112,7 @@ def make_payload(block: Block, graph: Any, sensitivity: Any, title: str, notes: 
         "rows": block.numbers[rows].tolist(),
         "sample": block.sample,
         "n_rows": block.n_rows,
-        "methods": [_pack_method(method, rows) for method in block.methods],
+        "methods": [_pack_method(method, rows, levels) for method in block.methods],
         "pair": None if block.pair is None else [block.methods.index(method) for method in block.pair],
         "states": _pack_states(block, rows),
         "conclusions": [conclude(block, k) for k in outputs],
@@ -119,7 +120,7 @@ def make_payload(block: Block, graph: Any, sensitivity: Any, title: str, notes: 
         if graph is None
         else place_graph(graph, block.features, [method.title for method in block.methods]),
         "n_graphs": block.n_graphs,
-        "levels": isinstance(graph, CausalOrder) and graph.levels is not None,
+        "levels": levels,
         "sensitivity": None if sensitivity is None else _pack_sensitivity(sensitivity, block, rows),
         "notes": list(notes),
         "versions": _versions(),
@@ -153,10 +154,10 @@ def _by_output(array: np.ndarray) -> np.ndarray:
     return np.moveaxis(array, -1, 0)
 
 
-def _pack_method(method: Method, rows: np.ndarray) -> dict[str, Any]:
+def _pack_method(method: Method, rows: np.ndarray, levels: bool) -> dict[str, Any]:
     return {
         "name": method.title,
-        "meaning": describe_method(method),
+        "meaning": describe_method(method, levels),
         "values": pack(_by_output(method.values[rows])),
         "base": pack(method.base[rows].T),
         "error": None if method.error is None else pack(_by_output(method.error[rows])),

@@ -34,11 +34,12 @@ _ORDERS = {
     "SHAP": "features become known in any order",
     "ASV": "features become known in the order of causes, causes before effects",
 }
+_BY_LEVELS = "features become known level by level, what comes first before what comes after it"
 AS_SHAP_DOES = "what shap.Explainer and TreeExplainer with background rows compute"
 
 
-def describe_method(method: Method) -> str:
-    """What a method is, in one line; empty for one that is not ours.
+def describe_method(method: Method, levels: bool) -> str:
+    """What a method is, in one line; empty for one that is not ours. ``levels`` say what comes first, not what causes.
 
     A value is how much the expected prediction changes when the feature becomes known.
     """
@@ -46,7 +47,8 @@ def describe_method(method: Method) -> str:
     if kind not in _ORDERS or len(adjective) > 1 or not set(adjective) <= set(_VALUES):
         return ""
     values = _VALUES["".join(adjective) or "conditional"] if adjective or method.conditional else method.background
-    line = f"{_ORDERS[kind]}; {values}" if values else _ORDERS[kind]
+    orders = _BY_LEVELS if levels and kind == "ASV" else _ORDERS[kind]
+    line = f"{orders}; {values}" if values else orders
     return f"{AS_SHAP_DOES}: {line}" if method.title == "marginal SHAP" else line
 
 

@@ -340,8 +340,11 @@ def test_levels_are_not_called_causes(driver, tmp_path):
     page = Page(driver, Comparison(made.explanations, order).to_html(tmp_path / "page.html"))
     page.click('#graph .node[data-feature="2"]')
     assert page.text("#feature-words").startswith("tar: after age, smoker; before none; mean |value| SHAP 0.")
-    for words in (page.text("#graph-section"), page.text("#conclusion"), page.text("#provenance dl")):
-        assert "cause" not in words
+    assert page.texts("#meanings dd")[1] == (
+        "features become known level by level, what comes first before what comes after it"
+    )
+    for section in ("#meanings", "#graph-section", "#conclusion", "#provenance dl"):
+        assert "cause" not in page.text(section), section
     assert "Arrows go from what comes first to what comes after it." in page.text("#graph-caption")
 
 
