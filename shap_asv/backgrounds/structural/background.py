@@ -70,6 +70,14 @@ class StructuralBackground(TableBorder):
         latent = f", {len(self.latent)} latent" if self.latent else ""
         return f"structural model of {len(self.features)} features{latent}, simulated forwards"
 
+    def __str__(self) -> str:
+        """One line for each node: its causes and its mechanism."""
+        lines = [f"structural model, {self.dag.n_nodes} node{'s' if self.dag.n_nodes != 1 else ''}"]
+        for v, name in enumerate(self.dag.names):
+            causes = ", ".join(self.dag.names[p] for p in self.dag.parents[v])
+            lines.append(f"  {name}{' <- ' + causes if causes else ''}: {self.mechanisms[v].describe()}")
+        return "\n".join(lines)
+
     def drawing_cost(self, n_coalitions: int, n_rows: int, n_draws: int, ancestral: bool) -> Cost:
         """Half of the nodes are simulated for a draw, on average over the coalitions of an order."""
         return Cost({"draw x node": n_coalitions * n_rows * n_draws * int(self._wanted.sum() + 1) // 2})

@@ -117,11 +117,11 @@ class StructuralModel:
             Every node needs a column.
         mechanisms : "auto", a name, or dict of str to (name or callable)
             "auto" tries linear, smooth and boosted locations on numbers, about the best of them even, scaled and shaped
-            residuals; logistic, smooth logistic and forest on categories. It takes the best by CRPS or log score on
-            rows that were not fitted; a richer one has to be clearly better.
+            residuals; logistic and smooth logistic on categories; forests, whose leaves hold training values, on both.
+            It takes the best by CRPS or log score on rows that were not fitted; a richer one has to be clearly better.
             Where noise is uneven, a location is fitted with weights ("weighted smooth"). Names for numbers: "linear",
             "smooth", "smooth with steps", "boosting"; for categories: "frequencies", "logistic",
-            "smooth logistic", "forest"; for both "own distribution". A callable is a function as in
+            "smooth logistic"; for both "forest" and "own distribution". A callable is a function as in
             :class:`StructuralModel`.
         seed : int, optional
             Of folds and forests. The result depends on it, and not on ``n_jobs``.
@@ -209,11 +209,7 @@ class StructuralModel:
 
     def __str__(self) -> str:
         """One line for each node: its causes and its mechanism."""
-        lines = [f"structural model, {self.dag.n_nodes} node{'s' if self.dag.n_nodes != 1 else ''}"]
-        for v, name in enumerate(self.dag.names):
-            causes = ", ".join(self.dag.names[p] for p in self.dag.parents[v])
-            lines.append(f"  {name}{' <- ' + causes if causes else ''}: {self.mechanisms[v].describe()}")
-        return "\n".join(lines)
+        return str(self.background())
 
     def __repr__(self) -> str:
         names = ", ".join(self.dag.names[:4]) + ", ..." * (self.dag.n_nodes > 4)
