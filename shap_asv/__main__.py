@@ -15,10 +15,10 @@ from shap_asv.command.request import JOBS, check_out, check_request, find_networ
 from shap_asv.errors import ShapAsvError, ShapAsvWarning
 
 
-class Steps:
+class Console:
     """Prints what has been done, and when.
 
-    >>> Steps().say("read the table")  # doctest: +ELLIPSIS
+    >>> Console().say("read the table")  # doctest: +ELLIPSIS
     [...s] read the table
     """
 
@@ -49,23 +49,23 @@ def main(arguments: list[str] | None = None) -> int:
     if not given or (given[0] not in JOBS and given[0] not in ("-h", "--help")):
         given = ["demo", *given]  # `python -m shap_asv --network asia` is the demo
     options = make_parser().parse_args(given)
-    steps = Steps()
+    console = Console()
     try:
         if options.job != "demo":
             request = check_request(options)
         else:
             find_network(options.network)
             check_out(options.out)
-        steps.say("loading shap, scikit-learn and pgmpy")
+        console.say("loading shap, scikit-learn and pgmpy")
         from shap_asv.command.jobs import run_check, run_demo, run_explain
 
-        with steps.saying_warnings():
+        with console.saying_warnings():
             if options.job == "explain":
-                run_explain(request, steps.say)
+                run_explain(request, console.say)
             elif options.job == "check":
-                return 0 if run_check(request, steps.say) else 1
+                return 0 if run_check(request, console.say) else 1
             else:
-                run_demo(options, steps.say)
+                run_demo(options, console.say)
     except (ShapAsvError, OSError) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 2

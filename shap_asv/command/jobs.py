@@ -211,7 +211,7 @@ def _model_of(request: Namespace, X: pd.DataFrame, y: pd.Series, states: Any = N
 
 
 def _rows_of(
-    request: Namespace, table: tables.Table, X: pd.DataFrame, y: pd.Series, trained: Trained
+    request: Namespace, table: tables.TypedTable, X: pd.DataFrame, y: pd.Series, trained: Trained
 ) -> tuple[pd.DataFrame, Rows]:
     """The rows to explain, their numbers in the table, and a sentence that says which they are."""
     if request.rows.kind == "file":
@@ -273,7 +273,7 @@ def _without(graph: Any, nodes: Sequence[str]) -> Any:
     return rest
 
 
-def _with_network(request: Namespace, table: tables.Table, X: pd.DataFrame, y: pd.Series, say: Say) -> Task:
+def _with_network(request: Namespace, table: tables.TypedTable, X: pd.DataFrame, y: pd.Series, say: Say) -> Task:
     network = load_network(request.network)
     plain = read_network(network)
     states = dict(zip(plain.names, plain.states, strict=True))

@@ -30,7 +30,7 @@ class Dates(NamedTuple):
     first: pd.Timestamp
 
 
-class Table(NamedTuple):
+class TypedTable(NamedTuple):
     """A table with typed columns, how its dates were read, and what was recognised, in words."""
 
     frame: pd.DataFrame
@@ -38,7 +38,7 @@ class Table(NamedTuple):
     notes: list[str]
 
 
-def read_table(layout: Layout) -> Table:
+def read_table(layout: Layout) -> TypedTable:
     """The whole table of a file, without its index."""
     frame, notes = _read(layout), list(layout.notes)
     dates: dict[str, Dates] = {}
@@ -51,10 +51,10 @@ def read_table(layout: Layout) -> Table:
             dates[name], also = read
             frame[name] = _days(frame[name], dates[name])
             notes.append(f"{name} holds dates: read as days since {dates[name].first:%Y-%m-%d}{also}.")
-    return Table(frame, dates, notes)
+    return TypedTable(frame, dates, notes)
 
 
-def read_rows(path: Path, table: Table, features: Sequence[str]) -> pd.DataFrame:
+def read_rows(path: Path, table: TypedTable, features: Sequence[str]) -> pd.DataFrame:
     """The features of rows in a file of their own, with the types and the dates of the table."""
     rows = _read(read_layout(path))
     missing = [name for name in features if name not in rows.columns]

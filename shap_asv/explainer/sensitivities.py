@@ -64,7 +64,7 @@ class SideBySide(Columns):
         return self.matrix
 
 
-class Candidate(NamedTuple):
+class Alternative(NamedTuple):
     """A graph to compare with the given one: as it was handed over, and the order of the players that it makes."""
 
     label: str
@@ -74,10 +74,10 @@ class Candidate(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Candidates:
+class Alternatives:
     """All of them; ``one_change`` where each label names the one edge in which its graph differs."""
 
-    graphs: Sequence[Candidate]
+    graphs: Sequence[Alternative]
     one_change: bool
 
     @property
@@ -124,22 +124,22 @@ def measure_sensitivity(
         The graphs have more ideals together than ``ideal_limit``, or than fit into ``budget``.
     """
     execution = explainer._execution_for(table)
-    candidates = _candidates(explainer, execution.problem, graphs)
-    shared = _over_one_background(explainer, execution.problem, candidates, silent)
+    alternatives = _alternatives(explainer, execution.problem, graphs)
+    shared = _over_one_background(explainer, execution.problem, alternatives, silent)
     if shared is None:
-        return _one_by_one(explainer, X, candidates, outputs, silent)
-    return _together(shared, table, candidates, outputs, silent)
+        return _one_by_one(explainer, X, alternatives, outputs, silent)
+    return _together(shared, table, alternatives, outputs, silent)
 
 
 # --- which graphs -------------------------------------------------------------------------------------------------
 
 
-def _candidates(explainer: "AsymmetricExplainer", problem: Problem, graphs: Any) -> Candidates:
+def _alternatives(explainer: "AsymmetricExplainer", problem: Problem, graphs: Any) -> Alternatives:
     if graphs is None:
         raise CausalGraphError("graphs=None is not a graph; pass 'edges', a causal graph or a list of graphs")
     if isinstance(graphs, str):
-        return Candidates(list(_one_change(explainer, problem, graphs)), one_change=True)
-    return Candidates(list(_given_graphs(problem, _named(graphs, problem), explainer._entropy)), one_change=False)
+        return Alternatives(list(_one_change(explainer, problem, graphs)), one_change=True)
+    return Alternatives(list(_given_graphs(problem, _named(graphs, problem), explainer._entropy)), one_change=False)
 
 
 def _named(graphs: Any, problem: Problem) -> Any:
@@ -150,21 +150,21 @@ def _named(graphs: Any, problem: Problem) -> Any:
     return graphs
 
 
-def _given_graphs(problem: Problem, graphs: Any, seed: int) -> Iterator[Candidate]:
+def _given_graphs(problem: Problem, graphs: Any, seed: int) -> Iterator[Alternative]:
     """The graphs of a list by their places in it, each with its weight; those of anything else by their numbers."""
     pairs = weighted_graphs(graphs) if isinstance(graphs, list | tuple) else None
     weights = [1.0] if pairs is None else check_graph_weights([weight for _, weight in pairs], len(pairs))
     for k, (graph, _) in enumerate([(graphs, 1.0)] if pairs is None else pairs):
         found = order_of_players(graph, problem.players, problem.background, seed)
         if isinstance(found, CausalOrder):
-            yield Candidate(f"graph {k}", graph, found, weights[k])
+            yield Alternative(f"graph {k}", graph, found, weights[k])
             continue
         for j, (order, share) in enumerate(weighted_orders(found)):
             label = f"graph {j}" if pairs is None else f"graph {k}, DAG {j}"
-            yield Candidate(label, order, order, weights[k] * share)
+            yield Alternative(label, order, order, weights[k] * share)
 
 
-def _one_change(explainer: "AsymmetricExplainer", problem: Problem, word: str) -> Iterator[Candidate]:
+def _one_change(explainer: "AsymmetricExplainer", problem: Problem, word: str) -> Iterator[Alternative]:
     if word != "edges":
         raise CausalGraphError(
             f"graphs={word!r} is not known; pass 'edges' for every graph that differs in one edge, or a list of graphs"
@@ -193,7 +193,7 @@ def _one_change(explainer: "AsymmetricExplainer", problem: Problem, word: str) -
             f"no change of one edge puts the {problem.n_players} {kind} into another order; pass a list of graphs"
         )
     for each in found:
-        yield Candidate(each.label, each.graph, each.order)
+        yield Alternative(each.label, each.graph, each.order)
 
 
 def _whole_graph(problem: Problem, order: CausalOrder, given_graph: Any) -> PartialGraph | CausalOrder:
@@ -240,7 +240,7 @@ def _graphs_say_do(explainer: "AsymmetricExplainer", problem: Problem) -> bool:
 
 
 def _over_one_background(
-    explainer: "AsymmetricExplainer", problem: Problem, candidates: Candidates, silent: bool
+    explainer: "AsymmetricExplainer", problem: Problem, alternatives: Alternatives, silent: bool
 ) -> Shared | None:
     """None where each graph needs an explainer of its own."""
     if _graphs_say_do(explainer, problem):
@@ -251,7 +251,7 @@ def _over_one_background(
     notes: tuple[str, ...] = ()
     if explainer.values == "causal":
         notes = (f"do() is that of {whole.background.describe()} under every graph; graphs change the orders alone",)
-    for each in candidates.graphs:
+    for each in alternatives.graphs:
         obstacle = conditioning_obstacle(replace(whole, order=each.order, given_orders=None, given_weights=None))
         if obstacle is not None:
             found = explainer._any_set_background(whole, silent)
@@ -265,14 +265,14 @@ def _over_one_background(
 # --- their values -------------------------------------------------------------------------------------------------
 
 
-def _together(shared: Shared, table: Table, candidates: Candidates, outputs: Any, silent: bool) -> Sensitivity:
+def _together(shared: Shared, table: Table, alternatives: Alternatives, outputs: Any, silent: bool) -> Sensitivity:
     explainer = shared.explainer
     execution = explainer._execution_for(table)
     problem = execution.problem.for_any_coalition()
     settings = explainer._settings(problem)
     rows = fit_rows(problem, table, explainer.encoder is not None)
     given = weighted_orders(problem.order)
-    together = [*(order for order, _ in given), *candidates.orders]
+    together = [*(order for order, _ in given), *alternatives.orders]
     coalitions, matrix = weigh_each(together, settings.ideal_limit)
     columns = of_players(SideBySide(coalitions, matrix, np.ones(len(together)), sampled=False), problem.groups)
     own = _execution_over(execution, GraphMixture(tuple(together)))
@@ -295,25 +295,25 @@ def _together(shared: Shared, table: Table, candidates: Candidates, outputs: Any
         reference=np.tensordot(shares, each[: len(given)], axes=1) if given else None,
         output_names=None if single else names,
         error_std=None if errors is None else errors[len(given) :],
-        notes=(*candidates.equal_orders(), *shared.notes),
-        **candidates.facts(),
+        notes=(*alternatives.equal_orders(), *shared.notes),
+        **alternatives.facts(),
     )
 
 
 def _one_by_one(
-    explainer: "AsymmetricExplainer", X: Any, candidates: Candidates, outputs: Any, silent: bool
+    explainer: "AsymmetricExplainer", X: Any, alternatives: Alternatives, outputs: Any, silent: bool
 ) -> Sensitivity:
     """Each graph by an explainer that differs in it alone."""
     own = explainer(X, outputs=outputs, silent=silent)
     each = []
-    for candidate in tqdm(candidates.graphs, desc="Graphs", unit="graph", delay=DELAY, disable=silent):
-        changes = {"masker": explainer._given, "causal_graph": candidate.graph, "orders": None, "weights": None}
+    for alternative in tqdm(alternatives.graphs, desc="Graphs", unit="graph", delay=DELAY, disable=silent):
+        changes = {"masker": explainer._given, "causal_graph": alternative.graph, "orders": None, "weights": None}
         try:
             each.append(explainer._derived(silent=True, **changes)(X, outputs=outputs, silent=True))
         except ShapAsvError as error:
-            raise MethodNotApplicableError(f"{candidate.label} cannot be explained: {error}") from None
+            raise MethodNotApplicableError(f"{alternative.label} cannot be explained: {error}") from None
     errors = [np.zeros_like(e.values) if e.error_std is None else e.error_std for e in each]
-    notes = candidates.equal_orders()
+    notes = alternatives.equal_orders()
     if explainer.values == "causal":
         notes = ["each graph says what do() does under it"]
     return Sensitivity(
@@ -323,7 +323,7 @@ def _one_by_one(
         output_names=own.output_names,
         error_std=None if all(e.error_std is None for e in each) else np.stack(errors),
         notes=tuple(notes),
-        **candidates.facts(),
+        **alternatives.facts(),
     )
 
 

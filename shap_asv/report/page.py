@@ -23,7 +23,7 @@ import shap_asv
 from shap_asv.errors import ArgumentError, ExplanationError
 from shap_asv.orders import CausalOrder
 from shap_asv.report.layout import place_graph
-from shap_asv.report.reading import Block, Method, read_block
+from shap_asv.report.reading import Method, PageData, read_block
 from shap_asv.report.sentences import conclude, describe_method, in_words
 
 #: In the order in which they are put together; each may use what stands before it.
@@ -72,14 +72,14 @@ def write_report(
     return target
 
 
-def _title(block: Block, explained: str | None) -> str:
+def _title(block: PageData, explained: str | None) -> str:
     names = [method.title for method in block.methods]
     listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
     title = f"{listed} of {explained}" if explained else listed
     return title[0].upper() + title[1:]
 
 
-def _plain_conclusion(payload: dict[str, Any], block: Block) -> str:
+def _plain_conclusion(payload: dict[str, Any], block: PageData) -> str:
     """What a reader without scripts gets: the words."""
     lines = [in_words(sentence, block.features) for sentence in payload["conclusions"][0]]
     return "".join(f"<p>{html.escape(line)}</p>" for line in lines)
@@ -96,7 +96,7 @@ def _as_json(payload: dict[str, Any]) -> str:
 MOST_EFFECTS = 6
 
 
-def make_payload(block: Block, graph: Any, sensitivity: Any, title: str, notes: Sequence[str], max_rows: int) -> Any:
+def make_payload(block: PageData, graph: Any, sensitivity: Any, title: str, notes: Sequence[str], max_rows: int) -> Any:
     """Everything that the page shows, as a tree of dicts, lists, numbers and strings.
 
     ``graph`` is what is drawn (None for no drawing), ``sensitivity`` a :class:`~shap_asv.Sensitivity` of the same rows.
@@ -127,7 +127,7 @@ def make_payload(block: Block, graph: Any, sensitivity: Any, title: str, notes: 
     }
 
 
-def choose_rows(block: Block, max_rows: int) -> np.ndarray:
+def choose_rows(block: PageData, max_rows: int) -> np.ndarray:
     """Positions of the rows that the page holds, ascending, int array (at most ``max_rows``,).
 
     All, or evenly spaced ones together with the row of each output in which the methods differ most.
@@ -169,7 +169,7 @@ def _pack_method(method: Method, rows: np.ndarray, levels: bool) -> dict[str, An
     }
 
 
-def _pack_states(block: Block, rows: np.ndarray) -> list[dict[str, Any]] | None:
+def _pack_states(block: PageData, rows: np.ndarray) -> list[dict[str, Any]] | None:
     """Of each feature its labels, and where its rows find them; tones go with the rows."""
     if block.labels is None:
         return None
@@ -188,7 +188,7 @@ def _pack_states(block: Block, rows: np.ndarray) -> list[dict[str, Any]] | None:
     return packed
 
 
-def _pack_sensitivity(sensitivity: Any, block: Block, rows: np.ndarray) -> dict[str, Any]:
+def _pack_sensitivity(sensitivity: Any, block: PageData, rows: np.ndarray) -> dict[str, Any]:
     values = np.asarray(sensitivity.values)
     values = values[..., None] if values.ndim == 3 else values
     wanted = (block.n_rows, len(block.features), len(block.outputs))

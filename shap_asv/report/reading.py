@@ -49,7 +49,7 @@ class Method:
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class PageData:
     """Everything that is on the page, as arrays.
 
     Attributes
@@ -119,7 +119,7 @@ class Block:
 
 def read_block(
     comparison: Any, explained: str | None = None, sample: str = "", row_numbers: Sequence[int] | None = None
-) -> Block:
+) -> PageData:
     """The explanations of a comparison, checked against one another, features causes first.
 
     Parameters
@@ -145,7 +145,7 @@ def read_block(
     named = (
         np.zeros(len(features), dtype=bool) if labels is None else np.array([_without_order(one) for one in labels.T])
     )
-    return Block(tuple(methods), features, outputs, labels, tones, named, above, n_graphs, numbers, sample, pair)
+    return PageData(tuple(methods), features, outputs, labels, tones, named, above, n_graphs, numbers, sample, pair)
 
 
 def _read_method(name: str, explanation: Any, features: Sequence[str], comparison: Any) -> Method:

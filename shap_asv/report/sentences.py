@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.report.reading import EXACTLY_ZERO, Block, Method
+from shap_asv.report.reading import EXACTLY_ZERO, Method, PageData
 
 Part = str | dict[str, int]
 Sentence = list[Part]
@@ -62,7 +62,7 @@ def share_moved(one: np.ndarray, other: np.ndarray) -> float:
     return float(np.abs(one - other).sum() / total) if total > 0 else 0.0
 
 
-def conclude(block: Block, output: int) -> list[Sentence]:
+def conclude(block: PageData, output: int) -> list[Sentence]:
     """The conclusion for one output, the most important sentence first."""
     number = _formatter(block.decimals(output))
     pair = block.pair
@@ -172,7 +172,7 @@ def _same_story(
     return [[same, *_leads(one, other, output, number)]]
 
 
-def _apart(block: Block, output: int, number: Callable[[float], str]) -> list[Sentence]:
+def _apart(block: PageData, output: int, number: Callable[[float], str]) -> list[Sentence]:
     """The row in which the methods differ most, where that is more than errors make."""
     if block.n_rows == 1 or len(block.methods) == 1:
         return []
@@ -234,7 +234,7 @@ def _gainers_among(places: np.ndarray, change: np.ndarray) -> list[int]:
     return sorted((i for i in growing if change[i] > 0.1 * largest), key=lambda i: -change[i])[:MOST_NAMED]
 
 
-def _zeros(block: Block, one: Method, other: Method, output: int) -> list[Sentence]:
+def _zeros(block: PageData, one: Method, other: Method, output: int) -> list[Sentence]:
     """Features that the second method gives nothing in any row, and the first does."""
     sizes = [np.abs(method.values[:, :, output]).max(axis=0) for method in (one, other)]
     tiny = EXACTLY_ZERO * max(float(size.max()) for size in sizes)
@@ -248,7 +248,7 @@ def _zeros(block: Block, one: Method, other: Method, output: int) -> list[Senten
     return [[f"{other.title} gives 0 in every row to ", *listed, f"; {one.title} does not."]]
 
 
-def _others(block: Block, output: int) -> list[Sentence]:
+def _others(block: PageData, output: int) -> list[Sentence]:
     """Which of the pair each further method is closer to."""
     pair = block.pair
     assert pair is not None
@@ -271,7 +271,7 @@ def _others(block: Block, output: int) -> list[Sentence]:
     return sentences
 
 
-def _bases(block: Block, output: int, number: Callable[[float], str]) -> list[Sentence]:
+def _bases(block: PageData, output: int, number: Callable[[float], str]) -> list[Sentence]:
     """The mean predictions that the methods start from, where they are not all the same."""
     means = [float(method.base[:, output].mean()) for method in block.methods]
     gap = max(means) - min(means)

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from shap_asv import AsymmetricExplainer, load_network
-from shap_asv.__main__ import Steps, main
+from shap_asv.__main__ import Console, main
 from shap_asv.command.training import is_classification, train
 from shap_asv.errors import ApproximationWarning
 from tests.report.browser import Page, start_browser
@@ -127,7 +127,7 @@ def test_a_plan_over_the_budget_is_said_before_the_work(folder, capsys):
 
 
 def test_our_warnings_are_lines_like_any_other(capsys):
-    with warnings.catch_warnings(record=True) as others, Steps().saying_warnings():
+    with warnings.catch_warnings(record=True) as others, Console().saying_warnings():
         warnings.simplefilter("always")
         warnings.warn("few orders", ApproximationWarning, stacklevel=1)
         warnings.warn("not ours", UserWarning, stacklevel=1)

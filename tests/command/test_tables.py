@@ -134,7 +134,7 @@ def test_columns_that_say_nothing_are_left_out_and_said():
 def test_rows_of_a_file_get_the_types_of_the_table(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("word,x,n\nlow,1,2\n")
-    table = tables.Table(TABLE, {}, [])
+    table = tables.TypedTable(TABLE, {}, [])
     rows = tables.read_rows(path, table, ["x", "word"])
     assert list(rows.columns) == ["x", "word"]
     assert rows["x"].dtype == float

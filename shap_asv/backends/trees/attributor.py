@@ -16,7 +16,7 @@ from shap_asv.backends.contract import Attribution
 from shap_asv.backends.pace import Report, keep_silent, paced, part_of
 from shap_asv.backends.trees import kernels
 from shap_asv.backends.trees.cost import KEPT_BYTES, N_GROUPS, PATH_BITS, ROW_BLOCK, table_bits
-from shap_asv.backends.trees.leaves import Coding, Grounds, Leaves, code_ensemble, find_leaves
+from shap_asv.backends.trees.leaves import Grounds, Leaves, TreeCoding, code_ensemble, find_leaves
 from shap_asv.errors import BudgetExceededError, ModelError, OrdersError, RowsError
 from shap_asv.models.trees.ensembles import FloatEnsemble
 from shap_asv.orders import CausalOrder
@@ -48,7 +48,7 @@ class TreeAttributor:
 
     Attributes
     ----------
-    coding : Coding
+    coding : TreeCoding
     leaves : Leaves
     orderings : tuple of RestrictedWeights
         One; or one per group of sampled orders.
@@ -59,7 +59,7 @@ class TreeAttributor:
     base : float64 array (k,)
     """
 
-    coding: Coding
+    coding: TreeCoding
     leaves: Leaves
     orderings: tuple[RestrictedWeights, ...]
     group_sizes: np.ndarray | None

@@ -26,7 +26,7 @@ BLOCK = 16_384
 
 
 @dataclass(frozen=True, eq=False)
-class Coding:
+class TreeCoding:
     """How rows of an ensemble become codes.
 
     Attributes
@@ -61,7 +61,7 @@ class Coding:
         return codes
 
 
-def code_ensemble(ensemble: FloatEnsemble) -> Coding:
+def code_ensemble(ensemble: FloatEnsemble) -> TreeCoding:
     """The codes that the nodes of an ensemble need."""
     inner = ensemble.left >= 0
     categorical = inner & (ensemble.category_set >= 0)
@@ -79,10 +79,10 @@ def code_ensemble(ensemble: FloatEnsemble) -> Coding:
         thresholds.append(np.zeros(0))
         categories.append(np.unique(np.concatenate([ensemble.sets[s] for s in np.unique(sets)])))
     widths = [len(t) if c is None else len(c) for t, c in zip(thresholds, categories, strict=True)]
-    return Coding(ensemble, tuple(thresholds), tuple(categories), np.array(widths, dtype=np.int32) + 1)
+    return TreeCoding(ensemble, tuple(thresholds), tuple(categories), np.array(widths, dtype=np.int32) + 1)
 
 
-def find_leaves(coding: Coding, rank: np.ndarray) -> tuple[Leaves, np.ndarray]:
+def find_leaves(coding: TreeCoding, rank: np.ndarray) -> tuple[Leaves, np.ndarray]:
     """All paths of the ensemble, and the sum of the values of leaves without any condition: (Leaves, (k,)).
 
     ``rank`` (n,) says in which sequence the features of a path are listed: by levels where the causal order has them.

@@ -59,7 +59,7 @@ LINKS: tuple[Callable[[np.ndarray], np.ndarray], ...] = (unchanged, two_classes,
 
 
 @dataclass(frozen=True)
-class NumberColumn:
+class ThresholdColumn:
     """A column of numbers as the nodes compare them, for those that send missing values left or for the others."""
 
     feature: int
@@ -99,7 +99,7 @@ class CompiledTrees:
 
     Attributes
     ----------
-    columns : tuple of NumberColumn and CodeColumn
+    columns : tuple of ThresholdColumn and CodeColumn
         What the nodes look at.
     steps : Steps
     offset : float64 array (k,)
@@ -108,7 +108,7 @@ class CompiledTrees:
         The largest margin or answer that was met: rounding errors are relative to it.
     """
 
-    columns: tuple[NumberColumn | CodeColumn, ...]
+    columns: tuple[ThresholdColumn | CodeColumn, ...]
     steps: "Steps" = field(repr=False)
     offset: np.ndarray = field(repr=False)
     link: Callable[[np.ndarray], np.ndarray] = unchanged
@@ -246,10 +246,10 @@ def _flatten(
     if (trees.category_set[asks_number] >= 0).any():
         raise NotSumOfProducts("the trees take numbers of the table for categories")
     pairs, which = np.unique(2 * trees.column[asks_number] + trees.nan_left[asks_number], return_inverse=True)
-    columns: list[NumberColumn | CodeColumn] = []
+    columns: list[ThresholdColumn | CodeColumn] = []
     for j, nan_left in (divmod(pair, 2) for pair in pairs.tolist()):
         v = int(place[j])
-        columns.append(NumberColumn(v, nan_left == 1, trees.rounding(j), dtypes[v]))
+        columns.append(ThresholdColumn(v, nan_left == 1, trees.rounding(j), dtypes[v]))
     threshold, mask = np.where(asks_number, trees.threshold, np.nan), np.zeros(len(inner), dtype=np.uint64)
     column = np.zeros(len(inner), dtype=np.uint32)
     column[asks_number] = which
