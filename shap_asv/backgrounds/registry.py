@@ -23,6 +23,7 @@ from shap_asv.backgrounds.gaussian.copula import CopulaModel
 from shap_asv.backgrounds.gaussian.model import GaussianModel, is_gaussian, read_gaussian
 from shap_asv.backgrounds.independent import IndependentColumns
 from shap_asv.backgrounds.naming import Distribution
+from shap_asv.backgrounds.one_hot import OneHotBackground
 from shap_asv.backgrounds.structural.background import StructuralBackground
 from shap_asv.backgrounds.structural.graph import Dag
 from shap_asv.backgrounds.structural.model import StructuralModel, read_structural
@@ -111,7 +112,12 @@ BACKGROUNDS: tuple[BackgroundKind, ...] = (
     ),
     _of_table("donors", ConditionalTable),
     _of_table("Gaussian copula", CopulaModel),
-    _of_table("mixture", MixtureModel, _small_mixture),
+    BackgroundKind(  # members of a one-hot group are known together, unlike the features of an example
+        "mixture",
+        _is_a(MixtureModel | OneHotBackground),
+        read_table_background,
+        lambda: _small_mixture(_small_table()),
+    ),
     BackgroundKind("fitted network", _is_a(fitted.FittedNetwork), fitted.read_fitted_network, _small_fitted_network),
     BackgroundKind("discrete network", discrete.is_discrete_network, discrete.read_discrete, _small_network),
     _of_table("independent columns", IndependentColumns),

@@ -106,6 +106,7 @@ class AsymmetricExplainer(shap.Explainer):
     groups : dict of str to list of str, optional
         Features that move together, ``{"weather": ["temp", "hum"]}``: each group is one player, and features that no
         group names are players of their own. The causal graph is between groups, or between features: its quotient.
+        What is fitted to a table draws a group of dummies (at most one is 1 in every row) as one category.
     orders, weights : optional
         Explicit orders (names, or positions; names win where numbers are names) and their weights instead of a graph.
 
@@ -444,7 +445,9 @@ class AsymmetricExplainer(shap.Explainer):
     def _any_set_background(self, problem: Problem, silent: bool) -> fitting.StandIn | None:
         """A background for all coalitions, in place of the problem's; None where that one conditions on any set."""
         model_output = self._words["model_output"]
-        purpose = fitting.Purpose(self.model, model_output=model_output, seed=self._entropy, silent=silent)
+        purpose = fitting.Purpose(
+            self.model, model_output=model_output, seed=self._entropy, silent=silent, groups=self.groups
+        )
         return fitting.any_set_background(problem, self._table, purpose)
 
     def compare(self, X: Any, methods: Sequence[str] | None = None, **call: Any) -> Comparison:

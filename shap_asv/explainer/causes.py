@@ -416,6 +416,21 @@ def knowledge_of_features(
     return players.spread(order, features), orders, weights
 
 
+def join_groups(graph: Any, features: Sequence[str], groups: Mapping[str, Sequence[str]], seed: int) -> Any:
+    """A graph that names members of groups as one between the groups and the features that are in none."""
+    players = read_groups(groups, features)
+    assert players is not None
+    owner = {name: players.names[p] for name, p in zip(features, players.of_feature, strict=True)}
+    if graph is None or all(owner.get(node, node) == node for node in _nodes(graph, features)):
+        return graph
+    dag = _dag_within(features, graph)
+    if dag is None:
+        return players.quotient(order_of_features(features, graph, seed))
+    joined = nx.relabel_nodes(dag, owner)
+    joined.remove_edges_from(list(nx.selfloop_edges(joined)))
+    return joined
+
+
 def _nodes(causal_graph: Any, features: Sequence[str]) -> set[str]:
     several = weighted_graphs(causal_graph)
     graphs = [causal_graph] if several is None else [graph for graph, _ in several]

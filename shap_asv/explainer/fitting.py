@@ -39,6 +39,7 @@ from shap_asv.backgrounds.gaussian.copula import CopulaModel
 from shap_asv.backgrounds.gaussian.model import GaussianModel
 from shap_asv.backgrounds.matrix import MatrixDistribution, numbered_features
 from shap_asv.backgrounds.naming import Distribution
+from shap_asv.backgrounds.one_hot import Dummies, OneHotBackground
 from shap_asv.backgrounds.structural.background import StructuralBackground
 from shap_asv.backgrounds.structural.fitting import way_of
 from shap_asv.backgrounds.structural.graph import Dag, check_nodes
@@ -60,11 +61,13 @@ from shap_asv.explainer.causes import (
     as_dag,
     dag_over,
     has_edges,
+    join_groups,
     knowledge_of_features,
     level_names,
     name_positions,
     nearly_whole_dag,
     order_of_features,
+    read_groups,
     read_orders,
     uses_positions,
 )
@@ -76,7 +79,15 @@ from shap_asv.orders import CausalOrder
 from shap_asv.strata import sobol_uniforms
 
 #: What is fitted to a table that is conditioned on.
-FITTED = (StructuralModel, GaussianModel, CopulaModel, ConditionalTable, MixtureModel, StructuralBackground)
+FITTED = (
+    StructuralModel,
+    GaussianModel,
+    CopulaModel,
+    ConditionalTable,
+    MixtureModel,
+    StructuralBackground,
+    OneHotBackground,
+)
 _PERTURBATIONS = ("auto", "interventional", "tree_path_dependent")
 #: What is said before a table with a causal graph is conditioned on without having been asked to.
 FITS_FOR_GRAPH = (
@@ -211,19 +222,41 @@ def fit_background(table: Any, purpose: Purpose) -> Settled:
     table, features, graph = _named(table, purpose)
     if purpose.like is not None:
         return Settled(_refitted(purpose.like, table, purpose), graph, features)
+    return Settled(_fitted(table, features, graph, purpose), graph, features)
+
+
+def _fitted(table: Any, features: Sequence[str], graph: Any, purpose: Purpose) -> Any:
+    """What fits the table and the graph; groups of dummies are fitted as one category each."""
+    read_groups(purpose.groups, features)  # says what is wrong with them
+    dummies = Dummies.find(table, purpose.groups)
+    if dummies is not None:
+        if not purpose.silent:
+            tqdm.write(dummies.sentence(), file=sys.stderr)
+        merged = dummies.merge(table)
+        answers = read_plain_model(purpose.model, purpose.model_output).predict
+        joined = join_groups(graph, features, dummies.groups, purpose.seed)
+        rest = {name: members for name, members in purpose.groups.items() if str(name) not in dummies.groups}
+        inside = replace(
+            purpose, model=lambda rows: answers(dummies.split_inputs(rows)), model_output="auto", groups=rest or None
+        )
+        fitted = _fitted(merged, dummies.names, joined, inside)
+        if isinstance(fitted, StructuralModel):
+            fitted = fitted.background(list(dummies.names))
+        return OneHotBackground(dummies, fitted)
     knowledge, orders, weights = knowledge_of_features(purpose.groups, features, graph, purpose.orders, purpose.weights)
     dag = dag_over(features, knowledge)
     if dag is not None:
-        model = StructuralModel.fit(table, dag, seed=purpose.seed, n_jobs=purpose.n_jobs, silent=purpose.silent)
-        return Settled(model, graph, features)
-    informed = replace(purpose, orders=orders, weights=weights)
-    return Settled(choose_for(table, features, knowledge, informed), graph, features)
+        return StructuralModel.fit(table, dag, seed=purpose.seed, n_jobs=purpose.n_jobs, silent=purpose.silent)
+    return choose_for(table, features, knowledge, replace(purpose, orders=orders, weights=weights))
 
 
 def _refitted(like: Any, table: Any, purpose: Purpose) -> Any:
     """What ``like`` (one of :data:`FITTED`) would be, had it been fitted to this table."""
     if isinstance(like, MixtureModel):
         return MixtureModel([_refitted(part, table, purpose) for part in like.components], like.shares.tolist())
+    if isinstance(like, OneHotBackground):
+        dummies = replace(like.dummies, codec=TableCodec.learn(table))
+        return OneHotBackground(dummies, _refitted(like.merged, dummies.merge(table), purpose))
     if isinstance(like, GaussianModel):
         return GaussianModel.fit(table)
     if isinstance(like, CopulaModel):
@@ -300,7 +333,7 @@ def any_set_background(problem: Problem, table: Any, purpose: Purpose) -> StandI
         words = f"{N_DRAWN:,} draws from it"
     else:
         table, _, _ = _named(table, replace(purpose, feature_names=background.features, causal_graph=None))
-    return StandIn(choose_for(table, background.features, None, purpose), words)
+    return StandIn(_fitted(table, background.features, None, purpose), words)
 
 
 def asked_coalitions(
