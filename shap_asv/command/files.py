@@ -165,7 +165,11 @@ def _names_by_pandas(path: Path) -> list[str]:
     try:
         frame = pd.read_parquet(path) if path.suffix.lower() == ".parquet" else pd.read_excel(path, nrows=0)
     except ImportError as error:
-        raise TableError(f"pandas cannot read {path}: {error}; or write it as CSV") from None
+        needed = {".xlsx": "openpyxl", ".xls": "xlrd", ".parquet": "pyarrow"}[path.suffix.lower()]
+        raise TableError(
+            f"pandas reads {path} by a package that is not installed: pip install {needed}, or write the table as CSV "
+            f"({error})"
+        ) from None
     except Exception as error:  # whatever the file does to its reader
         raise TableError(f"{path} cannot be read: {error}") from None
     return [str(name) for name in frame.columns]

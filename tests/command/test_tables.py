@@ -46,6 +46,30 @@ def test_ways_to_write_one_table(write, said, tmp_path):
     assert all(words in note for words, note in zip(said, notes, strict=True))
 
 
+@pytest.mark.parametrize("index", [True, False])
+def test_excel(tmp_path, index):
+    pytest.importorskip("openpyxl")
+    path, dated = tmp_path / "table.xlsx", TABLE.assign(day=pd.to_datetime(["2024-01-01", "2024-01-05", "2024-02-01"]))
+    dated.assign(x=[1.5, None, 0.5]).to_excel(path, index=index)
+    found = read(path)
+    assert any("taken for an index and left out" in note for note in found.notes) == index
+    expected = TABLE.assign(x=[1.5, None, 0.5], day=[0.0, 4.0, 31.0])
+    pd.testing.assert_frame_equal(found.frame, expected, check_dtype=False)
+
+
+@pytest.mark.parametrize(("suffix", "package"), [(".xlsx", "openpyxl"), (".xls", "xlrd"), (".parquet", "pyarrow")])
+def test_a_package_that_is_missing_is_named(tmp_path, monkeypatch, suffix, package):
+    def refuse(path, **options):
+        raise ImportError("no module to read it with")
+
+    monkeypatch.setattr(pd, "read_excel", refuse)
+    monkeypatch.setattr(pd, "read_parquet", refuse)
+    path = tmp_path / f"table{suffix}"
+    path.write_bytes(b"")
+    with pytest.raises(TableError, match=f"pip install {package}, or write the table as CSV"):
+        read(path)
+
+
 def test_parquet_old_encodings_and_indexes(tmp_path):
     TABLE.to_parquet(tmp_path / "table.parquet")
     pd.testing.assert_frame_equal(read(tmp_path / "table.parquet").frame, TABLE, check_dtype=False)
