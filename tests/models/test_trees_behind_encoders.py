@@ -124,3 +124,32 @@ def test_what_is_no_encoder_says_so():
     explainer = AsymmetricExplainer(model, feature_perturbation="tree_path_dependent", silent=True)
     with pytest.raises(RowsError, match="'w' is not a category of 'q'"):
         explainer(X[:1].assign(q=["w"]))
+
+
+@pytest.mark.parametrize(
+    "columns", [[-3, -1], [False, True, False, True], np.array([False, True, False, True]), slice(1, 4, 2)]
+)
+def test_columns_as_numpy_indexes_them(columns):
+    X = table()
+    encoder = ColumnTransformer([("codes", OneHotEncoder(), columns)], remainder="passthrough")
+    model = make_pipeline(encoder, RandomForestRegressor(3, random_state=0)).fit(X, X["a"] + (X["q"] == "x"))
+    explainer = AsymmetricExplainer(model, feature_perturbation="tree_path_dependent", silent=True)
+    assert explainer.plan(3).backend.name == "paths"
+    explanation = explainer(X[:3])
+    np.testing.assert_allclose(explanation.base_values + explanation.values.sum(axis=1), model.predict(X[:3]))
+
+
+@pytest.mark.parametrize(
+    "encoder", [OneHotEncoder(), OneHotEncoder(handle_unknown="ignore"), OrdinalEncoder(encoded_missing_value=-1)]
+)
+def test_a_gap_that_the_encoder_has_met_is_a_category_of_its_own(encoder):
+    X = table().drop(columns="r")
+    X["q"] = X["q"].astype(object)
+    X.loc[::4, "q"] = np.nan
+    y = X["a"] + 3 * X["q"].isna() + (X["q"] == "x")
+    columns = make_column_transformer((encoder, ["q"]), remainder="passthrough")
+    model = make_pipeline(columns, RandomForestRegressor(3, max_depth=4, random_state=0)).fit(X, y)
+    explainer = AsymmetricExplainer(model, X[:30], values="marginal", silent=True)
+    assert explainer.plan(3).backend.name == "paths"
+    called = AsymmetricExplainer(lambda rows: model.predict(rows), X[:30], values="marginal", algorithm="exact")
+    np.testing.assert_allclose(explainer(X[38:41]).values, called(X[38:41], silent=True).values, atol=1e-9)

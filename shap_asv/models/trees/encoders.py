@@ -79,18 +79,27 @@ def _sources(encoder: Any) -> Iterator[tuple[int, Source]]:
     for name, part, columns in encoder.transformers_:
         if isinstance(part, str) and part == "drop":
             continue
-        if isinstance(columns, str | int):
-            columns = [columns]
-        if not isinstance(columns, list | np.ndarray) or not len(columns):
-            if np.size(columns):
-                raise NotSumOfProducts(f"the columns of {name!r} in {describe(encoder)} are not listed")
+        places = _places(columns, names, int(encoder.n_features_in_))
+        if places is None:
+            raise NotSumOfProducts(f"the columns of {name!r} in {describe(encoder)} are not listed")
+        if not places:
             continue
-        places = [names.index(one) if isinstance(one, str) else int(one) for one in columns]
         start = encoder.output_indices_[name].start
         if (isinstance(part, str) and part == "passthrough") or getattr(part, "func", part) is None:
             yield from ((start + k, Source(place)) for k, place in enumerate(places))
         else:
             yield from _encoded(part, places, start)
+
+
+def _places(columns: Any, names: Sequence[str], n: int) -> list[int] | None:
+    """Where columns stand that are given by name or as numpy indexes: numbers, also from the end, masks, slices."""
+    several = [columns] if isinstance(columns, str) else columns
+    if isinstance(several, slice):
+        by_name = any(isinstance(end, str) for end in (several.start, several.stop))
+        return None if by_name else list(range(n))[several]
+    if np.size(several) and isinstance(np.ravel(several)[0], str):
+        return [names.index(str(one)) for one in several]
+    return np.atleast_1d(np.arange(n)[np.asarray(several, dtype=None if np.size(several) else int)]).tolist()
 
 
 def _encoded(encoder: Any, places: Sequence[int], start: int) -> Iterator[tuple[int, Source]]:
@@ -104,7 +113,9 @@ def _encoded(encoder: Any, places: Sequence[int], start: int) -> Iterator[tuple[
     names = getattr(encoder, "feature_names_in_", None)
     done: set[int] = set()
     for k, labels in enumerate(known):
-        lines = [[*first[:k], label, *first[k + 1 :]] for label in (*labels, None)]
+        # a gap is what the encoder has met: to scikit-learn None and NaN are two categories
+        gap_label = next((one for one in encoder.categories_[k] if one is None or one != one), None)
+        lines = [[*first[:k], label, *first[k + 1 :]] for label in (*labels, gap_label)]
 
         def encode(lines: list[list[Any]]) -> np.ndarray:
             table = pd.DataFrame(lines, columns=names, dtype=object)
