@@ -94,7 +94,8 @@ def run_check(request: Namespace, say: Say) -> bool:
     for note in table.notes:
         say(note)
     graph = request.edges if request.network is None else load_network(request.network)
-    found = check_graph(table.frame, list(graph) if request.network is None else graph, request.alpha)
+    frame = table.frame.drop(columns=request.dropped, errors="ignore")  # what is empty is gone already
+    found = check_graph(frame, list(graph) if request.network is None else graph, request.alpha)
     print(found)
     return found.fits
 

@@ -66,6 +66,7 @@ def _add_table(parser: argparse.ArgumentParser) -> None:
     add("--data", type=Path, required=True, metavar="FILE", help="the table: CSV with a header, Excel or parquet")
     add("--sep", help="what separates columns; by default it is recognised")
     add("--index", metavar="COLUMN", help="a column that names the rows; an unnamed first one is recognised; or none")
+    add("--drop", default="", metavar="COLUMNS", help="columns to leave out, such as id,name")
 
 
 def _add_demo(parser: argparse.ArgumentParser) -> None:
@@ -106,7 +107,6 @@ def _add_explain(parser: argparse.ArgumentParser) -> None:
         help="which rows: a number (so many at random), first:100, all, held-out, 10:20, 3,17,40, 'age>60', or a file; "
         "%(default)s",
     )
-    add("--drop", default="", metavar="COLUMNS", help="columns to leave out, such as id,name")
     add("--output", help="explain this output (class) alone; by default all, or the telling one of two")
     add(
         "--values",
@@ -160,14 +160,15 @@ def check_request(options: argparse.Namespace) -> argparse.Namespace:
     """
     layout = read_layout(options.data, options.sep, options.index)
     columns = layout.columns
-    if options.job == "check":
-        edges = None if options.edges is None else read_edges(options.edges, columns, "")
-        if options.network is not None:
-            find_network(options.network)
-        return argparse.Namespace(**{**vars(options), "layout": layout, "edges": edges})
-    _check_columns([options.target], columns, options.data, "--target")
     dropped = _split(options.drop)
     _check_columns(dropped, columns, options.data, "--drop")
+    if options.job == "check":
+        kept = tuple(name for name in columns if name not in dropped)
+        edges = None if options.edges is None else read_edges(options.edges, kept, "")
+        if options.network is not None:
+            find_network(options.network)
+        return argparse.Namespace(**{**vars(options), "layout": layout, "edges": edges, "dropped": dropped})
+    _check_columns([options.target], columns, options.data, "--target")
     features = tuple(name for name in columns if name != options.target and name not in dropped)
     if not features:
         raise TableError(
