@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from shap_asv.backgrounds.discrete import elimination
-from shap_asv.backgrounds.discrete.elimination import min_fill, outline, plan_elimination
+from shap_asv.backgrounds.discrete.elimination import elimination_order, outline, plan_elimination
 from shap_asv.backgrounds.pgmpy_networks import read_network
 from shap_asv.errors import BudgetExceededError
 from tests.backgrounds.problems import as_network, loaded
@@ -28,7 +28,7 @@ def whole(network):
 
 def test_an_order_keeps_families_together_and_buckets_form_one_tree():
     for network in networks():
-        order = min_fill(network, whole(network))
+        order = elimination_order(network, whole(network))
         assert sorted(order) == list(range(network.n_nodes))
         buckets = outline(network, order)
         assert sorted(w for bucket in buckets for w in bucket.families) == list(range(network.n_nodes))
@@ -73,3 +73,14 @@ def test_tables_have_a_limit(monkeypatch):
     assert largest > 30
     with pytest.raises(BudgetExceededError, match=r"the limit is 30\."):
         plan_elimination(network, whole(network))
+
+
+def test_orders_end_in_the_middle_without_further_fill():
+    """Tables are those of min-fill; what hangs below the last node of a chain is about half of it, on either side."""
+    for network in networks():
+        greedy, order = (make(network, whole(network)) for make in (elimination.min_fill, elimination_order))
+        sizes = [sorted(len(bucket.separator) for bucket in outline(network, one)) for one in (greedy, order)]
+        assert sizes[0] == sizes[1]
+    rng = np.random.default_rng(0)
+    chain = as_network(*random_problems.random_network(rng, 21, [(v, v + 1) for v in range(20)]))
+    assert 9 <= elimination_order(chain, whole(chain))[-1] <= 11

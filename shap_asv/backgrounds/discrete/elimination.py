@@ -6,7 +6,9 @@ variables that are still there and occur in it (the *separator*). A bucket has o
 separator variable to be eliminated next. Buckets without a separator, the last ones of parts of the network that are
 not connected, hang below the very last bucket: buckets form one tree.
 
-The order is greedy: always the variable whose neighbours in the moral graph miss the fewest edges (min-fill).
+Greedy elimination (always the variable whose neighbours in the moral graph miss the fewest edges: min-fill) fixes how
+large the tables get, but not where it ends. A bucket is worked through once for all evidence that differs at or below
+it, which is most of it near the root: so the order ends in the middle of the tree of buckets.
 """
 
 import heapq
@@ -106,6 +108,51 @@ def outline(network: DiscreteNetwork, order: Sequence[int]) -> list[Outline]:
     return found
 
 
+def elimination_order(network: DiscreteNetwork, relevant: np.ndarray) -> list[int]:
+    """The cliques of :func:`min_fill`, left in an order that ends in the middle of the tree of buckets, so that about
+    half of the nodes of a connected part, at most, are below a child of its root. O(n d log n).
+
+    A maximum cardinality search of the filled graph, from any node, is an order without further fill, backwards (Tarjan
+    and Yannakakis 1984).
+
+    Examples
+    --------
+    >>> coin, copy = np.full(2, 0.5), np.eye(2)
+    >>> parents = ((), *((v,) for v in range(6)))
+    >>> chain = DiscreteNetwork(tuple("abcdefg"), (("0", "1"),) * 7, parents, (coin, *[copy] * 6))
+    >>> elimination_order(chain, np.ones(7, dtype=bool))
+    [6, 5, 4, 0, 1, 2, 3]
+    """
+    buckets = outline(network, min_fill(network, relevant))
+    filled: dict[int, set[int]] = {bucket.node: set() for bucket in buckets}
+    below = np.ones(len(buckets), dtype=int)
+    for b, bucket in enumerate(buckets):
+        for u in bucket.separator:
+            filled[u].add(bucket.node)
+            filled[bucket.node].add(u)
+        below[b] += sum(below[c] for c in bucket.children if buckets[c].separator)
+    starts = []
+    for b in (b for b, bucket in enumerate(buckets) if not bucket.separator):
+        total, middle = below[b], b
+        while heavy := [c for c in buckets[middle].children if buckets[c].separator and 2 * below[c] > total]:
+            middle = heavy[0]
+        starts.append(buckets[middle].node)
+    known, order = dict.fromkeys(filled, 0), []
+    heap: list[tuple[int, int]] = []
+    for start in reversed(starts):
+        heapq.heappush(heap, (0, start))
+        while heap:
+            count, v = heapq.heappop(heap)
+            if known.get(v) != -count:
+                continue
+            del known[v]
+            order.append(v)
+            for u in filled[v] & known.keys():
+                known[u] += 1
+                heapq.heappush(heap, (-known[u], u))
+    return order[::-1]
+
+
 TABLE_LIMIT = 1 << 26
 """Largest bucket table (entries) before exact inference on a network is refused."""
 
@@ -177,7 +224,7 @@ def plan_elimination(network: DiscreteNetwork, relevant: np.ndarray, factors_apa
         A bucket would need a table of more than :data:`TABLE_LIMIT` entries.
     """
     cards = network.cardinalities
-    outlines = outline(network, min_fill(network, relevant))
+    outlines = outline(network, elimination_order(network, relevant))
     for one in outlines:
         entries = math.prod(cards[u] for u in (*one.separator, one.node))
         if entries > TABLE_LIMIT:

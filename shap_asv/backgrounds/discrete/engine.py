@@ -20,7 +20,7 @@ from shap_asv.backgrounds.discrete.circuit import (
     expected_sums,
     number_terms,
 )
-from shap_asv.backgrounds.discrete.elimination import EliminationPlan, min_fill, outline, plan_elimination
+from shap_asv.backgrounds.discrete.elimination import EliminationPlan, elimination_order, outline, plan_elimination
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.costs import Cost
 
@@ -205,7 +205,7 @@ BYTES_PER_ENTRY = 120
 def _shape(inference: Inference, relevant: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Variables of each bucket, bool (b, nodes), those at or below it, bool (b, nodes), and how many it reads (b,)."""
     network = inference.network
-    outlines = outline(network, min_fill(network, np.frombuffer(relevant, dtype=bool)))
+    outlines = outline(network, elimination_order(network, np.frombuffer(relevant, dtype=bool)))
     scope, below = np.zeros((2, len(outlines), network.n_nodes), dtype=bool)
     for b, one in enumerate(outlines):
         scope[b, [*one.separator, one.node]] = below[b, one.node] = True
