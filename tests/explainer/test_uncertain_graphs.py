@@ -327,7 +327,8 @@ def test_sampled_values_agree_with_separate_runs():
     each = [explainer(graph)(table[:6], error_bounds=True, silent=True) for graph in graphs]
     errors = np.hypot(found.error_std, [one.error_std for one in each])
     assert (np.abs(found.values - [one.values for one in each]) <= 5 * errors + 1e-12).all()
-    assert (errors > 0).any()
+    # a after b and c is M(x) - nu(b, c), which varies far less than nu(a) - nu()
+    assert 0 < found.error_std[1][:, 0].mean() < found.error_std[0][:, 0].mean() / 2
     frame = found.to_frame(row=2)
     np.testing.assert_allclose(frame["error"], found.error_std[:, 2].max(axis=0))
     assert "error" in repr(found)

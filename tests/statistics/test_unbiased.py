@@ -26,6 +26,7 @@ CASES = {
     "mechanisms": (worlds.of_mechanisms, DRAWS),
     "confounded levels": (worlds.of_confounded_levels, DRAWS),
     "network": (worlds.of_network, DRAWS),
+    "network, link": (worlds.of_network_behind_a_link, DRAWS),
     "network, orders": (worlds.of_network, ("orders x table", {"n_orders": 100})),
 }
 

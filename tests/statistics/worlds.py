@@ -167,3 +167,9 @@ def of_network():
     network, options = problem.network(), {"causal_graph": [], "feature_names": problem.features}
     exact = AsymmetricExplainer(black_box, network, algorithm="exact", **options)(rows).values
     return network, black_box, exact, rows, options
+
+
+def of_network_behind_a_link():
+    """A link asks for the value of every coalition; behind this one all values are turned round and tripled."""
+    network, model, exact, rows, options = of_network()
+    return network, model, -3 * exact, rows, {**options, "link": lambda p: -3.0 * p}

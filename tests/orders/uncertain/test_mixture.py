@@ -10,7 +10,8 @@ from shap_asv.errors import BudgetExceededError
 from shap_asv.orders import CausalOrder, lattice
 from shap_asv.orders import weights as orders_weights
 from shap_asv.orders.sampling import drawing_cost
-from shap_asv.orders.uncertain import GraphMixture
+from shap_asv.orders.uncertain import GraphMixture, PartialGraph
+from shap_asv.orders.uncertain.mixture import mixture_of_extensions
 from shap_asv.orders.weights import weigh_ideals
 from tests.oracles.brute_force import topological_orders
 from tests.oracles.random_problems import random_edges
@@ -174,3 +175,10 @@ def test_files_keep_the_weights_to_the_last_bit():
         assert pickle.loads(pickle.dumps(mixture)).weights == mixture.weights
         again += GraphMixture(mixture.orders, mixture.weights).weights != mixture.weights
     assert again
+
+
+def test_a_partly_directed_graph_counts_once_however_many_dags_it_stands_for():
+    directed = PartialGraph("abc", directed=[("a", "b"), ("b", "c")])
+    mixture = mixture_of_extensions([(PartialGraph("abc", undirected=["ab", "bc"]), 1.0), (directed, 1.0)])
+    # a - b - c stands for three DAGs, of which one is the other graph
+    assert sorted(mixture.weights) == pytest.approx([1 / 6, 1 / 6, 2 / 3])

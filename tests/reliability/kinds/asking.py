@@ -114,8 +114,15 @@ class Question:
         return array.reshape(len(array), len(places), -1)[:, places]
 
     def slack(self, error_std: Any) -> float:
-        """How far a value with this standard error may be off."""
-        return self.exact if error_std is None or not np.any(error_std) else self.sampled
+        """How far values with these standard errors may be off: six of them, unless the draws are balanced."""
+        if error_std is None or not np.any(error_std):
+            return self.exact
+        assert self.sampled is not None
+        worst = float(np.max(error_std))
+        if self.sampled <= self.exact:
+            return self.sampled
+        assert worst <= 2 * self.sampled, f"a standard error of {worst:g} says nothing"
+        return max(self.sampled, 6 * worst)
 
     def game(self, r: int) -> Callable[[frozenset[int]], np.ndarray]:
         """Values of coalitions for one row, each computed once."""
