@@ -81,7 +81,7 @@ class Sensitivity:
 
     def __post_init__(self) -> None:
         self.values = np.asarray(self.values, dtype=float)
-        self.labels = [f"graph {k}" for k in range(self.n_graphs)] if self.labels is None else list(self.labels)
+        self.labels = tuple(f"graph {k}" for k in range(self.n_graphs)) if self.labels is None else tuple(self.labels)
         weights = np.ones(self.n_graphs) if self.weights is None else np.asarray(self.weights, dtype=float)
         self.weights = weights / weights.sum()
         self.reference = None if self.reference is None else np.asarray(self.reference, dtype=float)
