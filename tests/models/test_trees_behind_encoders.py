@@ -153,3 +153,18 @@ def test_a_gap_that_the_encoder_has_met_is_a_category_of_its_own(encoder):
     assert explainer.plan(3).backend.name == "paths"
     called = AsymmetricExplainer(lambda rows: model.predict(rows), X[:30], values="marginal", algorithm="exact")
     np.testing.assert_allclose(explainer(X[38:41]).values, called(X[38:41], silent=True).values, atol=1e-9)
+
+
+def test_gaps_are_taken_in_the_columns_that_had_some():
+    """One encoder for two columns: it takes a gap where it has met one, and refuses it in the other column."""
+    X = table()[["q", "r"]].astype(object)
+    X.loc[::4, "q"] = np.nan
+    y = 3.0 * X["q"].isna() + (X["r"] == X["r"].iloc[0])
+    columns = make_column_transformer((OneHotEncoder(), ["q", "r"]))
+    model = make_pipeline(columns, RandomForestRegressor(3, max_depth=4, random_state=0)).fit(X, y)
+    explainer = AsymmetricExplainer(model, X[:30], values="marginal", silent=True)
+    assert explainer.plan(3).backend.name == "paths"
+    called = AsymmetricExplainer(lambda rows: model.predict(rows), X[:30], values="marginal", algorithm="exact")
+    np.testing.assert_allclose(explainer(X[38:42]).values, called(X[38:42], silent=True).values, atol=1e-9)
+    with pytest.raises(RowsError, match="a row has no value for 'r'"):
+        explainer(X[38:42].assign(r=np.nan))

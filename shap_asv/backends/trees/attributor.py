@@ -230,8 +230,9 @@ def check_rows(ensemble: FloatEnsemble, rows: np.ndarray, what: str) -> np.ndarr
     rows = np.asarray(rows, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[1] != ensemble.n_columns:
         raise RowsError(f"{what} must be a matrix with {ensemble.n_columns} columns; got shape {rows.shape}")
-    if not ensemble.takes_missing and np.isnan(rows).any():
-        row, column = np.argwhere(np.isnan(rows))[0]
+    wrong = np.isnan(rows) & (False if ensemble.refuses_missing is None else ensemble.refuses_missing)
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
         raise RowsError(
             f"{what}: row {row} has a missing value in column {column}, and the model takes no missing values; fill "
             f"it in, or train the model with missing values"

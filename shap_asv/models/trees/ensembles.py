@@ -61,8 +61,8 @@ class FloatEnsemble:
         Labels behind the numbers 0, 1, 2, ... of a column, or None where numbers are numbers.
     tiny : float
         Numbers up to this size are taken for zero.
-    takes_missing : bool
-        Does the model answer to rows with missing values at all?
+    refuses_missing : bool array (columns,), or None
+        Columns in which the model takes no missing values: an encoder in front of it has not met them there.
     missing : float
         A number that stands for a missing value, besides NaN (``XGBModel.missing``).
     """
@@ -83,7 +83,7 @@ class FloatEnsemble:
     zero_missing: np.ndarray
     labels: tuple[tuple[Any, ...] | None, ...]
     tiny: float = 0.0
-    takes_missing: bool = True
+    refuses_missing: np.ndarray | None = None
     missing: float = math.nan
 
     @property

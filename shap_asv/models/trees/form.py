@@ -116,9 +116,11 @@ class TreeForm:
         return as_model_takes(self.own, self.call.target, np.asarray(numbers, dtype=np.float64)[:, self.place])
 
     def _check_missing(self, numbers: np.ndarray) -> None:
-        missing = np.isnan(numbers[:, self.place]).any(axis=0)
-        if missing.any() and not self.own.takes_missing:
-            name = self.features[self.place[np.flatnonzero(missing)[0]]]
+        if self.own.refuses_missing is None:
+            return
+        wrong = np.isnan(numbers[:, self.place]).any(axis=0) & self.own.refuses_missing
+        if wrong.any():
+            name = self.features[self.place[np.flatnonzero(wrong)[0]]]
             raise RowsError(
                 f"a row has no value for {name!r}, and {describe(self.call.target)} does not take missing values; fill "
                 "it in, or fit the model on rows with missing values"
@@ -282,17 +284,28 @@ def verify_ensemble(ensemble: FloatEnsemble, call: ModelCall, tolerance: float) 
         expected = [call(as_model_takes(ensemble, call.target, plain))]
     except ModelError as error:
         raise NotSumOfProducts(f"{name} does not take rows of numbers: {shorten(error, 160)}") from error
-    try:
-        missing = call(as_model_takes(ensemble, call.target, holes))
-        if np.isfinite(missing).all():
-            batches.append(holes)
-            expected.append(missing)
-    except ModelError:
-        ensemble = replace(ensemble, takes_missing=False)
+    missing = _answer(ensemble, call, holes)
+    if missing is None:  # one column after the other
+        alone = [np.where(np.arange(holes.shape[1]) == j, holes, plain) for j in range(holes.shape[1])]
+        refuses = np.array([_answer(ensemble, call, one) is None for one in alone])
+        holes = np.where(refuses, plain, holes)
+        missing = None if refuses.all() else _answer(ensemble, call, holes)
+        ensemble = replace(ensemble, refuses_missing=refuses | (missing is None))
+    if missing is not None and np.isfinite(missing).all():
+        batches.append(holes)
+        expected.append(missing)
     rows, outputs = np.concatenate(batches), np.concatenate(expected)
     values, offset = ensemble.values, ensemble.offset
     read, absolute = ensemble.add_up(rows, (values, offset), (np.abs(values), np.abs(offset)))
     return believe(ensemble, lambda _: read, lambda _: absolute, rows, outputs, tolerance, name)
+
+
+def _answer(ensemble: FloatEnsemble, call: ModelCall, rows: np.ndarray) -> np.ndarray | None:
+    """What the model says of rows with gaps; None where it takes none."""
+    try:
+        return call(as_model_takes(ensemble, call.target, rows))
+    except ModelError:
+        return None
 
 
 def probe_numbers(ensemble: FloatEnsemble, rng: np.random.Generator) -> np.ndarray:
