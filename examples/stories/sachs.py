@@ -14,7 +14,7 @@ python examples/stories/sachs.py
 # %%
 import numpy as np
 import pandas as pd
-from pgmpy.causal_discovery import HillClimbSearch
+from pgmpy.causal_discovery import ExpertKnowledge, HillClimbSearch
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier
@@ -110,11 +110,18 @@ assert 0.4 < distance(asv) < distance(shap_values) < 0.7
 # PKC is known to act on PKA. One arrow directs others, since the learner and the rules of orientation take it into
 # account:
 
+
 # %%
+def learner_with(arrows):
+    known = ExpertKnowledge(required_edges=arrows)
+    search = HillClimbSearch(expert_knowledge=known, show_progress=False)
+    return lambda table: known.apply_expert_knowledge(search.fit(table).causal_graph_)
+
+
 arrows = [("PKC", "PKA"), ("PKA", "Erk"), ("Raf", "Mek"), ("Plcg", "PIP3")]
 informed = []
 for known in (arrows[:1], arrows):
-    graphs = bootstrap_graphs(X, HillClimbSearch(), n=10, seed=0, required=known, silent=True)
+    graphs = bootstrap_graphs(X, learner_with(known), n=10, seed=0, silent=True)
     informed.append(AsymmetricExplainer(model, network, graphs, seed=0)(rows, outputs="LOW"))
 with_one, with_four = informed
 print(f"distance from the truth: one arrow {distance(with_one):.2f}, four arrows {distance(with_four):.2f}")

@@ -5,7 +5,6 @@ miss a sum of one by 0.01; the names of classes differ between versions, so netw
 """
 
 import gzip
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,13 +23,6 @@ def is_network(thing: object) -> bool:
         and (cls.__name__ == "DAG" or cls.__name__.endswith("BayesianNetwork"))
         for cls in type(thing).__mro__
     )
-
-
-def expert_knowledge(required: Iterable[tuple[Any, Any]], forbidden: Iterable[tuple[Any, Any]]) -> Any:
-    """Edges that must and must not be there, as pgmpy's learners of structure take them."""
-    from pgmpy.causal_discovery import ExpertKnowledge
-
-    return ExpertKnowledge(required_edges=list(required), forbidden_edges=list(forbidden))
 
 
 def read_network(network: Any) -> DiscreteNetwork:

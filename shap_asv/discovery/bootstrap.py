@@ -16,7 +16,7 @@ Progress bars and processes of a learner are switched off where it has a switch:
 
 import warnings
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,8 +28,7 @@ from sklearn.base import clone
 from tqdm.auto import tqdm
 
 from shap_asv.arguments import check_count
-from shap_asv.backgrounds.pgmpy_networks import expert_knowledge
-from shap_asv.errors import ArgumentError, CausalGraphError, RowsError, ShapAsvWarning, UnknownFeatureError, warn_user
+from shap_asv.errors import ArgumentError, CausalGraphError, RowsError, ShapAsvWarning, warn_user
 from shap_asv.frames import as_pandas
 from shap_asv.orders import reading
 from shap_asv.orders.uncertain.formats import read_partial_graph
@@ -127,8 +126,6 @@ def bootstrap_graphs(
     learner: Any,
     n: int = 100,
     seed: int | np.random.SeedSequence | None = None,
-    required: Iterable[Edge] = (),
-    forbidden: Iterable[Edge] = (),
     n_jobs: int | None = None,
     silent: bool = False,
 ) -> BootstrapGraphs:
@@ -143,10 +140,6 @@ def bootstrap_graphs(
         Number of resamples.
     seed : int or SeedSequence, optional
         The resamples are the same whatever ``n_jobs`` is.
-    required, forbidden : iterables of (cause, effect)
-        Edges that are, and are not, in the graph whatever the table says. Learners of pgmpy that take expert knowledge
-        search under it; every learned graph is mended at the end: a required edge is added, directed or turned, a
-        forbidden one is dropped, or turned if it was undirected.
     n_jobs : int, optional
         Processes, as in joblib.
     silent : bool
@@ -168,23 +161,14 @@ def bootstrap_graphs(
     >>> def learner(table):  # joins columns that agree well
     ...     r = table.corr().abs()
     ...     return [(x, y) for x in r for y in r if x < y and r.loc[x, y] > 0.9]
-    >>> bootstrap_graphs(table, learner, n=20, seed=0, required=[("a", "c")]).edge_frequencies().head(2)
+    >>> bootstrap_graphs(table, learner, n=20, seed=0).edge_frequencies().head(1)
       cause effect  directed  reversed  undirected  bidirected  joined
     0     a      b       1.0       0.0         0.0         0.0     1.0
-    1     a      c       1.0       0.0         0.0         0.0     1.0
     """
     data = as_pandas(data)
     names = _columns(data)
     n = check_count(n, "n", "a number of resamples")
     check_learner(learner)
-    must, must_not = (
-        _known_edges(edges, names, what) for edges, what in ((required, "required"), (forbidden, "forbidden"))
-    )
-    clash = set(must) & set(must_not)
-    if clash:
-        cause, effect = sorted(clash, key=str)[0]
-        raise ArgumentError(f"the edge {cause} -> {effect} is both required and forbidden; decide for one")
-    PartialGraph(names, frozenset(must))  # a cycle of required edges is an error here, not a failure on each resample
     try:
         seeds = (seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)).spawn(n)
     except (TypeError, ValueError):
@@ -193,7 +177,7 @@ def bootstrap_graphs(
     job = delayed(_learn_from_resample)
     # not every engine hands results over one by one
     return_as = "generator" if get_active_backend()[0].supports_return_generator else "list"
-    runs = Parallel(n_jobs=n_jobs, return_as=return_as)(job(data, learner, names, own, must, must_not) for own in seeds)
+    runs = Parallel(n_jobs=n_jobs, return_as=return_as)(job(data, learner, names, own) for own in seeds)
     bar = tqdm(runs, total=n, desc="bootstrap_graphs", unit="graph", delay=DELAY, disable=silent)
     return _gathered(list(bar), n)
 
@@ -215,12 +199,7 @@ def _told(failures: Sequence[tuple[int, str]], n: int) -> str:
 
 
 def _learn_from_resample(
-    data: Any,
-    learner: Any,
-    names: tuple[Hashable, ...],
-    seed: np.random.SeedSequence,
-    required: Sequence[Edge],
-    forbidden: Sequence[Edge],
+    data: Any, learner: Any, names: tuple[Hashable, ...], seed: np.random.SeedSequence
 ) -> PartialGraph | str:
     """The learned graph, or why there is none. A learner may raise anything: that is counted, and told at the end."""
     rows = np.random.default_rng(seed).integers(len(data), size=len(data))
@@ -228,8 +207,8 @@ def _learn_from_resample(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what a learner has to say about a resample, it would say n times
-            learned = learn(learner, table, required, forbidden)
-        graph = with_knowledge(_on_columns(read_partial_graph(learned, names), names), required, forbidden)
+            learned = learn(learner, table)
+        graph = _on_columns(read_partial_graph(learned, names), names)
         graph.count()
         return graph.oriented()
     except Exception as error:
@@ -241,29 +220,6 @@ def _on_columns(graph: PartialGraph, names: tuple[Hashable, ...]) -> PartialGrap
         if node not in set(names):
             raise reading.unknown_feature(node, names, "the table")
     return PartialGraph(names, graph.directed, graph.undirected, graph.bidirected)
-
-
-def with_knowledge(graph: PartialGraph, required: Iterable[Edge] = (), forbidden: Iterable[Edge] = ()) -> PartialGraph:
-    """The graph with required edges in it and forbidden ones out of it.
-
-    Examples
-    --------
-    >>> graph = PartialGraph("abc", [("b", "a")], ["bc"])
-    >>> with_knowledge(graph, required=[("a", "b")], forbidden=[("b", "c")])
-    PartialGraph(3 nodes, 2 directed edges: a -> b, c -> b)
-    """
-    directed, undirected = set(graph.directed), set(graph.undirected)
-    for cause, effect in forbidden:
-        # an edge that is forbidden both ways is turned by one and dropped by the other
-        directed.discard((cause, effect))
-        if frozenset((cause, effect)) in undirected:
-            undirected.remove(frozenset((cause, effect)))
-            directed.add((effect, cause))
-    for cause, effect in required:
-        undirected.discard(frozenset((cause, effect)))
-        directed.discard((effect, cause))
-        directed.add((cause, effect))
-    return PartialGraph(graph.nodes, frozenset(directed), frozenset(undirected), graph.bidirected)
 
 
 def _columns(data: Any) -> tuple[Hashable, ...]:
@@ -278,16 +234,6 @@ def _columns(data: Any) -> tuple[Hashable, ...]:
     return names
 
 
-def _known_edges(edges: Iterable[Edge], names: tuple[Hashable, ...], what: str) -> list[Edge]:
-    listed = reading.check_edges(edges)
-    for name in (name for edge in listed for name in edge):
-        if name not in set(names):
-            raise UnknownFeatureError(
-                f"{what}= names a column that is not there: {reading.unknown_feature(name, names, 'the table')}"
-            )
-    return listed
-
-
 def check_learner(learner: Any) -> None:
     """An :class:`~shap_asv.errors.ArgumentError` for what is none of the above."""
     if not hasattr(learner, "fit") and (isinstance(learner, type) or not callable(learner)):
@@ -297,16 +243,11 @@ def check_learner(learner: Any) -> None:
         )
 
 
-def learn(learner: Any, data: Any, required: Sequence[Edge] = (), forbidden: Sequence[Edge] = ()) -> Any:
-    """The graph that ``learner`` finds in ``data``, as it returns it.
-
-    Learners of pgmpy that take expert knowledge are told of ``required`` and ``forbidden`` edges.
-    """
+def learn(learner: Any, data: Any) -> Any:
+    """The graph that ``learner`` finds in ``data``, as it returns it."""
     if not hasattr(learner, "fit"):
         return learner(data)
     own = clone(learner)
     known = own.get_params(deep=False)
-    told: dict[str, Any] = {name: value for name, value in QUIET.items() if name in known}
-    if (required or forbidden) and "expert_knowledge" in known and known["expert_knowledge"] is None:
-        told["expert_knowledge"] = expert_knowledge(required, forbidden)
+    told = {name: value for name, value in QUIET.items() if name in known}
     return own.set_params(**told).fit(data).causal_graph_

@@ -1,4 +1,4 @@
-"""Graphs from resamples: counts, knowledge, failures that are told, learners of several kinds."""
+"""Graphs from resamples: counts, failures that are told, learners of several kinds."""
 
 import networkx as nx
 import numpy as np
@@ -6,8 +6,7 @@ import pandas as pd
 import pytest
 
 from shap_asv.discovery import bootstrap_graphs
-from shap_asv.discovery.bootstrap import with_knowledge
-from shap_asv.errors import ArgumentError, CausalGraphError, RowsError, ShapAsvWarning, UnknownFeatureError
+from shap_asv.errors import ArgumentError, CausalGraphError, RowsError, ShapAsvWarning
 from shap_asv.orders.uncertain import GraphMixture, PartialGraph, read_causal_graphs
 
 TABLE = pd.DataFrame({"a": range(30), "b": np.arange(30) % 7, "c": np.arange(30) % 2})
@@ -100,19 +99,6 @@ def test_a_learner_that_always_fails():
         bootstrap_graphs(TABLE, lambda table: [("A", "b")], n=4, seed=0)
 
 
-def test_knowledge():
-    graph = PartialGraph("abcd", [("a", "b"), ("c", "d")], ["bc"])
-    assert with_knowledge(graph, required=[("b", "a"), ("a", "d")]) == PartialGraph(
-        "abcd", [("b", "a"), ("a", "d"), ("c", "d")], ["bc"]
-    )
-    assert with_knowledge(graph, forbidden=[("a", "b"), ("b", "c")]) == PartialGraph("abcd", [("c", "b"), ("c", "d")])
-    assert with_knowledge(graph, forbidden=[("b", "c"), ("c", "b")]) == PartialGraph("abcd", [("a", "b"), ("c", "d")])
-    found = bootstrap_graphs(TABLE, by_mean, n=20, seed=0, required=[("c", "b")], forbidden=[("b", "a")])
-    for graph in found.graphs:
-        assert ("c", "b") in graph.directed
-        assert ("b", "a") not in graph.directed
-
-
 class TestLearners:
     """pgmpy's, on rows where the graph is plain to see."""
 
@@ -137,17 +123,6 @@ class TestLearners:
         else:
             assert wanted in [set(graph.directed) for graph in found.graphs]
 
-    def test_expert_knowledge_reaches_the_search(self):
-        """Told that d is a cause of c, the search finds no a -> c <- b -> ... of its own that contradicts it."""
-        from pgmpy.causal_discovery import HillClimbSearch
-
-        learner = HillClimbSearch(scoring_method="bic-d")
-        found = bootstrap_graphs(self.rows(), learner, n=2, seed=0, required=[("d", "c")], forbidden=[("a", "b")])
-        for graph in found.graphs:
-            assert ("d", "c") in graph.directed
-            assert ("a", "b") not in graph.directed
-        assert learner.expert_knowledge is None  # the user's estimator is left alone
-
 
 @pytest.mark.parametrize(
     ("change", "error", "message"),
@@ -157,14 +132,6 @@ class TestLearners:
         ({"data": [[1, 2]]}, RowsError, "data is a DataFrame or an array"),
         ({"data": TABLE.iloc[:1]}, RowsError, "data has 1 rows"),
         ({"seed": "x"}, ArgumentError, "seed='x' is not a seed"),
-        (
-            {"required": [("A", "b")]},
-            UnknownFeatureError,
-            "required= names a column that is not there.*did you mean 'a'",
-        ),
-        ({"forbidden": [("a", "e")]}, UnknownFeatureError, "forbidden= names a column"),
-        ({"required": [("a", "b")], "forbidden": [("a", "b")]}, ArgumentError, "a -> b is both required and forbidden"),
-        ({"required": [("a", "b"), ("b", "a")]}, CausalGraphError, "cycle: a -> b -> a"),
     ],
 )
 def test_bad_input(change, error, message):
