@@ -109,7 +109,7 @@ MODULES = {
 }
 #: Libraries that take long to import, or that not everyone has: they are imported where they are needed.
 HEAVY = {"shap", "pgmpy", "matplotlib", "pandas", "sklearn", "scipy", "joblib", "tqdm", "cloudpickle", "distributed",
-         "threadpoolctl"}  # fmt: skip
+         "threadpoolctl", "catboost"}  # fmt: skip
 #: Imports inside functions that are neither heavy nor bring numba in. This list only shrinks: what is not needed any
 #: more has to go.
 KNOWN: set[tuple[str, str]] = set()

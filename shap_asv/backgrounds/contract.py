@@ -330,8 +330,7 @@ class TreeGround(Protocol):
 class Coding(Protocol):
     """How a model turns a table into the numbers that its trees compare, and back."""
 
-    @property
-    def labels(self) -> Sequence[Sequence[Any] | None]: ...
+    def shown(self, numbers: np.ndarray) -> np.ndarray | None: ...
 
     def code(self, table: Any) -> np.ndarray: ...
 

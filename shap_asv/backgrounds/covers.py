@@ -112,12 +112,5 @@ class CoverBackground:
         return rows if self.coding is None else self.coding.decode(rows)
 
     def labels(self, rows: np.ndarray) -> np.ndarray | None:
-        """The model's own labels where it has some: ``"blue"`` rather than 2."""
-        if self.coding is None or not any(self.coding.labels):
-            return None
-        shown = rows.astype(object)
-        for j, labels in enumerate(self.coding.labels):
-            if labels is not None:
-                known = {float(code): label for code, label in enumerate(labels)}
-                shown[:, j] = [known.get(code) for code in rows[:, j].tolist()]
-        return shown
+        """The model's own labels where it has some."""
+        return None if self.coding is None else self.coding.shown(rows)

@@ -27,6 +27,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from shap_asv import AsymmetricExplainer, CausalOrder
 from shap_asv.errors import CausalGraphError, ModelError, NetworkError, RowsError, UnknownMethodError
+from shap_asv.models.trees import catboost_trees
 from tests.oracles import tree_games, tree_readers
 from tests.oracles.brute_force import topological_orders
 
@@ -200,6 +201,31 @@ def test_given_orders_and_sampled_orders(small):
     assert (np.abs(sampled.values - exact.values) <= 5 * sampled.error_std + 1e-12).all()
 
 
+@pytest.mark.parametrize(
+    "grown",
+    [
+        {"grow_policy": "Depthwise"},
+        {"grow_policy": "Lossguide"},
+        {"monotone_constraints": [1, 0, -1, 0]},
+    ],
+    ids=["depthwise", "lossguide", "monotone"],
+)
+def test_catboost_against_the_definition(small, grown, tmp_path):
+    """CatBoost's own values of such trees are others."""
+    _, X = small
+    model = catboost.CatBoostRegressor(**CAT | grown).fit(X, X[:, 0] * X[:, 1] + X[:, 2])
+    trees, bias = tree_readers.from_catboost(model, tmp_path / "model.json")
+    for graph in ([], GRAPHS["dag"]):
+        found = AsymmetricExplainer(model, None, graph or None)(X[:3])
+        orders = topological_orders(4, graph)
+        expected = [tree_games.brute_force(trees, row, orders)[:, 0] for row in X[:3]]
+        np.testing.assert_allclose(found.values, expected, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(found.base_values, bias + tree_games.value(trees, X[0], ())[0], rtol=0, atol=1e-9)
+    own = model.get_feature_importance(catboost.Pool(X[:3]), type="ShapValues")
+    symmetric = AsymmetricExplainer(model)(X[:3]).values
+    assert np.abs(symmetric - own[:, :-1]).max() > 1e-3
+
+
 def test_levels_of_thirty_features_are_exact():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 60))
@@ -306,6 +332,68 @@ def test_categories_gaps_and_truth_values(table, make):
         np.testing.assert_allclose(found.base_values + found.values.sum(axis=1), model.predict(rows), atol=1e-5)
     trees = AsymmetricExplainer(model)._known_execution().problem.predictor.trees
     assert len(trees.ensemble.sets) > 0, "no node asks for a category"
+
+
+CATEGORIES_OF_CATBOOST = {
+    "named": ({"one_hot_max_size": 30}, False),
+    "statistics": ({"max_ctr_complexity": 1}, False),
+    "buckets and counts": ({"max_ctr_complexity": 1, "simple_ctr": ["Buckets", "Counter"]}, False),
+    "of three classes": ({"max_ctr_complexity": 1, "loss_function": "MultiClass"}, True),
+}
+
+
+def towns(table):
+    X, labels = table
+    mixed = X[["a", "b"]].assign(town=[f"town {k}" for k in labels * 7 + np.arange(len(X)) % 7], size=labels * 2)
+    return mixed, mixed["a"] * (mixed["size"] == 2) + (mixed["town"] == "town 3"), labels
+
+
+@pytest.mark.parametrize("case", CATEGORIES_OF_CATBOOST)
+def test_categories_of_catboost_are_its_own_values(table, case):
+    options, classes = CATEGORIES_OF_CATBOOST[case]
+    X, number, labels = towns(table)
+    make = catboost.CatBoostClassifier if classes else catboost.CatBoostRegressor
+    model = make(cat_features=["town", "size"], **CAT | {"iterations": 20} | options).fit(
+        X, labels if classes else number
+    )
+    explainer = AsymmetricExplainer(model)
+    for rows in (X[:20], X[20:40].assign(town=["Rome", "town 3"] * 10)):
+        own = model.get_feature_importance(catboost.Pool(rows, cat_features=["town", "size"]), type="ShapValues")
+        own = own.transpose(0, 2, 1) if classes else own
+        found = explainer(rows)
+        np.testing.assert_allclose(found.values, own[:, :-1], rtol=0, atol=1e-9)
+        np.testing.assert_allclose(found.base_values, own[:, -1], rtol=0, atol=1e-9)
+        assert found.display_data[:, 2].tolist() == rows["town"].tolist()
+    assert len(explainer._known_execution().problem.predictor.trees.own.sets) > 1
+    over = AsymmetricExplainer(model, X[:30])
+    assert over.plan(3).backend.name == "paths"
+    called = AsymmetricExplainer(lambda rows: margin(model, rows), X[:30])(X[40:43])
+    np.testing.assert_allclose(over(X[40:43]).values, called.values, rtol=0, atol=1e-9)
+
+
+def test_categories_that_catboost_does_not_take_and_statistics_of_several_columns(table):
+    X, number, _ = towns(table)
+    model = catboost.CatBoostRegressor(cat_features=["town", "size"], one_hot_max_size=30, **CAT).fit(X, number)
+    explainer = AsymmetricExplainer(model)
+    for column, words in [([1.5, 2, 3], r"1.5 is no category to CatBoost"), ([None, 1, 2], "no value for 'size'")]:
+        with pytest.raises(RowsError, match=words):
+            explainer(X[:3].assign(size=pd.Series(column, dtype=object)))
+    assert explainer(X[:3]).values.shape == (3, 4)  # what was refused is forgotten
+    many = catboost.CatBoostRegressor(cat_features=["town", "size"], **CAT | {"iterations": 300}).fit(X, number)
+    with pytest.raises(NetworkError, match=r"statistics of several columns at once.*fit it with max_ctr_complexity=1"):
+        AsymmetricExplainer(many)
+    called = AsymmetricExplainer(many, X[:9])
+    np.testing.assert_allclose(called(X[:3]).values.sum(axis=1) + called(X[:3]).base_values, many.predict(X[:3]))
+
+
+def test_a_hash_that_is_read_otherwise_is_noticed(table, monkeypatch):
+    X, number, _ = towns(table)
+    model = catboost.CatBoostRegressor(cat_features=["town", "size"], one_hot_max_size=30, **CAT).fit(X, number)
+    monkeypatch.setattr(catboost_trees, "hashes_of", lambda estimator, labels: list(range(len(labels))))
+    explainer = AsymmetricExplainer(model)
+    for _ in range(2):
+        with pytest.raises(ModelError, match="differs from its own output"):
+            explainer(X[:3])
 
 
 def test_float32_single_rows_and_boosters(table):

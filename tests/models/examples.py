@@ -137,6 +137,17 @@ EXAMPLES = {
         "four classes": boosted(lambda: catboost.CatBoostClassifier(**CAT), FOUR, "raw"),
         "two targets": boosted(lambda: catboost.CatBoostRegressor(loss_function="MultiRMSE", **CAT), PAIR),
         "lossguide": boosted(lambda: catboost.CatBoostRegressor(grow_policy="Lossguide", **CAT), Y),
+        "one-hot": boosted(
+            lambda: catboost.CatBoostRegressor(cat_features=list(FEATURES), one_hot_max_size=4, **CAT),
+            Y,
+            categories=True,
+        ),
+        "statistics, four classes": boosted(
+            lambda: catboost.CatBoostClassifier(cat_features=list(FEATURES), max_ctr_complexity=1, **CAT),
+            FOUR,
+            "raw",
+            categories=True,
+        ),
     },
     "linear": {
         "least squares": Example(linear_model.LinearRegression, Y),

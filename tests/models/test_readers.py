@@ -8,7 +8,6 @@ import lightgbm
 import numpy as np
 import pytest
 import xgboost
-from catboost import CatBoostRegressor
 from sklearn.ensemble import (
     GradientBoostingRegressor,
     HistGradientBoostingRegressor,
@@ -23,7 +22,7 @@ from shap_asv.models import readers
 from shap_asv.models.predictor import read_model
 from shap_asv.models.products import NotSumOfProducts
 from shap_asv.models.readers import READERS, choose_call, read_products, verify
-from tests.models.examples import CAT, CATEGORIES, EXAMPLES, FOUR, LGB, MATRIX, TEXT, TWO, XGB, Y
+from tests.models.examples import CATEGORIES, EXAMPLES, FOUR, LGB, MATRIX, TWO, XGB, Y
 from tests.models.problems import FEATURES, NUMBERS, all_rows, cardinalities, frame
 
 # XGBoost >= 3.4 says that dart and gblinear will go
@@ -183,16 +182,15 @@ def is_exact(predictor):
 
 
 @pytest.mark.parametrize(
-    ("model", "table", "words"),
+    ("model", "words"),
     [
-        (lightgbm.LGBMRegressor(linear_tree=True, **LGB), MATRIX, "linear_tree"),
-        (GradientBoostingRegressor(n_estimators=3, init=LinearRegression()), MATRIX, "differs from its own output"),
-        (CatBoostRegressor(cat_features=list(FEATURES), **CAT), CATEGORIES.astype(str), "splits on categories"),
+        (lightgbm.LGBMRegressor(linear_tree=True, **LGB), "linear_tree"),
+        (GradientBoostingRegressor(n_estimators=3, init=LinearRegression()), "differs from its own output"),
     ],
-    ids=["linear leaves", "another model inside", "categories of CatBoost"],
+    ids=["linear leaves", "another model inside"],
 )
-def test_a_reason_why_not(model, table, words):
-    predictor = read_model(model.fit(table, Y), FEATURES, NUMBERS if table is MATRIX else TEXT)
+def test_a_reason_why_not(model, words):
+    predictor = read_model(model.fit(MATRIX, Y), FEATURES, NUMBERS)
     assert predictor.products is None
     assert words in predictor.reason
 

@@ -68,3 +68,32 @@ def from_lightgbm(model):
         }
 
     return [node(tree["tree_structure"]) for tree in model.booster_.dump_model()["tree_info"]]
+
+
+def from_catboost(model, path):
+    """All trees of a regressor over numbers, and the constant beside them; CatBoost goes right above a border."""
+    model.save_model(path, format="json")
+    said = json.loads(path.read_text())
+    scale, (bias,) = said["scale_and_bias"]
+
+    def split(asked, left, right):
+        column, cover = asked["float_feature_index"], left["cover"] + right["cover"]
+        sides = {"left": left, "right": right}
+        return {"column": column, "threshold": asked["border"], "nan_left": True, "cover": cover, **sides}
+
+    def binary(node):
+        if "split" in node:
+            return split(node["split"], binary(node["left"]), binary(node["right"]))
+        return {"cover": float(node["weight"]), "value": [scale * node["value"]]}
+
+    def oblivious(splits, leaves, weights):
+        if not splits:
+            return {"cover": float(weights[0]), "value": [scale * leaves[0]]}
+        half, rest = len(leaves) // 2, splits[:-1]
+        low, high = (oblivious(rest, leaves[s], weights[s]) for s in (slice(half), slice(half, None)))
+        return split(splits[-1], low, high)
+
+    if "trees" in said:
+        return [binary(tree) for tree in said["trees"]], bias
+    trees = said["oblivious_trees"]
+    return [oblivious(tree["splits"], tree["leaf_values"], tree["leaf_weights"]) for tree in trees], bias

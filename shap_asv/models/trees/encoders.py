@@ -14,7 +14,7 @@ import numpy as np
 
 from shap_asv.models.calls import describe
 from shap_asv.models.products import NotSumOfProducts
-from shap_asv.models.trees.ensembles import FloatEnsemble
+from shap_asv.models.trees.ensembles import FloatEnsemble, Labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ def before_encoder(own: FloatEnsemble, encoder: Any) -> FloatEnsemble:
     if own.zero_missing.any() or not np.isnan(own.missing):
         raise NotSumOfProducts("a number stands for a missing value behind an encoder")
     n = int(encoder.n_features_in_)
-    labels: list[tuple[Any, ...] | None] = [None] * n
+    labels: list[Labels | None] = [None] * n
     for j, source in sources.items():
         labels[source.column] = own.labels[j] if source.labels is None else source.labels
     column, sets = own.column.copy(), list(own.sets)

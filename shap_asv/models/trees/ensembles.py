@@ -12,12 +12,13 @@ right, ``member_left``), and a missing value goes where ``nan_left`` says. Libra
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shap_asv.models.inputs import TableInputs, require_numbers
 from shap_asv.models.products import NotSumOfProducts, SumOfProducts
@@ -26,6 +27,39 @@ from shap_asv.models.products import NotSumOfProducts, SumOfProducts
 _CELLS = 1 << 18
 # What a node that no background row reaches weighs, times its weight in the training.
 _NEXT_TO_NOTHING = 1e-13
+
+
+@dataclass(frozen=True, eq=False)
+class HashedLabels:
+    """The labels of a column where a model keeps hashes alone, and only those that its nodes ask for.
+
+    Attributes
+    ----------
+    numbers : dict
+        The number of each hash: first those that nodes ask for, then others as they are met.
+    hashed : callable (labels) -> hash of each
+    met : dict
+        The number of each label that rows have held; no other can be shown to the model.
+    """
+
+    numbers: dict[int, int]
+    hashed: Callable[[Sequence[Any]], Sequence[int]]
+    met: dict[Any, int] = field(default_factory=dict)
+
+    def places(self, column: Iterable[Any]) -> Mapping[Any, int]:
+        """The numbers of labels, of those in a column at least."""
+        new = [label for label in dict.fromkeys(column) if label not in self.met and not pd.isna(label)]
+        for label, own in zip(new, self.hashed(new) if new else (), strict=True):
+            self.met[label] = self.numbers.setdefault(own, len(self.numbers))
+        return self.met
+
+    def forget(self, n_met: int) -> None:
+        """All labels but the first ones."""
+        for label in list(self.met)[n_met:]:
+            del self.met[label]
+
+
+Labels = tuple[Any, ...] | HashedLabels
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +92,7 @@ class FloatEnsemble:
     zero_missing : bool array (columns,)
         Columns where zero means missing (LightGBM's ``zero_as_missing``).
     labels : tuple, one entry per column
-        Labels behind the numbers 0, 1, 2, ... of a column, or None where numbers are numbers.
+        Labels behind the numbers 0, 1, 2, ... of a column (or :class:`HashedLabels`), None where numbers are numbers.
     tiny : float
         Numbers up to this size are taken for zero.
     refuses_missing : bool array (columns,), or None
@@ -81,7 +115,7 @@ class FloatEnsemble:
     member_left: np.ndarray
     sets: tuple[np.ndarray, ...]
     zero_missing: np.ndarray
-    labels: tuple[tuple[Any, ...] | None, ...]
+    labels: tuple[Labels | None, ...]
     tiny: float = 0.0
     refuses_missing: np.ndarray | None = None
     missing: float = math.nan
@@ -238,14 +272,27 @@ def is_member(numbers: np.ndarray, categories: np.ndarray, sets: np.ndarray | in
     return usable & (np.searchsorted(categories, wanted) < np.searchsorted(categories, wanted, side="right"))
 
 
-def code_column(column: Any, labels: tuple[Any, ...] | None) -> np.ndarray:
+def numbers_of_labels(labels: Labels, column: Iterable[Any] = ()) -> Mapping[Any, int]:
+    """The number of each label; of hashed ones, of those that rows have held and those in a column."""
+    if isinstance(labels, HashedLabels):
+        return labels.places(column)
+    return {label: code for code, label in enumerate(labels)}
+
+
+def labels_of_numbers(labels: Labels) -> dict[float, Any]:
+    """The label behind each number; gaps, which an encoder may list, are none."""
+    known = numbers_of_labels(labels).items()
+    return {float(number): label for label, number in known if label is not None and label == label}
+
+
+def code_column(column: Any, labels: Labels | None) -> np.ndarray:
     """One column as float64: labels by their place in ``labels``, everything else as the number it is.
 
     >>> code_column(np.array(["b", "a", "?"], dtype=object), ("a", "b")).tolist()
     [1.0, 0.0, nan]
     """
     if labels is not None:
-        place = {label: float(code) for code, label in enumerate(labels)}
+        place = numbers_of_labels(labels, column)
         return np.array([place.get(label, np.nan) for label in column], dtype=np.float64)
     categories = getattr(column, "cat", None)
     if categories is not None or hasattr(column, "categories"):  # a model that stored no labels took pandas' codes
@@ -362,7 +409,7 @@ def state_regions(
     return leaf_regions(ensemble, splits, split, cardinalities)
 
 
-def _numbers_of(table: Any, labels: tuple[Any, ...] | None) -> Any:
+def _numbers_of(table: Any, labels: Labels | None) -> Any:
     """A table over states as the numbers that the nodes compare, where the model says what they are."""
     return code_column(table, labels) if labels is not None or hasattr(table, "categories") else table
 

@@ -32,7 +32,14 @@ from shap_asv.models.readers import (
     reader_of,
 )
 from shap_asv.models.trees.encoders import before_encoder, is_encoder
-from shap_asv.models.trees.ensembles import FloatEnsemble, Rounding
+from shap_asv.models.trees.ensembles import (
+    FloatEnsemble,
+    HashedLabels,
+    Labels,
+    Rounding,
+    labels_of_numbers,
+    numbers_of_labels,
+)
 
 #: Probe rows of each kind: random ones, rows inside leaves, and both again with missing values.
 _PROBES = 192
@@ -65,18 +72,13 @@ class TreeForm:
     def ensemble(self) -> FloatEnsemble:
         """The same trees with columns in feature order; features that the model does not have are never asked."""
         n = len(self.features)
-        labels: list[tuple[Any, ...] | None] = [None] * n
+        labels: list[Labels | None] = [None] * n
         zero_missing = np.zeros(n, dtype=bool)
         zero_missing[self.place] = self.own.zero_missing
         for j, own in zip(self.place.tolist(), self.own.labels, strict=True):
             labels[j] = own
         column = np.where(self.own.left >= 0, self.place[np.maximum(self.own.column, 0)], -1)
         return replace(self.own, column=column, zero_missing=zero_missing, labels=tuple(labels))
-
-    @property
-    def labels(self) -> tuple[tuple[Any, ...] | None, ...]:
-        """The labels behind the numbers of each feature; None where numbers are numbers."""
-        return self.ensemble.labels
 
     def numbers(self, rows: np.ndarray) -> np.ndarray:
         """Rows (r, n) of the background -> float64 (r, n) as the nodes compare them."""
@@ -87,12 +89,23 @@ class TreeForm:
     def code(self, table: Any) -> np.ndarray:
         """A table as the model takes it, columns in feature order -> float64 (r, n); other columns are zero."""
         coded = np.zeros((len(table), len(self.features)))
+        hashed = {labels: len(labels.met) for labels in self.own.labels if isinstance(labels, HashedLabels)}
         own = table.iloc[:, self.place] if hasattr(table, "iloc") else np.asarray(table)[:, self.place]
         try:
             coded[:, self.place] = self.own.rows(own)
+        except RowsError:
+            raise
         except (TypeError, ValueError) as error:
             raise RowsError(f"the rows are not numbers, as {describe(self.call.target)} takes them: {error}") from error
         reader = reader_of(self.call.target)
+        if any(len(labels.met) > n for labels, n in hashed.items()):  # the model was not asked about these before
+            assert reader is not None
+            try:
+                verify_ensemble(self.own, self.call, reader.tolerance)
+            except NotSumOfProducts as why:
+                for labels, n in hashed.items():
+                    labels.forget(n)
+                raise ModelError(str(why)) from None
         if reader is None or reader.refuses:  # an encoder in front refuses, too
             self._check_labels(own, coded[:, self.place])
         return coded
@@ -100,7 +113,7 @@ class TreeForm:
     def _check_labels(self, own: Any, coded: np.ndarray) -> None:
         """RowsError at a category that the model refuses."""
         for j, labels in enumerate(self.own.labels):
-            if labels is None or not np.isnan(coded[:, j]).any():
+            if labels is None or isinstance(labels, HashedLabels) or not np.isnan(coded[:, j]).any():
                 continue
             column = own.iloc[:, j] if hasattr(own, "iloc") else own[:, j]
             for i in np.flatnonzero(np.isnan(coded[:, j])):
@@ -110,6 +123,17 @@ class TreeForm:
                         f"row {i}: {value!r} is not a category of {self.features[self.place[j]]!r} that "
                         f"{describe(self.call.target)} was fitted with: {', '.join(map(repr, labels))}"
                     )
+
+    def shown(self, numbers: np.ndarray) -> np.ndarray | None:
+        """Numbers (r, n) with the model's own labels in their place, ``"blue"`` rather than 2; None without labels."""
+        if not any(self.ensemble.labels):
+            return None
+        shown = numbers.astype(object)
+        for j, labels in enumerate(self.ensemble.labels):
+            if labels is not None:
+                known = labels_of_numbers(labels)
+                shown[:, j] = [known.get(number) for number in numbers[:, j].tolist()]
+        return shown
 
     def decode(self, numbers: np.ndarray) -> Any:
         """Numbers (r, n) -> what the model is called with, its columns in its own order."""
@@ -335,8 +359,9 @@ def probe_numbers(ensemble: FloatEnsemble, rng: np.random.Generator) -> np.ndarr
 
 def candidates(ensemble: FloatEnsemble, column: int) -> np.ndarray:
     """Numbers that the nodes on a column tell apart: thresholds, their neighbours, categories."""
-    if ensemble.labels[column] is not None:
-        return np.arange(len(ensemble.labels[column] or ()), dtype=np.float64)
+    labels = ensemble.labels[column]
+    if labels is not None:
+        return np.unique(np.array(list(numbers_of_labels(labels).values()), dtype=np.float64))
     nodes = (ensemble.left >= 0) & (ensemble.column == column)
     sets = np.unique(ensemble.category_set[nodes])
     if (sets >= 0).any():
@@ -365,9 +390,9 @@ def as_model_takes(ensemble: FloatEnsemble, model: Any, rows: np.ndarray) -> Any
         if labels is None:
             columns.append(pd.Series(rows[:, j]))
             continue
-        known = [label for label in labels if label == label and label is not None]  # an encoder may list NaN
-        codes = np.where(np.isnan(rows[:, j]) | (rows[:, j] >= len(known)), -1, rows[:, j]).astype(np.int64)
-        columns.append(pd.Series(pd.Categorical.from_codes(codes, categories=known)))
+        known = labels_of_numbers(labels)
+        shown = pd.Series(rows[:, j]).map(known)
+        columns.append(pd.Series(pd.Categorical(shown, categories=list(known.values()))))
     frame = pd.concat(columns, axis=1)
     if names is None:
         return frame.to_numpy(dtype=np.float64)
