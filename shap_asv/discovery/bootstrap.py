@@ -78,15 +78,14 @@ class BootstrapGraphs:
     def edge_frequencies(self) -> pd.DataFrame:
         """One line per pair of columns that was joined, the most frequent first.
 
-        Columns: ``cause`` and ``effect`` (the more frequent direction), ``directed``, ``reversed``, ``undirected`` and
-        ``bidirected`` shares, and ``joined``, their sum for graphs with one edge per pair.
+        Columns: ``cause`` and ``effect`` (the more frequent direction), ``directed``, ``reversed`` and ``undirected``
+        shares, and ``joined``, their sum.
         """
         shares: dict[frozenset[Hashable], Counter[Any]] = {}
         for graph, share in self.weighted_graphs():
             for kind, pairs in (
                 ("undirected", graph.undirected),
-                ("bidirected", graph.bidirected),
-                ("joined", {*graph.undirected, *graph.bidirected, *map(frozenset, graph.directed)}),
+                ("joined", {*graph.undirected, *map(frozenset, graph.directed)}),
                 *((edge, {frozenset(edge)}) for edge in graph.directed),
             ):
                 for pair in pairs:
@@ -97,9 +96,9 @@ class BootstrapGraphs:
             a, b = sorted(pair, key=place.__getitem__)
             if line[b, a] > line[a, b]:
                 a, b = b, a
-            lines.append((a, b, *(float(line[key]) for key in ((a, b), (b, a), "undirected", "bidirected", "joined"))))
+            lines.append((a, b, *(float(line[key]) for key in ((a, b), (b, a), "undirected", "joined"))))
         lines.sort(key=lambda line: (-line[-1], place[line[0]], place[line[1]]))
-        names = ["cause", "effect", "directed", "reversed", "undirected", "bidirected", "joined"]
+        names = ["cause", "effect", "directed", "reversed", "undirected", "joined"]
         return pd.DataFrame(lines, columns=names)
 
     def __repr__(self) -> str:
@@ -162,8 +161,8 @@ def bootstrap_graphs(
     ...     r = table.corr().abs()
     ...     return [(x, y) for x in r for y in r if x < y and r.loc[x, y] > 0.9]
     >>> bootstrap_graphs(table, learner, n=20, seed=0).edge_frequencies().head(1)
-      cause effect  directed  reversed  undirected  bidirected  joined
-    0     a      b       1.0       0.0         0.0         0.0     1.0
+      cause effect  directed  reversed  undirected  joined
+    0     a      b       1.0       0.0         0.0     1.0
     """
     data = as_pandas(data)
     names = _columns(data)
@@ -219,7 +218,7 @@ def _on_columns(graph: PartialGraph, names: tuple[Hashable, ...]) -> PartialGrap
     for node in graph.nodes:
         if node not in set(names):
             raise reading.unknown_feature(node, names, "the table")
-    return PartialGraph(names, graph.directed, graph.undirected, graph.bidirected)
+    return PartialGraph(names, graph.directed, graph.undirected)
 
 
 def _columns(data: Any) -> tuple[Hashable, ...]:

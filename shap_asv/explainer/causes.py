@@ -34,7 +34,6 @@ from shap_asv.orders.uncertain.formats import (
     read_partial_graph,
     read_weighted,
 )
-from shap_asv.orders.uncertain.mixture import weighted_orders
 
 #: Share of the features that a DAG may leave out and still be tried as one.
 MOST_LEFT_OUT = 0.25
@@ -98,7 +97,7 @@ def _check_strangers(graphs: Sequence[PartialGraph], features: Sequence[str], hi
     for graph in graphs:
         if not set(features) & set(graph.nodes):
             return  # an error of its own
-        for edge in [*graph.directed, *graph.undirected, *graph.bidirected]:
+        for edge in [*graph.directed, *graph.undirected]:
             a, b = map(str, edge)
             neighbours.setdefault(a, set()).add(b)
             neighbours.setdefault(b, set()).add(a)
@@ -115,10 +114,8 @@ def _check_strangers(graphs: Sequence[PartialGraph], features: Sequence[str], hi
 
 def weighted_graphs(causal_graph: Any) -> list[tuple[Any, Any]] | None:
     """Several graphs as (graph, weight) pairs; None for anything else, be it one graph or not a graph at all."""
-    if isinstance(causal_graph, GraphMixture):
-        return list(weighted_orders(causal_graph))
-    if hasattr(causal_graph, "weighted_graphs"):
-        return list(causal_graph.weighted_graphs())
+    if isinstance(causal_graph, GraphMixture) or hasattr(causal_graph, "weighted_graphs"):
+        return read_weighted(causal_graph)
     if not isinstance(causal_graph, list | tuple) or is_one_graph(causal_graph):
         return None
     # a list of malformed edges is no list of graphs: as_partial_graph names the edge that is wrong
@@ -175,10 +172,7 @@ def _renamed(graph: PartialGraph, names: Mapping[Any, str]) -> PartialGraph:
     return PartialGraph(
         tuple(names[node] for node in graph.nodes),
         frozenset((names[a], names[b]) for a, b in graph.directed),
-        *(
-            frozenset(frozenset(names[node] for node in pair) for pair in pairs)
-            for pairs in (graph.undirected, graph.bidirected)
-        ),
+        frozenset(frozenset(names[node] for node in pair) for pair in graph.undirected),
     )
 
 
@@ -187,7 +181,7 @@ def as_dag(causal_graph: Any, features: Sequence[str]) -> nx.DiGraph | None:
     if weighted_graphs(causal_graph) is not None:
         return None
     graph = as_partial_graph(causal_graph, features)
-    return None if graph.undirected or graph.bidirected else graph.to_graph()
+    return None if graph.undirected else graph.to_graph()
 
 
 def read_pairs(edges: Any) -> list[tuple[Any, Any]]:

@@ -218,7 +218,7 @@ def _whole_graph(problem: Problem, order: CausalOrder, given_graph: Any) -> Part
             return order
         graph = found
     missing = tuple(name for name in problem.names if name not in set(graph.nodes))
-    return PartialGraph((*graph.nodes, *missing), graph.directed, graph.undirected, graph.bidirected)
+    return PartialGraph((*graph.nodes, *missing), graph.directed, graph.undirected)
 
 
 # --- over which background ----------------------------------------------------------------------------------------

@@ -6,26 +6,25 @@ from itertools import combinations, product
 import networkx as nx
 
 
-def v_structures(directed, bidirected, adjacent):
+def v_structures(directed, adjacent):
     """{({a, b}, c)} for arrowheads from a and b at c, a and b not adjacent."""
-    heads = {*directed, *bidirected, *((b, a) for a, b in bidirected)}
     return {
         (frozenset((a, b)), c)
-        for a, c in heads
-        for b, d in heads
+        for a, c in directed
+        for b, d in directed
         if c == d and a != b and frozenset((a, b)) not in adjacent
     }
 
 
-def consistent_extensions(directed, undirected, bidirected=()):
+def consistent_extensions(directed, undirected):
     """The set of them, each a frozenset of (cause, effect)."""
-    adjacent = {frozenset(edge) for edge in (*directed, *undirected, *bidirected)}
-    wanted = v_structures(directed, bidirected, adjacent)
+    adjacent = {frozenset(edge) for edge in (*directed, *undirected)}
+    wanted = v_structures(directed, adjacent)
     found = set()
     for turned in product((False, True), repeat=len(undirected)):
         edges = {*directed, *((b, a) if turn else (a, b) for (a, b), turn in zip(undirected, turned, strict=True))}
         acyclic = nx.is_directed_acyclic_graph(nx.DiGraph(list(edges)))
-        if acyclic and v_structures(edges, bidirected, adjacent) == wanted:
+        if acyclic and v_structures(edges, adjacent) == wanted:
             found.add(frozenset(edges))
     return found
 

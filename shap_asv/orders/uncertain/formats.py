@@ -10,19 +10,18 @@ Graphs may be held by other libraries, none of which is imported:
 |---|---|---|
 | networkx, pgmpy | ``DiGraph``, ``DAG``, any network | cause -> effect |
 | pgmpy | ``PDAG`` (a CPDAG, too) | an undirected edge stands there in both directions |
-| pgmpy | ``ADMG`` | edges of type "bidirected": a hidden common cause |
-| causal-learn | ``GeneralGraph``, ``CausalGraph``, the record of GES, FCI's pair | endpoints: tail, arrow, circle |
+| pgmpy | ``ADMG`` | edges of type "bidirected": a hidden common cause, a node called ``"a <-> b"`` |
+| causal-learn | ``GeneralGraph``, ``CausalGraph`` | endpoints: tail, arrow, circle |
 | gCastle and others | 0/1 matrix or DataFrame | row causes column; entries both ways: undirected |
 | ours | ``CausalOrder``, ``PartialGraph``, list of (cause, effect) | |
 
 Circles (the mark of a *PAG*: tail or arrow, unknown which) say less than an undirected edge does, and the DAGs behind
 them have hidden nodes without number: such a graph is an error that says what is accepted.
 
-To add a format, add a row to :data:`FORMATS`.
+To add a format, add a row to :data:`FORMATS`: what recognises it, and what reads it.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -33,25 +32,13 @@ from shap_asv.arguments import Seed
 from shap_asv.errors import CausalGraphError, CausalGraphWarning, listed, nearest, warn_user
 from shap_asv.orders import reading
 from shap_asv.orders.causal_order import CausalOrder
-from shap_asv.orders.uncertain.mixture import GraphMixture, mixture_of_extensions
+from shap_asv.orders.uncertain.mixture import GraphMixture, mixture_of_extensions, weighted_orders
 from shap_asv.orders.uncertain.partial_graph import DEFAULT_EXTENSIONS, PartialGraph
 
 ACCEPTED = (
     "a networkx.DiGraph or pgmpy network, a pgmpy PDAG or ADMG, a graph of causal-learn without circles, a 0/1 matrix "
     "or DataFrame (row causes column), a list of (cause, effect), a CausalOrder or a PartialGraph"
 )
-
-
-@dataclass(frozen=True)
-class GraphFormat:
-    """A row of the table: ``read(thing, features)`` is called with what ``recognises`` says yes to.
-
-    ``features`` are the names to use where a graph has none of its own; None when they are not known.
-    """
-
-    name: str
-    recognises: Callable[[Any], bool]
-    read: Callable[[Any, Sequence[Hashable] | None], PartialGraph]
 
 
 def read_partial_graph(graph: Any, features: Sequence[Hashable] | None = None) -> PartialGraph:
@@ -73,15 +60,15 @@ def read_partial_graph(graph: Any, features: Sequence[Hashable] | None = None) -
     >>> read_partial_graph(np.array([[0, 1, 0], [1, 0, 1], [0, 0, 0]]), ["a", "b", "c"])
     PartialGraph(3 nodes, 1 directed edge, 1 undirected edge: b -> c, a - b)
     """
-    for known in FORMATS:
-        if known.recognises(graph):
-            return known.read(graph, features)
+    for recognises, read in FORMATS:
+        if recognises(graph):
+            return read(graph, features)
     raise CausalGraphError(f"a causal graph cannot be read from a {type(graph).__name__}; pass {ACCEPTED}")
 
 
 def is_one_graph(thing: Any) -> bool:
     """Whether ``thing`` is one graph of the table (a list of edges too), not a list of graphs."""
-    return any(known.recognises(thing) for known in FORMATS)
+    return any(recognises(thing) for recognises, _ in FORMATS)
 
 
 # --- networkx and pgmpy -------------------------------------------------------------------------------------------
@@ -95,7 +82,7 @@ def _read_pdag(graph: Any, features: Sequence[Hashable] | None) -> PartialGraph:
     edges = set(reading.check_edges(graph.edges()))
     undirected = {frozenset(edge) for edge in edges if edge[::-1] in edges}
     directed = {edge for edge in edges if frozenset(edge) not in undirected}
-    return PartialGraph(_nodes(graph), frozenset(directed), frozenset(undirected))
+    return PartialGraph(tuple(graph), frozenset(directed), frozenset(undirected))
 
 
 def _is_admg(thing: Any) -> bool:
@@ -105,8 +92,17 @@ def _is_admg(thing: Any) -> bool:
 def _read_admg(graph: Any, features: Sequence[Hashable] | None) -> PartialGraph:
     edges = list(graph.edges(data="type"))
     both = {frozenset((a, b)) for a, b, kind in edges if kind == "bidirected"}
-    one_way = frozenset((a, b) for a, b, kind in edges if kind != "bidirected")
-    return PartialGraph(_nodes(graph), one_way, frozenset(), frozenset(both))
+    one_way = [(a, b) for a, b, kind in edges if kind != "bidirected"]
+    return _with_hidden(graph, one_way, (), both)
+
+
+def _with_hidden(nodes: Iterable[Any], directed: Iterable[Any], undirected: Any, bidirected: Any) -> PartialGraph:
+    """A hidden common cause for each bidirected edge, a node called ``"a <-> b"``."""
+    place = {node: k for k, node in enumerate(nodes)}
+    pairs = sorted((sorted(pair, key=place.__getitem__) for pair in bidirected), key=str)
+    hidden = {f"{a} <-> {b}": (a, b) for a, b in pairs}
+    caused = ((cause, effect) for cause, pair in hidden.items() for effect in pair)
+    return PartialGraph((*place, *hidden), frozenset((*directed, *caused)), frozenset(undirected))
 
 
 def _read_digraph(graph: Any, features: Sequence[Hashable] | None) -> PartialGraph:
@@ -114,23 +110,12 @@ def _read_digraph(graph: Any, features: Sequence[Hashable] | None) -> PartialGra
     return PartialGraph(tuple(nodes), frozenset(edges))
 
 
-def _nodes(graph: Any) -> tuple[Hashable, ...]:
-    if not len(graph):
-        raise CausalGraphError("the causal graph is empty; add the features as nodes, isolated ones too")
-    return tuple(graph.nodes())
-
-
 # --- causal-learn -------------------------------------------------------------------------------------------------
 
 
 def _bare_general_graph(thing: Any) -> Any:
-    """The GeneralGraph behind a CausalGraph, the record of GES or the (graph, edges) of FCI; None if there is none."""
-    if isinstance(thing, dict):
-        thing = thing.get("G")
-    elif isinstance(thing, tuple) and len(thing) == 2 and isinstance(thing[1], list):
-        thing = thing[0]
-    elif hasattr(thing, "G") and not isinstance(thing, nx.Graph):
-        thing = thing.G
+    """A GeneralGraph, or the one behind a CausalGraph; None if there is none."""
+    thing = thing.G if hasattr(thing, "G") and not isinstance(thing, nx.Graph) else thing
     return thing if hasattr(thing, "get_nodes") and hasattr(thing, "get_graph_edges") else None
 
 
@@ -159,7 +144,7 @@ def _read_general_graph(thing: Any, features: Sequence[Hashable] | None) -> Part
                 f"the graph has the edge {a} {left}-{right} {b}: a PAG, whose circles leave open whether there is a "
                 f"hidden common cause; settle them with what you know. Accepted is {ACCEPTED}"
             )
-    return PartialGraph(tuple(names), frozenset(directed), frozenset(undirected), frozenset(bidirected))
+    return _with_hidden(names, directed, undirected, bidirected)
 
 
 # --- matrices -----------------------------------------------------------------------------------------------------
@@ -180,10 +165,8 @@ def _read_frame(frame: Any, features: Sequence[Hashable] | None) -> PartialGraph
             if strange
             else f"an adjacency DataFrame names each row and column once; its columns are {columns!r:.80}"
         )
-    matrix = np.asarray(frame.to_numpy())
     reading.check_names(columns, what="the adjacency DataFrame")
-    places = [index.index(name) for name in columns]
-    return _read_matrix(matrix[places], columns)
+    return _read_matrix(np.asarray(frame.to_numpy())[[index.index(name) for name in columns]], columns)
 
 
 def _is_matrix(thing: Any) -> bool:
@@ -207,10 +190,7 @@ def _read_matrix(matrix: Any, features: Sequence[Hashable] | None) -> PartialGra
             f"entry [{names[i]}, {names[j]}] of the adjacency matrix is {entries[i, j]!r:.40}, not 0 or 1; cut weights "
             "off first (matrix > 0.3, say), and pass causal-learn's graphs themselves, not their matrices"
         )
-    edges = np.argwhere(entries.astype(bool)).tolist()
-    undirected = frozenset(frozenset((names[i], names[j])) for i, j in edges if i < j and entries[j, i])
-    directed = [(names[i], names[j]) for i, j in edges if not (entries[j, i] and i != j)]
-    return PartialGraph(tuple(names), frozenset(reading.check_edges(directed)), undirected)
+    return _read_pdag(nx.from_numpy_array(entries.astype(int), create_using=nx.DiGraph, nodelist=names), features)
 
 
 # --- our own ------------------------------------------------------------------------------------------------------
@@ -224,7 +204,7 @@ def _is_edge_list(thing: Any) -> bool:
 
 
 def _is_graph_object(thing: Any) -> bool:
-    return isinstance(thing, nx.Graph | CausalOrder | PartialGraph | np.ndarray | list | dict) or (
+    return isinstance(thing, nx.Graph | CausalOrder | PartialGraph | np.ndarray | list) or (
         _is_frame(thing) or _bare_general_graph(thing) is not None
     )
 
@@ -237,18 +217,16 @@ def _read_edge_list(edges: Any, features: Sequence[Hashable] | None) -> PartialG
     return PartialGraph(tuple(named), frozenset(pairs))
 
 
-FORMATS: tuple[GraphFormat, ...] = (
-    GraphFormat("PartialGraph", lambda x: isinstance(x, PartialGraph), lambda x, features: x),
-    GraphFormat(
-        "CausalOrder", lambda x: isinstance(x, CausalOrder), lambda x, features: PartialGraph(x.features, x.edges)
-    ),
-    GraphFormat("pgmpy PDAG", _is_pdag, _read_pdag),
-    GraphFormat("ADMG", _is_admg, _read_admg),
-    GraphFormat("DiGraph", lambda x: isinstance(x, nx.Graph), _read_digraph),
-    GraphFormat("causal-learn", lambda x: _bare_general_graph(x) is not None, _read_general_graph),
-    GraphFormat("adjacency DataFrame", _is_frame, _read_frame),
-    GraphFormat("adjacency matrix", _is_matrix, _read_matrix),
-    GraphFormat("list of edges", _is_edge_list, _read_edge_list),
+FORMATS: tuple[tuple[Callable[[Any], bool], Callable[[Any, Sequence[Hashable] | None], PartialGraph]], ...] = (
+    (lambda x: isinstance(x, PartialGraph), lambda x, features: x),
+    (lambda x: isinstance(x, CausalOrder), lambda x, features: PartialGraph(x.features, x.edges)),
+    (_is_pdag, _read_pdag),
+    (_is_admg, _read_admg),
+    (lambda x: isinstance(x, nx.Graph), _read_digraph),
+    (lambda x: _bare_general_graph(x) is not None, _read_general_graph),
+    (_is_frame, _read_frame),
+    (_is_matrix, _read_matrix),
+    (_is_edge_list, _read_edge_list),
 )
 
 
@@ -302,20 +280,18 @@ def read_causal_graphs(
     found: CausalOrder | GraphMixture
     if isinstance(causal_graph, CausalOrder | GraphMixture) and causal_graph.features == names:
         found = causal_graph
-    elif isinstance(causal_graph, GraphMixture):
-        weighted = [(order, weight) for order, weight in zip(causal_graph.orders, causal_graph.weights, strict=True)]
-        found = _mean(weighted, names, hidden, limit, seed)
-    elif is_one_graph(causal_graph):
-        found = _mean([(causal_graph, 1.0)], names, hidden, limit, seed)
-    elif hasattr(causal_graph, "weighted_graphs"):
-        found = _mean(causal_graph.weighted_graphs(), names, hidden, limit, seed)
     else:
-        found = _mean(read_weighted(causal_graph), names, hidden, limit, seed)
+        one = is_one_graph(causal_graph)
+        found = _mean([(causal_graph, 1.0)] if one else read_weighted(causal_graph), names, hidden, limit, seed)
     return found.orders[0] if isinstance(found, GraphMixture) and found.n_graphs == 1 else found
 
 
 def read_weighted(graphs: Any) -> list[tuple[Any, Any]]:
-    """A list of graphs or of (graph, weight) as pairs; without weights all count alike."""
+    """Several graphs, or (graph, weight), as pairs; without weights all count alike."""
+    if isinstance(graphs, GraphMixture):
+        return list(weighted_orders(graphs))
+    if hasattr(graphs, "weighted_graphs"):
+        return list(graphs.weighted_graphs())
     if isinstance(graphs, str | bytes | dict) or not isinstance(graphs, Iterable):
         raise CausalGraphError(
             f"a causal graph cannot be read from a {type(graphs).__name__}; pass {ACCEPTED}, or a list of those"
@@ -390,11 +366,7 @@ def fit_to_features(
             check_typo(node, missing or list(features))
         lacking.update(dict.fromkeys(missing))
         besides.update(dict.fromkeys(node for node in foreign if node not in known))
-        fitted.append(
-            PartialGraph((*graph.nodes, *missing), graph.directed, graph.undirected, graph.bidirected)
-            if missing
-            else graph
-        )
+        fitted.append(PartialGraph((*graph.nodes, *missing), graph.directed, graph.undirected) if missing else graph)
     if lacking:
         warn_user(
             f"the causal graph does not mention {listed(list(lacking))}; taken as features without causes and effects",

@@ -2,8 +2,8 @@
 
 Algorithms that learn a causal graph from data can tell some directions and not others: DAGs with the same adjacencies
 and the same v-structures imply the same independences. Such a class is written as one graph with directed and
-undirected edges (a *CPDAG*; a *PDAG* where background knowledge has settled some more). Bidirected edges say that two
-nodes have a hidden common cause; they put neither before the other.
+undirected edges (a *CPDAG*; a *PDAG* where background knowledge has settled some more). A hidden common cause is a node
+like any other.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -26,7 +26,7 @@ DEFAULT_EXTENSIONS = 1000
 
 @dataclass(frozen=True, repr=False)
 class PartialGraph:
-    """Nodes with directed, undirected and bidirected edges.
+    """Nodes with directed and undirected edges.
 
     Parameters
     ----------
@@ -35,8 +35,6 @@ class PartialGraph:
     directed : iterable of (cause, effect)
     undirected : iterable of pairs
         An edge with one of two directions.
-    bidirected : iterable of pairs
-        A hidden common cause of the two.
 
     Raises
     ------
@@ -52,29 +50,30 @@ class PartialGraph:
     3
     >>> for dag in graph:
     ...     print(sorted(dag.edges))
+    [('a', 'b'), ('b', 'c')]
     [('b', 'a'), ('b', 'c')]
     [('b', 'a'), ('c', 'b')]
-    [('a', 'b'), ('b', 'c')]
     """
 
     nodes: tuple[Hashable, ...]
     directed: frozenset[Edge] = frozenset()
     undirected: frozenset[frozenset[Hashable]] = frozenset()
-    bidirected: frozenset[frozenset[Hashable]] = frozenset()
 
     def __post_init__(self) -> None:
         # a string of one-letter names is handy in examples and tests
         given = tuple(self.nodes) if isinstance(self.nodes, str) else self.nodes
         nodes = reading.check_names(given, what="nodes")
         directed = frozenset(reading.check_edges(self.directed))
-        undirected, bidirected = (_pairs(edges) for edges in (self.undirected, self.bidirected))
+        undirected = _pairs(self.undirected)
         known = set(nodes)
-        for name in (name for edge in [*sorted(directed, key=str), *undirected, *bidirected] for name in edge):
+        for name in (name for edge in [*sorted(directed, key=str), *undirected] for name in edge):
             if name not in known:
                 raise reading.unknown_feature(name, nodes, "the graph")
-        _check_joined_once(directed, undirected, bidirected)
+        for a, b in sorted(directed, key=str):
+            if frozenset((a, b)) in undirected:
+                raise CausalGraphError(f"{a!r} and {b!r} are joined by a directed and an undirected edge; keep one")
         # a frozen class refuses assignments, not its own making
-        vars(self).update(nodes=nodes, directed=directed, undirected=undirected, bidirected=bidirected)
+        vars(self).update(nodes=nodes, directed=directed, undirected=undirected)
         causes: list[list[int]] = [[] for _ in nodes]
         for cause, effect in self._numbered(directed):
             causes[effect].append(cause)
@@ -97,7 +96,7 @@ class PartialGraph:
         return sorted((a, b) for a, b in pairs)
 
     def _orientation(self) -> Orientation:
-        return Orientation(len(self.nodes), *map(self._numbered, (self.directed, self.undirected, self.bidirected)))
+        return Orientation(len(self.nodes), self._numbered(self.directed), self._numbered(self.undirected))
 
     @cached_property
     def _closed(self) -> Orientation:
@@ -129,7 +128,6 @@ class PartialGraph:
             self.nodes,
             frozenset(self._named(self._closed.directed_edges())),
             _pairs(self._named(self._closed.undirected_edges())),
-            self.bidirected,
         )
 
     def _named(self, edges: Iterable[tuple[int, int]]) -> list[Edge]:
@@ -147,16 +145,13 @@ class PartialGraph:
         True
         """
         directed = frozenset((rename(a), rename(b)) for a, b in self.directed if rename(a) != rename(b))
-        undirected, bidirected = (
-            frozenset(pair for edge in edges if len(pair := frozenset(map(rename, edge))) == 2)
-            for edges in (self.undirected, self.bidirected)
-        )
+        undirected = frozenset(pair for edge in self.undirected if len(pair := frozenset(map(rename, edge))) == 2)
         if not nx.is_directed_acyclic_graph(nx.DiGraph(list(directed))):
             return None
-        return PartialGraph(tuple(dict.fromkeys(map(rename, self.nodes))), directed, undirected, bidirected)
+        return PartialGraph(tuple(dict.fromkeys(map(rename, self.nodes))), directed, undirected)
 
     def to_graph(self) -> "nx.DiGraph":
-        """The one DAG of a graph without undirected edges; hidden common causes are nodes called ``"a <-> b"``."""
+        """The one DAG of a graph without undirected edges."""
         if self.undirected:
             a, b = self._named(self._numbered(self.undirected))[0]
             raise CausalGraphError(f"the graph has undirected edges, such as {a} - {b}; list(graph) has its DAGs")
@@ -166,38 +161,26 @@ class PartialGraph:
         graph = nx.DiGraph()
         graph.add_nodes_from(self.nodes)
         graph.add_edges_from(self._named(state.directed_edges()))
-        for a, b in self._named(self._numbered(self.bidirected)):
-            graph.add_edges_from([(f"{a} <-> {b}", a), (f"{a} <-> {b}", b)])
         return graph
 
     # --- the DAGs it stands for -----------------------------------------------------------------------------------
 
     @cached_property
     def _extensions(self) -> Extensions:
-        for members in self._closed.buckets():
-            if self._closed.is_plain(members) and not any(self._closed.spouses):
-                undirected = nx.Graph(self._closed.within(members).undirected_edges())
-                if not nx.is_chordal(undirected):
-                    around = next(nodes for nodes in nx.chordless_cycles(undirected) if len(nodes) > 3)
-                    cycle = " - ".join(str(self.nodes[v]) for v in (*around, around[0]))
-                    raise CausalGraphError(
-                        f"the graph has no consistent extension: {cycle} is a cycle of undirected edges without a "
-                        "chord, and every direction of it makes a directed cycle or a new v-structure"
-                    )
         return Extensions(self._closed)
 
     def count(self) -> int:
         """The number of consistent extensions, exactly: DAGs with the same adjacencies and v-structures.
 
-        Quick for a CPDAG, whatever the number (by its roots). Where background knowledge has directed some more
-        edges, the rest is split case by case, up to a limit.
+        Quick for a CPDAG, whatever the number. Where background knowledge has directed some more edges, counting may
+        take more parts than its limit.
 
         Raises
         ------
         CausalGraphError
             There is none.
         BudgetExceededError
-            Splitting passed its limit.
+            Counting passed its limit.
 
         Examples
         --------
@@ -233,38 +216,24 @@ class PartialGraph:
         return [self._dag(self._extensions.draw(rng)) for _ in range(n)]
 
     def __repr__(self) -> str:
-        directed, undirected, bidirected = (
+        directed, undirected = (
             [f"{a} {mark} {b}" for a, b in self._named(self._numbered(edges))]
-            for edges, mark in ((self.directed, "->"), (self.undirected, "-"), (self.bidirected, "<->"))
+            for edges, mark in ((self.directed, "->"), (self.undirected, "-"))
         )
         counts = [
             f"{len(edges)} {kind} edge{'s' if len(edges) > 1 else ''}"
-            for edges, kind in ((directed, "directed"), (undirected, "undirected"), (bidirected, "bidirected"))
+            for edges, kind in ((directed, "directed"), (undirected, "undirected"))
             if edges
         ]
         n = len(self.nodes)
         head = ", ".join([f"{n} node{'s' if n > 1 else ''}", *(counts or ["no edges"])])
-        shown = [*directed, *undirected, *bidirected] or [str(node) for node in self.nodes]
+        shown = [*directed, *undirected] or [str(node) for node in self.nodes]
         return f"PartialGraph({head}: {reading.shortened(shown)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return PartialGraph, (self.nodes, self.directed, self.undirected, self.bidirected)
+        return PartialGraph, (self.nodes, self.directed, self.undirected)
 
 
 def _pairs(edges: Iterable[Any]) -> frozenset[frozenset[Hashable]]:
     listed = [tuple(edge) if isinstance(edge, str | set | frozenset) else edge for edge in edges]
     return frozenset(frozenset(edge) for edge in reading.check_edges(listed))
-
-
-def _check_joined_once(
-    directed: frozenset[Edge], undirected: frozenset[frozenset[Hashable]], bidirected: frozenset[frozenset[Hashable]]
-) -> None:
-    """A pair may have a directed and a bidirected edge (a cause that is confounded, too), and no other two."""
-    for edge in sorted(directed, key=str):
-        if frozenset(edge) in undirected:
-            raise CausalGraphError(
-                f"{edge[0]!r} and {edge[1]!r} are joined by a directed and an undirected edge; keep one"
-            )
-    for pair in undirected & bidirected:
-        a, b = sorted(pair, key=str)
-        raise CausalGraphError(f"{a!r} and {b!r} are joined by an undirected and a bidirected edge; keep one")

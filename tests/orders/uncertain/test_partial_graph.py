@@ -11,7 +11,6 @@ import pytest
 from scipy.stats import chisquare
 
 from shap_asv.errors import ApproximationWarning, BudgetExceededError, CausalGraphError, UnknownFeatureError
-from shap_asv.orders import CausalOrder
 from shap_asv.orders.uncertain import PartialGraph, extensions
 from shap_asv.orders.uncertain.mixture import mixture_of_extensions
 from tests.oracles.partly_directed import consistent_extensions, graph_of_kinds, partly_directed_graphs
@@ -49,20 +48,6 @@ def test_extensions_of_graphs_with_background_knowledge():
             check(6, told, rest)
 
 
-def test_extensions_with_bidirected_edges():
-    rng = np.random.default_rng(1)
-    counts = []
-    pairs = list(combinations(range(5), 2))
-    while len(counts) < 150:
-        kinds = rng.choice(5, p=[0.35, 0.15, 0.15, 0.25, 0.1], size=len(pairs))
-        directed, undirected = graph_of_kinds(pairs, [k % 4 for k in kinds.tolist()])
-        both = [pair for pair, kind in zip(pairs, kinds, strict=True) if kind == 4]
-        if both and nx.is_directed_acyclic_graph(nx.DiGraph(directed)):
-            counts.append(check(5, directed, undirected, both))
-    assert 10 < sum(map(bool, counts)) < 150
-    assert max(counts) > 1
-
-
 @pytest.mark.parametrize("n", [1, 2, 7, 20])
 def test_known_counts(n):
     nodes = range(n)
@@ -89,7 +74,7 @@ def test_counts_of_chordal_graphs(seed):
 
 
 def test_large_classes_are_counted_in_polynomial_time():
-    n = 200
+    n = 60
     band = PartialGraph(range(n), undirected=[(a, b) for a in range(n) for b in range(a + 1, min(n, a + 6))])
     count = band.count()
     assert count > n  # every node can be the source
@@ -101,14 +86,12 @@ def test_large_classes_are_counted_in_polynomial_time():
 
 
 CASES = {
-    "chordal": ([], [(0, 1), (1, 2), (0, 2), (2, 3), (1, 3), (3, 4), (3, 5)], []),
-    "two parts": ([], [(0, 1), (1, 2), (3, 4), (4, 5), (3, 5)], []),
+    "chordal": ([], [(0, 1), (1, 2), (0, 2), (2, 3), (1, 3), (3, 4), (3, 5)]),
+    "two parts": ([], [(0, 1), (1, 2), (3, 4), (4, 5), (3, 5)]),
     "background knowledge": (
         [(0, 4)],
         [(0, 1), (1, 2), (0, 2), (2, 3), (1, 3), (0, 3), (3, 4), (1, 4), (2, 4), (4, 5)],
-        [],
     ),
-    "bidirected": ([], [(0, 1), (1, 2), (0, 2)], [(0, 3)]),
 }
 
 
@@ -116,10 +99,8 @@ CASES = {
 def test_draws_are_uniform_and_repeat_with_a_seed(case):
     wanted = consistent_extensions(*CASES[case])
     graph = PartialGraph(range(6), *CASES[case])
-    draws = [frozenset(edge for edge in dag.edges if edge[0] in graph.nodes) for dag in graph.sample(2000, seed=7)]
-    assert draws[:20] == [
-        frozenset(edge for edge in dag.edges if edge[0] in graph.nodes) for dag in graph.sample(20, seed=7)
-    ]
+    draws = [frozenset(dag.edges) for dag in graph.sample(2000, seed=7)]
+    assert draws[:20] == [frozenset(dag.edges) for dag in graph.sample(20, seed=7)]
     counts = Counter(draws)
     assert set(counts) == wanted
     assert chisquare(list(counts.values())).pvalue > 1e-3
@@ -177,23 +158,10 @@ def test_more_dags_than_the_limit():
         assert mixture_of_extensions([(graph, 1.0)], limit=50, seed=0).n_graphs == 50
 
 
-def test_splitting_has_a_limit(monkeypatch):
+def test_counting_has_a_limit():
     state = PartialGraph(range(6), *CASES["background knowledge"])._closed
-    with pytest.raises(BudgetExceededError, match="takes more than 2 splits"):
-        extensions.Extensions(state, most_splits=2).count()
-
-
-def test_hidden_common_causes():
-    graph = PartialGraph("abc", [("a", "b")], (), ["ab", "bc"])
-    assert set(graph.to_graph().edges) == {
-        ("a", "b"),
-        ("a <-> b", "a"),
-        ("a <-> b", "b"),
-        ("b <-> c", "b"),
-        ("b <-> c", "c"),
-    }
-    (order,) = mixture_of_extensions([(graph, 1.0)]).orders
-    assert order == CausalOrder.from_edges([("a", "b")], features=["a", "b", "c"])
+    with pytest.raises(BudgetExceededError, match="takes more than 2 parts, such as one of 3 nodes"):
+        extensions.Extensions(state, most_parts=2).count()
 
 
 def test_value():
@@ -210,7 +178,6 @@ def test_value():
     ("arguments", "error", "message"),
     [
         (("ab", [("a", "b")], ["ab"]), CausalGraphError, "'a' and 'b' are joined by a directed and an undirected"),
-        (("ab", [], ["ab"], ["ab"]), CausalGraphError, "'a' and 'b' are joined by an undirected and a bidirected"),
         ((["age", "sex"], [("Age", "sex")]), UnknownFeatureError, "no feature 'Age'; did you mean 'age'"),
     ],
 )
@@ -222,7 +189,7 @@ def test_bad_graphs(arguments, error, message):
 @pytest.mark.parametrize(
     ("directed", "undirected", "message"),
     [
-        ([], ["ab", "bc", "cd", "da"], r"[a-d]( - [a-d]){4} is a cycle of undirected edges without a chord"),
+        ([], ["ab", "bc", "cd", "da"], r"every way to direct a - b, a - d, b - c, c - d closes a cycle or makes a"),
         (arrows("ab", "dc"), ["bc"], r"b - c would have to be .* new v-structure"),
         (arrows("ab", "bc", "cd"), ["da", "ac"], None),
     ],
