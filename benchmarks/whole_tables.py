@@ -260,14 +260,11 @@ def claims_of(work: Work, row: tuple, full: bool) -> list[Claim]:
 
 def ways(work: Work) -> dict[str, Callable[[], Any]]:
     """Explainers of a model along its DAG, in place of the table's conditional values."""
-    from shap_asv import AsymmetricExplainer, fit_network
+    from shap_asv import AsymmetricExplainer
 
     options: dict[str, Any] = {"seed": 0, "silent": True}
     model, table, dag = work.model, work.table, work.causes
     return {
-        "`fit_network(X, DAG, bins=model)`": lambda: AsymmetricExplainer(
-            model, fit_network(table, dag, bins=model), **options
-        ),
         '`values="marginal"`, X and the DAG': lambda: AsymmetricExplainer(
             model, table, dag, values="marginal", **options
         ),

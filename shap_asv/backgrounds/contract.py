@@ -166,15 +166,11 @@ class StateValues:
 
 @runtime_checkable
 class StandsForValues(FiniteStates, Protocol):
-    """States that stand for values of a table, some for several: rows are handed over as they are in the table."""
+    """States that stand for values of a table."""
 
     @property
     def values(self) -> StateValues | None:
         """None where states are only names."""
-        ...
-
-    def as_given(self, table: Any) -> tuple[Any, np.ndarray, np.ndarray | None] | None:
-        """Rows of a table before they became states: model inputs, numbers (r, n) and labels to be shown."""
         ...
 
 
@@ -358,16 +354,6 @@ class CodedByModel(Background, Protocol):
 
     def coded(self, coding: Coding) -> Background:
         """The same background over the model's own numbers."""
-        ...
-
-
-@runtime_checkable
-class KnowsDetermined(Protocol):
-    """Latent variables that are known where their causes are."""
-
-    @property
-    def determined(self) -> frozenset[str]:
-        """Those that are functions of their causes."""
         ...
 
 

@@ -16,7 +16,6 @@ from shap_asv.backgrounds.choice.mixture import MixtureModel
 from shap_asv.backgrounds.covers import CoverDistribution
 from shap_asv.backgrounds.discrete import background as discrete
 from shap_asv.backgrounds.discrete import fitted
-from shap_asv.backgrounds.discrete.binning import learn_states
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.donors.conditional_table import ConditionalTable
 from shap_asv.backgrounds.gaussian.copula import CopulaModel
@@ -76,11 +75,9 @@ def _small_structural() -> StructuralModel:
 
 
 def _small_fitted_network() -> fitted.FittedNetwork:
-    table = _small_table().assign(x1=lambda t: np.where(t.x1 > 0.2, "high", "low"))
+    table = _small_table().assign(x0=lambda t: t.x0.round(), x1=lambda t: np.where(t.x1 > 0.2, "high", "low"))
     codec = TableCodec.learn(table)
-    rows = codec.read(table)
-    columns = [learn_states(column, rows[:, v]) for v, column in enumerate(codec.columns)]
-    return fitted.fit_tables(Dag.read([("x0", "x1"), ("x1", "x2")], codec.names), codec, columns, rows, 1.0)
+    return fitted.fit_tables(Dag.read([("x0", "x1"), ("x1", "x2")], codec.names), codec, codec.read(table), 1.0)
 
 
 def _small_mixture(table: Any) -> MixtureModel:

@@ -11,9 +11,8 @@ What nu(S) means is ``values=``, and each meaning has its distribution:
   (``CausalOrder.from_levels``);
 - *marginal*: the others follow their own distributions, whatever S is.
 
-On a coalition that holds, with each member, all of its causes, and none of them latent (but for functions of what is
-seen, such as the groups of a fitted network), *causal* and *conditional* are the same. Where an order asks for such
-coalitions only, they are computed as conditional, and the plan says so.
+On a coalition that holds, with each member, all of its causes, and none of them latent, *causal* and *conditional* are
+the same. Where an order asks for such coalitions only, they are computed as conditional, and the plan says so.
 
 Functions that users hand in are held to what the rest of the package takes for granted. A link maps an array of numbers
 to as many numbers. A model is a function of the row alone: one that draws random numbers, or that looks at the other
@@ -27,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.backends.conditioning import conditioning_obstacle, sees_what_it_sets
+from shap_asv.backends.conditioning import conditioning_obstacle, is_ancestral
 from shap_asv.backends.contract import Problem
 from shap_asv.backgrounds.contract import (
     Background,
@@ -294,7 +293,7 @@ def _causal(problem: Problem, causal_graph: Any) -> Problem:
                 f"confounded={list(levels.confounded)} is for backgrounds that know nothing of causes; "
                 f"{background.describe()} says itself what shares hidden causes: its nodes that are not features"
             )
-        if sees_what_it_sets(problem):
+        if is_ancestral(problem):
             return replace(problem, values="causal", apart=own)
         return replace(problem, values="causal", background=own)
     if levels is None:

@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 
 from shap_asv.backends.contract import Problem
-from shap_asv.backgrounds.contract import OrderedStates, ShownAsNumbers, StandsForValues
+from shap_asv.backgrounds.contract import OrderedStates, ShownAsNumbers
 from shap_asv.backgrounds.tables.border import some_rows
-from shap_asv.errors import RowsError, ShapAsvWarning, UnknownStateError, warn_user
+from shap_asv.errors import RowsError, UnknownStateError
 from shap_asv.frames import as_features, as_pandas, part
 from shap_asv.models.inputs import filled
 from shap_asv.models.predictor import check_answers
@@ -179,40 +179,8 @@ def fit_rows(problem: Problem, table: Table, encoded: bool) -> np.ndarray:
             raise
         raise UnknownStateError(f"{error}; X holds states, encoder= is applied behind the explainer") from None
     problem.for_any_coalition().background.check(rows)
-    _report_moved(problem, rows, table.content)
     check_answers(problem.predictor, rows[:N_CHECKED], table.first(N_CHECKED, problem.background.features))
     return rows
-
-
-def own_outputs(problem: Problem, rows: np.ndarray, table: Any) -> np.ndarray:
-    """The model's answers (r, k) to a table read as ``rows``: to its own values, where states are bins of them."""
-    outputs = _answers_to_given(problem, table)
-    return problem.predictor.predict(rows) if outputs is None else outputs
-
-
-def _answers_to_given(problem: Problem, table: Any) -> np.ndarray | None:
-    """The model's answers to values that became states; None where rows are what the model sees."""
-    background, predictor = problem.background, problem.predictor
-    given = background.as_given(table) if isinstance(background, StandsForValues) else None
-    return None if given is None or predictor.states is None else predictor.answers(given[0])
-
-
-def _report_moved(problem: Problem, rows: np.ndarray, table: Any) -> None:
-    """Warn where the model sees other values than those of the rows (those that stand for bins), and answers otherwise.
-
-    One call of the model on the rows, where columns are binned; none otherwise.
-    """
-    outputs = _answers_to_given(problem, table)
-    if outputs is None:
-        return
-    moved = np.abs(outputs - problem.predictor.predict(rows)).max(axis=1)
-    if moved.max() > 1e-6 * max(1e-300, np.abs(outputs).max()):
-        warn_user(
-            f"the model answers to bins as it does to the values that stand for them: f(x) of these rows moves by "
-            f"{moved.mean():.3g} on average, at most {moved.max():.3g}, and values add up to the moved f(x). For trees "
-            "fit_network(..., bins=model) leaves f(x) as it is; for others more bins help",
-            ShapAsvWarning,
-        )
 
 
 def display_names(problem: Problem, table: Table) -> list[str]:
@@ -222,20 +190,14 @@ def display_names(problem: Problem, table: Table) -> list[str]:
     return [spelled.get(name, name) for name in names] if not columns or set(spelled) & set(names) else columns
 
 
-def shown_rows(problem: Problem, rows: np.ndarray, table: Table | None = None) -> tuple[np.ndarray, np.ndarray | None]:
-    """The ``data`` and the ``display_data`` of an explanation: numbers, and labels where they say more.
-
-    ``table`` is where the rows were read from: values that became states are shown as they were.
-    """
+def shown_rows(problem: Problem, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """The ``data`` and the ``display_data`` of an explanation: numbers, and labels where they say more."""
     background = problem.background
-    given = (
-        background.as_given(table.content) if table is not None and isinstance(background, StandsForValues) else None
-    )
-    rows, labels = (rows, background.labels(rows)) if given is None else given[1:]
-    if labels is None:
-        return rows, None
-    if given is None and isinstance(background, OrderedStates):
+    labels = background.labels(rows)
+    if isinstance(background, OrderedStates):
         numbers = background.positions(rows)
+    elif labels is None:
+        return rows, None
     elif isinstance(background, ShownAsNumbers):
         numbers = background.shown_numbers(rows)
     else:
@@ -258,7 +220,7 @@ def shown_players(problem: Problem, rows: np.ndarray, table: Table) -> tuple[np.
     ``temp=0.3, hum=0.8``, and NaN in ``data``: no number stands for several, and plots draw NaN in grey.
     """
     players, names = problem.players, display_names(problem, table)
-    data, labels = shown_rows(problem, rows, table)
+    data, labels = shown_rows(problem, rows)
     if players is None:
         return data, labels, names
     if problem.groups is None:  # renamed features

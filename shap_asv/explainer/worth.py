@@ -32,7 +32,7 @@ from shap_asv.errors import ArgumentError, MethodNotApplicableError, TableError
 from shap_asv.explainer.fitting import FITTED, Refit, asked_coalitions, is_table
 from shap_asv.explainer.problem import Arguments, assemble, known_features
 from shap_asv.explainer.progress import DELAY
-from shap_asv.explainer.rows import fit_rows, own_outputs, read_table
+from shap_asv.explainer.rows import fit_rows, read_table
 from shap_asv.frames import as_pandas
 from shap_asv.values.contract import ValueOptions
 from shap_asv.values.monte_carlo import MonteCarlo
@@ -268,6 +268,6 @@ def _losses(problem: Problem, data: Any, coalitions: np.ndarray, n_draws: int, s
     """Squared distances (r, m), summed over outputs."""
     table = read_table(data)
     rows = fit_rows(problem, table, encoded=False)
-    outputs = own_outputs(problem, rows, table.content)
+    outputs = problem.predictor.predict(rows)
     values = MonteCarlo(problem.background, problem.predictor, ValueOptions(n_draws, seed)).values(coalitions, rows)
     return np.asarray((misses_in_units(outputs, values) ** 2).sum(axis=2))

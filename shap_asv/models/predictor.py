@@ -158,13 +158,6 @@ class Predictor:
             return f"number {row}, {np.asarray(seen[0]).ravel()[:8].tolist()}"
         return ", ".join([f"number {row}", *(f"{name}={value!r}" for name, value in seen.iloc[0, :8].items())])
 
-    def answers(self, table: Any) -> np.ndarray:
-        """The model's own outputs (q, k) for a table whose columns are the features: not through states."""
-        path = self.whole or self.path
-        assert isinstance(path, Path)
-        place = path.inputs.source
-        return path.call(table.iloc[:, place] if hasattr(table, "iloc") else table[:, place])
-
 
 def check_codes(codes: Any, states: States) -> np.ndarray:
     """Codes (q, n) as an integer array; ModelError where one is not a position in the states of its feature."""

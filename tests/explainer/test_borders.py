@@ -181,7 +181,7 @@ GAPS = {
 
 @pytest.mark.parametrize("background", GAPS)
 def test_a_gap_where_the_table_had_none_is_refused_by_every_background(background):
-    frame = pd.DataFrame(X, columns=NAMES)
+    frame = pd.DataFrame(X.round(), columns=NAMES)
     causes = [("a", "b"), ("c", "d")] if background in ("structural", "network") else None
     explainer = AsymmetricExplainer(
         lambda rows: np.zeros(len(rows)), GAPS[background](frame), causes, seed=0, n_draws=8

@@ -3,11 +3,9 @@
 import itertools
 
 import numpy as np
-import pandas as pd
 import pytest
-from sklearn.ensemble import RandomForestRegressor
 
-from shap_asv import AsymmetricExplainer, CausalOrder, fit_network
+from shap_asv import AsymmetricExplainer, CausalOrder
 from shap_asv.errors import ImpossibleEvidenceError
 from tests.explainer.test_exact import GRAPHS, MODELS, make_graph, make_model, predict_codes
 from tests.oracles import brute_force, interventions
@@ -149,44 +147,3 @@ def test_sensitivity_asks_for_other_coalitions():
     found = explainer.sensitivity(problem.labels(rows), graphs=[CausalOrder.from_edges([], features=problem.features)])
     expected = expected_values(problem, predict_codes(explainer), rows, [], "causal")
     np.testing.assert_allclose(found.values[0], expected.reshape(found.values[0].shape), rtol=0, atol=1e-9)
-
-
-# --- latent nodes that confound nothing ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("certain", [True, False])
-def test_a_latent_function_of_its_causes_is_seen_where_they_are(certain):
-    """a, b -> hidden -> c, d: where hidden is a function of a and b, nothing is confounded, and nothing is sampled."""
-    rng = np.random.default_rng(3)
-    cards, parents = [3, 3, 2, 3, 3], [(), (0,), (0, 1), (2, 1), (2,)]
-    sizes = [[cards[p] for p in own] for own in parents]
-    tables = [np.moveaxis(rng.dirichlet(np.ones(cards[v]), size=sizes[v]), -1, 0) for v in range(5)]
-    if certain:
-        tables[2] = np.moveaxis(np.eye(2)[rng.integers(2, size=(3, 3))], -1, 0)
-    problem = RandomProblem(cards, parents, tables, [3, 0, 4, 1])
-    model, encoder = make_model("forest", problem, rng)
-    rows = problem.rows(rng, 4)
-    edges = problem.projected_edges()
-    explainer, explanation = explain(
-        model, encoder, problem, None, problem.labels(rows), values="causal", algorithm="exact"
-    )
-    expected = expected_values(problem, predict_codes(explainer), rows, edges, "causal")
-    np.testing.assert_allclose(explanation.values.reshape(expected.shape), expected, rtol=0, atol=1e-9)
-    assert ("computed as conditional" in str(explainer.plan(4))) is certain
-    other = expected_values(problem, predict_codes(explainer), rows, edges, "conditional")
-    assert np.allclose(other, expected, rtol=0, atol=1e-9) is certain
-
-
-def test_groups_of_states_of_a_fitted_network_are_no_confounders():
-    rng = np.random.default_rng(0)
-    a = rng.normal(size=400)
-    b = a + rng.normal(size=400)
-    table = pd.DataFrame({"a": a, "b": b, "c": b - a + rng.normal(size=400)})
-    model = RandomForestRegressor(4, max_depth=4, random_state=0).fit(table, a * b + table["c"])
-    network = fit_network(table, [("a", "b"), ("a", "c"), ("b", "c")], bins=model)
-    assert any("(group)" in name for name in network.network.names)
-    both = [AsymmetricExplainer(model, network, values=word) for word in ("conditional", "causal")]
-    assert "computed as conditional" in str(both[1].plan(5))
-    assert both[1].plan(5).exact
-    seen, done = (explainer(table[:5], silent=True).values for explainer in both)
-    np.testing.assert_array_equal(seen, done)

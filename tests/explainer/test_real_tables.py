@@ -19,8 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from shap_asv import AsymmetricExplainer, CausalOrder, StructuralModel, fit_network
-from shap_asv.errors import ShapAsvWarning, UnknownStateError
+from shap_asv import AsymmetricExplainer, CausalOrder, StructuralModel
 
 DATA = Path(__file__).resolve().parents[2] / "examples" / "data"
 ROWS = [3, 40, 77]
@@ -195,35 +194,3 @@ def test_the_trees_own_covers(name, kind):
         model, causal_graph=list(TABLES[name].dag), feature_perturbation="tree_path_dependent"
     )(X.iloc[ROWS], silent=True)
     assert_adds_up(explanation, own_prediction(model, kind, X.iloc[ROWS], margin=True))
-
-
-@cases
-def test_a_network_of_the_table(name, kind):
-    """Cut at the thresholds of trees f(x) is the model's own; with bins it moves, and a warning says so."""
-    model, (X, _) = fitted(name, kind), typed(name, kind)
-    rows = X.iloc[ROWS]
-    trees = kind != "pipeline"
-    network = fit_network(X, list(TABLES[name].dag), bins=model if trees else 4)
-    explainer = AsymmetricExplainer(model, network, seed=0)
-    if trees:
-        explanation = explainer(rows, silent=True)
-        assert_adds_up(explanation, own_prediction(model, kind, rows, margin=False))
-    else:
-        with pytest.warns(ShapAsvWarning, match="moves by"):
-            explanation = explainer(rows, silent=True)
-        assert_adds_up(explanation, own_prediction(model, kind, network.representatives(rows), margin=False))
-    assert explainer.plan(3).exact
-    shown = explanation.data if explanation.display_data is None else explanation.display_data
-    for column, values in zip(X.columns, np.asarray(shown, dtype=object).T, strict=True):
-        assert [v for v in values if not pd.isna(v)] == rows[column].dropna().tolist()
-
-
-def test_margins_of_boosted_classifiers_and_an_unseen_label():
-    """model_output="raw" makes the trees of a classifier exact under the network, too."""
-    model, (X, _) = fitted("census", "xgboost"), typed("census", "xgboost")
-    network = fit_network(X, list(TABLES["census"].dag), bins=model)
-    explainer = AsymmetricExplainer(model, network, model_output="raw")
-    assert explainer._known_execution().problem.predictor.kind == "tree"
-    assert_adds_up(explainer(X.iloc[ROWS]), own_prediction(model, "xgboost", X.iloc[ROWS], margin=True))
-    with pytest.raises(UnknownStateError, match=r"'occupation'.*'Astronaut'"):
-        explainer(X.iloc[[3]].astype({"occupation": object}).assign(occupation="Astronaut"))

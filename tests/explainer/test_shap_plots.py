@@ -108,9 +108,9 @@ LABELS = ["field", "office", "school"]
 @cache
 def people():
     rng = np.random.default_rng(0)
-    age = rng.integers(18, 70, 160)
+    age = 2 * rng.integers(9, 35, 160)
     job = np.array(LABELS)[np.minimum(2, (rng.random(160) * 2 + age / 60).astype(int))]
-    pay = 20.5 + 9 * (job == "office") + 0.3 * age + rng.normal(0, 4, 160)
+    pay = 0.5 + 2 * np.round((20 + 9 * (job == "office") + 0.3 * age + rng.normal(0, 4, 160)) / 2)
     pay[::20] = np.nan
     return pd.DataFrame({"age": age, "job": pd.Categorical(job), "pay": pay})
 
@@ -130,8 +130,7 @@ def numbers():
 BACKGROUNDS = {
     "structural": lambda: StructuralModel.fit(people(), DAG, "own distribution", seed=0, silent=True),
     "donors": lambda: ConditionalTable(people()),
-    "fitted network": lambda: fit_network(people(), DAG, bins=fitted(False)),
-    "coarse network": lambda: fit_network(people(), DAG, bins=3),
+    "network": lambda: fit_network(people(), DAG),
     "background rows": lambda: people().iloc[:30],
     "Gaussian": lambda: GaussianModel.fit(numbers()),
     "copula": lambda: CopulaModel(numbers()),
@@ -159,7 +158,7 @@ OF_TABLES = {**SCATTERS, **{name: draw for name, draw in PLOTS.items() if name i
 
 
 @pytest.mark.parametrize("plot", OF_TABLES)
-@pytest.mark.parametrize("background", ["structural", "coarse network", "background rows", "copula", "covers"])
+@pytest.mark.parametrize("background", ["structural", "network", "background rows", "copula", "covers"])
 def test_plots_of_tables(background, plot):
     OF_TABLES[plot](explained(background))
     assert ink() > 500

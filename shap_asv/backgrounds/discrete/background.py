@@ -18,7 +18,6 @@ from shap_asv.backgrounds.discrete.border import Border, LabelBorder
 from shap_asv.backgrounds.discrete.engine import Inference, count_queries
 from shap_asv.backgrounds.discrete.joint import feature_joint, intervened_joint, largest_product, rough
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork, checked_network
-from shap_asv.backgrounds.discrete.ranking import ranks
 from shap_asv.backgrounds.discrete.requisite import RequisiteEvidence
 from shap_asv.backgrounds.interventions import Intervening, natural_own
 from shap_asv.backgrounds.naming import NamedDistribution
@@ -133,12 +132,6 @@ class DiscreteBackground:
     def inference(self) -> Inference:
         return Inference(self.network, self.nodes)
 
-    @cached_property
-    def determined(self) -> frozenset[str]:
-        """Latent nodes that are functions of their causes: known where these are."""
-        tables = dict(zip(self.network.names, self.network.tables, strict=True))
-        return frozenset(name for name in self.latent if bool((tables[name].max(axis=0) == 1.0).all()))
-
     # --- the border --------------------------------------------------------------------------------------------
 
     conditions_on: ClassVar[Conditions] = "any"
@@ -192,8 +185,8 @@ class DiscreteBackground:
         """Codes, as a model of states is read together with its states; or the values that states stand for."""
         return self.border.inputs(rows)
 
-    def labels(self, rows: np.ndarray) -> np.ndarray:
-        """Labels of codes (..., n), as an object array of the same shape; or the values that states stand for."""
+    def labels(self, rows: np.ndarray) -> np.ndarray | None:
+        """Labels of codes (r, n), as an object array of the same shape; or the values that states stand for."""
         return self.border.labels(rows)
 
     @property
@@ -201,13 +194,11 @@ class DiscreteBackground:
         """The values that states stand for; None where they are labels."""
         return self.border.values
 
-    def as_given(self, table: Any) -> tuple[Any, np.ndarray, np.ndarray | None] | None:
-        """Rows of a table before they became states; None where they are labels of states."""
-        return self.border.as_given(table)
-
     def positions(self, rows: np.ndarray) -> np.ndarray:
-        """Where each code (..., n) stands among the states of its feature, low to high, as floats."""
-        return np.stack([ranks(states)[rows[..., v]] for v, states in enumerate(self.states)], axis=-1)
+        """Where each code (r, n) stands among the states of its feature, low to high, as floats; or the numbers that
+        states stand for, ``+inf`` where missing.
+        """
+        return self.border.positions(rows)
 
     def probe(self) -> np.ndarray:
         """Every state of every feature once; such rows need not be possible."""
@@ -420,7 +411,7 @@ class DiscreteInterventions(Intervening):
 
     network, nodes, states = natural_own("network"), natural_own("nodes"), natural_own("states")
     cardinalities, size, values = natural_own("cardinalities"), natural_own("size"), natural_own("values")
-    probe, positions, as_given = natural_own("probe"), natural_own("positions"), natural_own("as_given")
+    probe, positions = natural_own("probe"), natural_own("positions")
     joint_obstacle = natural_own("joint_obstacle")  # cutting nodes makes no table larger
 
     @cached_property

@@ -1,7 +1,8 @@
 """The border of a discrete network: how a table becomes codes of states, and what the states are to a model.
 
-A network of named states (pgmpy's) is handed tables of labels, and its models are read together with the states. A
-network that was fitted to a table is handed rows as they are in the table, and shows the model a value for each state.
+A network of named states (pgmpy's) is handed tables of labels, and its models are read together with the states. The
+states of a network that was fitted to a table are the values of its columns: that is what rows hold, and what the model
+is called with.
 
 A value stands for the state whose label it equals. Where no label equals it, a value that *reads* the same as exactly
 one label does: ``1``, ``1.0`` and ``"1"`` are each other's match, and ``True`` matches ``"True"``. Nothing is ever
@@ -15,8 +16,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shap_asv.backgrounds.contract import StateValues
-from shap_asv.backgrounds.discrete.binning import ColumnStates
-from shap_asv.backgrounds.tables.codec import TableCodec, places_by_name, plain
+from shap_asv.backgrounds.discrete.ranking import ranks
+from shap_asv.backgrounds.tables.codec import Column, TableCodec, places_by_name, plain
 from shap_asv.errors import RowsError, UnknownStateError, listed
 
 #: Rows of a DataFrame up to which it is taken as one array: columns of pandas take long to get.
@@ -144,13 +145,47 @@ class LabelBorder:
     def labels(self, codes: np.ndarray) -> np.ndarray:
         return decode_codes(codes, self.states)
 
-    def as_given(self, table: Any) -> None:
-        """Labels are all there is to a row."""
+    def positions(self, codes: np.ndarray) -> np.ndarray:
+        """Where each code (..., n) stands among the states of its feature, low to high."""
+        return np.stack([ranks(states)[codes[..., v]] for v, states in enumerate(self.states)], axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnStates:
+    """The values of a column that are its states: ``codes`` float64 (k,), as the column codes them, increasing."""
+
+    column: Column
+    codes: np.ndarray
+
+    @property
+    def name(self) -> str:
+        return self.column.name
+
+    @property
+    def labels(self) -> tuple[Hashable, ...]:
+        """The values behind the codes; a missing one, which is the last, is called so."""
+        shown = [plain(value) for value in self.column.labels(self.codes)]
+        gap = "missing"
+        while gap in shown[:-1]:
+            gap = f"({gap})"
+        return tuple(gap if value != value or value is None else value for value in shown)
+
+    def read(self, codes: np.ndarray) -> np.ndarray:
+        """Entries of a coded column (r,) -> states int32 (r,). O(r log k)."""
+        states = np.minimum(np.searchsorted(self.codes, codes), len(self.codes) - 1)
+        lost = np.flatnonzero(self.codes[states] != codes)
+        if len(lost):
+            value = self.column.labels(codes[lost[:1]])[0]
+            raise UnknownStateError(
+                f"column {self.name!r}, row {lost[0]}: {plain(value)!r} does not occur in the table that the network "
+                f"was fitted to; its states are {listed(self.labels)}. Fit the network to a table that has it"
+            )
+        return states.astype(np.int32)
 
 
 @dataclass(frozen=True, eq=False)
 class ValueBorder:
-    """Tables hold values; a state is a value, or a bin of them with one that stands for it."""
+    """Tables hold values, each of which is a state."""
 
     codec: TableCodec
     columns: tuple[ColumnStates, ...]
@@ -166,15 +201,12 @@ class ValueBorder:
         return cls(codec.only(features), tuple(by_name[name] for name in features), n_rows)
 
     def describe(self, nodes: Sequence[str], latent: Sequence[str]) -> str:
-        binned = [f"{column.name} ({column.n_states})" for column in self.columns if column.binned]
-        bins = f", bins of {', '.join(binned)}" if binned else ""
         hidden = f", {len(latent)} latent" if latent else ""
-        fitted = f"conditional on a network of {len(nodes)} nodes fitted to {self.n_rows:,} rows{bins}{hidden}"
-        return self.words or fitted
+        return self.words or f"conditional on a network of {len(nodes)} nodes fitted to {self.n_rows:,} rows{hidden}"
 
     @property
     def values(self) -> StateValues:
-        """What the model is shown, state by state."""
+        """What the model is called with, state by state."""
         arrays = tuple(column.column.restore(column.codes) for column in self.columns)
         return StateValues(arrays, self.codec.keys)
 
@@ -183,24 +215,15 @@ class ValueBorder:
         return np.stack([column.read(rows[:, v]) for v, column in enumerate(self.columns)], axis=1)
 
     def inputs(self, codes: np.ndarray) -> Any:
-        """The table of representatives, with the types of the table that was fitted."""
-        return self.codec.inputs(self._coded(codes))
+        """The table that the codes stand for, with the types of the one that was fitted."""
+        return self.codec.inputs(self.positions(codes))
 
-    def labels(self, codes: np.ndarray) -> np.ndarray:
-        """Representatives, object (..., n)."""
-        flat = self._coded(np.asarray(codes).reshape(-1, len(self.columns)))
-        shown = np.empty(flat.shape, dtype=object)
-        for v, column in enumerate(self.columns):
-            shown[:, v] = column.column.labels(flat[:, v])
-        return shown.reshape(np.shape(codes))
+    def labels(self, codes: np.ndarray) -> np.ndarray | None:
+        return self.codec.labels(self.positions(codes))
 
-    def as_given(self, table: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
-        """The rows before they are binned: what the model would be called with, numbers and labels to be shown."""
-        rows = self.codec.read(table)
-        return self.codec.inputs(rows), rows, self.codec.labels(rows)
-
-    def _coded(self, codes: np.ndarray) -> np.ndarray:
-        return np.stack([column.codes[codes[:, v]] for v, column in enumerate(self.columns)], axis=1)
+    def positions(self, codes: np.ndarray) -> np.ndarray:
+        """Numbers as they are, ``+inf`` where missing, and codes of categories."""
+        return np.stack([column.codes[codes[..., v]] for v, column in enumerate(self.columns)], axis=-1)
 
 
 #: What stands between tables and codes (r, n); ``words`` describe it where they are given.

@@ -1,4 +1,4 @@
-"""A discrete network fitted to a table: a DAG, the states of every column, and how often they go together.
+"""A discrete network fitted to a table: a DAG, the values of every column, and how often they go together.
 
 With ``n`` the counts in the table of N rows, ``k`` states and ``a`` pseudo-rows (``smoothing``):
 
@@ -7,14 +7,6 @@ With ``n`` the counts in the table of N rows, ``k`` states and ``a`` pseudo-rows
 
 so that every combination of causes has ``a`` more rows, which look like the column does on its own; combinations that
 the table does not have look like it altogether.
-
-Columns whose states have groups (:mod:`~shap_asv.backgrounds.discrete.binning`) are related by
-their groups ``g``:
-
-    P(v | causes) = P(g(v) | groups of the causes) * P(v | g(v)),     P(v | g) = (n(v) + a / k_g) / (n(g) + a)
-
-The group of a cause stands in the network as a latent node of its own, a function of the cause: the table of an effect
-has as many columns as the causes have groups, however many states these have.
 """
 
 from collections.abc import Sequence
@@ -27,8 +19,7 @@ import numpy as np
 
 from shap_asv.arguments import check_count, generator_of
 from shap_asv.backgrounds.discrete.background import DiscreteBackground
-from shap_asv.backgrounds.discrete.binning import ColumnStates
-from shap_asv.backgrounds.discrete.border import ValueBorder
+from shap_asv.backgrounds.discrete.border import ColumnStates, ValueBorder
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.backgrounds.naming import NamedDistribution
 from shap_asv.backgrounds.structural.graph import Dag
@@ -37,6 +28,8 @@ from shap_asv.errors import TableError
 
 #: Entries that the table of one node may have: 64 MiB of doubles.
 MOST_ENTRIES = 1 << 23
+#: Distinct numbers that a column may have.
+MOST_NUMBERS = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +41,7 @@ class FittedNetwork:
     Attributes
     ----------
     network : DiscreteNetwork
-        Names, states, parents and tables. Columns related by groups have a latent node for these.
+        Names, states, parents and tables.
     columns : tuple of ColumnStates
         In the order of the table; ``columns[v].labels`` are its states.
     n_rows : int
@@ -57,7 +50,6 @@ class FittedNetwork:
 
     network: DiscreteNetwork
     columns: tuple[ColumnStates, ...]
-    dag: Dag
     codec: TableCodec
     n_rows: int
     smoothing: float
@@ -65,80 +57,51 @@ class FittedNetwork:
     @property
     def names(self) -> tuple[str, ...]:
         """The columns, in the order of the table."""
-        return tuple(column.name for column in self.columns)
+        return self.codec.names
 
     @property
     def graph(self) -> nx.DiGraph:
         """Causes and effects among the columns."""
-        return self.dag.to_networkx()
+        return self.network.graph()
 
     def background(self, features: Sequence[str] | None = None, impossible: str = "raise") -> DiscreteBackground:
         """The distribution of ``features`` (all columns by default); other columns are latent."""
         border = partial(ValueBorder.over, self.codec, self.columns, self.n_rows)
         return DiscreteBackground(self.network, self.names if features is None else features, impossible, border)
 
-    def representatives(self, rows: Any) -> Any:
-        """The rows as the model sees them: every value of a binned column replaced by the one that stands for its bin.
-
-        How far the model moves is ``model.predict(rows) - model.predict(network.representatives(rows))``.
-        """
-        background = self.background()
-        return background.inputs(background.read(rows))
-
     def sample(self, n: int, seed: int | None = None) -> Any:
-        """``n`` independent rows of representatives, with the types of the table."""
+        """``n`` independent rows, with the types of the table."""
         background = self.background()
         uniforms = generator_of(seed).random((check_count(n, "n", "a number of rows"), background.n_uniforms))
         return background.inputs(background.draws(np.full((1, background.n_features), -1), uniforms)[0])
 
     def __str__(self) -> str:
-        by_name = {column.name: column for column in self.columns}
-        smoothing = f"smoothing {self.smoothing:g}"
-        lines = [f"network of {len(self.columns)} columns fitted to {self.n_rows:,} rows, {smoothing}"]
-        for v, name in enumerate(self.dag.names):
-            causes = ", ".join(self.dag.names[p] for p in self.dag.parents[v])
-            states = [str(label) for label in by_name[name].labels]
-            shown = ", ".join(states if len(states) <= 6 else [*states[:3], "...", states[-1]])
-            lines.append(f"  {name}{' <- ' + causes if causes else ''}: {by_name[name].describe()}: {shown}")
+        lines = [f"network of {len(self.columns)} columns fitted to {self.n_rows:,} rows, smoothing {self.smoothing:g}"]
+        for name, states, parents in zip(self.network.names, self.network.states, self.network.parents, strict=True):
+            causes = ", ".join(self.network.names[p] for p in parents)
+            labels = list(map(str, states))
+            shown = ", ".join(labels if len(labels) <= 6 else [*labels[:3], "...", labels[-1]])
+            count = f"{len(labels)} value{'s' if len(labels) != 1 else ''}"
+            lines.append(f"  {name}{' <- ' + causes if causes else ''}: {count}: {shown}")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
         return f"<FittedNetwork of {len(self.columns)} columns, {self.n_rows:,} rows>"
 
 
-def fit_tables(
-    dag: Dag, codec: TableCodec, columns: Sequence[ColumnStates], rows: np.ndarray, smoothing: float
-) -> FittedNetwork:
-    """Count the states of coded rows (r, n), a column each. O(r n + entries of the tables)."""
-    by_name = {column.name: v for v, column in enumerate(columns)}
-    coded = {column.name: column.read(rows[:, v]).astype(np.int64) for v, column in enumerate(columns)}
-    names: list[str] = []
-    states: list[tuple[Any, ...]] = []
-    parents: list[tuple[int, ...]] = []
-    tables: list[np.ndarray] = []
-    related: list[tuple[int, np.ndarray, int]] = []  # of each column: node, groups of the rows, how many groups
-    for v, name in enumerate(dag.names):
-        column = columns[by_name[name]]
-        causes = [related[p] for p in dag.parents[v]]
-        n_groups = column.n_states if column.groups is None else int(column.groups.max()) + 1
-        _check_size(column, [columns[by_name[dag.names[p]]] for p in dag.parents[v]], [size for _, _, size in causes])
-        groups = coded[name] if column.groups is None else column.groups[coded[name]]
-        table = smoothed_table(groups, n_groups, [(codes, size) for _, codes, size in causes], smoothing)
-        if column.groups is not None:
-            within = shares_within(coded[name], column.groups, smoothing)
-            table = table[column.groups] * within.reshape(-1, *[1] * len(causes))
-        names.append(name)
-        states.append(column.labels)
-        parents.append(tuple(node for node, _, _ in causes))
-        tables.append(table)
-        if column.groups is not None and dag.children[v]:
-            names.append(_unused(f"{name} (group)", dag.names))
-            states.append(tuple(range(n_groups)))
-            parents.append((len(names) - 2,))
-            tables.append(np.eye(n_groups)[column.groups].T)
-        related.append((len(names) - 1, groups, n_groups))
-    network = DiscreteNetwork(tuple(names), tuple(states), tuple(parents), tuple(tables))
-    return FittedNetwork(network, tuple(columns), dag, codec, len(rows), float(smoothing))
+def fit_tables(dag: Dag, codec: TableCodec, rows: np.ndarray, smoothing: float) -> FittedNetwork:
+    """Count the values of coded rows (r, n), a column each. O(r n log r + entries of the tables)."""
+    columns = [ColumnStates(column, np.unique(rows[:, v])) for v, column in enumerate(codec.columns)]
+    for column in columns:
+        _check_numbers(column)
+    at = [codec.names.index(name) for name in dag.names]
+    own = [(columns[k].read(rows[:, k]), len(columns[k].codes)) for k in at]
+    tables = []
+    for v, parents in enumerate(dag.parents):
+        _check_size(columns[at[v]], [columns[at[p]] for p in parents])
+        tables.append(smoothed_table(*own[v], [own[p] for p in parents], smoothing))
+    network = DiscreteNetwork(dag.names, tuple(columns[k].labels for k in at), dag.parents, tuple(tables))
+    return FittedNetwork(network, tuple(columns), codec, len(rows), float(smoothing))
 
 
 def smoothed_table(
@@ -162,29 +125,27 @@ def smoothed_table(
     return np.where(total > 0, table, own)
 
 
-def shares_within(codes: np.ndarray, groups: np.ndarray, smoothing: float) -> np.ndarray:
-    """``P(v | g(v))`` (k,) from codes of rows (r,) and the group of each state (k,)."""
-    sizes = np.bincount(groups)
-    counts = np.bincount(codes, minlength=len(groups)) + smoothing / sizes[groups]
-    totals = np.bincount(groups, weights=counts)[groups]
-    return np.where(totals > 0, counts / np.where(totals > 0, totals, 1.0), 1.0 / sizes[groups])
+def _check_numbers(column: ColumnStates) -> None:
+    count = int(np.isfinite(column.codes).sum())
+    if column.column.kind.category or count <= MOST_NUMBERS:
+        return
+    raise TableError(
+        f"column {column.name!r} holds {count:,} distinct numbers, more states than a network takes ({MOST_NUMBERS}); "
+        "pass the table itself as background, with the graph, or cut the column into categories, for the model too: "
+        f"pandas.cut(table[{column.name!r}], [...])"
+    )
 
 
-def _check_size(column: ColumnStates, causes: Sequence[ColumnStates], sizes: Sequence[int]) -> None:
-    entries = column.n_states * int(np.prod(sizes, dtype=object))
+def _check_size(column: ColumnStates, causes: Sequence[ColumnStates]) -> None:
+    sizes = [len(cause.codes) for cause in causes]
+    entries = len(column.codes) * int(np.prod(sizes, dtype=object))
     if entries <= MOST_ENTRIES:
         return
     listed = ", ".join(f"{cause.name} ({size})" for cause, size in zip(causes, sizes, strict=True))
     raise TableError(
-        f"the table of {column.name!r} ({column.n_states} states) given {listed} would have {entries:,} entries, more "
-        f"than {MOST_ENTRIES:,}; give these columns fewer bins, merge rare labels, or take a StructuralModel"
+        f"the table of {column.name!r} ({len(column.codes)} states) given {listed} would have {entries:,} entries, "
+        f"more than {MOST_ENTRIES:,}; merge rare labels, or pass the table itself as background, with the graph"
     )
-
-
-def _unused(name: str, taken: Sequence[str]) -> str:
-    while name in taken:
-        name += "'"
-    return name
 
 
 # --- as a background --------------------------------------------------------------------------------------------

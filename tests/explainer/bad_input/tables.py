@@ -114,19 +114,6 @@ TABLES = {
     "fitted network: smoothing str": Bad(
         lambda c: fit_network(TABLE, EDGE, smoothing="x"), ArgumentError, "smoothing='x' must be a finite number of"
     ),
-    "fitted network: groups str": Bad(
-        lambda c: fit_network(TABLE, EDGE, groups="x"), ArgumentError, "groups='x' must be a whole number from 2 to"
-    ),
-    "fitted network: bins list": Bad(
-        lambda c: fit_network(TABLE, EDGE, bins=[1, 2]),
-        ArgumentError,
-        r"bins=\[1, 2\] is not understood; give a number",
-    ),
-    "fitted network: bins empty": Bad(
-        lambda c: fit_network(TABLE, EDGE, bins={"a": []}),
-        ArgumentError,
-        r"bins= says \[\] for column 'a'; give a number",
-    ),
     "fitted network: background": Bad(
         lambda c: fit_network(TABLE, EDGE).background(["z"]),
         UnknownFeatureError,

@@ -15,7 +15,7 @@ CHOICES: dict[str, tuple] = {
     "n": (2, 3, 4, 1),
     "latent": (0, 0, 1),
     "rows": (40, 150),
-    "columns": ("labels", "whole numbers", "cut at points", "mixed"),
+    "columns": ("labels", "whole numbers", "mixed"),
     "smoothing": (1.0, 0.0, 3.5),
     "causes": (*FORMS, "own", "own"),
     "also": ALSO,
@@ -24,29 +24,17 @@ WOODS = np.array(["ash", "beech", "cedar"], dtype=object)
 WHOLE = np.array([-1, 4, 7])
 
 
-def _columns(case: SimpleNamespace, every: list[str], edges: list, rng: np.random.Generator) -> tuple[Any, Any, Any]:
-    """A table, the states of its rows as codes, and the cut points of the columns that have some."""
+def _columns(case: SimpleNamespace, every: list[str], edges: list, rng: np.random.Generator) -> tuple[Any, Any]:
+    """A table, and the states of its rows as codes."""
     order = of_graphs(len(every), [edges])[0][0]
     codes = np.zeros((case.rows, len(every)), dtype=int)
     for v in order:
         push = sum((codes[:, a] * rng.normal() for a, b in edges if b == v), np.zeros(case.rows))
         codes[:, v] = np.clip(np.floor(push + rng.normal(size=case.rows) + 1.5), 0, 2)
         codes[:3, v] = [0, 1, 2]  # every state occurs
-    table, cuts = {}, {}
-    for v, name in enumerate(every):
-        kind = case.columns if case.columns != "mixed" else str(rng.choice(CHOICES["columns"][:3]))
-        if kind == "labels":
-            table[name] = pd.Series(WOODS[codes[:, v]])
-        elif kind == "whole numbers":
-            table[name] = pd.Series(WHOLE[codes[:, v]])
-        else:
-            points = np.sort(rng.normal(size=2)) + np.array([0.0, 1.0])
-            lower = np.concatenate([[points[0] - 1.0], points])[codes[:, v]]
-            values = lower + 1e-3 + 0.9 * rng.random(case.rows) * min(1.0, points[1] - points[0])
-            ends = (codes[:, v] < 2) & (rng.random(case.rows) < 0.2)  # a cut point belongs to the bin below it
-            table[name] = pd.Series(np.where(ends, points[np.minimum(codes[:, v], 1)], values))
-            cuts[name] = points.tolist()
-    return pd.DataFrame(table), codes, cuts
+    kinds = [case.columns if case.columns != "mixed" else str(rng.choice(CHOICES["columns"][:2])) for _ in every]
+    columns = [(WOODS if kind == "labels" else WHOLE)[own] for kind, own in zip(kinds, codes.T, strict=True)]
+    return pd.DataFrame(dict(zip(every, columns, strict=True))), codes
 
 
 def _reaches(edges: list[tuple[int, int]], a: int, b: int) -> bool:
@@ -54,18 +42,16 @@ def _reaches(edges: list[tuple[int, int]], a: int, b: int) -> bool:
 
 
 class Model:
-    """One number for every combination of states; it cuts numbers itself, so that a bin has one answer."""
+    """One number for every combination of states."""
 
-    def __init__(self, names: list[str], cuts: dict[str, list[float]], rng: np.random.Generator) -> None:
-        self.names, self.cuts = names, cuts
+    def __init__(self, names: list[str], rng: np.random.Generator) -> None:
+        self.names = names
         self.table = rng.normal(size=(3,) * len(names))
 
     def __call__(self, X: pd.DataFrame) -> np.ndarray:
-        return np.asarray(self.table[tuple(self._states(name, X[name]) for name in self.names)])
+        return np.asarray(self.table[tuple(self._states(X[name]) for name in self.names)])
 
-    def _states(self, name: str, column: pd.Series) -> np.ndarray:
-        if name in self.cuts:
-            return np.searchsorted(self.cuts[name], column.to_numpy(dtype=float))
+    def _states(self, column: pd.Series) -> np.ndarray:
         states = WHOLE if column.dtype.kind == "i" else WOODS
         return np.array([list(states).index(value) for value in column])
 
@@ -75,8 +61,8 @@ def check(case: SimpleNamespace) -> None:
     m = case.n + case.latent
     every = [f"c{k}" for k in range(m)]
     edges = random_edges(m, rng)
-    table, codes, cuts = _columns(case, every, edges, rng)
-    background = fit_network(table, digraph(every, edges), bins=cuts, smoothing=case.smoothing)
+    table, codes = _columns(case, every, edges, rng)
+    background = fit_network(table, digraph(every, edges), smoothing=case.smoothing)
     nodes = sorted(rng.permutation(m)[: case.n].tolist())
     names = [every[v] for v in nodes]
     if case.causes == "own":  # latent columns hand precedence on
@@ -84,7 +70,7 @@ def check(case: SimpleNamespace) -> None:
         causes = Causes({}, *of_graphs(case.n, [before]), one_graph=True)
     else:
         causes = known_causes(case.causes, names, rng)
-    model = Model(names, cuts, rng)
+    model = Model(names, rng)
     order = of_graphs(m, [edges])[0][0]
     parents = [[order.index(a) for a, b in edges if b == v] for v in order]
     tables = fitted_networks.counted_tables(codes[:, list(order)], [3] * m, parents, case.smoothing)
@@ -106,7 +92,7 @@ FITTED = Kind(
     1,
     CHOICES,
     check,
-    "a network fitted to a table of 40 or 150 rows (labels, whole numbers, numbers cut at given points, latent "
-    "columns, smoothing 0, 1 or 3.5), its own causes or causes as above; tables are counted again entry by entry, then "
-    "the full joint. Agreement to 1e-9 of the scale.",
+    "a network fitted to a table of 40 or 150 rows (labels, whole numbers, latent columns, smoothing 0, 1 or 3.5), its "
+    "own causes or causes as above; tables are counted again entry by entry, then the full joint. Agreement to 1e-9 of "
+    "the scale.",
 )
