@@ -151,7 +151,7 @@ CASES: dict[str, tuple[Callable[[], tuple[Any, Any]], bool, bool]] = {
     "trees, any graph, background rows, depth 20": (_trees(20, DAG, 50, algorithm="paths"), True, False),
     "trees, sampled orders": (_trees(8, DAG, algorithm="sampling", n_orders=50, seed=0), True, False),
     "trees, half a graph": (_trees(8, [(0, 5), (1, 5), (5, 9)]), True, False),
-    "trees, perfect sampler": (_trees(8, DAG, algorithm="sampling", n_orders=50, order_method="perfect"), True, False),
+    "trees, perfect sampler": (_trees(8, DAG, algorithm="sampling", n_orders=50, ideal_limit=1), True, False),
     "network, causal tree of 30 nodes": (_tree_network, False, False),
     "network, polytree of 10 nodes": (_polytree, False, False),
     "network, child, ancestral sets": (_latent("child", "XrayReport", "ideals x closures"), False, False),

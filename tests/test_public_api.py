@@ -58,7 +58,6 @@ def test_explainer_arguments():
         "n_draws",
         "tolerance",
         "impossible",
-        "order_method",
         "budget",
         "memory_limit",
         "ideal_limit",

@@ -99,7 +99,6 @@ class Settings:
     seed: int | None = None
     batch_size: int = 65_536
     ideal_limit: int = 1_000_000
-    order_method: str = "auto"
     most_draws: int = 4096
     silent: bool = field(default=True, compare=False)
 

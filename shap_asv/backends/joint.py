@@ -159,7 +159,7 @@ class JointAttributor:
         """So many orders of the players, int (size, p)."""
         problem = self.problem
         if problem.order is not None:
-            return problem.order.sample_topological_orders(size, numbers, self.settings.order_method, n_groups=1)
+            return problem.order.sample_topological_orders(size, numbers, n_groups=1)
         assert problem.given_orders is not None
         ends = np.cumsum(check_order_weights(problem.given_weights, len(problem.given_orders)))
         at = spread_uniforms(numbers, 1, size, 1)[0] * ends[-1]

@@ -190,7 +190,7 @@ def paths_backend(sweep: Sweep) -> Backend:
             counts = {"n_orders": len(problem.given_orders)}
         elif sampled:
             counts = {"n_orders": settings.n_orders, "n_groups": min(N_GROUPS, settings.n_orders)}
-            more = drawing_cost(order, settings.n_orders, settings.order_method)
+            more = drawing_cost(order, settings.n_orders)
         elif isinstance(order, CausalOrder) and kind == PARTS:
             counts = {"n_ideals": sum(part.count_ideals(limit=limit) for part in prime_orders(order))}
             work, kept = parts_work(ensemble, order)

@@ -44,7 +44,7 @@ def draw_orders(problem: Problem, settings: Settings) -> np.ndarray:
     """The sample of topological orders, int (k, p)."""
     assert problem.order is not None
     n, n_groups = settings.n_orders, min(N_GROUPS, settings.n_orders)
-    return problem.order.sample_topological_orders(n, settings.seed, settings.order_method, n_groups=n_groups)
+    return problem.order.sample_topological_orders(n, settings.seed, n_groups=n_groups)
 
 
 def order_columns(problem: Problem, settings: Settings) -> Columns:
@@ -96,7 +96,7 @@ class Sweep:
         listed = Cost({"coalition": count, "coalition x feature": count * n}, count * (3 * n + 300), coalitions=count)
         if not self.sampled or problem.order is None:
             return listed
-        return listed + drawing_cost(problem.order, settings.n_orders, settings.order_method)
+        return listed + drawing_cost(problem.order, settings.n_orders)
 
 
 def ideals_obstacle(problem: Problem, settings: Settings) -> str | None:

@@ -130,8 +130,6 @@ class AsymmetricExplainer(shap.Explainer):
     tolerance : float, optional
         Sampled results go on until every standard error is below it, past ``n_orders``, ``n_draws`` and ``max_evals``,
         as far as ``budget`` reaches.
-    order_method : str
-        Sampler of topological orders, see :meth:`CausalOrder.sample_topological_orders`.
     n_jobs : int, optional
         Processes over blocks of rows, or threads where compiled code or a model of a library does the work; -1 for all
         cores. By default one, or what ``joblib.parallel_config`` says, which may be a cluster. The result does not
@@ -170,7 +168,6 @@ class AsymmetricExplainer(shap.Explainer):
         n_draws: int | None = None,
         tolerance: float | None = None,
         impossible: str = "raise",
-        order_method: str = "auto",
         budget: float = 600.0,
         memory_limit: int = 4 * 2**30,
         ideal_limit: int = 1_000_000,
@@ -190,7 +187,6 @@ class AsymmetricExplainer(shap.Explainer):
         check_options(
             link=link,
             impossible=impossible,
-            order_method=order_method,
             tolerance=tolerance,
             n_jobs=n_jobs,
             seed=seed,
@@ -225,7 +221,7 @@ class AsymmetricExplainer(shap.Explainer):
         self._given = masker if counted is None else counted
         self._table = masker if settled.masker is not masker else None  # what was fitted; files do not keep it
         self.causal_graph, self.groups = settled.causal_graph, groups
-        self.algorithm, self.seed, self.impossible, self.order_method = algorithm, seed, impossible, order_method
+        self.algorithm, self.seed, self.impossible = algorithm, seed, impossible
         self.encoder, self.orders, self.weights = encoder, orders, weights
         self.data, self.feature_perturbation, self.model_output = shown_words(
             self.masker, self._table, self._distribution, model, model_output
@@ -631,7 +627,7 @@ class AsymmetricExplainer(shap.Explainer):
         return self._execution
 
     def _settings(self, problem: Problem, max_evals: int | str = "auto", batch_size: int | str = "auto") -> Settings:
-        settings = Settings(self.n_orders, self.n_draws, self._entropy, 65_536, self.ideal_limit, self.order_method)
+        settings = Settings(self.n_orders, self.n_draws, self._entropy, 65_536, self.ideal_limit)
         return settings_of_call(settings, problem.n_players, max_evals, batch_size)
 
 

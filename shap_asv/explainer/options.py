@@ -30,12 +30,10 @@ from shap_asv.models.calls import RowLoss
 from shap_asv.models.inputs import filled
 from shap_asv.models.readers import MODEL_OUTPUTS
 from shap_asv.models.trees.form import absent_entry, made_of_trees
-from shap_asv.orders.sampling import METHODS
 from shap_asv.planning import check_algorithm
 
 VALUES = ("auto", "conditional", "causal", "marginal")
 IMPOSSIBLE = ("raise", "relax")
-ORDER_METHODS = ("auto", *METHODS)
 #: Numbers above zero, and whole ones with what they count.
 AMOUNTS = ("budget", "memory_limit")
 COUNTED = {"n_orders": "a number of orders", "n_draws": "a number of draws", "ideal_limit": "a number of coalitions"}
@@ -54,7 +52,6 @@ def check_options(
     link: Any,
     values: Any,
     impossible: Any,
-    order_method: Any,
     algorithm: Any,
     seed: Any,
     n_jobs: Any,
@@ -65,9 +62,8 @@ def check_options(
     if not callable(link):
         raise TypeError(f"link={link!r:.80} needs to be callable, such as shap.links.logit")
     _check_values(values)
-    for name, word, known in (("impossible", impossible, IMPOSSIBLE), ("order_method", order_method, ORDER_METHODS)):
-        if not isinstance(word, str) or word not in known:
-            raise UnknownMethodError(f"unknown {name}={word!r:.80}; use {' or '.join(map(repr, known))}")
+    if not isinstance(impossible, str) or impossible not in IMPOSSIBLE:
+        raise UnknownMethodError(f"unknown impossible={impossible!r:.80}; use {' or '.join(map(repr, IMPOSSIBLE))}")
     check_algorithm(algorithm)
     if seed is not None:
         check_seed(seed)

@@ -401,7 +401,6 @@ class CausalOrder:
         self,
         n: int,
         seed: Seed = None,
-        method: str = "auto",
         *,
         limit: int | None = None,
         n_groups: int | None = None,
@@ -413,26 +412,18 @@ class CausalOrder:
         n : int
         seed : int, numpy Generator or SeedSequence, optional
             Goes to :func:`numpy.random.default_rng`.
-        method : {"auto", "forest", "ideals", "perfect"}
-            ``"forest"``: exponential clocks, for forests. ``"ideals"``: a walk up the lattice of ideals. ``"perfect"``:
-            coupling from the past, exactly uniform for any DAG. ``"auto"`` takes, for each part of the order, the
-            cheapest one.
         limit : int, optional
-            Largest lattice that ``"ideals"`` and ``"auto"`` may build, in ideals; by default 1,000,000.
+            Largest lattice that may be built to walk through it, in ideals; by default 1,000,000. Orders of a part with
+            more are drawn by coupling from the past.
         n_groups : int, optional
             Deal the orders into this many consecutive groups, independent of one another; within a group the random
             numbers behind the orders are spread evenly, so that means over the orders are more accurate. Every single
-            order is still uniform. The perfect method draws independently all the same.
+            order is still uniform. Coupling from the past draws independently all the same.
 
         Returns
         -------
         int array (n, n_features)
             Each row is a topological order as feature indices, first feature first.
-
-        Raises
-        ------
-        MethodNotApplicableError
-            The method was asked for by name and cannot treat this order.
 
         Examples
         --------
@@ -441,4 +432,4 @@ class CausalOrder:
         >>> round(float((draws[:, 0] == 2).mean()), 1)  # c comes first in one of three orders
         0.3
         """
-        return sampling.sample_topological_orders(self, n, seed, method, limit, n_groups)
+        return sampling.sample_topological_orders(self, n, seed, limit, n_groups)

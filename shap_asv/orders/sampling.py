@@ -1,4 +1,4 @@
-"""Uniform topological orders: one table of methods, and "auto", the cheapest one for each part.
+"""Uniform topological orders, part by part, each in the cheapest way.
 
 Drawing the next feature uniformly among those available ("random Kahn") is NOT uniform on orders: on ``a -> b, c`` it
 gives ``c a b`` half of the time instead of a third. Every method here is exactly uniform.
@@ -7,7 +7,7 @@ Whatever the method, an order is drawn block by block (:mod:`shap_asv.orders.cou
 interleaved by a random shuffle, stacked parts are drawn apart and put one after the other.
 
 *Clocks* serve forests and *walks* any order whose ideals can be listed; both turn given random numbers into orders
-(:func:`orders_of_clocks`, :func:`walk_lattice`).
+(:func:`orders_of_clocks`, :func:`walk_lattice`). For the others there is coupling from the past.
 
 *Times.* A topological order together with n sorted uniform numbers is a uniform point of the *order polytope* {t in [0,
 1]^n : t_u <= t_v when u precedes v}, and the other way round: sort the times of a uniform point, and the order is
@@ -29,13 +29,10 @@ chain of features, h: about h^2 to 2 h^2 sweeps of n steps have been enough on n
 proven). Swaps of neighbours in a sequence, with which the same can be done (Huber's bounding list), need about n^3
 ln(n) steps whatever the shape. Rounding does no harm: each operation on floats is monotone too, and what lies between
 causes and effects is kept there.
-
-To add a sampler, add a row to :data:`METHODS`; the tests run over the table.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from copy import deepcopy
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from math import ceil
@@ -45,15 +42,9 @@ import numpy as np
 
 from shap_asv.arguments import Seed, check_count, generator_of
 from shap_asv.costs import Cost
-from shap_asv.errors import (
-    ArgumentError,
-    BudgetExceededError,
-    MethodNotApplicableError,
-    ShapAsvError,
-    UnknownMethodError,
-)
+from shap_asv.errors import ArgumentError, BudgetExceededError
 from shap_asv.orders.counting import decompose, ideals_up_to, subtree_sizes
-from shap_asv.orders.lattice import IdealLattice, build_lattice, check_limit, scaled_down, too_many_ideals
+from shap_asv.orders.lattice import IdealLattice, build_lattice, check_limit, scaled_down
 from shap_asv.strata import spread_uniforms
 
 if TYPE_CHECKING:
@@ -263,69 +254,11 @@ def _links(order: "CausalOrder") -> Links:
     return Links(*arrays)
 
 
-# --- the table -----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class SamplingMethod:
-    """A way to draw orders. ``limit`` is the largest lattice it may build, in ideals.
-
-    Attributes
-    ----------
-    name : str
-    draw : callable (order, n, rng, limit, n_groups) -> int array (n, n_features)
-    refusal : callable (order, limit) -> error or None
-        Why the method cannot treat an order; None when it can.
-    operations : callable (order) -> dict
-        What a draw takes, in operations of :mod:`shap_asv.costs`.
-    lists : bool
-        All ideals are listed before the first draw.
-    """
-
-    name: str
-    draw: Callable[["CausalOrder", int, np.random.Generator, int, int | None], np.ndarray]
-    refusal: Callable[["CausalOrder", int], ShapAsvError | None] = lambda order, limit: None
-    operations: Callable[["CausalOrder"], dict[str, float]] = lambda order: {"order x feature": order.n_features}
-    lists: bool = False
-
-
-def _no_forest(order: "CausalOrder", limit: int) -> ShapAsvError | None:
-    for v, parents in enumerate(order.parents):
-        if len(parents) > 1:
-            causes = " and ".join(str(order.features[p]) for p in parents[:2])
-            return MethodNotApplicableError(
-                f"method='forest' needs features with at most one parent, but {order.features[v]} has {causes}; "
-                "use method='auto'"
-            )
-    return None
-
-
-def _too_many_ideals(order: "CausalOrder", limit: int) -> ShapAsvError | None:
-    parts = (part for part in _leaves(order) if ideals_up_to(part, limit) is None)
-    return next((too_many_ideals(part, limit) for part in parts), None)
-
-
-# cheapest first: "auto" takes the first one that does not refuse
-METHODS: dict[str, SamplingMethod] = {
-    method.name: method
-    for method in (
-        SamplingMethod(
-            "forest",
-            refusal=_no_forest,
-            draw=lambda order, n, rng, limit, n_groups: draw_forest(order, n, rng, n_groups),
-        ),
-        SamplingMethod("ideals", refusal=_too_many_ideals, draw=draw_by_ideals, lists=True),
-        SamplingMethod(
-            "perfect",
-            draw=lambda order, n, rng, limit, n_groups: draw_perfect(order, n, rng),
-            operations=lambda order: {"order": 10, "update from the past": steps_from_the_past(order)},
-        ),
-    )
-}
+# --- part by part --------------------------------------------------------------------------------------------------
 
 
 def sample_topological_orders(
-    order: "CausalOrder", n: int, seed: Seed, method: str, limit: int | None, n_groups: int | None
+    order: "CausalOrder", n: int, seed: Seed, limit: int | None, n_groups: int | None
 ) -> np.ndarray:
     """See :meth:`CausalOrder.sample_topological_orders`."""
     n, limit = check_sample(n, order.n_features), check_limit(limit)
@@ -334,17 +267,10 @@ def sample_topological_orders(
         if n_groups > n:
             raise ArgumentError(f"n_groups={n_groups} groups cannot be made of n={n} orders")
     rng = generator_of(seed)
-    if not isinstance(method, str) or method not in ("auto", *METHODS):
-        raise UnknownMethodError(f"method={method!r} is unknown; choose from {', '.join(['auto', *METHODS])}")
-    refusal = None if method == "auto" else METHODS[method].refusal(order, limit)
-    if refusal is not None:
-        raise refusal
-    if order.is_forest and method in ("auto", "forest"):
-        return draw_forest(order, n, rng, n_groups)
-    return _draw_blocks(order, n, rng, method, limit, n_groups)
+    return draw_forest(order, n, rng, n_groups) if order.is_forest else _draw_blocks(order, n, rng, limit, n_groups)
 
 
-def drawing_cost(order: "CausalOrder | GraphMixture", n: int, method: str = "auto") -> Cost:
+def drawing_cost(order: "CausalOrder | GraphMixture", n: int) -> Cost:
     """What drawing ``n`` orders takes; of a mixture, as from its first graph, and lists for all of them.
 
     Examples
@@ -356,43 +282,35 @@ def drawing_cost(order: "CausalOrder | GraphMixture", n: int, method: str = "aut
     >>> drawing_cost(crown, 1000).operations
     {'order x feature': 6000, 'ideal listed': 18}
     """
-    drawn = [_cost_of_draw(graph, method) for graph in order.orders]
+    drawn = [_cost_of_draw(graph) for graph in order.orders]
     cost = drawn[0][0].times(n) + Cost({}, _BYTES_PER_ORDER * n * order.n_features)
     listed = [ideals for _, ideals in drawn]
     return cost + Cost({"ideal listed": sum(listed)}, _BYTES_PER_LISTED * max(listed)) if any(listed) else cost
 
 
 @lru_cache(maxsize=64)
-def _cost_of_draw(order: "CausalOrder", method: str) -> tuple[Cost, int]:
+def _cost_of_draw(order: "CausalOrder") -> tuple[Cost, int]:
     """What a draw takes, and how many ideals are listed before the first one."""
+    if order.is_forest:
+        return Cost({"order x feature": order.n_features}), 0
     cost, listed, limit = Cost({}), 0, check_limit(None)
-    for part, how in parts_with_methods(order, method, limit):
-        cost += Cost(how.operations(part))
-        listed += (ideals_up_to(part, limit) or 0) if how.lists else 0
+    for block in decompose(order):
+        if len(block.members) == 1 or block.parts:
+            continue
+        part = order.restricted_to(block.members)
+        n_ideals = 0 if part.is_forest else ideals_up_to(part, limit)
+        if n_ideals is None:
+            cost += Cost({"order": 10, "update from the past": steps_from_the_past(part)})
+        else:
+            cost += Cost({"order x feature": part.n_features})
+            listed += n_ideals
     return cost, listed
 
 
-def parts_with_methods(order: "CausalOrder", method: str, limit: int) -> list[tuple["CausalOrder", SamplingMethod]]:
-    """The parts that are drawn by themselves, each with its method: the cheapest one by "auto"."""
-    return [(part, _method_for(part, method, limit)) for part in ([order] if order.is_forest else _leaves(order))]
-
-
-def _leaves(order: "CausalOrder") -> list["CausalOrder"]:
-    return [
-        order.restricted_to(block.members) for block in decompose(order) if len(block.members) > 1 and not block.parts
-    ]
-
-
-def _method_for(part: "CausalOrder", method: str, limit: int) -> SamplingMethod:
-    if method != "auto":
-        return METHODS[method]
-    return next(known for known in METHODS.values() if known.refusal(part, limit) is None)
-
-
 def _draw_blocks(
-    order: "CausalOrder", n: int, rng: np.random.Generator, method: str, limit: int, n_groups: int | None
+    order: "CausalOrder", n: int, rng: np.random.Generator, limit: int, n_groups: int | None
 ) -> np.ndarray:
-    """Draw each block that falls no further apart by its method, and put the parts together."""
+    """Draw each block that falls no further apart, and put the parts together."""
     blocks = decompose(order)
     drawn: dict[int, np.ndarray] = {}
     for place in reversed(range(len(blocks))):
@@ -405,9 +323,16 @@ def _draw_blocks(
         elif len(members) == 1:
             drawn[place] = np.broadcast_to(members, (n, 1))
         else:
-            part = order.restricted_to(block.members)
-            drawn[place] = members[_method_for(part, method, limit).draw(part, n, rng, limit, n_groups)]
+            drawn[place] = members[_draw_part(order.restricted_to(block.members), n, rng, limit, n_groups)]
     return np.ascontiguousarray(drawn[0])
+
+
+def _draw_part(part: "CausalOrder", n: int, rng: np.random.Generator, limit: int, n_groups: int | None) -> np.ndarray:
+    if part.is_forest:
+        return draw_forest(part, n, rng, n_groups)
+    if ideals_up_to(part, limit) is not None:
+        return draw_by_ideals(part, n, rng, limit, n_groups)
+    return draw_perfect(part, n, rng)
 
 
 def _interleave(parts: list[np.ndarray], rng: np.random.Generator, n_groups: int | None) -> np.ndarray:

@@ -11,12 +11,9 @@ import pytest
 from scipy import stats
 
 from benchmarks.graphs import balanced_binary_tree, network_graph, pruned_child
-from shap_asv.errors import (
-    BudgetExceededError,
-    MethodNotApplicableError,
-)
+from shap_asv.errors import BudgetExceededError
 from shap_asv.orders import CausalOrder
-from shap_asv.orders.sampling import METHODS, parts_with_methods
+from shap_asv.orders.sampling import draw_by_ideals, draw_forest, draw_perfect, drawing_cost
 from tests.oracles.brute_force import topological_orders
 
 FALSE_ALARM = 1e-4
@@ -57,22 +54,18 @@ def p_value(name, draws):
     return stats.chisquare([met[order] for order in expected]).pvalue
 
 
-def applicable():
-    for name in GRAPHS:
-        for method in METHODS.values():
-            if method.refusal(order_of(name), 1000) is None:
-                yield name, method.name
+WAYS = {
+    "auto": lambda order, n, rng: order.sample_topological_orders(n, rng),
+    "clocks": draw_forest,
+    "walks": lambda order, n, rng: draw_by_ideals(order, n, rng, 1000),
+    "from the past": draw_perfect,
+}
+PAIRS = [(name, way) for name in GRAPHS for way in WAYS if way != "clocks" or order_of(name).is_forest]
 
 
-def methods_used(order, limit=1_000_000):
-    """What "auto" takes for the parts of an order, cheapest first."""
-    used = {method.name for _, method in parts_with_methods(order, "auto", limit)}
-    return tuple(name for name in METHODS if name in used)
-
-
-@pytest.mark.parametrize(("name", "method"), [*((name, "auto") for name in GRAPHS), *applicable()])
-def test_draws_are_uniform(name, method):
-    draws = order_of(name).sample_topological_orders(N_DRAWS, seed=11, method=method)
+@pytest.mark.parametrize(("name", "way"), PAIRS)
+def test_draws_are_uniform(name, way):
+    draws = WAYS[way](order_of(name), N_DRAWS, np.random.default_rng(11))
     assert draws.shape == (N_DRAWS, GRAPHS[name][1])
     assert draws.dtype == np.int64
     assert p_value(name, draws) > FALSE_ALARM
@@ -85,12 +78,15 @@ def test_orders_of_groups_are_uniform_one_by_one(name):
     assert p_value(name, draws[1::3]) > FALSE_ALARM
 
 
-@pytest.mark.parametrize(("name", "method"), [("forest", "auto"), ("crown", "auto"), ("forest", "ideals")])
-def test_means_over_groups_are_more_accurate(name, method):
+@pytest.mark.parametrize(
+    ("name", "draw"), [("forest", draw_forest), ("forest", draw_by_ideals), ("crown", draw_by_ideals)]
+)
+def test_means_over_groups_are_more_accurate(name, draw):
     """Positions averaged over a group of ten scatter less than over ten independent orders."""
 
     def variance(**options):
-        draws = order_of(name).sample_topological_orders(10_000, seed=13, method=method, **options)
+        limit = {"limit": 1000} if draw is draw_by_ideals else {}
+        draws = draw(order_of(name), 10_000, np.random.default_rng(13), **limit, **options)
         means = np.argsort(draws, axis=1).reshape(1000, 10, -1).mean(axis=1)
         return means.var(axis=0).sum()
 
@@ -127,55 +123,51 @@ def a_large_polytree(n=300):
 
 
 @pytest.mark.parametrize(
-    ("order", "methods"),
+    "order",
     [
-        (CausalOrder.from_graph(network_graph("child")), ("forest", "ideals")),
-        (CausalOrder.from_graph(network_graph("pathfinder")), ("forest", "ideals")),
-        (CausalOrder.from_graph(network_graph("andes")), ("perfect",)),
-        (CausalOrder.from_graph(balanced_binary_tree(10)), ("forest",)),
-        (CausalOrder.from_edges([((c, k), (c, k + 1)) for c in range(40) for k in range(24)]), ("forest",)),
-        (a_large_polytree(), ("perfect",)),
+        CausalOrder.from_graph(network_graph("child")),
+        CausalOrder.from_graph(network_graph("pathfinder")),
+        CausalOrder.from_graph(network_graph("andes")),
+        CausalOrder.from_graph(balanced_binary_tree(10)),
+        CausalOrder.from_edges([((c, k), (c, k + 1)) for c in range(40) for k in range(24)]),
+        a_large_polytree(),
     ],
 )
-def test_large_orders_are_sampled(order, methods):
+def test_large_orders_are_sampled(order):
     draws = order.sample_topological_orders(20, seed=1)
-    assert methods_used(order) == methods
     assert precedence_holds(order, draws)
     assert len(np.unique(draws, axis=0)) == 20
 
 
 def test_seeds():
-    for name, method in applicable():
-        order = order_of(name)
-        one, two = (order.sample_topological_orders(20, seed=3, method=method) for _ in range(2))
+    for name, way in PAIRS:
+        one, two = (WAYS[way](order_of(name), 20, np.random.default_rng(3)) for _ in range(2))
         assert (one == two).all()
     order = CausalOrder.from_graph(pruned_child())
     before = np.random.get_state()[1].copy()  # noqa: NPY002
-    for seeds in *((1, 2, method) for method in METHODS), (None, None, "auto"):
-        one, two = (order.sample_topological_orders(5, seed=seed, method=seeds[2]) for seed in seeds[:2])
+    for seeds in ((1, 2), (None, None)):
+        one, two = (order.sample_topological_orders(5, seed=seed) for seed in seeds)
         assert (one != two).any()
     assert (np.random.get_state()[1] == before).all()  # noqa: NPY002
     rng = np.random.default_rng(1)
     assert (order.sample_topological_orders(5, seed=rng) != order.sample_topological_orders(5, seed=rng)).any()
 
 
-def test_auto_takes_the_cheapest_method():
-    assert methods_used(order_of("tree")) == ("forest",)
-    assert methods_used(order_of("crown")) == ("ideals",)
-    assert methods_used(order_of("crown"), limit=5) == ("perfect",)
-    beside = [*GRAPHS["crown"][0], (6, 7), (8, 7), (8, 9), (10, 11)]
-    assert methods_used(CausalOrder.from_edges(beside)) == ("forest", "ideals")
+@pytest.mark.parametrize(
+    ("edges", "operations"),
+    [
+        (GRAPHS["tree"][0], {"order x feature"}),
+        (GRAPHS["crown"][0], {"order x feature", "ideal listed"}),
+        ([*GRAPHS["crown"][0], (6, 7), (8, 7), (8, 9), (10, 11)], {"order x feature", "ideal listed"}),
+        (a_large_polytree().edges, {"order", "update from the past"}),
+    ],
+)
+def test_each_part_is_drawn_in_the_cheapest_way(edges, operations):
+    assert set(drawing_cost(CausalOrder.from_edges(edges), 10).operations) == operations
 
 
-@pytest.mark.parametrize(("name", "message"), [("diamond", "3 has 1 and 2; use method='auto'"), ("levels", "most one")])
-def test_a_method_that_does_not_apply_raises(name, message):
-    with pytest.raises(MethodNotApplicableError, match=message):
-        order_of(name).sample_topological_orders(1, method="forest")
-
-
-def test_a_lattice_beyond_the_limit_raises():
+def test_a_lattice_beyond_the_limit_is_not_built():
+    order = order_of("crown")
+    assert p_value("crown", order.sample_topological_orders(N_DRAWS, seed=0, limit=5)) > FALSE_ALARM
     with pytest.raises(BudgetExceededError, match="more than 5 ideals"):
-        order_of("crown").sample_topological_orders(1, method="ideals", limit=5)
-    # components are drawn apart, so their ideals do not multiply
-    chains = CausalOrder.from_edges([((c, k), (c, k + 1)) for c in range(40) for k in range(24)])
-    assert chains.sample_topological_orders(1, method="ideals", limit=26).shape == (1, 1000)
+        draw_by_ideals(order, 1, np.random.default_rng(0), limit=5)

@@ -186,13 +186,13 @@ class GraphMixture:
         return count
 
     def sample_topological_orders(
-        self, n: int, seed: Seed = None, method: str = "auto", *, n_groups: int | None = None, **options: Any
+        self, n: int, seed: Seed = None, *, limit: int | None = None, n_groups: int | None = None
     ) -> np.ndarray:
         """``n`` topological orders: a graph by its weight, then one of its orders, uniformly.
 
         Parameters
         ----------
-        n, seed, method, and the option ``limit``
+        n, seed, limit
             As in :meth:`CausalOrder.sample_topological_orders`, for every graph.
         n_groups : int, optional
             Deal the orders into this many consecutive, independent groups; within a group the graphs occur as nearly
@@ -219,7 +219,7 @@ class GraphMixture:
         orders = np.empty((n, self.n_features), dtype=np.int64)
         for k in np.unique(drawn).tolist():
             places = np.flatnonzero(drawn == k)
-            orders[places] = self.orders[k].sample_topological_orders(len(places), rng, method, **options)
+            orders[places] = self.orders[k].sample_topological_orders(len(places), rng, limit=limit)
         return orders
 
 

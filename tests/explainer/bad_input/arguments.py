@@ -80,8 +80,6 @@ OPTIONS = {
     "unknown algorithm": Bad(making(algorithm="magic"), UnknownMethodError, "unknown algorithm 'magic'"),
     "algorithm is a list": Bad(making(algorithm=["exact"]), UnknownMethodError, "unknown algorithm"),
     "a table of 1e9 states": Bad(black_box_over_child, MethodNotApplicableError, "joint states, more than"),
-    "unknown sampler": Bad(making(order_method="kahn"), UnknownMethodError, "order_method='kahn'"),
-    "sampler is None": Bad(making(order_method=None), UnknownMethodError, "order_method=None"),
     "unknown impossible": Bad(making(impossible="x"), UnknownMethodError, "use 'raise' or 'relax'"),
     "unknown model_output": Bad(making(model_output="log"), UnknownMethodError, "auto, raw, probability"),
     "model_output of a function": Bad(

@@ -122,9 +122,6 @@ CAUSAL_ORDERS = {
     "sampler's seed": Bad(
         lambda c: CausalOrder.from_edges(PAIR).sample_topological_orders(2, seed=-1), ArgumentError, "seed=-1"
     ),
-    "sampler's name": Bad(
-        lambda c: CausalOrder.from_edges(PAIR).sample_topological_orders(2, method="kahn"), UnknownMethodError, "'kahn'"
-    ),
     "limit of no ideals": Bad(lambda c: CausalOrder.from_edges(PAIR).count_ideals(limit=0), ArgumentError, "limit=0"),
     "more ideals than the limit": Bad(
         lambda c: CausalOrder.from_levels([range(5), range(5, 10)]).count_ideals(limit=3),
