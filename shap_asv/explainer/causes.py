@@ -22,6 +22,7 @@ import numpy as np
 
 from shap_asv.backgrounds.contract import Background
 from shap_asv.errors import CausalGraphError, OrdersError, ShapAsvWarning, UnknownFeatureError, did_you_mean, listed
+from shap_asv.frames import frame_columns
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.players import Players
 from shap_asv.orders.reading import Levels
@@ -350,7 +351,7 @@ def _members(name: Any, members: Any) -> list[str]:
         raise CausalGraphError(f"{_SPELLING}; got a group called {name!r:.80}, a {type(name).__name__}")
     if isinstance(members, str | bytes | Mapping) or not isinstance(members, Iterable):
         raise CausalGraphError(f"{_SPELLING}; group {name!r} is {members!r:.80}, not a list")
-    found = list(members)
+    found = frame_columns(members) or list(members)
     if not found:
         raise CausalGraphError(f"group {name!r} has no members; leave it out, or name its features")
     return [str(member) for member in found]

@@ -3,6 +3,7 @@
 import networkx as nx
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import shap
 from sklearn.tree import DecisionTreeRegressor
@@ -119,6 +120,15 @@ def test_shown_rows_and_plots(explained, tmp_path):
     plt.close("all")
     explainer.save(tmp_path / "grouped")
     assert (AsymmetricExplainer.load(tmp_path / "grouped")(X[:8]).values == explanation.values).all()
+
+
+@pytest.mark.parametrize(
+    "members", [pd.DataFrame, pl.from_pandas, lambda table: table.columns, lambda table: pl.Series(list(table))]
+)
+def test_groups_are_lists_or_frames_of_any_library(explained, members):
+    explainer, X = explained
+    again = AsymmetricExplainer(explainer.model, X, values="marginal", groups={"weather": members(X[["temp", "hum"]])})
+    np.testing.assert_array_equal(again(X[:3]).values, explainer(X[:3]).values)
 
 
 def test_players_spread_an_order():
