@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shap_asv.backgrounds.contract import Conditions
-from shap_asv.backgrounds.tables.codec import places_by_name
+from shap_asv.backgrounds.tables.codec import places_by_name, refuse_dates
 from shap_asv.errors import NetworkError, RowsError, ShapAsvWarning, UnknownFeatureError, warn_user
 
 
@@ -99,12 +99,8 @@ def read_matrix(given: Any, masker: Any) -> MatrixDistribution:
             ShapAsvWarning,
         )
     dtypes = tuple(given.dtypes) if hasattr(given, "dtypes") and hasattr(given, "columns") else None
-    for name, dtype in zip(getattr(given, "columns", ()), dtypes or (), strict=False):
-        if dtype.kind in "mM":
-            raise NetworkError(
-                f"column {name!r} of the background holds dates or times ({dtype}); turn it into numbers, such as days "
-                "since a date"
-            )
+    for place, name in enumerate(given.columns if dtypes is not None else ()):
+        refuse_dates(name, given.iloc[:, place])
     return MatrixDistribution(masker, dtypes)
 
 

@@ -12,14 +12,13 @@ import numpy as np
 import pandas as pd
 
 from shap_asv.backgrounds.discrete.ranking import low_to_high, read_interval
+from shap_asv.backgrounds.tables.codec import DATE
 from shap_asv.command.files import Layout, read_layout
 from shap_asv.errors import RowsError, TableError, UnknownStateError
 
 #: Text with more different entries than this, in more than a fifth of the rows, is no category.
 MOST_LABELS = 50
 FEWEST_IDS = 50
-_DATE = r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}"
-_TIME = r"(?:[ T]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
 _FORMATS = ("ISO8601", "%Y/%m/%d", "%d.%m.%Y", "%d.%m.%y", "%m/%d/%Y", "%d/%m/%Y", "%m/%d/%y", "%d/%m/%y", "%d-%m-%Y")
 
 
@@ -108,7 +107,7 @@ def _dates_of(column: pd.Series) -> tuple[Dates, str] | None:
     if column.dtype.kind in "iufb" or not len(known):
         return None
     text = known.astype(str)
-    if not text.str.fullmatch(_DATE + _TIME).all():
+    if not text.str.fullmatch(DATE).all():
         return None
     found = [(form, days) for form in _FORMATS if (days := _parsed(text, form)) is not None]
     if not found:

@@ -13,8 +13,8 @@ import shap
 from lightgbm import LGBMRegressor
 from xgboost import XGBRegressor
 
-from shap_asv import AsymmetricExplainer
-from shap_asv.errors import NetworkError, RowsError
+from shap_asv import AsymmetricExplainer, ConditionalTable, StructuralModel, fit_network
+from shap_asv.errors import RowsError, TableError
 from tests.oracles.brute_force import over_orders
 
 
@@ -157,10 +157,43 @@ def test_a_category_that_was_never_there_is_an_error():
     explainer(ROWS.assign(town=pd.Categorical(["Ulm"] * 3)))  # a category without a background row is one
 
 
-@pytest.mark.parametrize("when", [pd.Timestamp("2020-01-01"), pd.Timedelta(days=2)])
-def test_dates_are_refused(when):
-    with pytest.raises(NetworkError, match=r"column 'since' of the background holds dates or times.*turn it into num"):
-        AsymmetricExplainer(Watching(), TABLE.assign(since=when))
+DAYS = pd.Series(pd.date_range("2024-01-25", periods=len(TABLE)))
+BACKGROUNDS = {
+    "rows": lambda table: AsymmetricExplainer(Watching(), table),
+    "a table with a graph": lambda table: AsymmetricExplainer(Watching(), table, [("size", "town")], silent=True),
+    "donors": ConditionalTable,
+    "network": lambda table: fit_network(table, [("size", "town")]),
+    "structural": lambda table: StructuralModel.fit(table, [("size", "town")], "own distribution", seed=0, silent=True),
+}
+
+
+@pytest.mark.parametrize("background", BACKGROUNDS)
+@pytest.mark.parametrize(
+    ("since", "way_out"),
+    [
+        (DAYS, r"table\['since'\]\.dt\.month or the days since"),
+        (DAYS - DAYS[0], r"table\['since'\]\.dt\.month"),
+        (DAYS.dt.date, r"\(date\).*\.dt\.month"),
+        (
+            DAYS.dt.strftime("%Y-%m-%d"),
+            r"texts such as '2024-01-25'.*pandas.to_datetime\(table\['since'\]\)\.dt\.month",
+        ),
+        (DAYS.dt.strftime("%d.%m.%Y %H:%M").astype(object), r"texts such as '25.01.2024 00:00'.*pandas.to_datetime"),
+    ],
+    ids=["dates", "times", "objects", "texts", "texts with times of day"],
+)
+def test_dates_are_refused_by_every_background(background, since, way_out):
+    """Texts became a category with as many values as rows, without a word."""
+    with pytest.raises(TableError, match="column 'since' holds datetimes.*" + way_out):
+        BACKGROUNDS[background](TABLE.assign(since=since.to_numpy()))
+
+
+@pytest.mark.parametrize("texts", [["2024-01-25", "2024-07-25"], ["v1", "2024-01-25"]], ids=["few", "not all"])
+def test_texts_that_may_be_categories_stay_what_they_are(texts):
+    table = pd.concat([TABLE] * 5, ignore_index=True)
+    table["since"] = np.resize(texts, len(table))
+    assert "since" in AsymmetricExplainer(Watching(), table)(table[:2]).feature_names
+    assert ConditionalTable(table).codec.columns[-1].categories == tuple(sorted(texts))
 
 
 def test_a_series_over_a_matrix_is_numbers():

@@ -11,10 +11,11 @@ Inside the house a row is a vector of floats, one entry per column:
 ``read`` turns a table into such rows, ``inputs`` turns rows into a table with exactly the dtypes that were met when the
 codec was learned, so that a model sees what it was fitted with: ``inputs(read(table))`` equals the table.
 
-Datetimes are refused: which number stands for a day (its age, its weekday, its season) is the user's to say.
+Dates are refused, as texts too: which number stands for a day (its age, its weekday, its season) is the user's to say.
 """
 
 import datetime
+import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
@@ -38,6 +39,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MISSING = np.inf
+#: A text that is a date, with or without a time of day.
+DATE = (
+    r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}"
+    r"(?:[ T]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
+)
+#: Different texts that are dates and a category all the same. (Not a share: parts of a table are read like the table.)
+MOST_DATES = 20
 _EXACT = 2**53  # integers past this are not all floats
 _NO_GAPS = "and the table behind the background has no gaps there; fill it in, or learn from a table that has some"
 
@@ -233,8 +241,7 @@ def learn_column(name: str, values: "pd.Series") -> Column:
 
     dtype = values.dtype
     missing = bool(values.isna().any())
-    if types.is_datetime64_any_dtype(dtype) or types.is_timedelta64_dtype(dtype) or isinstance(dtype, pd.PeriodDtype):
-        raise _datetime_refused(name, dtype)
+    refuse_dates(name, values)
     if isinstance(dtype, pd.CategoricalDtype):
         known = list(dtype.categories)
         palette = pd.Categorical.from_codes([*range(len(known)), -1], dtype=dtype)
@@ -261,9 +268,6 @@ def _learn_labels(name: str, values: "pd.Series", missing: bool) -> CategoryColu
         distinct = list(pd.unique(values.dropna()))
     except TypeError:
         raise TableError(f"column {name!r} holds entries that are not hashable (lists?); give plain labels") from None
-    for label in distinct:
-        if isinstance(label, datetime.date | datetime.time | datetime.timedelta | np.datetime64 | np.timedelta64):
-            raise _datetime_refused(name, type(label).__name__)
     try:
         distinct = sorted(distinct)
     except TypeError:  # labels of several types have no order of their own
@@ -279,11 +283,28 @@ def _learn_labels(name: str, values: "pd.Series", missing: bool) -> CategoryColu
     return CategoryColumn(name, ColumnKind(True, len(distinct) + missing, missing=missing), tuple(distinct), palette)
 
 
-def _datetime_refused(name: str, dtype: object) -> TableError:
-    return TableError(
-        f"column {name!r} holds datetimes ({dtype}); turn it into what the model should see, such as "
-        f"table[{name!r}].dt.month or the days since the first one"
-    )
+def refuse_dates(name: object, values: "pd.Series") -> None:
+    """TableError for a column of dates or times, and of texts that are dates where they are too many for categories."""
+    import pandas as pd
+    from pandas.api import types
+
+    dtype, reads, what = values.dtype, f"table[{name!r}]", ""
+    if types.is_datetime64_any_dtype(dtype) or types.is_timedelta64_dtype(dtype) or isinstance(dtype, pd.PeriodDtype):
+        what = str(dtype)
+    elif types.is_object_dtype(dtype) or isinstance(dtype, pd.StringDtype):
+        known = values.dropna()
+        first = known.iloc[0] if len(known) else None
+        times = datetime.date | datetime.time | datetime.timedelta | np.datetime64 | np.timedelta64
+        if types.is_object_dtype(dtype):
+            what = next((type(label).__name__ for label in known if isinstance(label, times)), "")
+        dates = isinstance(first, str) and re.fullmatch(DATE, first) and known.astype(str).str.fullmatch(DATE).all()
+        if dates and known.nunique() > MOST_DATES:
+            what, reads = f"texts such as {first!r}", f"pandas.to_datetime(table[{name!r}])"
+    if what:
+        raise TableError(
+            f"column {name!r} holds datetimes ({what}); turn it into what the model should see, such as "
+            f"{reads}.dt.month or the days since the first one"
+        )
 
 
 def _is_missing(value: object) -> bool:
