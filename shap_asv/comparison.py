@@ -34,6 +34,9 @@ class Comparison:
     conditional : set of str
         The methods whose values are expectations given what is known, where known features tell of others: a report
         says of these why credit moves to causes.
+    credit_error : dict of str to array (n,) or (n, outputs)
+        Standard errors of the mean of |value| over the rows, where they are known; elsewhere they are at most the
+        means of ``error_std``.
 
     Examples
     --------
@@ -57,6 +60,7 @@ class Comparison:
     backgrounds: Mapping[str, str] = field(default_factory=dict)
     plans: Mapping[str, str] = field(default_factory=dict)
     conditional: Set[str] = frozenset()
+    credit_error: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.explanations:
@@ -157,7 +161,9 @@ class Comparison:
         if np.ndim(self._first.values) == 2:
             raise UnknownMethodError("the model has one output; there is none to choose")
         place = checked_output(which, self._first.output_names, np.shape(self._first.values)[2])
-        return replace(self, explanations={name: e[..., place] for name, e in self.explanations.items()})
+        explanations = {name: e[..., place] for name, e in self.explanations.items()}
+        credit_error = {name: error[..., place] for name, error in self.credit_error.items()}
+        return replace(self, explanations=explanations, credit_error=credit_error)
 
     def to_frame(self, row: int | None = None) -> pd.DataFrame:
         """One line per feature, causes first: the mean of |value| over all rows, or the values of one row.
@@ -247,14 +253,17 @@ class Comparison:
         >>> again.asv.values.tolist(), again.plans
         ([[0.5]], {'ASV': 'by hand'})
         """
-        words = {"backgrounds": dict(self.backgrounds), "plans": dict(self.plans)}
-        write_results(path, self.explanations, self.order, {**words, "conditional": sorted(self.conditional)})
+        words: dict[str, Any] = {"backgrounds": dict(self.backgrounds), "plans": dict(self.plans)}
+        errors = {name: error.tolist() for name, error in self.credit_error.items()}
+        words |= {"conditional": sorted(self.conditional), "credit_error": errors}
+        write_results(path, self.explanations, self.order, words)
 
     @classmethod
     def load(cls, path: str | Path) -> "Comparison":
         """Read what :meth:`save` wrote."""
         explanations, order, words = read_results(path)
-        return cls(explanations, order, words["backgrounds"], words["plans"], set(words["conditional"]))
+        errors = {name: np.array(error) for name, error in words.get("credit_error", {}).items()}
+        return cls(explanations, order, words["backgrounds"], words["plans"], set(words["conditional"]), errors)
 
     def _column(self, explanation: Any, row: int | None) -> np.ndarray:
         values = np.asarray(explanation.values)

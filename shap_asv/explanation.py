@@ -56,8 +56,6 @@ def from_base(explanation: Any, base: Any, first: np.ndarray, exact: bool) -> An
     where all orders count. Values that add up to the right total are nearer to the right ones. What was moved counts as
     standard error, unless the values and the base are ``exact``. Bases that differ by rounding alone change nothing.
     """
-    import shap
-
     base = np.broadcast_to(np.asarray(base, dtype=float), np.shape(explanation.base_values))
     known = np.asarray(explanation.base_values, dtype=float)
     if np.allclose(known, base, rtol=1e-9, atol=1e-12):
@@ -67,17 +65,27 @@ def from_base(explanation: Any, base: Any, first: np.ndarray, exact: bool) -> An
     share = gap * np.reshape(first, (-1, *[1] * (np.ndim(values) - 2)))
     if error is None and not exact:
         error = np.zeros(np.shape(values))
-    return shap.Explanation(
+    return _changed(
+        explanation,
         values=values + share,
         base_values=np.array(base),
-        data=explanation.data,
-        display_data=explanation.display_data,
-        feature_names=explanation.feature_names,
-        output_names=explanation.output_names,
         error_std=None if error is None else np.hypot(error, share),
         main_effects=None if main is None else main + gap,
-        compute_time=explanation.compute_time,
     )
+
+
+def with_error(explanation: Any, error: np.ndarray) -> Any:
+    """The explanation with one more source of error, in the shape of the values."""
+    known = 0.0 if explanation.error_std is None else explanation.error_std
+    return _changed(explanation, error_std=np.hypot(known, error))
+
+
+def _changed(explanation: Any, **changes: Any) -> Any:
+    import shap
+
+    kept = ("values", "base_values", "data", "display_data", "feature_names", "output_names", "error_std",
+            "main_effects", "compute_time")  # fmt: skip
+    return shap.Explanation(**{**{name: getattr(explanation, name) for name in kept}, **changes})
 
 
 def checked_row(row: Any, n_rows: int) -> int:

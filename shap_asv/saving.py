@@ -17,7 +17,7 @@ from shap_asv.orders.reading import Levels
 from shap_asv.orders.uncertain import GraphMixture
 from shap_asv.orders.uncertain.mixture import weighted_orders
 
-VERSION = 1
+VERSION = 2
 KIND = "shap_asv comparison"
 #: What is kept of a ``shap.Explanation``.
 _ARRAYS = ("values", "base_values", "data", "display_data", "error_std", "main_effects")

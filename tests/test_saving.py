@@ -75,8 +75,8 @@ def test_a_file_of_the_first_format_is_read(tmp_path):
     assert found.asv.values.tolist() == [[0.5]]
     assert found.asv.data.tolist() == [["old"]]
     assert found.features == ["age"]
-    (tmp_path / "file.json").write_text(json.dumps({**kept, "version": 2}))
-    with pytest.raises(PersistenceError, match="has format 2, this version of shap_asv reads up to 1"):
+    (tmp_path / "file.json").write_text(json.dumps({**kept, "version": 3}))
+    with pytest.raises(PersistenceError, match="has format 3, this version of shap_asv reads up to 2"):
         Comparison.load(tmp_path / "file.json")
     (tmp_path / "file.json").write_text(json.dumps({**kept, "explanations": {"ASV": {}}}))
     with pytest.raises(PersistenceError, match="is damaged: KeyError"):

@@ -296,6 +296,15 @@ class MaskedInputs(Protocol):
 
 
 @runtime_checkable
+class RowsInParts(MaskedInputs, Protocol):
+    """Background rows of which some can be taken for themselves, so that their spread tells what more would change."""
+
+    def parts(self, count: int) -> Sequence[Background]:
+        """The background over each of ``count`` disjoint parts of the rows, in their order."""
+        ...
+
+
+@runtime_checkable
 class ShownAsNumbers(Protocol):
     """Rows that need not be numbers, with numbers to show a plot in their place."""
 

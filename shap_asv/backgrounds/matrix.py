@@ -224,6 +224,12 @@ class RowsBackground(MatrixBackground):
         assert self.data is not None
         return np.asarray(self.data)
 
+    def parts(self, count: int) -> "list[RowsBackground]":
+        """The background over each of ``count`` disjoint parts of the rows, in their order."""
+        assert self.data is not None
+        parts = np.array_split(self.data, count)
+        return [RowsBackground(self.masker, part, self.features, self.columns, self.dtypes) for part in parts]
+
 
 def with_gaps(table: Any) -> Any:
     """A DataFrame where gaps in categories that are integers stay gaps when its columns become one array.

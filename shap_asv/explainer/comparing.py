@@ -12,7 +12,8 @@ A table comes with marginal SHAP beside ASV: what people have, and what the orde
 
 All methods explain the same output of the model. Those that condition or intervene start from one mean prediction: that
 of the table, where the explainer's distribution was fitted to one, which is known exactly; else that of the explainer's
-distribution. Marginal values start from the mean over their background rows, as in shap.
+distribution. Marginal values start from the mean over their background rows, as in shap; where these are some rows of a
+table, their standard errors say how far the others would move the values (:mod:`~shap_asv.explainer.row_errors`).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,8 +27,9 @@ from shap_asv.backgrounds.structural.model import StructuralModel
 from shap_asv.comparison import Comparison
 from shap_asv.errors import MethodNotApplicableError, UnknownMethodError, nearest
 from shap_asv.explainer.causes import edgeless_order, levels_of
+from shap_asv.explainer.row_errors import measure_row_errors
 from shap_asv.explainer.rows import fit_rows, read_table
-from shap_asv.explanation import from_base, select_outputs
+from shap_asv.explanation import from_base, select_outputs, with_error
 from shap_asv.models.calls import RowLoss
 from shap_asv.models.readers import MODEL_OUTPUTS, choose_call, explained_call
 from shap_asv.models.trees.form import made_of_trees
@@ -69,7 +71,7 @@ def compare_methods(
     own = explainer(X, **call)  # what is wrong with X is said once
     mean = _mean_of_table(explainer, call.get("outputs"))
     exact = mean is not None or own.error_std is None
-    explanations, words, plans, conditional = {}, {}, {}, set()
+    explanations, words, plans, conditional, credit_error = {}, {}, {}, set(), {}
     for side in _sides(explainer, methods, call):
         explanation = own
         if side.explainer is not explainer:
@@ -91,9 +93,16 @@ def compare_methods(
         plans[side.name] = str(plan)
         if plan is not None and plan.exact and explanation.error_std is not None:
             words[side.name] += ", which is sampled"
+        of_rows = measure_row_errors(side.explainer, X, explanation.values, call.get("outputs"))
+        if of_rows is not None:
+            words[side.name] += f", of the {of_rows.n_table:,} of the table; errors are those of having taken some"
+            credit_error[side.name] = of_rows.credit
+            if explanation.error_std is not None:  # orders are sampled, too
+                credit_error[side.name] = np.hypot(of_rows.credit, explanation.error_std.mean(axis=0))
+            explanations[side.name] = with_error(explanation, of_rows.values)
         if side.explainer.values in GIVEN_WHAT_IS_KNOWN and background.dependent:
             conditional.add(side.name)
-    return Comparison(explanations, explainer.causal_order, words, plans, conditional)
+    return Comparison(explanations, explainer.causal_order, words, plans, conditional, credit_error)
 
 
 def plan_methods(

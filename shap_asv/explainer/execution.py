@@ -205,7 +205,9 @@ class Execution:
             self._by_coalitions(plan, settings, columns) if over is None else over(self.problem, settings, columns)
         )
         width = int(columns.matrix.shape[1])
-        return self.run(attributor, find_equal_rows(rows), plan.backend.row_block, silent, width)
+        return self.run(
+            attributor, find_equal_rows(rows), plan.backend.row_block, silent, (width, self.problem.n_outputs)
+        )
 
     def _by_coalitions(self, plan: Plan, settings: Settings, columns: Columns) -> CoalitionwiseAttributor:
         """Single coalitions with the value method of the plan, which is ready already if rows were explained."""
@@ -233,10 +235,11 @@ class Execution:
         alike: "EqualRows",
         row_block: int,
         silent: bool,
-        width: int | None = None,
+        shape: tuple[int, int] | None = None,
     ) -> Attribution:
-        """Blocks of distinct rows, each written to its rows as soon as it is there; ``width`` columns for each row."""
-        n, k = width or self.problem.n_players, self.problem.n_outputs
+        """Blocks of distinct rows, each written to its rows as soon as it is there. ``shape`` is that of the
+        attributions of a row, by default players and outputs."""
+        n, k = shape or (self.problem.n_players, self.problem.n_outputs)
         n_rows = len(alike.order)
         jobs = count_jobs(self.n_jobs)
         cuts = cut_rows(len(alike.distinct), row_block, n * k, attributor.rowwise, jobs)

@@ -31,6 +31,7 @@ class Method:
     background: str | None
     plan: str | None
     conditional: bool
+    credit_error: np.ndarray | None = None
 
     @property
     def title(self) -> str:
@@ -44,7 +45,9 @@ class Method:
 
     @property
     def noise(self) -> np.ndarray:
-        """A bound of the standard error of :attr:`importance`, (n, k): errors of rows may all go the same way."""
+        """The standard error of :attr:`importance`, (n, k); else a bound: errors of rows may all go the same way."""
+        if self.credit_error is not None:
+            return self.credit_error
         return np.zeros(self.values.shape[1:]) if self.error is None else self.error.mean(axis=0)
 
 
@@ -161,7 +164,7 @@ def _read_method(name: str, explanation: Any, features: Sequence[str], compariso
     known = 0.0 if explanation.base_values is None else float(np.abs(explanation.base_values).max())
     values = np.where(np.abs(values) <= EXACTLY_ZERO * max(known, float(np.abs(values).max())), 0.0, values)
     base = np.asarray(0.0 if explanation.base_values is None else explanation.base_values, dtype=float)
-    error = getattr(explanation, "error_std", None)
+    error, credit_error = getattr(explanation, "error_std", None), comparison.credit_error.get(name)
     return Method(
         name,
         values,
@@ -170,6 +173,7 @@ def _read_method(name: str, explanation: Any, features: Sequence[str], compariso
         comparison.backgrounds.get(name),
         comparison.plans.get(name),
         name in comparison.conditional,
+        None if credit_error is None else np.reshape(credit_error, (-1, k))[places],
     )
 
 

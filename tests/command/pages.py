@@ -114,15 +114,16 @@ class Arrays:
         self.features, r = payload["features"], len(payload["rows"])
         self.rows = payload["rows"]
         shape = (len(payload["outputs"]), r, len(self.features))
-        self.values, self.error, self.base = {}, {}, {}
+        self.values, self.error, self.base, self.noise = {}, {}, {}, {}
         for method in payload["methods"]:
             name = method["name"]
             self.values[name] = unpack(method["values"], shape)[output]
             error = np.zeros(shape) if method["error"] is None else unpack(method["error"], shape)
             self.error[name] = error[output]
             self.base[name] = unpack(method["base"], shape[:2])[output].mean()
+            noise = np.zeros(shape[::2]) if method["noise"] is None else unpack(method["noise"], shape[::2])
+            self.noise[name] = noise[output]
         self.credit = {name: np.abs(v).mean(axis=0) for name, v in self.values.items()}
-        self.noise = {name: e.mean(axis=0) for name, e in self.error.items()}
 
     def place(self, name):
         return self.features.index(name)
