@@ -59,27 +59,6 @@ class Windows:
         """Features by ``"variable"`` or by ``"time"``, for ``groups=``; static features stay players of their own."""
         return self.times.groups(by)
 
-    def cube(self, X: Any = None) -> np.ndarray:
-        """Rows as an array (n, times, variables), the past first, as recurrent networks take it.
-
-        Static columns are left out; a variable is NaN at a time at which it is not among the features. For a network,
-        ``lambda X: network(windows.cube(X))`` is the model.
-        """
-        from pandas.api.types import is_numeric_dtype
-
-        table = as_pandas(self.X if X is None else X)
-        variables = list(dict.fromkeys(variable for variable, time in self.times.moments if time is not None))
-        cube = np.full((len(table), len(self.times.steps), len(variables)), np.nan)
-        for name, (variable, time) in zip(self.times.features, self.times.moments, strict=True):
-            if time is None:
-                continue
-            if not is_numeric_dtype(table[name].dtype):
-                raise TableError(
-                    f"{name!r} holds {table[name].dtype}; an array takes numbers: encode {variable!r} first"
-                )
-            cube[:, self.times.steps.index(time), variables.index(variable)] = table[name]
-        return cube
-
 
 def lagged(
     table: Any,

@@ -87,7 +87,7 @@ def test_frames_of_other_libraries_come_back_in_kind():
         assert again["kind(t-1)"].tolist() == plain.X["kind(t-1)"].tolist()
         assert np.array_equal(again["demand(t-2)"], plain.X["demand(t-2)"])
         numbers = lagged(made, "demand", {"demand": 2})
-        assert np.array_equal(numbers.cube(numbers.X)[:, 0, 0], again["demand(t-2)"])
+        assert np.array_equal(numbers.X["demand(t-2)"], again["demand(t-2)"])
     assert plain.X["kind(t-1)"].dtype == table["kind"].dtype
     assert type(lagged(pl.from_pandas(table).lazy(), "demand", 2).X) is pl.DataFrame
 
@@ -112,16 +112,6 @@ def test_dates_of_every_kind(kind):
         gap = lagged(table.drop(index=table.index[4]), "y", {"y": 2}, time=time, freq=freq)
     assert gap.y.tolist() == [2.0, 3, 7]
     assert gap.rows.tolist() == [2, 3, 6]
-
-
-def test_windows_as_an_array_for_recurrent_networks():
-    table = pd.DataFrame({"y": np.arange(6.0), "x": 10 * np.arange(6.0), "size": 1.0, "day": np.arange(6)})
-    windows = lagged(table, "y", {"y": 2, "x": [2]}, known=["day"], static=["size"])
-    cube = windows.cube()
-    assert cube.shape == (4, 3, 3)  # t-2, t-1, t; y, x, day as the columns come
-    nan = np.nan
-    assert np.array_equal(cube[0], [[0, 0, nan], [1, nan, nan], [nan, nan, 2]], equal_nan=True)
-    assert np.array_equal(windows.cube(windows.X[2:]), cube[2:], equal_nan=True)
 
 
 def test_labels_that_are_there_twice_are_kept():

@@ -76,9 +76,6 @@ LAGGED = {
     "all targets missing": (windows(table=SERIES.assign(y=np.nan)), TimeError, "with a target at the end"),
     "an array": (windows(table=SERIES.to_numpy()), TableError, "lagged takes a DataFrame.* not a ndarray"),
     "no table": (windows(table=None), TableError, "lagged takes a DataFrame.* not a NoneType"),
-    "an array of texts": (
-        lambda c: lagged(SERIES, "y", {"shop": 2}).cube(), TableError, r"'shop\(t-2\)' holds .*encode 'shop' first"
-    ),
     "groups by what": (lambda c: lagged(SERIES, "y", 2).groups("lag"), TimeError, "by='lag' is unknown"),
     "no memory": (lambda c: lagged(SERIES, "y", 2).graph(memory=0), ArgumentError, "memory=0 is no length of time"),
 }  # fmt: skip
