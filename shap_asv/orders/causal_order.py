@@ -221,6 +221,11 @@ class CausalOrder:
         return tuple(map(tuple, lists))
 
     @cached_property
+    def neighbour_bits(self) -> tuple[int, ...]:
+        """``neighbour_bits[v]`` has the bits of the parents and the children of ``v``."""
+        return tuple(sum(1 << u for u in (*ps, *cs)) for ps, cs in zip(self.parents, self.children, strict=True))
+
+    @cached_property
     def descendant_bits(self) -> tuple[int, ...]:
         """``descendant_bits[v]`` has bit ``u`` set when ``v`` strictly precedes ``u``."""
         below = [0] * self.n_features
@@ -316,8 +321,8 @@ class CausalOrder:
     def count_topological_orders(self, limit: int | None = None) -> int:
         """e(C): the number of topological orders, exactly.
 
-        Components are interleaved by multinomials, stacked parts multiply; trees go by the hook length formula or by
-        Atkinson's O(n^2) algorithm, and only what is left needs the lattice of its ideals.
+        Rooted forests go by the hook length formula. Of others, components are interleaved by multinomials, stacked
+        parts multiply, and only what is left needs the lattice of its ideals.
 
         Parameters
         ----------
@@ -327,7 +332,7 @@ class CausalOrder:
         Raises
         ------
         BudgetExceededError
-            A part that is not a tree has more ideals than ``limit``.
+            A part has more ideals than ``limit``.
 
         Examples
         --------

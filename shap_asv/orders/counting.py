@@ -6,7 +6,7 @@
   components.
 - *series*: some features precede all the others (as in ``from_levels``). Orders of the whole are orders of the lower
   part followed by orders of the upper part.
-- *tree*: the cover relation is an undirected tree; closed forms and polynomial algorithms exist.
+- *tree*: the cover relation is an undirected tree; its ideals have a closed form.
 - *prime*: none of these. Only here the lattice of ideals, or a Markov chain, is needed.
 
 Parts are convex (what lies between two members is a member), so that their cover relation is the whole one's,
@@ -18,7 +18,7 @@ restricted.
 |----------|---------------------------------------|------------------------------|
 | parallel | multinomial(sizes) * product of parts | product of parts             |
 | series   | product of parts                      | 1 + sum of (parts - 1)       |
-| tree     | hook length, or Atkinson              | two numbers per feature, O(n)|
+| tree     | as a prime, if not a rooted forest    | two numbers per feature, O(n)|
 | prime    | paths through the lattice             | search, up to a limit        |
 
 On a rooted tree the ideals obey J(y) = 1 + product over children z of J(z), the paper's recursion for f.
@@ -33,14 +33,12 @@ and any such ideal will do: the classes of x are as many as the ideals of the un
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate
 from math import factorial, prod
-from operator import mul
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from shap_asv.orders.bitsets import unpack
+from shap_asv.orders import bitsets
 from shap_asv.orders.lattice import (
     IdealLattice,
     build_lattice,
@@ -124,20 +122,8 @@ def _split(order: "CausalOrder", members: tuple[int, ...], whole_trees: bool) ->
 
 def components(order: "CausalOrder", members: tuple[int, ...]) -> list[tuple[int, ...]]:
     """The connected components of some members, by the cover relation among them."""
-    left = set(members)
-    parts = []
-    for start in members:
-        if start not in left:
-            continue
-        left.discard(start)
-        part = [start]
-        for v in part:  # grows while it is read
-            for u in (*order.parents[v], *order.children[v]):
-                if u in left:
-                    left.discard(u)
-                    part.append(u)
-        parts.append(tuple(sorted(part)))
-    return parts
+    inside = sum(1 << v for v in members)
+    return [tuple(bitsets.bits_of(part)) for part in bitsets.components(inside, order.neighbour_bits)]
 
 
 def _stacked(order: "CausalOrder", members: tuple[int, ...]) -> list[tuple[int, ...]]:
@@ -151,52 +137,6 @@ def _stacked(order: "CausalOrder", members: tuple[int, ...]) -> list[tuple[int, 
     ranked = sorted(members, key=counts.__getitem__)
     cuts = [k for k, v in enumerate(ranked) if counts[v] >= k]  # the smallest count among the others is the next one's
     return [tuple(sorted(ranked[a:b])) for a, b in zip(cuts, [*cuts[1:], len(ranked)], strict=True)]
-
-
-# --- trees: Atkinson -----------------------------------------------------------------------------------------------
-
-
-def _orders_of_tree(order: "CausalOrder", members: tuple[int, ...]) -> int:
-    """e of a tree block, by Atkinson's algorithm. O(n^2) operations on Python integers.
-
-    For a subtree with root c keep ``b_j`` = number of orders of the subtree in which c stands at position j. To join
-    the subtree (size n2, vector b) to a tree of size n1 with root r and vector a, say how many of its members come
-    before r, k of them. If r precedes c, then c is not among those, which leaves T_k = sum over j > k of b_j orders; if
-    c precedes r, it is among them, and T_k = sum over j <= k of b_j. Members before r interleave freely, and so do
-    those after:
-
-        c_(i+k) += a_i * C(i-1+k, k) * C(n1-i + n2-k, n2-k) * T_k
-
-    Written with A_i = a_i C(n1-1, i-1) and B_k = T_k C(n2, k) this is a product of polynomials with integer
-    coefficients: ``c_p = (A * B)_p * (p-1)! (n1+n2-p)! / ((n1-1)! n2!)``.
-    """
-    sequence, hook, follows = _hang_up(order, members[0], members)
-    counts: dict[int, list[int]] = {v: [1] for v in sequence}
-    for c in reversed(sequence[1:]):
-        below = counts.pop(c)
-        ways = [0, *accumulate(reversed(below))][::-1] if follows[c] else [0, *accumulate(below)]
-        counts[hook[c]] = _join(counts[hook[c]], ways)
-    return sum(counts[sequence[0]])
-
-
-def _join(a: list[int], ways: list[int]) -> list[int]:
-    n1, n2 = len(a), len(ways) - 1
-    n = n1 + n2
-    left = list(map(mul, a, _binomials(n1 - 1)))
-    right = list(map(mul, ways, _binomials(n2)))[::-1]
-    row = _binomials(n - 1)
-    joined = []
-    for p in range(n):
-        low, high = max(0, p - n2), min(n1, p + 1)
-        total = sum(map(mul, left[low:high], right[n2 - p + low : n2 - p + high]))
-        # p! (n-1-p)! / ((n1-1)! n2!) = C(n-1, n2) / C(n-1, p), and the division is exact
-        joined.append(total * row[n2] // row[p])
-    return joined
-
-
-def _binomials(n: int) -> list[int]:
-    """C(n, k) for k = 0 .. n, each from the one before."""
-    return list(accumulate(range(n), lambda c, k: c * (n - k) // (k + 1), initial=1))
 
 
 def _hang_up(
@@ -221,19 +161,17 @@ def _hang_up(
 
 
 def count_topological_orders(order: "CausalOrder", limit: int | None = None) -> int:
-    """e(order), exactly; ``limit`` bounds the lattice of each prime block, in ideals."""
+    """e(order), exactly; ``limit`` bounds the lattice of each part that falls no further apart."""
     search = check_limit(limit)
     if order.is_forest:  # hook length formula
         return factorial(order.n_features) // prod(subtree_sizes(order))
-    blocks = decompose(order)
+    blocks = decompose(order, whole_trees=False)
     total = 1
     for block in blocks:
         if block.kind == "parallel":
             sizes = [len(blocks[part].members) for part in block.parts]
             total *= factorial(sum(sizes)) // prod(map(factorial, sizes))
-        elif block.kind == "tree":
-            total *= _orders_of_tree(order, block.members)
-        elif block.kind == "prime":
+        elif not block.parts and len(block.members) > 1:
             total *= exact_down(build_lattice(order.restricted_to(block.members), search))[0]
     return total
 
@@ -332,7 +270,7 @@ def equivalence_classes(order: "CausalOrder", x: int, limit: int | None = None) 
     lattice, up, down = _counted(order, check_limit(limit))
     edges = np.flatnonzero(lattice.edge_feature == x)
     sources = lattice.edge_source[edges]
-    prefixes = unpack(lattice.words[sources], order.n_features)
+    prefixes = bitsets.unpack(lattice.words[sources], order.n_features)
     sizes = up[sources] * down[lattice.edge_target[edges]]
     names = order.features
     return [
