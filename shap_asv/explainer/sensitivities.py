@@ -14,10 +14,11 @@ not many more than one graph has. That takes one nu for all graphs:
   own, by an explainer of its own; so it is where values of single coalitions are never written down (trees alone).
 """
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import networkx as nx
 import numpy as np
 import scipy.sparse as sp
 from tqdm.auto import tqdm
@@ -41,7 +42,7 @@ from shap_asv.explainer.progress import DELAY
 from shap_asv.explainer.rows import Table, display_names, fit_rows
 from shap_asv.explanation import select_outputs
 from shap_asv.orders import CausalOrder
-from shap_asv.orders.uncertain import GraphMixture, PartialGraph, neighbours
+from shap_asv.orders.uncertain import GraphMixture, neighbours
 from shap_asv.orders.uncertain.mixture import check_graph_weights, weighted_orders
 from shap_asv.orders.weights import weigh_each
 from shap_asv.planning import Plan
@@ -196,7 +197,7 @@ def _one_change(explainer: "AsymmetricExplainer", problem: Problem, word: str) -
         yield Alternative(each.label, each.graph, each.order)
 
 
-def _whole_graph(problem: Problem, order: CausalOrder, given_graph: Any) -> PartialGraph | CausalOrder:
+def _whole_graph(problem: Problem, order: CausalOrder, given_graph: Any) -> nx.DiGraph | CausalOrder:
     """The graph as it was given, nodes that are not players included: an order has lost edges that follow from others.
 
     That of a list with one graph, or of a graph whose undirected edges leave one order only, is the order. Edges
@@ -209,16 +210,15 @@ def _whole_graph(problem: Problem, order: CausalOrder, given_graph: Any) -> Part
     graph = as_partial_graph(_named(source, problem), features)
     if graph.undirected:
         return order
+    dag = graph.to_graph()
     if problem.players is not None:
-        owner: dict[Hashable, Hashable] = {
-            name: problem.names[player] for name, player in zip(features, problem.players.of_feature, strict=True)
-        }
-        found = graph.merged(lambda node: owner.get(node, node))
-        if found is None:  # a hidden node between two members of a group
+        owner = dict(zip(features, (problem.names[player] for player in problem.players.of_feature), strict=True))
+        dag = nx.relabel_nodes(dag, owner)
+        dag.remove_edges_from(list(nx.selfloop_edges(dag)))
+        if not nx.is_directed_acyclic_graph(dag):  # a hidden node between two members of a group
             return order
-        graph = found
-    missing = tuple(name for name in problem.names if name not in set(graph.nodes))
-    return PartialGraph((*graph.nodes, *missing), graph.directed, graph.undirected)
+    dag.add_nodes_from(problem.names)
+    return dag
 
 
 # --- over which background ----------------------------------------------------------------------------------------

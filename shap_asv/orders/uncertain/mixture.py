@@ -149,16 +149,6 @@ class GraphMixture:
         """
         return tuple(np.argsort(self.precedence.sum(axis=0), kind="stable").tolist())
 
-    @property
-    def is_forest(self) -> bool:
-        """Whether this is one graph, and a forest: the mean over several has no such shape."""
-        return self.n_graphs == 1 and self.orders[0].is_forest
-
-    @property
-    def is_polytree(self) -> bool:
-        """Whether this is one graph, and a polytree."""
-        return self.n_graphs == 1 and self.orders[0].is_polytree
-
     def __repr__(self) -> str:
         k, n = self.n_graphs, self.n_features
         return f"GraphMixture({k} graph{'s' if k > 1 else ''} on {n} feature{'s' if n > 1 else ''})"

@@ -6,7 +6,7 @@ undirected edges (a *CPDAG*; a *PDAG* where background knowledge has settled som
 like any other.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -132,23 +132,6 @@ class PartialGraph:
 
     def _named(self, edges: Iterable[tuple[int, int]]) -> list[Edge]:
         return [(self.nodes[a], self.nodes[b]) for a, b in edges]
-
-    def merged(self, rename: Callable[[Hashable], Hashable]) -> "PartialGraph | None":
-        """The graph with nodes of the same new name made one, edges among them gone; None where that makes a cycle.
-
-        Examples
-        --------
-        >>> graph = PartialGraph("abc", [("a", "b"), ("b", "c")])
-        >>> graph.merged(lambda node: {"b": "a"}.get(node, node))
-        PartialGraph(2 nodes, 1 directed edge: a -> c)
-        >>> graph.merged(lambda node: {"c": "a"}.get(node, node)) is None
-        True
-        """
-        directed = frozenset((rename(a), rename(b)) for a, b in self.directed if rename(a) != rename(b))
-        undirected = frozenset(pair for edge in self.undirected if len(pair := frozenset(map(rename, edge))) == 2)
-        if not nx.is_directed_acyclic_graph(nx.DiGraph(list(directed))):
-            return None
-        return PartialGraph(tuple(dict.fromkeys(map(rename, self.nodes))), directed, undirected)
 
     def to_graph(self) -> "nx.DiGraph":
         """The one DAG of a graph without undirected edges."""

@@ -143,10 +143,6 @@ def test_shapes():
     mixture = GraphMixture([forest, chain], [1, 3])
     assert mixture.edges == (("b", "a"), ("c", "b"), ("c", "a"))
     assert mixture.topological_indices == (2, 1, 0)
-    assert not mixture.is_forest
-    assert not mixture.is_polytree
-    assert GraphMixture([forest]).is_forest
-    assert GraphMixture([forest]).is_polytree
     for seed in range(10):
         _, graphs = random_graphs(seed, k=3)
         mixture = GraphMixture([CausalOrder.from_edges(g, features=range(5)) for g in graphs])
