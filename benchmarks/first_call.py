@@ -71,16 +71,14 @@ def _network(name: str, algorithm: str) -> Callable[[], tuple[Any, Any]]:
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import OrdinalEncoder
 
-        from shap_asv import AsymmetricExplainer, load_network
+        from shap_asv import AsymmetricExplainer, load_network, sample_rows
 
         network, rng = load_network(name), np.random.default_rng(0)
         states = {cpd.variable: cpd.state_names[cpd.variable] for cpd in network.cpds}
         rows = pd.DataFrame({node: rng.choice(labels, size=300) for node, labels in states.items()})
         model = make_pipeline(OrdinalEncoder(), RandomForestRegressor(20, max_depth=5, random_state=0))
-        explainer = AsymmetricExplainer(
-            model.fit(rows, rng.random(300)), network, algorithm=algorithm, impossible="relax", seed=0
-        )
-        return explainer, rows[:5]
+        explainer = AsymmetricExplainer(model.fit(rows, rng.random(300)), network, algorithm=algorithm, seed=0)
+        return explainer, sample_rows(network, 5, seed=0)[list(rows)]
 
     return build
 

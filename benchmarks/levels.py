@@ -62,7 +62,7 @@ def score_backgrounds(
 
     losses = []
     for background in backgrounds.values():
-        misses = held_out_misses(background, predict, data, coalitions, n_draws, seed=0)
+        misses = held_out_misses(background, predict, background.read(data), coalitions, n_draws, seed=0)
         losses.append((misses**2).sum(axis=2) @ checked_weights(coalitions, weights))
     return ScoreTable(tuple(backgrounds), np.stack(losses))
 

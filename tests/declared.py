@@ -43,7 +43,7 @@ def example_background(kind):
     """A small background over x0, x1, x2 of the kind (a row of the table), as what is explained sees it."""
     if kind.name in MEANT:
         return example_problem(kind, any_form(kind)).background
-    return read_distribution(kind.example()).background(FEATURES, "raise")
+    return read_distribution(kind.example()).background(FEATURES)
 
 
 #: For kinds that are not conditional: ``values`` and ``causal_graph`` of an explainer, by the name of the kind.
@@ -117,7 +117,7 @@ def as_table(background, rows):
 @cache
 def example_table(kind, n=200, seed=0):
     """So many rows of the kind's example, as a user would hand them in."""
-    background = read_distribution(kind.example()).background(FEATURES, "raise")
+    background = read_distribution(kind.example()).background(FEATURES)
     return as_table(background, possible_rows(background, n, seed))
 
 

@@ -57,7 +57,6 @@ def test_explainer_arguments():
         "n_orders",
         "n_draws",
         "tolerance",
-        "impossible",
         "budget",
         "memory_limit",
         "ideal_limit",

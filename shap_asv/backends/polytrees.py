@@ -8,33 +8,29 @@ of their members, the value of the term depends on ``S & A`` alone, so that W re
 On a polytree w_A comes without the lattice of the order (:mod:`shap_asv.orders.restricted`).
 """
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 import scipy.sparse as sp
 
-from shap_asv.backends.coalitionwise import CoalitionwiseAttributor
 from shap_asv.backends.conditioning import ancestral_obstacle
-from shap_asv.backends.contract import Attribution, Attributor, Backend, Problem, Settings, TooLarge
-from shap_asv.backends.pace import Report, keep_silent
+from shap_asv.backends.contract import Attributor, Backend, Problem, Settings, TooLarge
 from shap_asv.backends.termwise import (
     TERM_ROW_BLOCK,
     TermGroup,
     TermwiseAttributor,
     gather_terms,
-    relaxing,
     terms_obstacle,
 )
 from shap_asv.backends.weight_columns import empty_columns
-from shap_asv.backends.workload import groups_obstacle, ideal_columns, network_and_terms, patterns
+from shap_asv.backends.workload import groups_obstacle, network_and_terms, patterns
 from shap_asv.backgrounds.contract import Terms
 from shap_asv.costs import Cost
 from shap_asv.errors import BudgetExceededError
 from shap_asv.models.products import SumOfProducts
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.restricted import list_polytree_steps
-from shap_asv.values.expected_terms import ExactProducts, query_cost
+from shap_asv.values.expected_terms import query_cost
 
 #: Ideals of what a term sees, at most.
 MOST_IDEALS = 1 << 14
@@ -116,25 +112,10 @@ def polytree_attributor(background: Terms, products: SumOfProducts, order: Causa
     return TermwiseAttributor(background, products, empty_columns(n), tuple(groups))
 
 
-@dataclass(frozen=True, eq=False)
-class CoalitionByCoalition:
-    """All ideals one by one, made ready only when a row asks for it: they may be out of reach."""
-
-    problem: Problem
-    settings: Settings
-
-    rowwise = compiled = False
-
-    def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
-        values = ExactProducts(*network_and_terms(self.problem))
-        return CoalitionwiseAttributor(values, ideal_columns(self.problem, self.settings)).attribute(rows, report)
-
-
 def _prepare(problem: Problem, settings: Settings) -> Attributor:
     background, products = network_and_terms(problem)
     assert isinstance(problem.order, CausalOrder)
-    fast = polytree_attributor(background, products, problem.order)
-    return relaxing(background, fast, CoalitionByCoalition(problem, settings))
+    return polytree_attributor(background, products, problem.order)
 
 
 POLYTREE = Backend("polytree", False, None, _obstacle, _cost, _prepare, TERM_ROW_BLOCK)

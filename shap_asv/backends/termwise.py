@@ -21,9 +21,9 @@ from functools import cached_property, lru_cache
 import numpy as np
 import scipy.sparse as sp
 
-from shap_asv.backends.coalitionwise import ROW_BLOCK, CoalitionwiseAttributor
+from shap_asv.backends.coalitionwise import ROW_BLOCK
 from shap_asv.backends.contract import Attribution, Attributor, Backend, Problem, Settings
-from shap_asv.backends.pace import Report, keep_silent, part_of
+from shap_asv.backends.pace import Report, keep_silent
 from shap_asv.backends.weight_columns import Columns, added_up, contract
 from shap_asv.backends.workload import Sweep, expected_output, network_and_terms
 from shap_asv.backgrounds.contract import TERMS, Terms
@@ -34,7 +34,7 @@ from shap_asv.costs import Cost
 from shap_asv.models.predictor import PRODUCTS
 from shap_asv.models.products import SumOfProducts
 from shap_asv.values.contract import blocks
-from shap_asv.values.expected_terms import ExactProducts, query_cost
+from shap_asv.values.expected_terms import query_cost
 
 # Doubles held at one time: 2**22 are 32 MiB.
 _DENSE_LIMIT = 2**22
@@ -226,44 +226,6 @@ def termwise_attributor(background: Terms, products: SumOfProducts, columns: Col
     return TermwiseAttributor(background, products, columns, group_terms(background, products, columns))
 
 
-# --- rows of probability zero ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class RelaxingAttributor:
-    """``fast`` for rows that are possible under the network, ``general`` for the others.
-
-    Fast backends rely on conditional independence, which says nothing of evidence that contradicts itself.
-    """
-
-    background: Terms
-    fast: Attributor
-    general: Attributor
-
-    rowwise = compiled = False
-
-    def attribute(self, rows: np.ndarray, report: Report = keep_silent) -> Attribution:
-        possible = np.isfinite(self.background.log_probability(rows))
-        if possible.all():
-            return self.fast.attribute(rows, report)
-        if not possible.any():
-            return self.general.attribute(rows, report)
-        first = self.fast.attribute(rows[possible], part_of(report, 0.0, 0.5))
-        second = self.general.attribute(rows[~possible], part_of(report, 0.5, 1.0))
-        phi = np.empty((len(rows), *first.phi.shape[1:]))
-        phi[possible], phi[~possible] = first.phi, second.phi
-        error = None
-        if first.error is not None and second.error is not None:
-            error = np.empty_like(phi)
-            error[possible], error[~possible] = first.error, second.error
-        return Attribution(phi, first.base, error)
-
-
-def relaxing(background: Terms, fast: Attributor, general: Attributor) -> Attributor:
-    """``fast``, with ``general`` behind it where the user asked to go on with rows of probability zero."""
-    return RelaxingAttributor(background, fast, general) if background.impossible == "relax" else fast
-
-
 # --- the rows of the table of backends ------------------------------------------------------------------------------
 
 
@@ -319,8 +281,7 @@ def term_backend(
 
     def over(problem: Problem, settings: Settings, columns: Columns) -> Attributor:
         background, products = network_and_terms(problem)
-        general = CoalitionwiseAttributor(ExactProducts(background, products), columns)
-        return relaxing(background, attributor(background, products, columns), general)
+        return attributor(background, products, columns)
 
     return Backend(
         f"{sweep.name} x {name}",

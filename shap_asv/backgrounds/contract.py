@@ -187,11 +187,6 @@ class Terms(Background, FiniteStates, Protocol):
         """Answers questions about nodes of the network, and knows what they take."""
         ...
 
-    @property
-    def impossible(self) -> str: ...
-
-    def log_probability(self, evidence: np.ndarray) -> np.ndarray: ...
-
     def expected_sums(
         self, evidence: np.ndarray, vectors: Sequence[np.ndarray], terms: np.ndarray, coefficients: np.ndarray
     ) -> np.ndarray:
@@ -212,15 +207,12 @@ class Terms(Background, FiniteStates, Protocol):
 class ConditionedTerms(Terms, Protocol):
     """A network that is conditioned on: evidence may be impossible, and tells of causes."""
 
-    def possible_evidence(self, evidence: np.ndarray) -> np.ndarray: ...
+    def log_probability(self, evidence: np.ndarray) -> np.ndarray: ...
 
 
 @runtime_checkable
 class JointTable(Background, FiniteStates, Protocol):
     """The probability of every joint state of the features."""
-
-    @property
-    def impossible(self) -> str: ...
 
     def joint_obstacle(self) -> tuple[int, str | None]:
         """Entries of the largest table on the way to the joint, and why it cannot be had (None where it can)."""
@@ -229,8 +221,6 @@ class JointTable(Background, FiniteStates, Protocol):
     def feature_joint(self) -> np.ndarray: ...
 
     def log_probability(self, evidence: np.ndarray) -> np.ndarray: ...
-
-    def possible_evidence(self, evidence: np.ndarray) -> np.ndarray: ...
 
 
 @runtime_checkable

@@ -49,7 +49,7 @@ class CoverDistribution:
     def unnamed_features(self, n_columns: int | None) -> list[str] | None:
         return None if n_columns is None else numbered_features(n_columns)
 
-    def background(self, features: Sequence[str], impossible: str) -> "CoverBackground":
+    def background(self, features: Sequence[str]) -> "CoverBackground":
         return CoverBackground(tuple(features), counted=self.counted)
 
     def stored(self) -> None:

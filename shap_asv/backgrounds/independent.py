@@ -36,7 +36,7 @@ class IndependentColumns(TableBorder):
         self.codec = TableCodec.learn(data)  # an empty table, dates and infinities are errors there
         self._sorted = np.sort(self.codec.read(data), axis=0)
 
-    def _keep(self, kept: list[int], impossible: str) -> None:
+    def _keep(self, kept: list[int]) -> None:
         self._sorted = self._sorted[:, kept]
 
     def describe(self) -> str:

@@ -68,7 +68,7 @@ class MatrixDistribution:
     def features_in(self, columns: Sequence[str] | None, n_columns: int) -> list[str]:
         return list(columns) if columns is not None else numbered_features(n_columns)
 
-    def background(self, features: Sequence[str], impossible: str) -> "MatrixBackground":
+    def background(self, features: Sequence[str]) -> "MatrixBackground":
         made = MatrixBackground if self.rows is None else RowsBackground
         return made(self.masker, self.rows, tuple(features), self.columns, self.dtypes)
 

@@ -39,7 +39,7 @@ class Distribution(Protocol):
         """
         ...
 
-    def background(self, features: Sequence[str], impossible: str) -> Background: ...
+    def background(self, features: Sequence[str]) -> Background: ...
 
     def stored(self) -> Any:
         """What goes into a file in place of what the user handed in."""
@@ -53,7 +53,7 @@ class NamedDistribution:
     Attributes
     ----------
     names : tuple of str
-    build : callable (features, impossible) -> Background
+    build : callable (features) -> Background
     words : (str, str)
         What a name is the name of, such as ``("a node of the network", "its nodes are")``.
     stored_as : object
@@ -65,7 +65,7 @@ class NamedDistribution:
     """
 
     names: tuple[str, ...]
-    build: Callable[[Sequence[str], str], Background]
+    build: Callable[[Sequence[str]], Background]
     words: tuple[str, str]
     stored_as: Any
     features_by_default: tuple[str, ...] | None = None
@@ -110,8 +110,8 @@ class NamedDistribution:
     def unnamed_features(self, n_columns: int | None) -> None:
         """Every variable has a name."""
 
-    def background(self, features: Sequence[str], impossible: str) -> Background:
-        return self.build(features, impossible)
+    def background(self, features: Sequence[str]) -> Background:
+        return self.build(features)
 
     def stored(self) -> Any:
         return self.stored_as

@@ -136,14 +136,14 @@ class OneHotBackground(TableBorder):
     def __init__(self, dummies: Dummies, merged: Any) -> None:
         self.dummies, self.merged, self.codec = dummies, merged, dummies.codec
 
-    def _keep(self, kept: list[int], impossible: str) -> None:
+    def _keep(self, kept: list[int]) -> None:
         columns = [(name, places) for name, places in self.dummies.columns if set(places) & set(kept)]
         for name, places in columns:
             if not set(places) <= set(kept):
                 raise ArgumentError(
                     f"the group {name!r} is drawn as one category; name all of its members as features, or none"
                 )
-        self.merged = self.merged.only([name for name, _ in columns], impossible)
+        self.merged = self.merged.only([name for name, _ in columns])
         moved = tuple((name, tuple(kept.index(v) for v in places)) for name, places in columns)
         self.dummies = Dummies(self.codec, moved, self.dummies.bases)
 

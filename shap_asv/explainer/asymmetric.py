@@ -93,8 +93,6 @@ class AsymmetricExplainer(shap.Explainer):
         first two fit a distribution (a structural model for a DAG over all features, else the best of Gaussian, copula
         and donors); "auto" is ``"marginal"``, shap's expectation, for a table without a causal graph and for maskers of
         shap, else ``"conditional"``.
-    impossible : "raise" or "relax"
-        Rows of probability zero: an error, or condition only on the part of the evidence that is possible.
     data, feature_perturbation : optional
         ``shap.TreeExplainer``'s words for ``masker`` and for whether there is one; values are then those of shap.
 
@@ -167,7 +165,6 @@ class AsymmetricExplainer(shap.Explainer):
         n_orders: int = 1000,
         n_draws: int | None = None,
         tolerance: float | None = None,
-        impossible: str = "raise",
         budget: float = 600.0,
         memory_limit: int = 4 * 2**30,
         ideal_limit: int = 1_000_000,
@@ -186,7 +183,6 @@ class AsymmetricExplainer(shap.Explainer):
         check_arguments(causal_graph, orders, weights)
         check_options(
             link=link,
-            impossible=impossible,
             tolerance=tolerance,
             n_jobs=n_jobs,
             seed=seed,
@@ -221,7 +217,7 @@ class AsymmetricExplainer(shap.Explainer):
         self._given = masker if counted is None else counted
         self._table = masker if settled.masker is not masker else None  # what was fitted; files do not keep it
         self.causal_graph, self.groups = settled.causal_graph, groups
-        self.algorithm, self.seed, self.impossible = algorithm, seed, impossible
+        self.algorithm, self.seed = algorithm, seed
         self.encoder, self.orders, self.weights = encoder, orders, weights
         self.data, self.feature_perturbation, self.model_output = shown_words(
             self.masker, self._table, self._distribution, model, model_output
@@ -601,7 +597,6 @@ class AsymmetricExplainer(shap.Explainer):
             encoder=self.encoder,
             model_output=self._words["model_output"],
             output_names=self.output_names,
-            impossible=self.impossible,
             link=None if is_identity(self.link) else self.link,
             linearize_link=self.linearize_link,
             seed=self._entropy,

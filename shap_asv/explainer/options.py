@@ -33,7 +33,6 @@ from shap_asv.models.trees.form import absent_entry, made_of_trees
 from shap_asv.planning import check_algorithm
 
 VALUES = ("auto", "conditional", "causal", "marginal")
-IMPOSSIBLE = ("raise", "relax")
 #: Numbers above zero, and whole ones with what they count.
 AMOUNTS = ("budget", "memory_limit")
 COUNTED = {"n_orders": "a number of orders", "n_draws": "a number of draws", "ideal_limit": "a number of coalitions"}
@@ -51,7 +50,6 @@ def check_options(
     *,
     link: Any,
     values: Any,
-    impossible: Any,
     algorithm: Any,
     seed: Any,
     n_jobs: Any,
@@ -62,8 +60,6 @@ def check_options(
     if not callable(link):
         raise TypeError(f"link={link!r:.80} needs to be callable, such as shap.links.logit")
     _check_values(values)
-    if not isinstance(impossible, str) or impossible not in IMPOSSIBLE:
-        raise UnknownMethodError(f"unknown impossible={impossible!r:.80}; use {' or '.join(map(repr, IMPOSSIBLE))}")
     check_algorithm(algorithm)
     if seed is not None:
         check_seed(seed)

@@ -25,7 +25,7 @@ import cloudpickle
 from shap_asv.errors import ArgumentError, PersistenceError
 
 FORMAT = "shap_asv.AsymmetricExplainer"
-VERSION = 4
+VERSION = 5
 _PACKAGES = ("shap-asv", "shap", "numpy", "pandas", "scikit-learn", "pgmpy")
 # What cloudpickle writes where a function is stored with its code, because it cannot be imported.
 _CODE_BY_VALUE = b"_make_function"

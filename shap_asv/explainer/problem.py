@@ -108,7 +108,6 @@ class Arguments:
     encoder: Any = None
     model_output: str = "auto"
     output_names: Sequence[str] | None = None
-    impossible: str = "raise"
     link: Link | None = None
     linearize_link: bool = True
     seed: int | None = None
@@ -164,7 +163,7 @@ def assemble_for_rows(arguments: Arguments, table: Table) -> Problem:
 
 def assemble(arguments: Arguments, features: Sequence[str], table: Table | None = None) -> Problem:
     """Model, background and causal order as one problem over ``features``; ``table`` is X, where it is known."""
-    background = arguments.distribution.background(tuple(str(name) for name in features), arguments.impossible)
+    background = arguments.distribution.background(tuple(str(name) for name in features))
     predictor: Predictor
     if arguments.distribution.of_model:
         background, predictor = _trees_alone(arguments, background)

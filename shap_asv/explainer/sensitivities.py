@@ -235,7 +235,7 @@ def _graphs_say_do(explainer: "AsymmetricExplainer", problem: Problem) -> bool:
     """Whether another graph has another do(): of a table that was fitted along the graph, and of levels."""
     if explainer.values != "causal":
         return False
-    natural = explainer._distribution.background(problem.background.features, explainer.impossible)
+    natural = explainer._distribution.background(problem.background.features)
     return explainer._table is not None or graph_defines_do(natural)
 
 

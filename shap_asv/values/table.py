@@ -39,12 +39,7 @@ KEPT = 2**20
 
 
 class TabulatedModel:
-    """nu of any model under a discrete network, exactly, by tabulating the model over all joint states.
-
-    With ``impossible="relax"`` evidence that contradicts itself is not conditioned on, so a row of probability zero
-    cannot be read off the tables; its coalitions are summed one by one, with
-    :meth:`JointTable.possible_evidence` as the condition.
-    """
+    """nu of any model under a discrete network, exactly, by tabulating the model over all joint states."""
 
     def __init__(self, background: JointTable, predictor: Predictor, options: ValueOptions) -> None:
         self.background = background
@@ -133,20 +128,14 @@ class TabulatedModel:
         return np.concatenate([ask(states) for _, states in all_states(self.background, 65_536)]).reshape(self._p.shape)
 
     def _one_by_one(self, coalitions: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Rare and impossible rows: the model sees e_S, the rest follows the part of e_S that is possible."""
+        """Rare rows: probabilities that have underflowed are summed from their logarithms."""
         out = np.empty((len(rows), len(coalitions), self.n_outputs))
         for i, row in enumerate(rows):
             for j, members in enumerate(coalitions):
-                evidence = np.where(members, row, -1)
-                given = self.background.possible_evidence(evidence[None])[0]
-                log_p = self._log_p[tuple(slice(None) if code < 0 else slice(code, code + 1) for code in given)]
+                at = tuple(slice(e, e + 1) if inside else slice(None) for e, inside in zip(row, members, strict=True))
+                log_p = self._log_p[at]
                 p = np.exp(log_p - log_p.max())  # only ratios count
-                dropped = tuple(v for v in range(len(row)) if members[v] and given[v] < 0)
-                p = p.sum(axis=dropped, keepdims=True)
-                m = self._m[
-                    tuple(slice(e, e + 1) if inside else slice(None) for e, inside in zip(row, members, strict=True))
-                ]
-                out[i, j] = (p[..., None] * m).reshape(-1, self.n_outputs).sum(axis=0) / p.sum()
+                out[i, j] = (p[..., None] * self._m[at]).reshape(-1, self.n_outputs).sum(axis=0) / p.sum()
         return out
 
 

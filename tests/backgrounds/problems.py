@@ -36,16 +36,14 @@ def holds_causes(background, coalitions):
 class Problem:
     """A random network, random features (shuffled, the rest latent), a possible row, random terms."""
 
-    def __init__(self, seed, kind="dag", n=6, zeros=0.0, n_terms=15, latent=True, impossible="raise"):
+    def __init__(self, seed, kind="dag", n=6, zeros=0.0, n_terms=15, latent=True):
         rng = self.rng = np.random.default_rng(seed)
         edges = random_problems.random_edges(rng, n, kind)
         self.plain = random_problems.random_network(rng, n, edges, zeros=zeros)
         cards, parents, tables = self.plain
         count = int(rng.integers(1, n + 1)) if latent else n
         self.nodes = [int(v) for v in rng.permutation(n)[:count]]
-        self.background = DiscreteBackground(
-            as_network(*self.plain), [f"n{v}" for v in self.nodes], impossible=impossible
-        )
+        self.background = DiscreteBackground(as_network(*self.plain), [f"n{v}" for v in self.nodes])
         self.cards = [cards[v] for v in self.nodes]
         self.p_features = brute_force.feature_joint(brute_force.joint_table(*self.plain), self.nodes)
         row = random_problems.random_row(rng, cards, parents, tables)

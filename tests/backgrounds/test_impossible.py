@@ -1,6 +1,4 @@
-"""Evidence of probability 0: a named error, or a documented way on. Never NaN."""
-
-import itertools
+"""Evidence of probability 0: a named error. Never NaN."""
 
 import numpy as np
 import pytest
@@ -36,11 +34,10 @@ def test_rows_are_checked_with_a_minimal_contradiction(wet):
     assert "n0='s1', n1='s0'." in message
     assert "n2" not in message
     assert "n3" not in message
-    assert "impossible='relax'" in message
+    assert "cpd.values = " in message
     with pytest.raises(ImpossibleEvidenceError, match=r"row 0 is impossible under the network \(1 more like it\)"):
         wet().check(np.array([[1, 0, 0, 0], [0, 1, 0, 0]]))
     wet().check(np.array([[0, 0, 1, 0], [1, 1, 1, 1]]))
-    wet(impossible="relax").check(np.array([[1, 0, 0, 0]]))
 
 
 def test_queries_raise_on_impossible_evidence(wet):
@@ -70,74 +67,6 @@ def test_contradictions_are_minimal(seed):
 def p_of(problem, row, members):
     index = tuple(row[v] if v in members else slice(None) for v in range(len(row)))
     return problem.p_features[index].sum()
-
-
-def relaxed_members(problem, row, members):
-    """The documented rule: in the network's order, keep what is possible with what was kept."""
-    kept = []
-    for v in sorted(members, key=lambda u: problem.nodes[u]):
-        if p_of(problem, row, [*kept, v]) > 0:
-            kept.append(v)
-    return kept
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_relaxed_expectations(seed):
-    """Dropped evidence is not conditioned on, but its own value still enters the term."""
-    problem = Problem(seed, n=5, zeros=0.4, impossible="relax")
-    tables = problem.term_tables()
-    rows = impossible_rows(problem)
-    for row in rows[:: max(1, len(rows) // 3)]:
-        got = expectations(problem.background, problem.evidence(row), problem.vectors, problem.terms)
-        assert np.isfinite(got).all()
-        for members, value in zip(problem.coalitions, got, strict=True):
-            observed = set(np.flatnonzero(members))
-            kept = relaxed_members(problem, row, observed)
-            condition = tuple(row[v] if v in kept else slice(None) for v in range(len(row)))
-            p = np.zeros_like(problem.p_features)
-            p[condition] = problem.p_features[condition]
-            p /= p.sum()
-            # the model sees e_v for every observed feature, kept or not
-            seen = np.ix_(*([row[v]] * c if v in observed else range(c) for v, c in enumerate(problem.cards)))
-            expected = (p[..., None] * tables[seen]).reshape(-1, tables.shape[-1]).sum(axis=0)
-            np.testing.assert_allclose(value, expected, rtol=0, atol=1e-9)
-        ones = np.ones((len(problem.terms), 1))
-        sums = problem.background.expected_sums(problem.evidence(row), problem.vectors, problem.terms, ones)
-        np.testing.assert_allclose(sums[:, 0], got.sum(axis=1), rtol=0, atol=1e-9)
-        full = got[problem.coalitions.all(axis=1)][0]
-        np.testing.assert_allclose(full, tables[tuple(row)], rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_relaxed_draws(seed):
-    problem = Problem(seed, n=5, zeros=0.4, impossible="relax")
-    rows = impossible_rows(problem)
-    if not len(rows):
-        pytest.fail("this seed has no impossible row; choose another")
-    row = rows[len(rows) // 2]
-    evidence = problem.evidence(row)
-    conditions = problem.background.possible_evidence(evidence)
-    for members, condition in zip(problem.coalitions, conditions, strict=True):
-        kept = relaxed_members(problem, row, set(np.flatnonzero(members)))
-        assert sorted(np.flatnonzero(condition >= 0)) == sorted(kept)
-    draws = problem.background.draws(evidence, np.random.default_rng(1).random((30, 5)))
-    for e, d in zip(evidence, draws, strict=True):
-        np.testing.assert_array_equal(d[:, e >= 0], np.broadcast_to(e[e >= 0], d[:, e >= 0].shape))
-
-
-def test_possible_rows_are_not_relaxed(wet):
-    every = np.array(list(itertools.product([-1, 0, 1], repeat=4)))
-    possible = ~np.isneginf(wet().log_probability(every))
-    relaxed = wet(impossible="relax").possible_evidence(every)
-    np.testing.assert_array_equal(relaxed[possible], every[possible])
-    assert (relaxed[~possible] != every[~possible]).any(axis=1).all()
-
-
-def test_unsigned_codes(wet):
-    row = np.array([[1, 0, 1, 0]])
-    relaxed = wet(impossible="relax").possible_evidence(row.astype(np.uint8))
-    np.testing.assert_array_equal(relaxed, wet(impossible="relax").possible_evidence(row))
-    assert (relaxed == -1).any()
 
 
 def test_codes_are_checked(wet):

@@ -121,15 +121,6 @@ def test_warnings_point_at_the_users_line(case):
 # --- odd, but fine: the number that comes out is the right one ----------------------------------------------------
 
 
-def test_impossible_rows_can_be_relaxed(case):
-    rows = pd.concat([case.X[:1].assign(lung="yes", either="no"), case.X[:3]])
-    explanation = case.make(impossible="relax")(rows)
-    assert np.isfinite(explanation.values).all()
-    total = explanation.base_values + explanation.values.sum(axis=1)
-    np.testing.assert_allclose(total, case.model.predict_proba(rows), atol=1e-9)
-    np.testing.assert_allclose(explanation.values[1:], case.good(case.X[:3]).values, atol=1e-12)
-
-
 def test_errors_leave_the_explainer_usable(case):
     before = case.good(case.X[:2]).values
     with pytest.raises(errors.RowsError):

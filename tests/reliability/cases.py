@@ -69,7 +69,6 @@ CHOICES: dict[str, tuple] = {
         "sampled orders",
         "monte carlo",
         "saved",
-        "relaxed",
         "causal",
         "marginal",
         "effects",

@@ -16,7 +16,7 @@ import pytest
 import shap
 
 from shap_asv import AsymmetricExplainer, CausalOrder
-from shap_asv.errors import CausalGraphWarning, ImpossibleEvidenceError
+from shap_asv.errors import CausalGraphWarning
 from tests.oracles import brute_force, interventions
 from tests.reliability.building import (
     Fitted,
@@ -28,7 +28,6 @@ from tests.reliability.building import (
     build_model,
     build_net,
     build_rows,
-    dressed_rows,
 )
 from tests.reliability.cases import CHOICES, Case
 from tests.reliability.kinds.asking import FURTHER, Kind, Question
@@ -118,8 +117,7 @@ def build(case: Case) -> World:
     fitted = build_model(case, net, rng)
     graph = build_graph(case, net, rng)
     X, codes = build_rows(case, net, joint, rng)
-    kind = "arrays" if case.also == "relaxed" else case.container  # relaxing goes along the order of the nodes
-    return World(case, net, build_container(net, kind, rng), graph, fitted, joint, X, codes, rng)
+    return World(case, net, build_container(net, case.container, rng), graph, fitted, joint, X, codes, rng)
 
 
 def check(case: Case) -> None:
@@ -228,34 +226,6 @@ def monte_carlo(world: World, explainer: Any, explanation: Any) -> None:
     assert np.isfinite(found.error_std).all()
 
 
-def relaxed(world: World, explainer: Any, explanation: Any) -> None:
-    """Impossible rows are an error by default, and with ``relax`` the documented rule, coalition by coalition."""
-    impossible = np.argwhere(world.joint == 0).reshape(-1, world.joint.ndim)
-    if len(impossible) == 0:
-        return
-    rows = impossible[world.rng.integers(len(impossible), size=1 if world.case.rows == "single" else 2)]
-    X = dressed_rows(world.case, world.net, rows, world.rng)
-    with pytest.raises(ImpossibleEvidenceError):
-        world.explainer()(X, silent=True)
-    found = world.explainer(impossible="relax")(X, silent=True)
-    replace(world.question(), nu=lambda r, members: relaxed_value(world, rows[r], members)).compare(found)
-
-
-def relaxed_value(world: World, row: np.ndarray, members: frozenset) -> np.ndarray:
-    """Evidence in the order of the network's nodes, each value kept if it is possible given those kept before."""
-    kept: set[int] = set()
-    for i in sorted(members, key=lambda i: world.net.feature_nodes[i]):
-        index = tuple(row[v] if v in kept | {i} else slice(None) for v in range(world.joint.ndim))
-        if world.joint[index].sum() > 0:
-            kept.add(i)
-    index = tuple(slice(row[v], row[v] + 1) if v in kept else slice(None) for v in range(world.joint.ndim))
-    chance = world.joint[index]
-    chance = chance.sum(axis=tuple(members - kept), keepdims=True)  # dropped, but the model still sees the row's value
-    index = tuple(slice(row[v], row[v] + 1) if v in members else slice(None) for v in range(world.joint.ndim))
-    table = world.fitted.table[index]
-    return (chance[..., None] * table).reshape(-1, table.shape[-1]).sum(axis=0) / chance.sum()
-
-
 def other_values(world: World, explainer: Any, explanation: Any) -> None:
     """``values="causal"`` and ``"marginal"``, over the orders of the case and over all, rows that cannot occur too."""
     question = world.question(world.case.also)
@@ -279,7 +249,6 @@ OF_NETWORKS: dict[str, Callable[[World, Any, Any], None]] = {
     "logit": logit,
     "sampled orders": sampled_orders,
     "monte carlo": monte_carlo,
-    "relaxed": relaxed,
     "causal": other_values,
     "marginal": other_values,
     "effects": effects,
@@ -328,7 +297,7 @@ NETWORKS = Kind(
     "network's, sparser, denser, contradicting, unrelated, with nodes too many or too few, levels, explicit orders), "
     "an encoder, one of 20 kinds of model and rows in one of 8 forms; beside the values it asks for one thing more: "
     "every exact backend by name, `symmetric()`, `compare`, main effects, a choice of outputs, the logit link, sampled "
-    "orders, Monte Carlo, `save` and `load`, impossible rows, causal and marginal values, direct effects, groups with "
+    "orders, Monte Carlo, `save` and `load`, causal and marginal values, direct effects, groups with "
     "causes of their own, importance, sensitivity, or a matrix background beside `shap.ExactExplainer`. The "
     "oracle enumerates all orders and the full (or mutilated) joint distribution. Agreement is asked to 1e-9 of the "
     "largest output, 3e-6 for XGBoost, which adds up in float32.",

@@ -71,40 +71,6 @@ def test_exact_methods_match_the_full_joint(method, seed):
             np.testing.assert_allclose(found[r, m], expected, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("method", EXACT, ids=lambda m: m.name)
-def test_relaxed_evidence_keeps_the_row_itself(method):
-    """A row of probability zero: nu(all) is still the prediction, and nothing is NaN."""
-    rng = np.random.default_rng(1)
-    problem = make_problem(3, n=4, zeros=0.6)
-    background = DiscreteBackground(problem.network(), problem.features, impossible="relax")
-    joint = problem.joint()
-    impossible = np.argwhere(joint == 0)[:5]
-    assert len(impossible)
-    predictor = predictor_for(method, problem, background, rng)
-    values = method.build(background, predictor, ValueOptions())
-    coalitions = np.array(list(itertools.product([False, True], repeat=4)))
-    found = values.values(coalitions, impossible)
-    assert np.isfinite(found).all()
-    np.testing.assert_allclose(found[:, -1], predictor.predict(impossible), atol=1e-9)
-    np.testing.assert_allclose(found[:, 0], found[:1, 0].repeat(len(found), axis=0), atol=1e-9)
-
-
-def test_relaxed_methods_agree():
-    """Trees and the table handle rows of probability zero by different code: they must give the same numbers."""
-    rng = np.random.default_rng(2)
-    problem = make_problem(3, n=4, zeros=0.6)
-    background = DiscreteBackground(problem.network(), problem.features, impossible="relax")
-    rows = np.argwhere(problem.joint() == 0)[:6]
-    model, encoder = fitted_model("tree", problem, rng)
-    predictor = read_model(model, problem.features, background.states, encoder=encoder)
-    coalitions = np.array(list(itertools.product([False, True], repeat=4)))
-    able = [m for m in EXACT if m.obstacle(background, predictor) is None]
-    found = [m.build(background, predictor, ValueOptions()).values(coalitions, rows) for m in able]
-    assert len(found) >= 2
-    for other in found[1:]:
-        np.testing.assert_allclose(found[0], other, atol=1e-9)
-
-
 def test_monte_carlo_covers_the_exact_values():
     """Standard errors are honest:
 

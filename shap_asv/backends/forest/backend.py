@@ -33,8 +33,8 @@ from shap_asv.backends.contract import Attribution, Attributor, Backend, Problem
 from shap_asv.backends.forest.clock import Clock, count_points, make_clock
 from shap_asv.backends.forest.layout import ForestLayout, TermGroups, forest_obstacle, group_forest_terms, lay_out
 from shap_asv.backends.pace import Report, keep_silent, paced
-from shap_asv.backends.polytrees import CoalitionByCoalition, one_order_obstacle
-from shap_asv.backends.termwise import TERM_ROW_BLOCK, measure_groups, relaxing
+from shap_asv.backends.polytrees import one_order_obstacle
+from shap_asv.backends.termwise import TERM_ROW_BLOCK, measure_groups
 from shap_asv.backends.workload import expected_output, network_and_terms, patterns
 from shap_asv.backgrounds.contract import Terms
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
@@ -277,8 +277,7 @@ def _prepare(problem: Problem, settings: Settings) -> Attributor:
     assert isinstance(problem.order, CausalOrder)
     parents = problem.order.parents
     prepared = prepare_forest(background.network, _nodes(background), products, order_parents=parents)
-    fast = ForestAttributor(prepared, expected_output(background, products))
-    return relaxing(background, fast, CoalitionByCoalition(problem, settings))
+    return ForestAttributor(prepared, expected_output(background, products))
 
 
 FOREST = Backend("forest", False, None, _obstacle, _cost, _prepare, TERM_ROW_BLOCK)

@@ -220,19 +220,17 @@ def choose_background(
     if not len(asked):  # of a single feature
         asked, counts = coalitions, weights
     earlier = {name: fit(_rows(data, kept), seed) for name, fit in fits.items()}
-    # a constant column, say, may have another value in a row that was held out: that is no reason to stop
-    relaxed = {name: background.only(background.features, "relax") for name, background in earlier.items()}
 
     stages = [(held_out, np.arange(len(asked)), n_draws)]
     if len(held_out) > 2 * SCREENED_ROWS and len(asked) > SCREENED_COALITIONS:
         few = rng.choice(len(asked), SCREENED_COALITIONS, replace=False, p=counts)
         # many draws: what all rows share of chance would not show in the standard error
         stages = [(held_out[:SCREENED_ROWS], few, 2 * n_draws), *stages]
-    names = tuple(relaxed)
+    names = tuple(earlier)
     for rows, which, count in stages:
         part, own = _rows(data, rows), counts[which] / counts[which].sum()
         near = None if copies is None else copies[rows]
-        misses = np.stack([_two_misses(relaxed[name], predict, part, asked[which], count, seed) for name in names])
+        misses = np.stack([_two_misses(earlier[name], predict, part, asked[which], count, seed) for name in names])
         losses = np.einsum("brmk,brmk,m->br", misses[:, 0], misses[:, 1], own)
         alive = _not_behind(losses, near) if len(rows) < len(held_out) else []
         if len(alive) == 1:
@@ -245,8 +243,8 @@ def choose_background(
         shares = _mixed(misses, losses, own, [candidates[name][1] for name in names], near)
     used = {name: float(share) for name, share in zip(names, shares, strict=True) if share > 0}
     loss = float(_mixed_loss(misses, shares, own).mean())
-    read = relaxed[names[0]]
-    variance = total_variance(predict, read.inputs(read.read(part)))
+    first = earlier[names[0]]
+    variance = total_variance(predict, first.inputs(first.codec.read(part)))
     # what a part of the rows has settled is not asked of all of them again
     fitted = [fits[name](data, seed, earlier[name]) for name in used]
     background = fitted[0] if len(fitted) == 1 else MixtureModel(fitted, list(used.values()))
@@ -268,7 +266,9 @@ def _two_misses(
     more noise than another is not behind for it.
     """
     half = max(1, n_draws // 2)
-    return np.stack([held_out_misses(background, predict, data, coalitions, half, 2 * seed + k) for k in range(2)])
+    # unchecked: a constant column, say, may have another value in a row that was held out, which is no reason to stop
+    rows = background.codec.read(data)
+    return np.stack([held_out_misses(background, predict, rows, coalitions, half, 2 * seed + k) for k in range(2)])
 
 
 def _mixed_loss(misses: np.ndarray, shares: np.ndarray, counts: np.ndarray) -> np.ndarray:

@@ -55,8 +55,8 @@ class MixtureModel(TableBorder):
                     f"{', '.join(component.features)}"
                 )
 
-    def _keep(self, kept: list[int], impossible: str) -> None:
-        self.components = tuple(part.only(self.features, impossible) for part in self.components)
+    def _keep(self, kept: list[int]) -> None:
+        self.components = tuple(part.only(self.features) for part in self.components)
 
     @property
     def latent(self) -> tuple[str, ...]:

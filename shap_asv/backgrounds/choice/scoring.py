@@ -9,7 +9,7 @@ the one with the least mean squared distance from M(x); so the score is smallest
 distribution. What no background can explain is part of every score, so two backgrounds are compared row by row: the
 standard error of the *difference* of two scores is far smaller than that of either.
 
-All that is asked of a background is ``read``, ``inputs``, ``n_uniforms`` and ``draws``.
+All that is asked of a background is ``inputs``, ``n_uniforms``, ``draws`` and what a free entry is.
 """
 
 from collections.abc import Callable
@@ -148,11 +148,9 @@ def scored_coalitions(
 
 
 def held_out_misses(
-    background: Any, predict: Predict, data: Any, coalitions: np.ndarray, n_draws: int, seed: int
+    background: Any, predict: Predict, rows: np.ndarray, coalitions: np.ndarray, n_draws: int, seed: int
 ) -> np.ndarray:
-    """``M(x) - nu_x(S)``, (r, m, k); outputs in units of their deviation over these rows if there are several."""
-    rows = background.read(data)
-    coalitions = np.asarray(coalitions, dtype=bool)
+    """``M(x) - nu_x(S)``, (r, m, k), of rows (r, n); outputs in units of their deviation if there are several."""
     nu = coalition_values(background, predict, rows, coalitions, n_draws, seed)
     outputs = _outputs(predict, background.inputs(rows))
     return misses_in_units(outputs, nu)

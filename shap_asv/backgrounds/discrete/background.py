@@ -1,7 +1,7 @@
 """The background distribution of discrete features: a Bayesian network, conditioned on anything.
 
 :class:`DiscreteBackground` is what the rest of the house sees of probability. It joins the parts of this room: tables
-to codes (``border``), inference on the network (``engine``), and what to do with impossible evidence.
+to codes (``border``) and inference on the network (``engine``).
 """
 
 import math
@@ -29,7 +29,6 @@ from shap_asv.errors import (
     RowsError,
     ShapAsvError,
     UnknownFeatureError,
-    UnknownMethodError,
     UnknownStateError,
 )
 
@@ -46,11 +45,6 @@ class DiscreteBackground:
     features : sequence of str, optional
         The players, in this order; all nodes in the network's order by default. Other nodes are latent: summed out
         exactly.
-    impossible : {"raise", "relax"}
-        What happens to evidence of probability 0. ``"raise"``: an :class:`~shap_asv.errors.ImpossibleEvidenceError`
-        that names a minimal set of contradictory values. ``"relax"``: values that contradict those before them (in the
-        topological order of the network) are not conditioned on; the model still sees them, so that ``nu(all features)
-        = M(row)`` and efficiency stay exact.
     border : callable (features) -> Border, optional
         How tables become codes; by default they hold the labels of the states.
     causes : networkx.DiGraph, optional
@@ -80,14 +74,10 @@ class DiscreteBackground:
         self,
         network: DiscreteNetwork,
         features: Sequence[str] | None = None,
-        impossible: str = "raise",
         border: Callable[[Sequence[str]], Border] | None = None,
         causes: nx.DiGraph | None = None,
     ) -> None:
-        if impossible not in ("raise", "relax"):
-            raise UnknownMethodError(f"impossible={impossible!r} is not known; use 'raise' or 'relax'")
         self.network = checked_network(network)
-        self.impossible = impossible
         self.features: tuple[str, ...] = self.network.names if features is None else tuple(features)
         position = {name: v for v, name in enumerate(self.network.names)}
         unknown = [str(name) for name in self.features if name not in position]
@@ -170,16 +160,9 @@ class DiscreteBackground:
     def check(self, rows: np.ndarray) -> None:
         """Raise if a row (r, n) has probability 0, naming the row and a minimal set of contradictory values.
 
-        Where a whole row is possible, so is every coalition of it. Nothing is raised with ``impossible="relax"``.
+        Where a whole row is possible, so is every coalition of it.
         """
-        rows = self.checked_evidence(rows)
-        if self.impossible == "relax":
-            return
-        impossible = np.isneginf(self._log_probability(rows))
-        if impossible.any():
-            failing = np.flatnonzero(impossible)
-            first = int(failing[0])
-            raise ImpossibleEvidenceError(self._contradiction(rows[first], f"row {first}", len(failing)))
+        self._refuse_impossible(self.checked_evidence(rows), "row")
 
     def inputs(self, rows: np.ndarray) -> Any:
         """Codes, as a model of states is read together with its states; or the values that states stand for."""
@@ -237,9 +220,7 @@ class DiscreteBackground:
             self.on_nodes(evidence), *self.terms_on_nodes(vectors, terms), coefficients
         )
         if len(rows):
-            self._refuse_impossible(evidence, rows)
-            kept = relax_evidence(self._log_probability, evidence[rows], np.argsort(self.nodes))
-            result[rows] = relaxed_sums(self.expected_sums, evidence[rows], kept, vectors, terms, coefficients)
+            self._refuse_impossible(evidence)
         return result
 
     def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
@@ -255,16 +236,13 @@ class DiscreteBackground:
         evidence = self.checked_evidence(evidence)
         uniforms = checked_uniforms(uniforms, self.n_nodes)
         result = np.empty((len(evidence), len(uniforms), self.n_features), dtype=np.int32)
-        conditions = self.possible_evidence(evidence)
-        codes = self.on_nodes(conditions)
+        self._refuse_impossible(evidence)
+        codes = self.on_nodes(evidence)
         closed = self.inference.holds_causes(codes)
         for kind in (True, False):
             rows = np.flatnonzero(closed == kind)
             if len(rows):
                 result[rows] = self.inference.draw(codes[:, rows], kind, uniforms, self.nodes)
-        # the model sees the row's own values, whether they could be conditioned on or not
-        for row, v in np.argwhere(evidence != conditions):
-            result[row, :, v] = evidence[row, v]
         return result
 
     def joint_obstacle(self) -> tuple[int, str | None]:
@@ -292,34 +270,22 @@ class DiscreteBackground:
         """The features, independent of one another."""
         return self.intervened().cut_loose()
 
-    # --- impossible evidence ----------------------------------------------------------------------------------
-
-    def _contradiction(self, evidence: np.ndarray, what: str, count: int) -> str:
-        culprits = minimal_contradiction(self._log_probability, evidence)
-        values = ", ".join(f"{self.features[v]}={self.states[v][evidence[v]]!r}" for v in culprits)
-        more = f" ({count - 1} more like it)" if count > 1 else ""
-        return (
-            f"{what} is impossible under the network{more}: it has probability 0 because of {values}. Correct the row, "
-            "give the network a positive probability there, or go on with impossible='relax'"
-        )
-
-    def _refuse_impossible(self, evidence: np.ndarray, rows: np.ndarray) -> None:
-        """The error that names the first impossible row of the evidence, unless the user wants to go on."""
-        if self.impossible == "raise":
-            raise ImpossibleEvidenceError(self._contradiction(evidence[rows[0]], f"evidence row {rows[0]}", len(rows)))
-
-    def possible_evidence(self, evidence: np.ndarray) -> np.ndarray:
-        """What can be conditioned on: evidence (E, n) with impossible rows relaxed, or an error naming the first."""
-        evidence = self.checked_evidence(evidence)
-        rows = np.flatnonzero(np.isneginf(self._log_probability(evidence)))
-        if not len(rows):
-            return evidence
-        self._refuse_impossible(evidence, rows)
-        possible = evidence.copy()
-        possible[rows] = relax_evidence(self._log_probability, evidence[rows], np.argsort(self.nodes))
-        return possible
-
     # --- the machinery ----------------------------------------------------------------------------------------
+
+    def _refuse_impossible(self, evidence: np.ndarray, what: str = "evidence row") -> None:
+        """Conditioning on an event of probability 0 is undefined: an error that names the first row that does."""
+        failing = np.flatnonzero(np.isneginf(self._log_probability(evidence)))
+        if not len(failing):
+            return
+        first = evidence[failing[0]]
+        culprits = minimal_contradiction(self._log_probability, first)
+        values = ", ".join(f"{self.features[v]}={self.states[v][first[v]]!r}" for v in culprits)
+        more = f" ({len(failing) - 1} more like it)" if len(failing) > 1 else ""
+        raise ImpossibleEvidenceError(
+            f"{what} {failing[0]} is impossible under the network{more}: it has probability 0 because of {values}. "
+            "Correct the row, or smooth the network, so that nothing is impossible: "
+            "cpd.values = 0.999 * cpd.values + 0.001 / len(cpd.values)"
+        )
 
     def checked_evidence(self, evidence: np.ndarray) -> np.ndarray:
         """Evidence (E, n) as signed integers, each -1 (free) or a code of its feature; an error names what is not."""
@@ -405,8 +371,6 @@ class DiscreteInterventions(Intervening):
 
     natural: DiscreteBackground
 
-    impossible: ClassVar[str] = "raise"
-
     # --- what there is ----------------------------------------------------------------------------------------
 
     network, nodes, states = natural_own("network"), natural_own("nodes"), natural_own("states")
@@ -429,10 +393,6 @@ class DiscreteInterventions(Intervening):
         self.natural.checked_evidence(rows)
 
     # --- under do ---------------------------------------------------------------------------------------------
-
-    def log_probability(self, evidence: np.ndarray) -> np.ndarray:
-        """0: what is set is as it was set."""
-        return np.zeros(len(self.natural.checked_evidence(evidence)))
 
     def expected_sums(
         self, evidence: np.ndarray, vectors: Sequence[np.ndarray], terms: np.ndarray, coefficients: np.ndarray
@@ -493,20 +453,10 @@ class DiscreteInterventions(Intervening):
         alone = DiscreteNetwork(self.features, self.states, ((),) * n, tuple(tables))
         words = f"{n} features, each with its own distribution in a Bayesian network, cut loose from all others"
         border = replace(natural.border, words=words)
-        return DiscreteBackground(alone, self.features, natural.impossible, lambda _: border, self.graph)
+        return DiscreteBackground(alone, self.features, lambda _: border, self.graph)
 
 
-# --- evidence of probability 0 --------------------------------------------------------------------------------------
-#
-# Conditioning on an event of probability 0 is undefined. "raise" names the row and a minimal set of features whose
-# values contradict one another. "relax" walks through the evidence in the topological order of the network and leaves
-# out each value that is impossible given what was kept before it; what is kept depends on the evidence alone, so that
-# nu is still a function of the coalition.
-
-LogProbability = Callable[[np.ndarray], np.ndarray]
-
-
-def minimal_contradiction(log_probability: LogProbability, evidence: np.ndarray) -> list[int]:
+def minimal_contradiction(log_probability: Callable[[np.ndarray], np.ndarray], evidence: np.ndarray) -> list[int]:
     """Features of an impossible evidence row (n,) that form a minimal impossible set. One query per feature."""
     kept = evidence.copy()
     for v in np.flatnonzero(evidence >= 0):
@@ -515,41 +465,3 @@ def minimal_contradiction(log_probability: LogProbability, evidence: np.ndarray)
         if np.isneginf(log_probability(trial[None])[0]):
             kept = trial
     return [int(v) for v in np.flatnonzero(kept >= 0)]
-
-
-def relax_evidence(log_probability: LogProbability, evidence: np.ndarray, topological: np.ndarray) -> np.ndarray:
-    """Evidence (E, n) without the values that contradict those kept before them in ``topological`` order."""
-    kept = np.full_like(evidence, -1)
-    for v in topological:
-        holders = np.flatnonzero(evidence[:, v] >= 0)
-        if len(holders) == 0:
-            continue
-        trial = kept[holders]
-        trial[:, v] = evidence[holders, v]
-        possible = ~np.isneginf(log_probability(trial))
-        kept[holders[possible], v] = evidence[holders[possible], v]
-    return kept
-
-
-def relaxed_sums(
-    expected_sums: Callable[..., np.ndarray],
-    evidence: np.ndarray,
-    kept: np.ndarray,
-    vectors: Sequence[np.ndarray],
-    terms: np.ndarray,
-    coefficients: np.ndarray,
-) -> np.ndarray:
-    """Sums (E, k) given ``kept``, the part of the evidence that is possible.
-
-    A dropped feature is not conditioned on, but the model sees its value: ``g(e_v)`` is a constant factor.
-    """
-    dropped = np.where(kept < 0, evidence, -1)
-    result = np.empty((len(evidence), coefficients.shape[1]))
-    for values in np.unique(dropped, axis=0):
-        members = (dropped == values).all(axis=1)
-        factors = np.ones(len(terms))
-        for v in np.flatnonzero(values >= 0).tolist():
-            factors *= vectors[v][terms[:, v], values[v]]
-        unseen = np.where(values >= 0, 0, terms)  # row 0 is all ones
-        result[members] = expected_sums(kept[members], vectors, unseen, factors[:, None] * coefficients)
-    return result

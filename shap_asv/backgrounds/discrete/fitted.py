@@ -64,10 +64,10 @@ class FittedNetwork:
         """Causes and effects among the columns."""
         return self.network.graph()
 
-    def background(self, features: Sequence[str] | None = None, impossible: str = "raise") -> DiscreteBackground:
+    def background(self, features: Sequence[str] | None = None) -> DiscreteBackground:
         """The distribution of ``features`` (all columns by default); other columns are latent."""
         border = partial(ValueBorder.over, self.codec, self.columns, self.n_rows)
-        return DiscreteBackground(self.network, self.names if features is None else features, impossible, border)
+        return DiscreteBackground(self.network, self.names if features is None else features, border)
 
     def sample(self, n: int, seed: int | None = None) -> Any:
         """``n`` independent rows, with the types of the table."""

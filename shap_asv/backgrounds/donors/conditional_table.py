@@ -103,7 +103,7 @@ class ConditionalTable(TableBorder):
         self._movable = np.array([self._can_move(k) for k in range(self.n_features)]) & adjust
         self._tells = (rows != rows[0]).any(axis=0)  # a constant column tells nothing about the others
 
-    def _keep(self, kept: list[int], impossible: str) -> None:
+    def _keep(self, kept: list[int]) -> None:
         self.rows, self._lendings = self.rows[:, kept], {}
         self._filling, self._movable, self._tells = self._filling[kept], self._movable[kept], self._tells[kept]
 

@@ -48,11 +48,11 @@ class CopulaModel(GaussianBorder):
         self._ordered = np.sort(rows, axis=0)
         self._knots = [normal_scores(column) for column in self._ordered.T]
         correlation = latent_correlation(self._scores(rows))
-        self._gaussian = GaussianModel(np.zeros(self.n_features), correlation, impossible="relax")
+        self._gaussian = GaussianModel(np.zeros(self.n_features), correlation)
 
-    def _keep(self, kept: list[int], impossible: str) -> None:
+    def _keep(self, kept: list[int]) -> None:
         self._ordered, self._knots = self._ordered[:, kept], [self._knots[i] for i in kept]
-        self._gaussian = self._gaussian.only([self._gaussian.features[i] for i in kept], "relax")
+        self._gaussian = self._gaussian.only([self._gaussian.features[i] for i in kept])
 
     def intervened_by_levels(self, levels: Sequence[Sequence[int]], confounded: Sequence[int]) -> "CopulaInterventions":
         """The features under ``do(X_S = e_S)``, level by level, causes first."""

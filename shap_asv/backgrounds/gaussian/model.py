@@ -44,7 +44,6 @@ from shap_asv.errors import (
     RowsError,
     TableError,
     UnknownFeatureError,
-    UnknownMethodError,
 )
 
 
@@ -76,15 +75,12 @@ class GaussianModel(GaussianBorder):
     ----------
     mean : array (m,) or Series
     covariance : array (m, m) or DataFrame
-        Symmetric and positive semidefinite. It may be singular: see ``impossible``.
+        Symmetric and positive semidefinite. It may be singular: a row that it rules out (another value of a constant,
+        columns that do not add up as they must) is an :class:`~shap_asv.errors.ImpossibleEvidenceError`.
     names : sequence of str, optional
         Names of the m variables; those of a Series or DataFrame, or "Feature 0", ... by default.
     features : sequence of str, optional
         The players, in this order; all variables by default. The others are latent.
-    impossible : {"raise", "relax"}
-        What happens to evidence that a singular covariance rules out (another value of a constant, columns that do not
-        add up as they must): an :class:`~shap_asv.errors.ImpossibleEvidenceError`, or the part that contradicts is
-        ignored (the model still sees the values).
 
     Examples
     --------
@@ -104,10 +100,7 @@ class GaussianModel(GaussianBorder):
         covariance: Any,
         names: Sequence[str] | None = None,
         features: Sequence[str] | None = None,
-        impossible: str = "raise",
     ) -> None:
-        if impossible not in ("raise", "relax"):
-            raise UnknownMethodError(f"impossible={impossible!r} is not known; use 'raise' or 'relax'")
         known = _names_of(mean, covariance, names)
         self.names: tuple[str, ...] = known or tuple(f"Feature {k}" for k in range(np.size(mean)))
         all_means, all_covariances, _ = checked_moments(mean, covariance, self.names)
@@ -120,12 +113,11 @@ class GaussianModel(GaussianBorder):
         self._conditioned: dict[bytes, Conditioned] = {}
         self._graph: nx.DiGraph | None = None
         self.network: LinearGaussianNetwork | None = None
-        self.impossible = impossible
 
     # --- ways to make one -----------------------------------------------------------------------------------
 
     @classmethod
-    def fit(cls, data: Any, impossible: str = "raise") -> "GaussianModel":
+    def fit(cls, data: Any) -> "GaussianModel":
         """The Gaussian of a table of numbers (:class:`~shap_asv.CopulaModel`: with marginals of its own). O(r n^2).
 
         Parameters
@@ -135,14 +127,12 @@ class GaussianModel(GaussianBorder):
         """
         codec, rows = read_numbers(data)
         covariance = np.cov(rows.T, ddof=1).reshape(rows.shape[1], -1)
-        model = cls(rows.mean(axis=0), covariance, codec.names, impossible=impossible)
+        model = cls(rows.mean(axis=0), covariance, codec.names)
         model.codec = codec
         return model
 
     @classmethod
-    def from_network(
-        cls, network: Any, features: Sequence[str] | None = None, impossible: str = "raise"
-    ) -> "GaussianModel":
+    def from_network(cls, network: Any, features: Sequence[str] | None = None) -> "GaussianModel":
         """pgmpy's ``LinearGaussianBayesianNetwork``; nodes that are not ``features`` (or that it calls latent) are
         latent.
         """
@@ -150,18 +140,17 @@ class GaussianModel(GaussianBorder):
         if features is None:
             features = [name for name in plain.names if name not in plain.latent]
         nothing_set = network_setting(plain, plain.names, np.zeros(len(plain.names), dtype=bool))
-        model = cls(nothing_set.offset, nothing_set.covariance, plain.names, features, impossible)
+        model = cls(nothing_set.offset, nothing_set.covariance, plain.names, features)
         model.network = plain
         model._graph = nx.DiGraph()
         model._graph.add_nodes_from(plain.names)
         model._graph.add_edges_from((str(cause), str(effect)) for cause, effect in network.edges())
         return model
 
-    def _keep(self, kept: list[int], impossible: str) -> None:
+    def _keep(self, kept: list[int]) -> None:
         self.mean, self.covariance = self.mean[kept], self.covariance[np.ix_(kept, kept)]
         self.scale, self.correlation = self.scale[kept], self.correlation[np.ix_(kept, kept)]
         self._conditioned = {}
-        self.impossible = "relax" if self.impossible == "relax" else impossible
 
     # --- what it is -----------------------------------------------------------------------------------------
 
@@ -180,9 +169,21 @@ class GaussianModel(GaussianBorder):
     def check(self, rows: np.ndarray) -> None:
         """Raise where a row is not a row of finite numbers, or contradicts a singular covariance."""
         super().check(rows)
-        if self.impossible == "raise" and len(rows):
-            everything = self._condition(np.ones(self.n_features, dtype=bool))
-            self._refuse(np.asarray(rows, dtype=float), np.arange(len(rows)), everything)
+        rows, given = np.asarray(rows, dtype=float), self._condition(np.ones(self.n_features, dtype=bool))
+        if not len(rows) or not given.constant.shape[1]:
+            return
+        z = self._standardised(rows, given)
+        moved = np.abs(z @ given.constant)
+        bad = (moved > SLACK * np.maximum(1.0, np.abs(z).max(axis=1))[:, None]).any(axis=1)
+        if bad.any():
+            r = int(np.flatnonzero(bad)[0])
+            involved = given.known[np.abs(given.constant[:, int(moved[r].argmax())]) > 0.01]
+            values = ", ".join(f"{self.features[k]}={rows[r, k]:g}" for k in involved)
+            raise ImpossibleEvidenceError(
+                f"row {r} contradicts the covariance, which is singular: {values} cannot occur together with the fixed "
+                "relation between these features (a constant, or columns that determine one another). Correct the "
+                "row, leave a column out, or give the covariance some variance there"
+            )
 
     # --- interventions --------------------------------------------------------------------------------------
 
@@ -240,10 +241,7 @@ class GaussianModel(GaussianBorder):
 
     def _groups(self, evidence: np.ndarray) -> Iterator[tuple[np.ndarray, Conditioned]]:
         for members, rows in patterns(evidence):
-            given = self._condition(members)
-            if self.impossible == "raise":
-                self._refuse(evidence[rows], rows, given)
-            yield rows, given
+            yield rows, self._condition(members)
 
     def _condition(self, members: np.ndarray) -> Conditioned:
         key = np.packbits(members).tobytes()
@@ -257,24 +255,6 @@ class GaussianModel(GaussianBorder):
     def _rest_means(self, evidence: np.ndarray, given: Conditioned) -> np.ndarray:
         shift = rowwise_product(self._standardised(evidence, given), given.gain.T)
         return self.mean[given.rest] + self.scale[given.rest] * shift
-
-    def _refuse(self, evidence: np.ndarray, numbers: np.ndarray, given: Conditioned) -> None:
-        """An error that names (by its number) the first row that moves along a direction without variance."""
-        if not given.constant.shape[1]:
-            return
-        z = self._standardised(evidence, given)
-        moved = np.abs(z @ given.constant)
-        bad = (moved > SLACK * np.maximum(1.0, np.abs(z).max(axis=1, initial=0.0))[:, None]).any(axis=1)
-        if bad.any():
-            r = int(np.flatnonzero(bad)[0])
-            direction = given.constant[:, int(moved[r].argmax())]
-            involved = given.known[np.abs(direction) > 0.01]
-            values = ", ".join(f"{self.features[k]}={evidence[r, k]:g}" for k in involved)
-            raise ImpossibleEvidenceError(
-                f"evidence row {numbers[r]} contradicts the covariance, which is singular: {values} cannot occur "
-                "together with the fixed relation between these features (a constant, or columns that determine one "
-                "another). Correct the row, give the covariance some variance there, or go on with impossible='relax'"
-            )
 
 
 def drawn_around(evidence: np.ndarray, uniforms: np.ndarray, parts: Iterable[tuple[Any, ...]]) -> np.ndarray:
@@ -514,8 +494,8 @@ def read_gaussian(given: Any, masker: Any) -> NamedDistribution:
     return NamedDistribution(model.features, build, words, given, model.features, renamable=unnamed)
 
 
-def _renamed(model: GaussianModel, features: Sequence[str], impossible: str) -> GaussianModel:
+def _renamed(model: GaussianModel, features: Sequence[str]) -> GaussianModel:
     """Variables without names, called as the features are."""
     if set(features) <= set(model.features):
-        return model.only(features, impossible)
-    return GaussianModel(model.mean, model.covariance, tuple(features), impossible=impossible)
+        return model.only(features)
+    return GaussianModel(model.mean, model.covariance, tuple(features))

@@ -42,7 +42,7 @@ class StructuralBackground(TableBorder):
         self.dag, self.mechanisms, self.codec = dag, mechanisms, codec
         self._look()
 
-    def _keep(self, kept: list[int], impossible: str) -> None:
+    def _keep(self, kept: list[int]) -> None:
         self._look()
 
     def _look(self) -> None:

@@ -1,7 +1,6 @@
 """A structural model: a DAG and one mechanism per node, fitted to a table or given."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
@@ -326,8 +325,4 @@ def read_structural(given: StructuralModel | StructuralBackground, masker: Any) 
         words = ("a feature of the structural model", "its features are")
         return NamedDistribution(given.features, given.only, words, given, features_by_default=given.features)
     words = ("a node of the structural model", "its nodes are")
-    return NamedDistribution(given.nodes, partial(_structural, given), words, given)
-
-
-def _structural(model: StructuralModel, features: Sequence[str], impossible: str) -> StructuralBackground:
-    return model.background(features)
+    return NamedDistribution(given.nodes, given.background, words, given)

@@ -65,16 +65,16 @@ class TableBorder(ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.describe()})"
 
-    def only(self, features: Sequence[str], impossible: str = "raise") -> Self:
+    def only(self, features: Sequence[str]) -> Self:
         """The same distribution of some of the features, in this order."""
         kept = [self.features.index(str(name)) for name in features]
         narrowed = copy(self)
         narrowed.codec = self.codec.only([self.features[i] for i in kept])
-        narrowed._keep(kept, impossible)
+        narrowed._keep(kept)
         return narrowed
 
     @abstractmethod
-    def _keep(self, kept: list[int], impossible: str) -> None:
+    def _keep(self, kept: list[int]) -> None:
         """What was learned about the features is to be about those at ``kept``, which ``codec`` holds by now."""
 
     def read(self, table: Any) -> np.ndarray:

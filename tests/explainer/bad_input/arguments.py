@@ -80,7 +80,6 @@ OPTIONS = {
     "unknown algorithm": Bad(making(algorithm="magic"), UnknownMethodError, "unknown algorithm 'magic'"),
     "algorithm is a list": Bad(making(algorithm=["exact"]), UnknownMethodError, "unknown algorithm"),
     "a table of 1e9 states": Bad(black_box_over_child, MethodNotApplicableError, "joint states, more than"),
-    "unknown impossible": Bad(making(impossible="x"), UnknownMethodError, "use 'raise' or 'relax'"),
     "unknown model_output": Bad(making(model_output="log"), UnknownMethodError, "auto, raw, probability"),
     "model_output of a function": Bad(
         lambda c: c.over_network(constant, model_output="raw"), ModelError, "needs an estimator"

@@ -209,7 +209,7 @@ class Cell:
         return AsymmetricExplainer(self.model, self.kind.example(), **told)
 
     def natural(self, explainer):
-        return explainer._distribution.background(FEATURES, "raise")
+        return explainer._distribution.background(FEATURES)
 
     def game(self, explainer, values=None, levels=None):
         values = explainer.values if values is None else values
