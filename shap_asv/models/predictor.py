@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.errors import EncodingError, ModelError
+from shap_asv.errors import ModelError
 from shap_asv.frames import as_features, frame_columns, part
 from shap_asv.models.calls import (
     FASTEST,
@@ -132,8 +132,6 @@ class Predictor:
 
         ModelError when the model raises, returns NaN or infinities, or an array of another shape than before.
         """
-        if self.states is not None:
-            rows = check_codes(rows, self.states)
         if len(rows) == 0:
             return np.empty((0, self.n_outputs or 1))
         if self.compiled is not None and not hasattr(rows, "columns"):
@@ -157,19 +155,6 @@ class Predictor:
         if not hasattr(seen, "iloc"):
             return f"number {row}, {np.asarray(seen[0]).ravel()[:8].tolist()}"
         return ", ".join([f"number {row}", *(f"{name}={value!r}" for name, value in seen.iloc[0, :8].items())])
-
-
-def check_codes(codes: Any, states: States) -> np.ndarray:
-    """Codes (q, n) as an integer array; ModelError where one is not a position in the states of its feature."""
-    codes = np.asarray(codes)
-    if codes.ndim != 2 or codes.shape[1] != len(states) or codes.dtype.kind not in "iu":
-        raise ModelError(
-            f"codes must be an integer array (rows, {len(states)}); got {codes.dtype} of shape {codes.shape}"
-        )
-    # as unsigned numbers negative codes are huge, so one pass finds both ends
-    if len(codes) and (codes.view(f"u{codes.dtype.itemsize}").max(axis=0) >= [len(own) for own in states]).any():
-        raise ModelError("codes hold a number that is not a position in its feature's states")
-    return codes
 
 
 def read_model(
@@ -219,7 +204,7 @@ def read_model(
     array([[0., 1.],
            [1., 0.]])
     """
-    names, labels = check_states(features, states)
+    names, labels = tuple(features), tuple(map(tuple, states))
     call = choose_call(model, model_output)
     path = whole = find_path(call, names, labels, encoder, values)
     cards = tuple(len(s) for s in labels)
@@ -282,20 +267,6 @@ def shortcut(path: Path, cardinalities: tuple[int, ...]) -> tuple[Path, Any]:
     if expected.shape != found.shape or not np.allclose(found, expected, rtol=1e-6, atol=1e-9, equal_nan=True):
         raise NotSumOfProducts(f"the final step {describe(stages.final)} alone does not give the output of the model")
     return short, stages.final
-
-
-def check_states(features: Sequence[str], states: States) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
-    """Features and states as tuples; EncodingError when they do not fit each other."""
-    names, labels = tuple(features), tuple(tuple(s) for s in states)
-    if not names or len(names) != len(labels):
-        raise EncodingError(f"{len(names)} features need as many tuples of states; got {len(labels)}")
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise EncodingError(f"feature {repeated[0]!r} occurs twice")
-    for name, own in zip(names, labels, strict=True):
-        if not own:
-            raise EncodingError(f"feature {name!r} has no states")
-    return names, labels
 
 
 # --- over the rows of a matrix ----------------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ query, whatever the model it came from.
 """
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 
@@ -56,33 +55,18 @@ class SumOfProducts:
         First the (term, row) pairs at which no factor is zero, from bitsets over rows: O(r / 8) per factor that is not
         constant. Then their products, which are 1 where all functions are indicators. A tree has one such pair per row.
         """
-        codes = np.asarray(codes)
         n_rows = len(codes)
-        term, feature = np.nonzero(self.terms)
-        by_feature = np.argsort(feature, kind="stable")
-        starts = np.searchsorted(feature[by_feature], np.arange(len(self.vectors) + 1))
-        users = [term[by_feature[a:b]] for a, b in pairwise(starts)]
         alive = np.full((self.n_terms, (n_rows + 7) // 8), 255, dtype=np.uint8)
-        for v, mine in enumerate(users):
-            if len(mine):
-                nonzero = np.packbits((self.vectors[v] != 0)[:, codes[:, v]], axis=1)
-                alive[mine] &= nonzero[self.terms[mine, v]]
+        for v, vectors in enumerate(self.vectors):
+            users = np.flatnonzero(self.terms[:, v])
+            alive[users] &= np.packbits((vectors != 0)[:, codes[:, v]], axis=1)[self.terms[users, v]]
         term, row = np.nonzero(np.unpackbits(alive, axis=1, count=n_rows))
-        first = np.searchsorted(term, np.arange(self.n_terms + 1))
         products = np.ones(len(term))
-        for v, mine in enumerate(users):
-            if len(mine) and not np.isin(self.vectors[v], (0.0, 1.0)).all():
-                pairs = _ranges(first[mine], first[mine + 1])
-                products[pairs] *= self.vectors[v][self.terms[term[pairs], v], codes[row[pairs], v]]
+        for v, vectors in enumerate(self.vectors):
+            if not np.isin(vectors, (0.0, 1.0)).all():
+                products *= vectors[self.terms[term, v], codes[row, v]]
         outputs = [
             np.bincount(row, weights=products * self.coefficients[term, o], minlength=n_rows)
             for o in range(self.n_outputs)
         ]
         return self.offset + np.stack(outputs, axis=1)
-
-
-def _ranges(starts: np.ndarray, stops: np.ndarray) -> np.ndarray:
-    """``start, ..., stop - 1`` for each pair, end to end."""
-    lengths = stops - starts
-    before = np.cumsum(lengths) - lengths
-    return np.arange(lengths.sum()) + np.repeat(starts - before, lengths)

@@ -229,10 +229,10 @@ def explained_call(model: Any, model_output: str) -> ModelCall:
     """The function of the model that TreeExplainer explains; a bound method is taken at its word."""
     estimator = hasattr(model, "predict") or hasattr(model, "predict_proba")
     call = choose_call(model, "raw" if model_output == "auto" and estimator else model_output)
-    if model_output == "probability" and call.method == "predict_proba" and len(getattr(model, "classes_", ())) == 2:
-        readers = [reader for reader in READERS if reader.applies(last_step(model))]
-        if not any(reader.probabilities for reader in readers):
-            return replace(call, then=second_class)
+    reader = reader_of(last_step(model))
+    two = call.method == "predict_proba" and len(getattr(model, "classes_", ())) == 2
+    if model_output == "probability" and two and not (reader is not None and reader.probabilities):
+        return replace(call, then=second_class)
     return call
 
 
@@ -258,9 +258,9 @@ def call_of_callable(function: Callable) -> ModelCall:
 def raw_call(model: Any) -> ModelCall:
     """What the model adds up, before any link: as its row of the table says, else its decision function."""
     final = last_step(model)
-    for reader in READERS:
-        if reader.raw is not None and reader.applies(final):
-            return reader.raw(model, final)
+    reader = reader_of(final)
+    if reader is not None and reader.raw is not None:
+        return reader.raw(model, final)
     if hasattr(model, "decision_function"):
         return ModelCall(model, "decision_function", quantity="raw")
     if is_classifier(model):
@@ -341,8 +341,7 @@ def read_products(
 ) -> tuple[str, SumOfProducts]:
     """The kind and the sum of products of ``estimator``, verified against ``predict`` (codes (q, n) -> (q, k)).
 
-    The readers that apply are asked in the order of the table until one of them passes the verification. Raises
-    NotSumOfProducts, with the reason of the first, when none does.
+    NotSumOfProducts, with the reason, where it is none, or was read otherwise than it answers.
     """
     name = describe(estimator)
 
@@ -354,37 +353,26 @@ def read_products(
             products = reader.read(estimator, columns, cardinalities, call)
         return reader.kind, verify(products, cardinalities, predict, reader.tolerance, name)
 
-    return first_that_reads(READERS, estimator, call, read, "neither a tree ensemble nor a linear model")
+    return reading(reader_of(estimator), estimator, call, read, "neither a tree ensemble nor a linear model")
 
 
-def first_that_reads(
-    readers: Iterable[Reader], estimator: Any, call: ModelCall, read: Callable[[Reader], Read], what: str
-) -> Read:
-    """What ``read`` makes of the first of the readers that apply to ``estimator`` and can read it.
-
-    NotSumOfProducts, with the reason of the first, when none can; it is not ``what`` they read when none applies.
-    """
+def reading(reader: Reader | None, estimator: Any, call: ModelCall, read: Callable[[Reader], Read], what: str) -> Read:
+    """``read(reader)``; NotSumOfProducts, with the reason, where it cannot be. Without a reader it is ``what``."""
     name = describe(estimator)
-    reasons = []
-    for reader in readers:
-        if not reader.applies(estimator):
-            continue
-        if call.quantity == "loss" or (call.quantity == "probability" and not reader.probabilities):
-            no_sum = f"the loss of {name} is" if call.quantity == "loss" else f"the probabilities of {name} are"
-            reasons.append(
-                f"{no_sum} not a sum over {'trees' if reader.kind == 'tree' else 'features'}; the margin "
-                f"(model_output='raw', log-odds for two classes) is one"
-            )
-            break
-        try:
-            return read(reader)
-        except NotSumOfProducts as why:
-            reasons.append(str(why))
-        except ModelError:
-            raise
-        except Exception as error:  # another version of a library may store its model otherwise: a reason, not a crash
-            reasons.append(f"{name} could not be read ({type(error).__name__}: {shorten(error, 120)})")
-    raise NotSumOfProducts(reasons[0] if reasons else f"{name} is {what} that can be read")
+    if reader is None:
+        raise NotSumOfProducts(f"{name} is {what} that can be read")
+    if call.quantity == "loss" or (call.quantity == "probability" and not reader.probabilities):
+        no_sum = f"the loss of {name} is" if call.quantity == "loss" else f"the probabilities of {name} are"
+        raise NotSumOfProducts(
+            f"{no_sum} not a sum over {'trees' if reader.kind == 'tree' else 'features'}; the margin "
+            f"(model_output='raw', log-odds for two classes) is one"
+        )
+    try:
+        return read(reader)
+    except (NotSumOfProducts, ModelError):
+        raise
+    except Exception as error:  # another version of a library may store its model otherwise: a reason, not a crash
+        raise NotSumOfProducts(f"{name} could not be read ({type(error).__name__}: {shorten(error, 120)})") from error
 
 
 def verify(

@@ -248,24 +248,6 @@ def test_the_prefixes_of_a_column_transformer_are_looked_through():
     check(read_model(model, FEATURES, NAMES, encoder=encoder), model.predict(encode(ALL)), "tree")
 
 
-# --- models that do not fit the features ------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("features", "states", "words"),
-    [
-        (("a",), (("x",), ("y",)), "1 features need as many tuples of states; got 2"),
-        ((), (), "0 features"),
-        (("a", "a"), (("x",), ("y",)), "feature 'a' occurs twice"),
-        (("a", "b"), (("x",), ()), "feature 'b' has no states"),
-    ],
-)
-def test_features_and_states_that_do_not_fit_each_other(features, states, words):
-    with pytest.raises(EncodingError) as error:
-        read_model(lambda x: np.zeros(len(x)), features, states)
-    assert words in str(error.value)
-
-
 # --- callables --------------------------------------------------------------------------------------------------
 
 

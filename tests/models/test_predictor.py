@@ -56,21 +56,6 @@ def test_names_of_outputs(pipeline):
         read_model(pipeline, FEATURES, NAMES, output_names=["x", "y"])
 
 
-@pytest.mark.parametrize(
-    "codes",
-    [
-        np.zeros(4, dtype=int),
-        np.zeros((2, 3), dtype=int),
-        np.zeros((2, 4)),
-        np.array([[0, 0, 0, 2]]),
-        np.array([[0, 0, -1, 0]]),
-    ],
-)
-def test_codes_that_are_none(pipeline, codes):
-    with pytest.raises(ModelError, match="codes"):
-        read_model(pipeline, FEATURES, NAMES).predict(codes)
-
-
 def test_a_model_that_changes_its_mind_about_outputs():
     def fickle(x):
         return np.ones((len(x), 2 if len(x) > 20 else 1))

@@ -22,14 +22,13 @@ from shap_asv.models.calls import ModelCall, describe, last_step, shorten, split
 from shap_asv.models.inputs import SEED
 from shap_asv.models.products import NotSumOfProducts
 from shap_asv.models.readers import (
-    READERS,
     Reader,
     believe,
     explained_call,
-    first_that_reads,
     known_columns,
     own_spelling,
     reader_of,
+    reading,
 )
 from shap_asv.models.trees.encoders import before_encoder, is_encoder
 from shap_asv.models.trees.ensembles import (
@@ -170,29 +169,6 @@ def _owner(model: Any) -> Any:
     return model if has_answers else getattr(model, "__self__", None)
 
 
-def read_trees(
-    model: Any,
-    model_output: str,
-    features: Sequence[str],
-    inputs: Callable[[np.ndarray], Any] | None = None,
-) -> TreeForm:
-    """The trees of a model over ``features``; NotSumOfProducts, with the reason, where they cannot be read.
-
-    Columns that the model knows by name are found by name, else there have to be as many features as columns.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from sklearn.tree import DecisionTreeRegressor
-    >>> table = pd.DataFrame({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1]})
-    >>> trees = read_trees(DecisionTreeRegressor().fit(table, [0, 0, 3, 3]), "auto", ["b", "a"])
-    >>> trees.ensemble.predict(np.array([[0.0, 1.0]])).tolist()
-    [[3.0]]
-    """
-    call = explained_call(model, model_output)
-    return place_trees(read_before_encoders(call), call, features, inputs)
-
-
 def place_trees(
     own: FloatEnsemble,
     call: ModelCall,
@@ -292,8 +268,14 @@ def read_call(call: ModelCall) -> FloatEnsemble:
         assert reader.parse is not None
         return verify_ensemble(reader.parse(estimator, call), call, reader.tolerance)
 
-    parsers = [reader for reader in READERS if reader.parse is not None]
-    return first_that_reads(parsers, estimator, call, read, "not a tree ensemble")
+    reader = reader_of(estimator)
+    return reading(
+        reader if reader is not None and reader.parse is not None else None,
+        estimator,
+        call,
+        read,
+        "not a tree ensemble",
+    )
 
 
 def verify_ensemble(ensemble: FloatEnsemble, call: ModelCall, tolerance: float) -> FloatEnsemble:
