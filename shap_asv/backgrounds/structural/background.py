@@ -93,7 +93,16 @@ class StructuralBackground(TableBorder):
             A feature is held while one of its causes is free: that cannot be conditioned on by simulation.
         """
         evidence = checked_evidence(evidence, self.n_features)
-        self.check_ancestral(~np.isnan(evidence))
+        held = np.zeros((self.dag.n_nodes, len(evidence)), dtype=bool)
+        held[self._nodes] = ~np.isnan(evidence.T)
+        for v in self._nodes:
+            for p in self.dag.parents[v]:
+                if (held[v] & ~held[p]).any():
+                    raise NotAncestralError(
+                        f"{self.dag.names[v]!r} is held while its cause {self.dag.names[p]!r} is free; a structural "
+                        "model conditions on ancestral sets only. Use orders that follow its graph, causal "
+                        "values (do), or a background that conditions on any set (Gaussian, donors)"
+                    )
         return self._simulated(evidence, uniforms)
 
     def intervene(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
@@ -103,27 +112,6 @@ class StructuralBackground(TableBorder):
     def intervened(self) -> "StructuralInterventions":
         """The features under ``do(X_S = e_S)`` instead of ``X_S = e_S``."""
         return StructuralInterventions(self)
-
-    def check_ancestral(self, coalitions: np.ndarray) -> None:
-        """Raise for the first of the coalitions (q, n) on which conditioning is not clamping."""
-        features = np.zeros(self.dag.n_nodes, dtype=bool)
-        features[self._nodes] = True
-        coalitions = np.asarray(coalitions, dtype=bool)
-        same = bool((coalitions[1:] == coalitions[:1]).all())  # as most calls have it
-        for members in coalitions[:1] if same else np.unique(coalitions, axis=0):
-            clamped = np.zeros(self.dag.n_nodes, dtype=bool)
-            clamped[self._nodes[members]] = True
-            found = self.dag.free_cause(clamped, features & ~clamped)
-            if found is None:
-                continue
-            held, cause, told = (self.dag.names[v] for v in found)
-            what = f"its cause {cause!r}" if features[found[1]] else f"its latent cause {cause!r}"
-            about = "" if cause == told else f", which also bears on {told!r}"
-            raise NotAncestralError(
-                f"{held!r} is held while {what} is free{about}; a structural model conditions on ancestral sets only. "
-                "Use orders that follow its graph, causal values (do), or a background that conditions on any set "
-                "(Gaussian, donors)"
-            )
 
     def _simulated(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         uniforms = checked_uniforms(uniforms, self.n_uniforms)

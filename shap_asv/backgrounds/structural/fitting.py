@@ -30,7 +30,7 @@ from shap_asv.backgrounds.structural.numbers import (
     scoring_uniforms,
 )
 from shap_asv.backgrounds.structural.regression import Design, Trees, distribution_targets
-from shap_asv.backgrounds.structural.scores import FittedNode, crps, log_score, pit_of_draws, pit_of_probabilities
+from shap_asv.backgrounds.structural.scores import FittedNode, crps, log_score
 from shap_asv.backgrounds.tables.codec import Column
 from shap_asv.errors import MechanismError
 
@@ -80,21 +80,20 @@ class NodeTask:
         return CategoryTask(design, self.parents, codes, n_codes, self.seed, self.copies)
 
     def fitted(self, *facts: Any) -> FittedNode:
-        """The node with its mechanism, measure, score, marginal score and PIT."""
+        """The node with its mechanism, measure, score and marginal score."""
         return FittedNode(self.column.name, tuple(cause.name for cause in self.causes), *facts)
 
     def as_root(self) -> FittedNode:
-        """The empirical distribution is its own marginal: nothing is gained, and its PIT is uniform by construction."""
-        pit = (np.random.default_rng(self.seed).permutation(len(self.values)) + 0.5) / len(self.values)
+        """The empirical distribution is its own marginal: nothing is gained."""
         root = Empirical.learn(self.values)
         if self.column.kind.category:
             codes = self.values.astype(np.intp)
             shares = np.bincount(codes, minlength=self.column.kind.n_codes) / len(codes)
             score = float(log_score(np.broadcast_to(shares, (len(codes), len(shares))), codes).mean())
-            return self.fitted(root, "log score", score, score, pit)
+            return self.fitted(root, "log score", score, score)
         known = self.values[np.isfinite(self.values)]
         score = _marginal_crps(known) if len(known) else 0.0
-        return self.fitted(root, "CRPS", score, score, pit)
+        return self.fitted(root, "CRPS", score, score)
 
 
 def fit_node(task: NodeTask) -> FittedNode:
@@ -177,8 +176,7 @@ def _fit_number(task: NodeTask, design: Design) -> FittedNode:
     score, marginal = float(found.losses.mean()), _marginal_crps(values) * n / max(1, n - 1)
     if how == "auto" and score > marginal:  # few rows: the causes tell less than they cost
         return task.as_root()
-    pit = pit_of_draws(found.draws, found.held, np.random.default_rng(task.seed))
-    return task.fitted(found.mechanism, "CRPS", score, marginal, pit)
+    return task.fitted(found.mechanism, "CRPS", score, marginal)
 
 
 def _fit_few_values(task: NodeTask, design: Design, support: Support, how: str) -> ScoredNumber:
@@ -194,21 +192,18 @@ def _fit_few_values(task: NodeTask, design: Design, support: Support, how: str) 
 def _fit_category(task: NodeTask, design: Design) -> FittedNode:
     codes = task.values.astype(np.intp)
     mechanism, shares, kept = fit_category(task.as_category(design, codes, task.column.kind.n_codes), task.how)
-    pit = pit_of_probabilities(shares, kept, np.random.default_rng(task.seed))
-    score = float(log_score(shares, kept).mean())
-    return task.fitted(mechanism, "log score", score, task.as_root().score, pit)
+    return task.fitted(mechanism, "log score", float(log_score(shares, kept).mean()), task.as_root().score)
 
 
 def scored(mechanism: Mechanism, task: NodeTask) -> FittedNode:
     """The score of a mechanism that was given, on the table."""
-    values, kind, rng = task.values, task.column.kind, np.random.default_rng(task.seed)
+    values, kind = task.values, task.column.kind
     draws, root = draws_at(mechanism, task.parents), task.as_root()
     if not kind.category:
         known = np.isfinite(values)
         measured = float(crps(draws[known], values[known]).mean()) if known.any() else 0.0
-        return replace(root, mechanism=mechanism, score=measured, pit=pit_of_draws(draws[known], values[known], rng))
+        return replace(root, mechanism=mechanism, score=measured)
     codes = values.astype(np.intp)
     counts = np.stack([(draws == code).sum(axis=1) for code in range(kind.n_codes)], axis=1) + 0.5
     shares = counts / counts.sum(axis=1, keepdims=True)
-    measured = float(log_score(shares, codes).mean())
-    return replace(root, mechanism=mechanism, score=measured, pit=pit_of_probabilities(shares, codes, rng))
+    return replace(root, mechanism=mechanism, score=float(log_score(shares, codes).mean()))

@@ -84,33 +84,6 @@ class Dag:
                 wanted[list(self.parents[v])] = True
         return wanted
 
-    def free_cause(self, clamped: np.ndarray, features: np.ndarray) -> tuple[int, int, int] | None:
-        """Why clamping is not conditioning, or None if it is: (clamped node, free cause of it, feature it tells about).
-
-        A clamped node tells something about every free node that leads to it through free ones. That does no harm
-        only if no free feature is among these, nor reached from them through free nodes (a latent mediator between two
-        clamped features, for example). O(nodes * edges).
-        """
-        for v in np.flatnonzero(clamped):
-            told: dict[int, None] = {}
-            stack = [p for p in self.parents[v] if not clamped[p]]
-            while stack:
-                w = stack.pop()
-                if w not in told:
-                    told[w] = None
-                    stack += [p for p in self.parents[w] if not clamped[p]]
-            for w in told:
-                reached, stack = {w}, [w]
-                while stack:
-                    x = stack.pop()
-                    if features[x]:
-                        return int(v), w, x
-                    for c in self.children[x]:
-                        if not clamped[c] and c not in reached:
-                            reached.add(c)
-                            stack.append(c)
-        return None
-
 
 def check_nodes(dag: Dag, columns: Sequence[str], graph: Any) -> None:
     """Every node needs a column; a column that is not a node of ``graph`` (as it was given) is warned about."""

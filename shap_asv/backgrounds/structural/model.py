@@ -215,7 +215,7 @@ class StructuralModel:
         return f"<StructuralModel of {self.dag.n_nodes} nodes: {names}>"
 
     def report(self) -> MechanismReport:
-        """Per node: mechanism, held-out score, how much the causes save, calibration. For models fitted to a table."""
+        """Per node: mechanism, held-out score, how much the causes save. For models fitted to a table."""
         if self._fitted is None:
             raise MechanismError(
                 "these mechanisms were given, not fitted: there are no scores; StructuralModel.fit(data, graph, "

@@ -20,11 +20,12 @@ import numpy as np
 from shap_asv.backgrounds.structural.mechanisms import Mechanism, Named, Support
 from shap_asv.backgrounds.structural.regression import (
     Design,
-    LeafValues,
     SmoothFit,
     SmoothFunction,
     Straight,
+    Trees,
     Variable,
+    distribution_targets,
     fit_straight,
 )
 from shap_asv.backgrounds.structural.scores import clearly_better, crps
@@ -32,7 +33,7 @@ from shap_asv.backgrounds.tables.border import quantile_between
 from shap_asv.backgrounds.tables.copies import kept_together, repeats
 
 N_SCORED_DRAWS = 40
-N_SCORED_TREES, N_TREES = 16, 60
+N_SCORED_TREES, N_TREES, LEAF = 16, 60, 20
 N_FOLDS = 4
 #: Rows that candidates are compared on; the chosen one is fitted to all.
 MOST_COMPARED = 2000
@@ -372,21 +373,31 @@ class LocationNoise(Named):
 
 @dataclass(frozen=True, eq=False)
 class Forest(Named):
-    """Values of the leaf of a random tree."""
+    """Sorted training values of the leaves of all trees: node v holds ``values[starts[v]:][:counts[v]]``."""
 
-    leaves: LeafValues
+    trees: Trees
+    starts: np.ndarray
+    counts: np.ndarray
+    values: np.ndarray
     support: Support
     name = "forest"
     n_uniforms = 2
 
     @classmethod
     def grow(cls, task: NumberTask, n_trees: int) -> "Forest":
-        between = task.support.values is None
-        leaves = LeafValues.grow(task.design, task.parents, task.target, 20, task.seed, n_trees, between)
-        return cls(leaves, task.support)
+        trees = Trees.grow(task.design, task.parents, distribution_targets(task.target), LEAF, n_trees, task.seed)
+        leaves = trees.leaves(task.parents)
+        counts = np.bincount(leaves.ravel(), minlength=trees.starts[-1])
+        tiled = np.broadcast_to(task.target, leaves.shape).ravel()
+        return cls(trees, np.cumsum(counts) - counts, counts, tiled[np.lexsort((tiled, leaves.ravel()))], task.support)
 
     def draw(self, parents: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-        return self.support.hold(self.leaves.draw(parents, uniforms))
+        """The quantile of a leaf, and its tree; between the values of the leaf, or one of them where there are few."""
+        node, level = self.trees.drawn_leaves(parents, uniforms[:, :, 1]), uniforms[:, :, 0]
+        start, count = self.starts[node], self.counts[node]
+        if self.support.values is None:
+            return self.support.hold(quantile_between(self.values, level, start, count))
+        return self.support.hold(self.values[start + np.minimum((level * count).astype(np.intp), count - 1)])
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,32 +33,6 @@ def log_score(probabilities: np.ndarray, codes: np.ndarray) -> np.ndarray:
     return -np.log(np.maximum(probabilities[np.arange(len(codes)), codes], 1e-12))
 
 
-def pit_of_draws(draws: np.ndarray, values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Place of each value among its draws, in [0, 1]: uniform if the mechanism is right.
-
-    Draw k of d, in order, stands for the quantiles about ``(k + 1/2) / d``; between two draws, and among draws that
-    equal the value (counts, rounded numbers), the place is drawn at random, which keeps it uniform.
-    """
-    d = draws.shape[1]
-    below, upto = (draws < values[:, None]).sum(axis=1), (draws <= values[:, None]).sum(axis=1)
-    low, high = np.maximum(below - 0.5, 0), np.minimum(upto + 0.5, d)
-    return (low + rng.random(len(values)) * (high - low)) / d
-
-
-def pit_of_probabilities(probabilities: np.ndarray, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """The same for categories, in the order of their codes."""
-    bounds = np.cumsum(probabilities, axis=1)
-    at = np.arange(len(codes))
-    return np.clip(bounds[at, codes] - rng.random(len(codes)) * probabilities[at, codes], 0.0, 1.0)
-
-
-def miscalibration(pit: np.ndarray) -> float:
-    """Largest distance between the distribution function of the PIT and the diagonal: 0 is perfect."""
-    ordered = np.sort(pit)
-    n = len(ordered)
-    return float(max(np.max(np.arange(1, n + 1) / n - ordered), np.max(ordered - np.arange(n) / n)))
-
-
 def clearly_better(errors: np.ndarray, than: np.ndarray, margin: float = 1.0, copies: np.ndarray | None = None) -> bool:
     """Whether the mean of ``errors`` lies below that of ``than`` by ``margin`` standard errors of the difference."""
     gain = than - errors
@@ -73,7 +47,7 @@ class FittedNode:
     """One node: its mechanism, and how well that does on rows that it was not fitted to.
 
     ``score`` and ``marginal`` are mean CRPS or log scores (smaller is better) of the mechanism and of the node's own
-    distribution without its causes; ``pit`` (r,) is uniform if the mechanism is right.
+    distribution without its causes.
     """
 
     name: str
@@ -82,31 +56,18 @@ class FittedNode:
     measure: str
     score: float
     marginal: float
-    pit: np.ndarray
 
     @property
     def improvement(self) -> float:
         """Share of the marginal's score that knowing the causes saves; 0 for roots."""
         return 1 - self.score / self.marginal if self.marginal > 0 else 0.0
 
-    @property
-    def miscalibration(self) -> float:
-        """Largest distance of the PIT's distribution function from the diagonal."""
-        return miscalibration(self.pit)
-
-    @property
-    def calibrated(self) -> bool:
-        """Whether that distance is within what chance gives in 99 of 100 tables (Kolmogorov's bound)."""
-        return self.miscalibration <= 1.63 / np.sqrt(len(self.pit))
-
 
 @dataclass(frozen=True, eq=False)
 class MechanismReport:
     """The nodes of a fitted structural model, causes first; print it, or take :meth:`to_frame`.
 
-    Scores are of held-out rows: CRPS for numbers (in the units of the column), log score for categories. ``PIT`` is the
-    largest distance between the distribution of the place of each held-out value in its predicted distribution and the
-    uniform one: up to about ``1.6 / sqrt(rows)`` is chance, and a star marks what is more.
+    Scores are of held-out rows: CRPS for numbers (in the units of the column), log score for categories.
     """
 
     nodes: tuple[FittedNode, ...]
@@ -129,16 +90,12 @@ class MechanismReport:
                 "score": node.score,
                 "marginal": node.marginal,
                 "improvement": node.improvement,
-                "miscalibration": node.miscalibration,
-                "calibrated": node.calibrated,
             }
             for node in self.nodes
         ]
         return pd.DataFrame(rows, index=pd.Index([node.name for node in self.nodes], name="node"))
 
     def __str__(self) -> str:
-        shown = self.to_frame().drop(columns="calibrated")
-        shown["improvement"] = [f"{100 * node.improvement:.0f}%" if node.causes else "-" for node in self.nodes]
-        shown["miscalibration"] = [f"{node.miscalibration:.3f}{'' if node.calibrated else ' *'}" for node in self.nodes]
-        shown = shown.rename(columns={"improvement": "saved", "miscalibration": "PIT"})
+        shown = self.to_frame().rename(columns={"improvement": "saved"})
+        shown["saved"] = [f"{100 * node.improvement:.0f}%" if node.causes else "-" for node in self.nodes]
         return shown.reset_index().to_string(index=False, float_format=lambda number: f"{number:.4g}")

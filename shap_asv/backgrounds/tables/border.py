@@ -173,9 +173,12 @@ def some_rows(background: Background, n_rows: int = 5) -> np.ndarray | None:
     return background.draws(nothing, places % 1.0)[0]
 
 
-def quantile_between(ordered: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-    """Quantiles of sorted values, linear between them (the middle of the k-th of n values is at ``(k + 1/2) / n``)."""
-    x = np.clip(uniforms * len(ordered) - 0.5, 0, len(ordered) - 1)
+def quantile_between(ordered: np.ndarray, uniforms: np.ndarray, start: Any = 0, count: Any = None) -> np.ndarray:
+    """Quantiles of sorted values, linear between them (the middle of the k-th of n values is at ``(k + 1/2) / n``); of
+    ``count`` values from ``start`` on where many stretches stand one after the other.
+    """
+    count = len(ordered) if count is None else count
+    x = np.clip(uniforms * count - 0.5, 0, count - 1)
     low = x.astype(np.intp)
-    first = ordered[low]
-    return first + (x - low) * (ordered[np.minimum(low + 1, len(ordered) - 1)] - first)
+    first = ordered[start + low]
+    return first + (x - low) * (ordered[start + np.minimum(low + 1, count - 1)] - first)

@@ -40,11 +40,10 @@ def test_asv_is_close_to_that_of_the_true_mechanisms(fitted):
     assert error < MOST[kind]
 
 
-def test_every_mechanism_is_calibrated_and_at_least_as_good_as_its_marginal(fitted):
+def test_every_mechanism_is_at_least_as_good_as_its_marginal(fitted):
     _, model, _, _, structural = fitted
     report = structural.report()
     for node in report.nodes:
-        assert node.miscalibration < 0.06
         assert node.improvement > -0.01
         if not model.parents[node.name]:
             assert node.improvement == 0

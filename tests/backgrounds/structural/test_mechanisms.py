@@ -82,7 +82,7 @@ def test_a_function_among_learned_ones():
     uniforms = np.random.default_rng(0).random((4000, background.n_uniforms))
     drawn = background.draws(held, uniforms)[0][:, background.features.index("y")]
     assert abs(drawn.mean() - 6) < 5 / np.sqrt(4000)
-    assert model.report()["y"].miscalibration > 0.06  # the function is wrong about this table, and the report says so
+    assert model.report()["y"].improvement < 0.1  # the function is wrong about this table, and the report says so
 
 
 def test_a_given_function_of_a_category_is_scored_on_the_table():
@@ -97,7 +97,6 @@ def test_a_given_function_of_a_category_is_scored_on_the_table():
     node = next(node for node in report.nodes if node.name == "k")
     assert node.score == pytest.approx(np.log(2), abs=1e-3)
     assert node.marginal == pytest.approx(-0.6 * np.log(0.6) - 0.4 * np.log(0.4), abs=0.01)
-    assert node.miscalibration == pytest.approx(0.1, abs=0.03)  # 60% of the rows lie in the upper half
 
 
 def test_gaps_in_causes_and_effects():
@@ -176,16 +175,7 @@ def test_the_report_is_a_table():
     assert frame.loc["x", "improvement"] == 0
     assert (frame["score"] > 0).all()
     text = str(model.report())
-    assert text.splitlines()[0].split() == [
-        "node",
-        "causes",
-        "mechanism",
-        "measure",
-        "score",
-        "marginal",
-        "saved",
-        "PIT",
-    ]
+    assert text.splitlines()[0].split() == ["node", "causes", "mechanism", "measure", "score", "marginal", "saved"]
     assert len(text.splitlines()) == 1 + 6
     with pytest.raises(KeyError):
         model.report()["z"]
@@ -229,9 +219,6 @@ def test_mechanisms_asked_for_by_name_are_scored_on_rows_that_they_have_not_seen
     assert report["y"].score == pytest.approx(0.3 / np.sqrt(np.pi), rel=0.1)
     on = stats.norm.cdf(1.5 * data["x"])
     assert report["k"].score == pytest.approx(-np.mean(on * np.log(on) + (1 - on) * np.log1p(-on)), rel=0.2)
-    for node in ("y", "k"):
-        assert len(report[node].pit) >= 400
-        assert np.mean(report[node].pit) == pytest.approx(0.5, abs=0.05)
 
 
 def test_of_many_causes_the_pairs_that_matter_are_fitted():
