@@ -9,7 +9,6 @@ The first use of a kernel on a machine compiles it, which takes seconds: :func:`
 line on the screen.
 """
 
-import gc
 import hashlib
 import re
 import sys
@@ -136,36 +135,12 @@ class _Listener(event.Listener):
         self._tell = tell
 
     def on_start(self, heard: Any) -> None:
-        if _is_ours(heard):
-            self._tell(True)
+        self._hear(heard, True)
 
     def on_end(self, heard: Any) -> None:
-        if _is_ours(heard):
-            self._tell(False)
+        self._hear(heard, False)
 
-
-class _WithoutGarbage(event.Listener):
-    """No garbage is collected during a compilation: there is little of it, but so many objects to look through.
-
-    That is a fifth of the time that the compiler takes. Compilations are nested.
-    """
-
-    def __init__(self) -> None:
-        self._collected: list[bool] = []
-
-    def on_start(self, heard: Any) -> None:
-        if _is_ours(heard):
-            self._collected.append(gc.isenabled())
-            gc.disable()
-
-    def on_end(self, heard: Any) -> None:
-        if _is_ours(heard) and self._collected.pop():
-            gc.enable()
-
-
-def _is_ours(heard: Any) -> bool:
-    """Functions made by ``exec`` may have no module."""
-    return (heard.data["dispatcher"].py_func.__module__ or "").partition(".")[0] == __package__
-
-
-event.register("numba:compile", _WithoutGarbage())
+    def _hear(self, heard: Any, begins: bool) -> None:
+        # functions made by exec may have no module
+        if (heard.data["dispatcher"].py_func.__module__ or "").partition(".")[0] == __package__:
+            self._tell(begins)
