@@ -15,7 +15,7 @@ from shap_asv.backends.contract import Backend, Problem, Settings, TooLarge
 from shap_asv.backends.registry import BACKENDS
 from shap_asv.costs import Cost
 from shap_asv.errors import BudgetExceededError, MethodNotApplicableError, UnknownMethodError
-from shap_asv.notebook import table_html
+from shap_asv.notebook import facts_html
 
 _SECONDS = attrgetter("seconds")
 #: Words for ``algorithm`` that leave the choice of a backend to the planner.
@@ -159,7 +159,7 @@ class Plan:
 
     def _repr_html_(self) -> str:
         facts = [("because", self.why), *self._facts()]
-        return table_html(self._title(), [], facts, ["plan.table() has the other ways"])
+        return facts_html(self._title(), facts, ["plan.table() has the other ways"])
 
     def _title(self) -> str:
         outputs = f"{self.n_outputs} output{'s' if self.n_outputs != 1 else ''}"

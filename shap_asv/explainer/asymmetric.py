@@ -52,7 +52,7 @@ from shap_asv.explainer.sensitivities import measure_sensitivity
 from shap_asv.explainer.worth import Bootstrap, bootstrap_values
 from shap_asv.explanation import build_explanation, select_outputs
 from shap_asv.models.calls import RowLoss
-from shap_asv.notebook import table_html
+from shap_asv.notebook import facts_html
 from shap_asv.planning import Budget, Plan, check_room
 from shap_asv.sensitivity import Sensitivity
 
@@ -243,10 +243,10 @@ class AsymmetricExplainer(shap.Explainer):
 
     def _repr_html_(self) -> str:
         if self._execution is None:
-            return table_html(repr(self), [], [])
+            return facts_html(repr(self), [])
         problem = self._execution.problem
         facts = [("features", ", ".join(problem.names)), *describe(problem, self.causal_graph is None)]
-        return table_html(type(self).__name__, [], [*facts, ("algorithm", self.algorithm)])
+        return facts_html(type(self).__name__, [*facts, ("algorithm", self.algorithm)])
 
     # --- shap's interface -------------------------------------------------------------------------------------
 
