@@ -5,7 +5,7 @@ data an array of numbers (labels go to ``display_data``), a single output has no
 here.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -108,23 +108,17 @@ def checked_output(which: Any, names: Sequence[Any] | None, count: int) -> int:
 
 
 def select_outputs(
-    arrays: Sequence[np.ndarray | None],
-    names: Sequence[str] | None,
-    outputs: Any,
-    predictions: Callable[[], np.ndarray],
+    arrays: Sequence[np.ndarray | None], names: Sequence[str] | None, outputs: Any
 ) -> tuple[list[Any], list[str] | None, bool]:
     """Take the chosen outputs from the last axis of each array.
 
-    ``outputs`` may be None (all), a position, a name, a list of either, a slice, a boolean mask, or a shap operation
-    such as ``shap.Explanation.argsort.flip[:2]``, which looks at each row's prediction. Returns the arrays, the names
-    that are left, and whether the output axis should be dropped.
+    ``outputs`` may be None (all), a position, a name, a list of either, a slice or a boolean mask. Returns the arrays,
+    the names that are left, and whether the output axis should be dropped.
     """
     k = next(array.shape[-1] for array in arrays if array is not None)
     known = None if names is None else [str(name) for name in names]
     if outputs is None:
         return list(arrays), known, k == 1 and known is None
-    if hasattr(outputs, "apply"):
-        return _select_by_row(arrays, known, _positions_by_row(outputs, predictions(), k))
     chosen = _positions(outputs, known, k)
     if chosen == []:
         raise UnknownMethodError(
@@ -141,42 +135,11 @@ def _positions(outputs: Any, names: list[str] | None, k: int) -> int | list[int]
         return list(range(k))[outputs]
     if isinstance(outputs, (str, int, np.integer)) and not isinstance(outputs, bool):
         return checked_output(outputs, names, k)
-    try:
-        items = list(outputs)
-    except Exception:
+    if not isinstance(outputs, Iterable) or (isinstance(outputs, np.ndarray) and not outputs.ndim):
         raise UnknownMethodError(
             f"outputs={outputs!r:.80} is not an output of the model; pass positions or names out of {names or range(k)}"
-        ) from None
+        )
+    items = list(outputs)
     if items and all(isinstance(item, (bool, np.bool_)) for item in items) and len(items) == k:
         return [i for i, item in enumerate(items) if item]
     return [checked_output(item, names, k) for item in items]
-
-
-def _positions_by_row(operation: Any, predictions: np.ndarray, k: int) -> np.ndarray:
-    """What a shap operation makes of each row's outputs (r, k), as positions (r, q)."""
-    import shap
-
-    way_out = "use one that ranks them, e.g. shap.Explanation.argsort.flip[:1] for the largest"
-    try:
-        picked = np.stack([np.atleast_1d(operation.apply(shap.Explanation(row)).values) for row in predictions])
-    except Exception as error:
-        raise UnknownMethodError(
-            f"outputs={operation!r:.80} cannot be applied to outputs ({type(error).__name__}: {error}); {way_out}"
-        ) from None
-    if picked.ndim != 2 or not picked.size or picked.dtype.kind not in "iu" or not np.isin(picked, range(-k, k)).all():
-        raise UnknownMethodError(f"outputs={operation!r:.80} gives no positions of outputs; {way_out}")
-    return picked
-
-
-def _select_by_row(
-    arrays: Sequence[np.ndarray | None], names: list[str] | None, positions: np.ndarray
-) -> tuple[list[Any], list[str] | None, bool]:
-    """positions (r, q): each row has its own outputs; names are kept only where all rows agree."""
-    picked = [
-        None
-        if a is None
-        else np.take_along_axis(a, positions.reshape(len(positions), *([1] * (a.ndim - 2)), -1), axis=-1)
-        for a in arrays
-    ]
-    agree = names is not None and (positions == positions[0]).all()
-    return picked, [names[i] for i in positions[0]] if agree and names is not None else None, False

@@ -289,7 +289,7 @@ class AsymmetricExplainer(shap.Explainer):
             zeros.
         batch_size : int or "auto"
             Rows per call of the model; bounds the memory.
-        outputs : int, str, slice, list or shap.Explanation operation
+        outputs : int, str, slice or list
             Which model outputs to explain: an int is a position, a str a name (so ``"1"`` is the class 1).
         silent : bool
             No progress bar.
@@ -321,12 +321,7 @@ class AsymmetricExplainer(shap.Explainer):
         loss = problem.predictor.call.then
         if isinstance(loss, RowLoss):
             parts, names = loss_of_targets(parts, *loss.of(y, len(rows))), None
-        arrays, names, single = select_outputs(
-            parts,
-            names,
-            outputs,
-            lambda: problem.predictor.predict(rows),
-        )
+        arrays, names, single = select_outputs(parts, names, outputs)
         return build_explanation(
             arrays[0],
             arrays[1],

@@ -116,15 +116,15 @@ def plan_methods(
 def _mean_of_table(explainer: "AsymmetricExplainer", outputs: Any) -> np.ndarray | None:
     """The mean prediction over the table behind the distribution, (k,) or a number; None without a table.
 
-    A link, losses of targets, and outputs that depend on the row have no mean of the kind.
+    A link and losses of targets have no mean of the kind.
     """
     problem = explainer._known_execution().problem
     link = problem.link is not None or isinstance(problem.predictor.call.then, RowLoss)
-    if explainer._table is None or link or hasattr(outputs, "apply"):
+    if explainer._table is None or link:
         return None
     rows = fit_rows(problem, read_table(explainer._table), encoded=False)
     mean = problem.predictor.predict(rows).mean(axis=0, keepdims=True)
-    (chosen,), _, single = select_outputs([mean], problem.predictor.output_names, outputs, lambda: mean)
+    (chosen,), _, single = select_outputs([mean], problem.predictor.output_names, outputs)
     return np.asarray(chosen[0, 0] if single else chosen[0])
 
 

@@ -145,7 +145,6 @@ def measure_effects(
         [direct.phi, total.phi - direct.phi, base, direct.error, error],
         problem.predictor.output_names,
         outputs,
-        lambda: problem.predictor.predict(rows),
     )
 
     def explanation(phi: Any, own_error: Any) -> Any:

@@ -71,9 +71,7 @@ def measure_row_errors(explainer: "AsymmetricExplainer", X: Any, values: np.ndar
         return None
     rows = fit_rows(problem, read_table(X), explainer.encoder is not None)
     parts = list(_by_parts(execution, rows, explainer))
-    chosen = np.stack(
-        select_outputs(parts, problem.predictor.output_names, outputs, lambda: problem.predictor.predict(rows))[0]
-    )
+    chosen = np.stack(select_outputs(parts, problem.predictor.output_names, outputs)[0])
     by_part = chosen.reshape(N_PARTS, *values.shape)
     scale = student(N_PARTS - 1) * np.sqrt((1 - background.n_samples / len(table)) / N_PARTS)
     errors = scale * by_part.std(axis=0, ddof=1)

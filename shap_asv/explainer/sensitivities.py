@@ -278,9 +278,7 @@ def _together(shared: Shared, table: Table, alternatives: Alternatives, outputs:
     own = _execution_over(execution, GraphMixture(tuple(together)))
     plan = _plan_together(own, settings, len(find_equal_rows(rows).distinct), len(rows))
     found = own.contract(rows, replace(settings, silent=silent), plan, columns, silent)
-    chosen, names, single = select_outputs(
-        [found.phi, found.error], problem.predictor.output_names, outputs, lambda: problem.predictor.predict(rows)
-    )
+    chosen, names, single = select_outputs([found.phi, found.error], problem.predictor.output_names, outputs)
 
     def by_graph(array: np.ndarray) -> np.ndarray:
         each = array.reshape(len(rows), len(together), problem.n_players, -1).transpose(1, 0, 2, 3)

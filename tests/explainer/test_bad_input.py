@@ -216,12 +216,3 @@ def test_isolated_columns_of_a_graph_are_mentioned(case):
     graph.add_node(2)
     order = case.over_matrix(lambda table: table[:, 0], causal_graph=graph).causal_order
     assert order.edges == (("Feature 0", "Feature 1"),)
-
-
-def test_outputs_by_rank_over_a_dataframe(case):
-    background = pd.DataFrame(case.matrix, columns=["a", "b", "c"])
-    explainer = AsymmetricExplainer(lambda table: np.column_stack([table["a"], table["b"]]), background)
-    largest = explainer(background[:4], outputs=shap.Explanation.argsort.flip[:1])
-    full = explainer(background[:4])
-    best = case.matrix[:4, :2].argmax(axis=1)
-    np.testing.assert_array_equal(largest.values[..., 0], full.values[np.arange(4), :, best])

@@ -80,14 +80,6 @@ def test_outputs(explainer, asia, outputs, picked, shape):
     np.testing.assert_array_equal(part.base_values.reshape(4, -1), whole.base_values[:, picked])
 
 
-def test_outputs_by_an_operation_on_the_prediction(explainer, asia):
-    _, model, X = asia
-    whole = explainer(X[:20])
-    top = explainer(X[:20], outputs=shap.Explanation.argsort.flip[:1])
-    best = model.predict_proba(X[:20]).argmax(axis=1)
-    np.testing.assert_array_equal(top.values[..., 0], whole.values[np.arange(20), :, best])
-
-
 def test_link_is_applied_to_the_expectation(asia):
     network, model, X = asia
 
