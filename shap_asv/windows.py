@@ -237,14 +237,10 @@ class _Clock:
 
     def rows_at(self, shift: int) -> np.ndarray:
         """The row of the same id that is ``shift`` steps later than each row, int (r,); -1 where there is none."""
-        span = int(self.steps.max()) + 1
-        keys = self.ids * span + self.steps
-        order = np.argsort(keys)
-        asked = self.steps + shift
-        place = np.searchsorted(keys[order], self.ids * span + asked)
-        found = order[np.minimum(place, len(keys) - 1)]
-        there = (asked >= 0) & (asked < span) & (keys[found] == self.ids * span + asked)
-        return np.where(there, found, -1)
+        import pandas as pd
+
+        moments = pd.MultiIndex.from_arrays([self.ids, self.steps])
+        return moments.get_indexer(pd.MultiIndex.from_arrays([self.ids, self.steps + shift]))
 
     def warn_of_gaps(self, whole: np.ndarray, first: int, last: int) -> None:
         """Say how many dates are missing, and how many windows (of dates from ``first`` to ``last``) need them."""

@@ -135,7 +135,7 @@ class CausalOrder:
         else:
             names = reading.check_names(features)
         nodes = list(dict.fromkeys([*names, *named]))
-        reading.warn_of_idle_names(nodes, pairs, names)
+        reading.warn_of_idle_names(pairs, names)
         return cls(names, tuple(map(tuple, reading.parents_among(nodes, pairs, names))))
 
     @classmethod

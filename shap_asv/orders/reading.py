@@ -191,25 +191,18 @@ def parents_among(
     return project(parents, topological_order(parents, nodes), [position[feature] for feature in features])
 
 
-def warn_of_idle_names(
-    nodes: Sequence[Hashable], edges: Iterable[tuple[Hashable, Hashable]], features: Sequence[Hashable]
-) -> None:
+def warn_of_idle_names(edges: list[tuple[Hashable, Hashable]], features: Sequence[Hashable]) -> None:
     """Warn of a name outside of ``features`` whose edges change nothing: a misspelt feature, most likely.
 
     A name that puts one feature before another is a mediator, and one with two effects among the features a hidden
     common cause (unless it is nearly the name of a feature); both are written on purpose.
     """
-    known = set(features)
-    causes: dict[Hashable, set[Hashable]] = {node: set() for node in nodes}
-    effects: dict[Hashable, set[Hashable]] = {node: set() for node in nodes}
-    for cause, effect in edges:
-        causes[effect].add(cause)
-        effects[cause].add(effect)
-    for name in nodes:
-        if name in known or (causes[name] and effects[name]):
+    graph, known = nx.DiGraph(edges), set(features)
+    for name in graph:
+        if name in known or (graph.in_degree(name) and graph.out_degree(name)):
             continue
         near = nearest(name, features, cutoff=0.8)
-        if near is not None or len(effects[name]) < 2:
+        if near is not None or graph.out_degree(name) < 2:
             hint = "" if near is None else f"; did you mean {near!r}?"
             warn_user(
                 f"the edges name {name!r}, which is not a feature and puts no feature before another{hint}",
