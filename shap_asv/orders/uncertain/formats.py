@@ -12,7 +12,6 @@ Graphs may be held by other libraries, none of which is imported:
 | pgmpy | ``PDAG`` (a CPDAG, too) | an undirected edge stands there in both directions |
 | pgmpy | ``ADMG`` | edges of type "bidirected": a hidden common cause, a node called ``"a <-> b"`` |
 | causal-learn | ``GeneralGraph``, ``CausalGraph`` | endpoints: tail, arrow, circle |
-| gCastle and others | 0/1 matrix or DataFrame | row causes column; entries both ways: undirected |
 | ours | ``CausalOrder``, ``PartialGraph``, list of (cause, effect) | |
 
 Circles (the mark of a *PAG*: tail or arrow, unknown which) say less than an undirected edge does, and the DAGs behind
@@ -26,7 +25,6 @@ from numbers import Real
 from typing import Any
 
 import networkx as nx
-import numpy as np
 
 from shap_asv.arguments import Seed
 from shap_asv.errors import CausalGraphError, CausalGraphWarning, listed, nearest, warn_user
@@ -36,8 +34,8 @@ from shap_asv.orders.uncertain.mixture import GraphMixture, mixture_of_extension
 from shap_asv.orders.uncertain.partial_graph import DEFAULT_EXTENSIONS, PartialGraph
 
 ACCEPTED = (
-    "a networkx.DiGraph or pgmpy network, a pgmpy PDAG or ADMG, a graph of causal-learn without circles, a 0/1 matrix "
-    "or DataFrame (row causes column), a list of (cause, effect), a CausalOrder or a PartialGraph"
+    "a networkx.DiGraph or pgmpy network (networkx.from_pandas_adjacency makes one of a matrix), a pgmpy PDAG or ADMG, "
+    "a graph of causal-learn without circles, a list of (cause, effect), a CausalOrder or a PartialGraph"
 )
 
 
@@ -48,17 +46,17 @@ def read_partial_graph(graph: Any, features: Sequence[Hashable] | None = None) -
     ----------
     graph : object
     features : sequence of names, optional
-        Names for the rows of a bare matrix, and for causal-learn's nodes where they are called X1, X2, ...
+        Names for causal-learn's nodes where they are called X1, X2, ...
 
     Raises
     ------
     CausalGraphError
-        Something else, a cycle, a matrix that is not 0/1, circle marks.
+        Something else, a cycle, circle marks.
 
     Examples
     --------
-    >>> read_partial_graph(np.array([[0, 1, 0], [1, 0, 1], [0, 0, 0]]), ["a", "b", "c"])
-    PartialGraph(3 nodes, 1 directed edge, 1 undirected edge: b -> c, a - b)
+    >>> read_partial_graph([("a", "b"), ("b", "c")])
+    PartialGraph(3 nodes, 2 directed edges: a -> b, b -> c)
     """
     for recognises, read in FORMATS:
         if recognises(graph):
@@ -147,52 +145,6 @@ def _read_general_graph(thing: Any, features: Sequence[Hashable] | None) -> Part
     return _with_hidden(names, directed, undirected, bidirected)
 
 
-# --- matrices -----------------------------------------------------------------------------------------------------
-
-
-def _is_frame(thing: Any) -> bool:
-    return all(hasattr(thing, attribute) for attribute in ("columns", "index", "to_numpy"))
-
-
-def _read_frame(frame: Any, features: Sequence[Hashable] | None) -> PartialGraph:
-    columns, index = list(frame.columns), list(frame.index)
-    if index == list(range(len(columns))):
-        index = columns  # a frame made of a matrix and names for its columns only
-    if sorted(map(str, index)) != sorted(map(str, columns)):
-        strange = [name for name in index if name not in columns] or [name for name in columns if name not in index]
-        raise CausalGraphError(
-            f"an adjacency DataFrame has the same names as rows and columns; {strange[0]!r} is only one of the two"
-            if strange
-            else f"an adjacency DataFrame names each row and column once; its columns are {columns!r:.80}"
-        )
-    reading.check_names(columns, what="the adjacency DataFrame")
-    return _read_matrix(np.asarray(frame.to_numpy())[[index.index(name) for name in columns]], columns)
-
-
-def _is_matrix(thing: Any) -> bool:
-    return isinstance(thing, np.ndarray) and thing.ndim == 2 and thing.dtype.kind in "biuf"
-
-
-def _read_matrix(matrix: Any, features: Sequence[Hashable] | None) -> PartialGraph:
-    entries = np.asarray(matrix)
-    if entries.ndim != 2 or entries.shape[0] != entries.shape[1]:
-        raise CausalGraphError(f"an adjacency matrix is square (row causes column), not of shape {entries.shape}")
-    names = list(range(len(entries))) if features is None else list(features)
-    if len(names) != len(entries):
-        raise CausalGraphError(
-            f"an adjacency matrix of {len(entries)} nodes does not fit the {len(names)} features; pass a DataFrame "
-            "with names, so that other nodes are known as latent"
-        )
-    wrong = np.argwhere(~np.isin(entries, (0, 1)))
-    if len(wrong):
-        i, j = wrong[0].tolist()
-        raise CausalGraphError(
-            f"entry [{names[i]}, {names[j]}] of the adjacency matrix is {entries[i, j]!r:.40}, not 0 or 1; cut weights "
-            "off first (matrix > 0.3, say), and pass causal-learn's graphs themselves, not their matrices"
-        )
-    return _read_pdag(nx.from_numpy_array(entries.astype(int), create_using=nx.DiGraph, nodelist=names), features)
-
-
 # --- our own ------------------------------------------------------------------------------------------------------
 
 
@@ -204,9 +156,7 @@ def _is_edge_list(thing: Any) -> bool:
 
 
 def _is_graph_object(thing: Any) -> bool:
-    return isinstance(thing, nx.Graph | CausalOrder | PartialGraph | np.ndarray | list) or (
-        _is_frame(thing) or _bare_general_graph(thing) is not None
-    )
+    return isinstance(thing, nx.Graph | CausalOrder | PartialGraph | list) or _bare_general_graph(thing) is not None
 
 
 def _read_edge_list(edges: Any, features: Sequence[Hashable] | None) -> PartialGraph:
@@ -224,8 +174,6 @@ FORMATS: tuple[tuple[Callable[[Any], bool], Callable[[Any, Sequence[Hashable] | 
     (_is_admg, _read_admg),
     (lambda x: isinstance(x, nx.Graph), _read_digraph),
     (lambda x: _bare_general_graph(x) is not None, _read_general_graph),
-    (_is_frame, _read_frame),
-    (_is_matrix, _read_matrix),
     (_is_edge_list, _read_edge_list),
 )
 

@@ -25,13 +25,7 @@ EXPLAINERS = {
     "self-loop": Bad(lambda c: c.make(causal_graph=[("smoke", "smoke")]), CausalGraphError, "self-loop at 'smoke'"),
     "undirected": Bad(lambda c: c.make(causal_graph=nx.Graph([("smoke", "lung")])), CausalGraphError, "undirected"),
     "a word": Bad(lambda c: c.make(causal_graph="smoke"), CausalGraphError, "cannot be read from a str"),
-    "a matrix that is not square": Bad(
-        lambda c: c.make(causal_graph=np.zeros((7, 3))), CausalGraphError, "square .row causes column."
-    ),
-    "a matrix of another size": Bad(
-        lambda c: c.make(causal_graph=np.zeros((3, 3))), CausalGraphError, "does not fit the 7 features"
-    ),
-    "a matrix of weights": Bad(lambda c: c.make(causal_graph=np.full((7, 7), 0.3)), CausalGraphError, "not 0 or 1"),
+    "a matrix": Bad(lambda c: c.make(causal_graph=np.zeros((7, 7))), CausalGraphError, "from_pandas_adjacency"),
     "no graphs of one in a list": Bad(
         lambda c: c.make(causal_graph=[[("smoke", "lung")], "lung"]), CausalGraphError, "entry 1 .* not a graph"
     ),
