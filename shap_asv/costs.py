@@ -79,7 +79,7 @@ SECONDS: Mapping[str, float] = {
     "network draw": 1e-7,
     "network draw x node": 1e-8,
     "draw by levels": 1e-4,
-    "donor fit": 2e-4,
+    "donor fit x feature": 2.5e-6,
     # linear models under means
     "mean": 1e-6,
     "mean x feature^3": 1e-9,

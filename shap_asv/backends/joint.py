@@ -32,7 +32,7 @@ taken to be below that of sets of which two miss by 1 / size of a set (Agresti a
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any, cast
 
@@ -411,7 +411,10 @@ def _obstacle(problem: Problem, settings: Settings) -> str | None:
 
 
 def _cost(problem: Problem, settings: Settings, n_rows: int) -> Cost:
-    """As if each noise came with one order, or with all where they pass few coalitions; a row gets twice the fewest."""
+    """As if each noise came with one order, or with all where they pass few coalitions; a row gets twice the fewest.
+
+    The pilot and the trial of each row meet coalitions of their own, with a draw each.
+    """
     size, n_sets = sets_of(settings.n_draws)
     draws = size * n_sets * (1 if settings.n_draws else 2)
     count, p, k = count_ideals(problem, settings), problem.n_players, problem.n_outputs
@@ -427,7 +430,13 @@ def _cost(problem: Problem, settings: Settings, n_rows: int) -> Cost:
     held += 3 * min(asked, settings.batch_size) * (problem.n_features + k)
     held += 3 * min(draws, STAGE * N_SETS) * int(problem.background.n_uniforms)  # type: ignore[attr-defined]
     own = Cost({"coalition": met}, 8 * held, asked, work.calls(problem.predictor, asked), met, draws)
-    return own + drawing_cost(problem.background, work, ceil(pairs / met))
+    found = own + drawing_cost(problem.background, work, ceil(pairs / met))
+    if problem.link is None:
+        ahead = [(PILOT_ROWS, PILOT_DRAWS * PILOT_ORDERS), (0 if settings.n_draws else n_rows, N_TRIAL)]
+        for rows, orders in ahead:
+            more = orders * p if count is None else min(count, orders * p)
+            found += drawing_cost(problem.background, replace(work, n_rows=rows, n_coalitions=more if rows else 0), 1)
+    return found
 
 
 def _prepare(problem: Problem, settings: Settings) -> Attributor:

@@ -27,7 +27,7 @@ from shap_asv.backgrounds.structural.model import StructuralModel
 from shap_asv.comparison import Comparison
 from shap_asv.errors import MethodNotApplicableError, UnknownMethodError, nearest
 from shap_asv.explainer.causes import edgeless_order, levels_of
-from shap_asv.explainer.row_errors import measure_row_errors
+from shap_asv.explainer.row_errors import measure_row_errors, takes_some_rows
 from shap_asv.explainer.rows import fit_rows, read_table
 from shap_asv.explanation import from_base, select_outputs, with_error
 from shap_asv.models.calls import RowLoss
@@ -59,15 +59,22 @@ def compare_methods(
     X: Any,
     methods: Sequence[str] | None,
     call: dict[str, Any],
-    announce: Callable[[str, Plan], None] | None = None,
+    announce: Callable[[str, Plan, float], None] | None = None,
 ) -> Comparison:
     """X by each of the methods; the explainer itself is used for those that it is.
 
-    ``announce`` is told the name and the plan of each before its work begins.
+    ``announce`` is told the name and the plan of each before its work begins, and the seconds that it takes together
+    with its standard errors.
     """
+
+    def begin(name: str, explaining: "AsymmetricExplainer") -> None:
+        if announce is not None:
+            plan = explaining.plan(X)
+            announce(name, plan, plan.seconds * (2 if takes_some_rows(explaining) else 1))
+
     if announce is not None:
         explainer.plan(X)  # the features are known afterwards
-        announce("ASV" if _is_natural(explainer) else f"{explainer.values} ASV", explainer.plan(X))
+        begin("ASV" if _is_natural(explainer) else f"{explainer.values} ASV", explainer)
     own = explainer(X, **call)  # what is wrong with X is said once
     mean = _mean_of_table(explainer, call.get("outputs"))
     exact = mean is not None or own.error_std is None
@@ -75,8 +82,7 @@ def compare_methods(
     for side in _sides(explainer, methods, call):
         explanation = own
         if side.explainer is not explainer:
-            if announce is not None:
-                announce(side.name, side.explainer.plan(X))
+            begin(side.name, side.explainer)
             explanation = side.explainer(X, **call)
         execution = side.explainer._known_execution()
         if side.same_mean:

@@ -57,23 +57,29 @@ class MarginalOfParts(MarginalValues):
         return np.concatenate([super(MarginalOfParts, self)._average(*part) for part in parts])
 
 
+def takes_some_rows(explainer: "AsymmetricExplainer") -> bool:
+    """Whether its background rows are some of those of a table that is at hand."""
+    problem, table = explainer._known_execution().problem, explainer._given
+    if not isinstance(problem.background, RowsInParts) or isinstance(problem.predictor.call.then, RowLoss):
+        return False
+    return is_table(table) and len(table) > problem.background.n_samples
+
+
 def measure_row_errors(explainer: "AsymmetricExplainer", X: Any, values: np.ndarray, outputs: Any) -> RowErrors | None:
-    """Errors of the ``values`` of X; None where background rows are not a sample of a table that is at hand.
+    """Errors of the ``values`` of X; None where background rows are not a sample of a table.
 
     Costs what the values cost, less where more orders than :data:`MOST_ORDERS` are behind them.
     """
+    if not takes_some_rows(explainer):
+        return None
     execution, table = explainer._known_execution(), explainer._given
     problem = execution.problem
-    background = problem.background
-    if not isinstance(background, RowsInParts) or not is_table(table) or len(table) <= background.n_samples:
-        return None
-    if isinstance(problem.predictor.call.then, RowLoss):
-        return None
+    assert isinstance(problem.background, RowsInParts)
     rows = fit_rows(problem, read_table(X), explainer.encoder is not None)
     parts = list(_by_parts(execution, rows, explainer))
     chosen = np.stack(select_outputs(parts, problem.predictor.output_names, outputs)[0])
     by_part = chosen.reshape(N_PARTS, *values.shape)
-    scale = student(N_PARTS - 1) * np.sqrt((1 - background.n_samples / len(table)) / N_PARTS)
+    scale = student(N_PARTS - 1) * np.sqrt((1 - problem.background.n_samples / len(table)) / N_PARTS)
     errors = scale * by_part.std(axis=0, ddof=1)
     kept = scale * (np.sign(values) * by_part).mean(axis=1).std(axis=0, ddof=1)
     turned = np.maximum(2 * errors - np.abs(values), 0.0).mean(axis=0)

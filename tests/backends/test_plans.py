@@ -45,6 +45,14 @@ def test_every_operation_of_the_table_is_counted_somewhere():
     assert [name for name in costs.SECONDS if f'"{name}"' not in source] == []
 
 
+def test_a_gaussian_is_conditioned_on_every_coalition_that_is_met():
+    """64 draws with an order each, and the pilot's 64 noises with two: each passes 60 coalitions, cubic each."""
+    background = GaussianModel(np.zeros(60), np.eye(60), [str(k) for k in range(60)])
+    explainer = AsymmetricExplainer(lambda X: X["0"] * X["1"], background, algorithm="monte_carlo", n_draws=64)
+    cost = explainer.plan(5).chosen.cost
+    assert cost.operations["mean x feature^3"] == (64 + 64 * 2) * 60 * 60**3
+
+
 @pytest.mark.parametrize("n_rows", [1, 1000])
 @pytest.mark.parametrize(
     ("name", "target"), [("asia", "dysp"), ("child", "Disease"), ("insurance", "PropCost"), ("alarm", "BP")]

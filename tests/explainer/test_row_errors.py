@@ -8,6 +8,7 @@ import pytest
 from sklearn.tree import DecisionTreeRegressor
 
 from shap_asv import AsymmetricExplainer
+from shap_asv.explainer.comparing import compare_methods
 
 ORDERS = list(permutations(range(3)))
 
@@ -65,6 +66,17 @@ def test_all_rows_of_a_table_leave_nothing_open():
     found = AsymmetricExplainer(black_box, table).compare(table[:2], silent=True)
     assert found.shap.error_std is None
     assert found.credit_error == {}
+
+
+@pytest.mark.parametrize("n_rows", [100, 300])
+def test_the_time_of_errors_is_announced(n_rows):
+    heard = []
+    table = np.random.default_rng(0).normal(size=(n_rows, 3))
+    explainer = AsymmetricExplainer(DecisionTreeRegressor().fit(table, black_box(table)), table)
+    compare_methods(explainer, table[:2], ["SHAP"], {}, lambda *said: heard.append(said))
+    assert [name for name, *_ in heard] == ["ASV", "SHAP"]
+    for _, plan, seconds in heard:
+        assert seconds == plan.seconds * (2 if n_rows > 100 else 1) > 0
 
 
 def test_errors_of_outputs_and_of_sampled_orders():

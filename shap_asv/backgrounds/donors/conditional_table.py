@@ -119,7 +119,8 @@ class ConditionalTable(TableBorder):
 
     def drawing_cost(self, n_coalitions: int, n_rows: int, n_draws: int, ancestral: bool) -> Cost:
         """A coalition is fitted when it is first asked for, and kept."""
-        operations = {"donor fit": n_coalitions * len(self.rows), "draw": n_coalitions * n_rows * n_draws}
+        fits = n_coalitions * len(self.rows) * self.n_features
+        operations = {"donor fit x feature": fits, "draw": n_coalitions * n_rows * n_draws}
         return Cost(operations, memory=1000 * len(self.rows) * min(n_coalitions, KEPT_COALITIONS))
 
     def weighted(self, evidence: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -38,6 +38,7 @@ from shap_asv.backgrounds.tables.border import (
     rowwise_product,
 )
 from shap_asv.backgrounds.tables.codec import NamedArray, TableCodec
+from shap_asv.costs import Cost
 from shap_asv.errors import (
     ImpossibleEvidenceError,
     NetworkError,
@@ -54,6 +55,12 @@ class GaussianBorder(TableBorder):
         """Raise where a row is not a row of finite numbers."""
         super().check(rows)
         self._refuse_missing(rows)
+
+    def drawing_cost(self, n_coalitions: int, n_rows: int, n_draws: int, ancestral: bool) -> Cost:
+        """A covariance is taken apart for each coalition, and means for each row."""
+        n_means, n = n_coalitions * n_rows, self.n_features
+        operations = {"draw": n_means * n_draws, "mean": n_means + 100 * n_coalitions}
+        return Cost({**operations, "mean x feature^3": n_coalitions * n**3})
 
     def numbers(self, evidence: np.ndarray) -> np.ndarray:
         """Evidence (E, n) of finite numbers, NaN where free."""
