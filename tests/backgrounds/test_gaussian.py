@@ -221,7 +221,7 @@ def test_linear_gaussian_network(seed):
     assert set(background.graph.edges) == set(network.edges)
     # latent nodes: the rest is conditioned on without them
     shown = list(background.features[:3])
-    fewer = GaussianModel.from_network(network, shown)
+    fewer = background.only(shown)
     assert set(fewer.latent) == set(background.features[3:])
     row = table.iloc[0][shown].to_numpy()
     subsets, evidence = evidence_of(row, 3)

@@ -37,14 +37,13 @@ from shap_asv.backgrounds.tables.border import (
     patterns,
     rowwise_product,
 )
-from shap_asv.backgrounds.tables.codec import NamedArray, TableCodec
+from shap_asv.backgrounds.tables.codec import TableCodec
 from shap_asv.costs import Cost
 from shap_asv.errors import (
     ImpossibleEvidenceError,
     NetworkError,
     RowsError,
     TableError,
-    UnknownFeatureError,
 )
 
 
@@ -86,8 +85,6 @@ class GaussianModel(GaussianBorder):
         columns that do not add up as they must) is an :class:`~shap_asv.errors.ImpossibleEvidenceError`.
     names : sequence of str, optional
         Names of the m variables; those of a Series or DataFrame, or "Feature 0", ... by default.
-    features : sequence of str, optional
-        The players, in this order; all variables by default. The others are latent.
 
     Examples
     --------
@@ -106,16 +103,14 @@ class GaussianModel(GaussianBorder):
         mean: Any,
         covariance: Any,
         names: Sequence[str] | None = None,
-        features: Sequence[str] | None = None,
     ) -> None:
+        import pandas as pd
+
         known = _names_of(mean, covariance, names)
-        self.names: tuple[str, ...] = known or tuple(f"Feature {k}" for k in range(np.size(mean)))
-        all_means, all_covariances, _ = checked_moments(mean, covariance, self.names)
-        self.codec = _plain_codec(_chosen(features, self.names), named=known is not None)
-        kept = [self.names.index(name) for name in self.features]
-        self.mean: np.ndarray = all_means[kept]
-        self.covariance: np.ndarray = all_covariances[np.ix_(kept, kept)]
-        self.scale = np.where(np.diag(self.covariance) > 0, np.sqrt(np.diag(self.covariance)), 1.0)
+        self.names: tuple[str, ...] = known or tuple(numbered_features(np.size(mean)))
+        self.mean, self.covariance, self.scale = checked_moments(mean, covariance, self.names)
+        row = np.zeros((1, len(self.names)))  # a DataFrame where somebody has named the variables
+        self.codec = TableCodec.learn(row if known is None else pd.DataFrame(row, columns=list(known)))
         self.correlation = self.covariance / np.outer(self.scale, self.scale)
         self._conditioned: dict[bytes, Conditioned] = {}
         self._graph: nx.DiGraph | None = None
@@ -139,20 +134,16 @@ class GaussianModel(GaussianBorder):
         return model
 
     @classmethod
-    def from_network(cls, network: Any, features: Sequence[str] | None = None) -> "GaussianModel":
-        """pgmpy's ``LinearGaussianBayesianNetwork``; nodes that are not ``features`` (or that it calls latent) are
-        latent.
-        """
+    def from_network(cls, network: Any) -> "GaussianModel":
+        """pgmpy's ``LinearGaussianBayesianNetwork``; nodes that it calls latent are latent."""
         plain = read_linear_gaussian(network)
-        if features is None:
-            features = [name for name in plain.names if name not in plain.latent]
         nothing_set = network_setting(plain, plain.names, np.zeros(len(plain.names), dtype=bool))
-        model = cls(nothing_set.offset, nothing_set.covariance, plain.names, features)
+        model = cls(nothing_set.offset, nothing_set.covariance, plain.names)
         model.network = plain
         model._graph = nx.DiGraph()
         model._graph.add_nodes_from(plain.names)
         model._graph.add_edges_from((str(cause), str(effect)) for cause, effect in network.edges())
-        return model
+        return model.only([name for name in plain.names if name not in plain.latent])
 
     def _keep(self, kept: list[int]) -> None:
         self.mean, self.covariance = self.mean[kept], self.covariance[np.ix_(kept, kept)]
@@ -458,26 +449,6 @@ def _names_of(mean: Any, covariance: Any, names: Sequence[str] | None) -> tuple[
     if len(set(known)) < len(known):
         raise TableError(f"a name occurs more than once among {', '.join(known)}")
     return known
-
-
-def _chosen(features: Sequence[str] | None, names: tuple[str, ...]) -> tuple[str, ...]:
-    chosen = names if features is None else tuple(map(str, check_list(features, "features", "the players")))
-    unknown = [name for name in chosen if name not in names]
-    if unknown or not chosen or len(set(chosen)) < len(chosen):
-        why = f"there is no variable {unknown[0]!r}" if unknown else "none is named" if not chosen else "one is twice"
-        raise UnknownFeatureError(f"features {list(chosen)}: {why}; the variables are {', '.join(names)}")
-    return chosen
-
-
-def _plain_codec(features: tuple[str, ...], named: bool) -> TableCodec:
-    """Floats: a DataFrame where the variables have names, an array where nobody named them."""
-    row = np.zeros((1, len(features)))
-    if not named:
-        codec = TableCodec.learn(row)
-        return codec if codec.names == features else TableCodec.learn(NamedArray(row, features))
-    import pandas as pd
-
-    return TableCodec.learn(pd.DataFrame(row, columns=list(features)))
 
 
 def is_gaussian(thing: Any) -> bool:

@@ -44,11 +44,6 @@ TABLES = {
     "Gaussian: names int": Bad(
         lambda c: GaussianModel([0, 0], np.eye(2), 5), ArgumentError, "names=5 is not a list; pass the names of the"
     ),
-    "Gaussian: features empty": Bad(
-        lambda c: GaussianModel([0, 0], np.eye(2), ["a", "b"], features=[]),
-        UnknownFeatureError,
-        r"features \[\]: none is named; the variables are",
-    ),
     "Gaussian: fit empty": Bad(
         lambda c: GaussianModel.fit(TABLE[:0]), TableError, "the table has 0 rows and 2 columns; at least"
     ),

@@ -91,9 +91,9 @@ def check(case: SimpleNamespace) -> None:
         mean, covariance = interventions.network_means(*parts[:2], {}), interventions.network_covariance(*parts[1:], {})
     else:
         mean, covariance = _moments(SimpleNamespace(covariance="plain") if causal else case, m, rng)
-        background = GaussianModel(mean, covariance, every, features=names)
+        background = GaussianModel(mean, covariance, every)
         if case.given == "pandas":
-            background = GaussianModel(pd.Series(mean, every), pd.DataFrame(covariance, every, every), features=names)
+            background = GaussianModel(pd.Series(mean, every), pd.DataFrame(covariance, every, every))
     mean, covariance = mean[nodes], covariance[np.ix_(nodes, nodes)]
     if case.given == "mean and covariance":
         background = (mean, covariance)
