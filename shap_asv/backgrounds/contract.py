@@ -75,6 +75,10 @@ class Background(Protocol):
         """Rows (r, n) -> what a plot writes beside them, object (r, n); None where they speak for themselves."""
         ...
 
+    def shown_numbers(self, rows: np.ndarray) -> np.ndarray:
+        """Rows (r, n) -> what a plot draws: numbers as they are, categories by position, gaps as NaN."""
+        ...
+
 
 # --- capabilities ---------------------------------------------------------------------------------------------
 
@@ -136,18 +140,6 @@ class Moments(Protocol):
         ...
 
 
-@runtime_checkable
-class FiniteStates(Protocol):
-    """Rows are codes: positions in the tuple of states of each feature."""
-
-    @property
-    def states(self) -> tuple[tuple[Hashable, ...], ...]: ...
-    @property
-    def cardinalities(self) -> tuple[int, ...]: ...
-    @property
-    def size(self) -> int: ...
-
-
 @dataclass(frozen=True, eq=False)
 class StateValues:
     """What a model is shown for each state of each feature.
@@ -165,12 +157,18 @@ class StateValues:
 
 
 @runtime_checkable
-class StandsForValues(FiniteStates, Protocol):
-    """States that stand for values of a table."""
+class FiniteStates(Protocol):
+    """Rows are codes: positions in the tuple of states of each feature."""
 
     @property
+    def states(self) -> tuple[tuple[Hashable, ...], ...]: ...
+    @property
+    def cardinalities(self) -> tuple[int, ...]: ...
+    @property
+    def size(self) -> int: ...
+    @property
     def values(self) -> StateValues | None:
-        """None where states are only names."""
+        """What a model is shown for the states; None where these are only names."""
         ...
 
 
@@ -295,15 +293,6 @@ class RowsInParts(MaskedInputs, Protocol):
 
 
 @runtime_checkable
-class ShownAsNumbers(Protocol):
-    """Rows that need not be numbers, with numbers to show a plot in their place."""
-
-    def shown_numbers(self, rows: np.ndarray) -> np.ndarray:
-        """Rows (r, n) of anything -> float64 (r, n): numbers as they are, categories by position, gaps as NaN."""
-        ...
-
-
-@runtime_checkable
 class CodedColumns(Protocol):
     """Rows of floats: numbers, ``+inf`` where missing, and codes of categories."""
 
@@ -330,15 +319,6 @@ class Coding(Protocol):
     def code(self, table: Any) -> np.ndarray: ...
 
     def decode(self, numbers: np.ndarray) -> Any: ...
-
-
-@runtime_checkable
-class OrderedStates(Background, Protocol):
-    """A background whose codes are not in the order that a plot should show them in."""
-
-    def positions(self, rows: np.ndarray) -> np.ndarray:
-        """Rows (r, n) -> where each entry stands among the states of its feature, low to high, float (r, n)."""
-        ...
 
 
 @runtime_checkable

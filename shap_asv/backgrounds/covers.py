@@ -108,6 +108,9 @@ class CoverBackground:
         )
         return table.set_axis(list(self.features), axis=1)
 
+    def shown_numbers(self, rows: np.ndarray) -> np.ndarray:
+        return rows
+
     def inputs(self, rows: np.ndarray) -> Any:
         return rows if self.coding is None else self.coding.decode(rows)
 

@@ -50,8 +50,8 @@ class Intervening:
     features, latent, graph = natural_own("features"), natural_own("latent"), natural_own("graph")
     dependent = natural_own("dependent")
     free, n_uniforms = natural_own("free"), natural_own("n_uniforms")
-    read, inputs, labels = natural_own("read"), natural_own("inputs"), natural_own("labels")
-    codec = natural_own("codec")
+    read, inputs, codec = natural_own("read"), natural_own("inputs"), natural_own("codec")
+    labels, shown_numbers = natural_own("labels"), natural_own("shown_numbers")
 
     def describe(self) -> str:
         return f"interventions on: {self.natural.describe()}"

@@ -143,6 +143,8 @@ class MatrixBackground:
 
     def shown_numbers(self, rows: np.ndarray) -> np.ndarray:
         """Columns of numbers as they are; others by position among their categories, or their sorted values."""
+        if rows.dtype != object:
+            return rows
         numbers = np.empty(rows.shape)
         for v in range(rows.shape[1]):
             numbers[:, v] = self._column_numbers(rows[:, v], v)

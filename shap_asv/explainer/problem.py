@@ -37,7 +37,6 @@ from shap_asv.backgrounds.contract import (
     FiniteStates,
     KnowsInterventions,
     MaskedInputs,
-    StandsForValues,
     TreeGround,
 )
 from shap_asv.backgrounds.interventions import by_levels
@@ -220,7 +219,7 @@ def _read_predictor(arguments: Arguments, background: Background, probe: np.ndar
     """The model over the background's rows: of states where there are states, else of a table."""
     model, features = arguments.model, background.features
     if isinstance(background, FiniteStates):
-        shown = background.values if isinstance(background, StandsForValues) else None
+        shown = background.values
         if shown is not None:
             _check_no_encoder(arguments)
         return read_model(

@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 
 from shap_asv.backends.contract import Problem
-from shap_asv.backgrounds.contract import OrderedStates, ShownAsNumbers
 from shap_asv.backgrounds.tables.border import some_rows
 from shap_asv.errors import RowsError, UnknownStateError
 from shap_asv.frames import as_features, as_pandas, part
@@ -190,21 +189,6 @@ def display_names(problem: Problem, table: Table) -> list[str]:
     return [spelled.get(name, name) for name in names] if not columns or set(spelled) & set(names) else columns
 
 
-def shown_rows(problem: Problem, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-    """The ``data`` and the ``display_data`` of an explanation: numbers, and labels where they say more."""
-    background = problem.background
-    labels = background.labels(rows)
-    if isinstance(background, OrderedStates):
-        numbers = background.positions(rows)
-    elif labels is None:
-        return rows, None
-    elif isinstance(background, ShownAsNumbers):
-        numbers = background.shown_numbers(rows)
-    else:
-        numbers = rows.astype(float)
-    return np.where(np.isinf(numbers), np.nan, numbers), labels
-
-
 def any_row(problem: Problem) -> np.ndarray:
     """Some row (1, n), for what depends on no row."""
     rows = some_rows(problem.background)
@@ -220,7 +204,7 @@ def shown_players(problem: Problem, rows: np.ndarray, table: Table) -> tuple[np.
     ``temp=0.3, hum=0.8``, and NaN in ``data``: no number stands for several, and plots draw NaN in grey.
     """
     players, names = problem.players, display_names(problem, table)
-    data, labels = shown_rows(problem, rows)
+    data, labels = problem.background.shown_numbers(rows), problem.background.labels(rows)
     if players is None:
         return data, labels, names
     if problem.groups is None:  # renamed features

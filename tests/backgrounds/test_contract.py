@@ -29,7 +29,6 @@ from shap_asv.backgrounds.naming import Distribution
 from shap_asv.backgrounds.registry import BACKGROUNDS, kind_of
 from shap_asv.backgrounds.tables.border import some_rows
 from shap_asv.errors import RowsError, ShapAsvError, UnknownFeatureError
-from shap_asv.explainer.rows import shown_rows
 from shap_asv.values.contract import evidence_of
 from tests.backgrounds.problems import expectations
 from tests.declared import (
@@ -227,9 +226,9 @@ def test_a_table_reaches_the_model_as_it_was_given(kind, background):
 
 
 @of_kinds()
-def test_what_an_explanation_shows(kind, background, table):
-    problem = example_problem(kind, any_form(kind))
-    data, labels = shown_rows(problem, background.read(table))
+def test_what_an_explanation_shows(background, table):
+    rows = background.read(table)
+    data, labels = background.shown_numbers(rows), background.labels(rows)
     assert data.shape == (20, 3)
     if labels is not None:
         assert labels.shape == (20, 3)

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from shap_asv import ConditionalTable
 from shap_asv.backgrounds.tables.codec import NamedArray, TableCodec
 from shap_asv.errors import RowsError, TableError, UnknownFeatureError, UnknownStateError
 
@@ -139,3 +140,9 @@ def test_rows_that_are_not_codes_are_refused():
             codec.check(np.array(rows))
     with pytest.raises(UnknownFeatureError, match="did you mean 'x'"):
         codec.only(["xx"])
+
+
+def test_gaps_are_shown_as_gaps():
+    table = pd.DataFrame({"x": [0.5, np.nan, 1.5], "y": [1.0, 2.0, 4.0]})
+    background = ConditionalTable(table)
+    np.testing.assert_array_equal(background.shown_numbers(background.read(table)), table)

@@ -177,11 +177,10 @@ class DiscreteBackground:
         """The values that states stand for; None where they are labels."""
         return self.border.values
 
-    def positions(self, rows: np.ndarray) -> np.ndarray:
-        """Where each code (r, n) stands among the states of its feature, low to high, as floats; or the numbers that
-        states stand for, ``+inf`` where missing.
-        """
-        return self.border.positions(rows)
+    def shown_numbers(self, rows: np.ndarray) -> np.ndarray:
+        """Where each code (r, n) stands among the states of its feature, low to high; or what the states stand for."""
+        numbers = self.border.positions(rows)
+        return np.where(np.isinf(numbers), np.nan, numbers)
 
     def probe(self) -> np.ndarray:
         """Every state of every feature once; such rows need not be possible."""
@@ -375,7 +374,7 @@ class DiscreteInterventions(Intervening):
 
     network, nodes, states = natural_own("network"), natural_own("nodes"), natural_own("states")
     cardinalities, size, values = natural_own("cardinalities"), natural_own("size"), natural_own("values")
-    probe, positions = natural_own("probe"), natural_own("positions")
+    probe = natural_own("probe")
     joint_obstacle = natural_own("joint_obstacle")  # cutting nodes makes no table larger
 
     @cached_property

@@ -94,6 +94,9 @@ class TableBorder(ABC):
     def labels(self, rows: np.ndarray) -> np.ndarray | None:
         return self.codec.labels(rows)
 
+    def shown_numbers(self, rows: np.ndarray) -> np.ndarray:
+        return np.where(np.isinf(rows), np.nan, rows)
+
 
 def read_table_background(given: TableBorder, masker: Any) -> NamedDistribution:
     """A background over columns: all of them are features, unless the user, the model or X names some."""
