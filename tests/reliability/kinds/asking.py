@@ -248,8 +248,7 @@ def _groups(question: Question, explainer: Any, explanation: Any) -> None:
             return
         causes = Causes({}, orders, np.full(len(orders), 1 / len(orders)))
     else:
-        # a matrix without names is one of features
-        causes = known_causes(str(rng.choice([form for form in FORMS if form != "matrix"])), players, rng)
+        causes = known_causes(str(rng.choice(FORMS)), players, rng)
         told |= {"causal_graph": None, "orders": None, "weights": None, **causes.arguments}
 
     def nu(r: int, members: frozenset[int]) -> Any:

@@ -22,7 +22,6 @@ FORMS = (
     "mixture",
     "weighted mixture",
     "partly directed",
-    "matrix",
 )
 
 Edges = list[tuple[int, int]]
@@ -83,8 +82,8 @@ def known_causes(form: str, names: list[str], rng: np.random.Generator) -> Cause
         return Causes({"causal_graph": order}, *of_graphs(n, [edges]), one_graph=True)
     if form in ("mixture", "weighted mixture"):
         return _mixture(form, names, rng)
-    if form in ("partly directed", "matrix"):
-        return _partly_directed(form, names, rng)
+    if form == "partly directed":
+        return _partly_directed(names, rng)
     edges = [] if form == "no edges" else random_edges(n, rng)
     return Causes({"causal_graph": digraph(names, edges)}, *of_graphs(n, [edges]), one_graph=True)
 
@@ -126,7 +125,7 @@ def _mixture(form: str, names: list[str], rng: np.random.Generator) -> Causes:
     return Causes({"causal_graph": pairs}, *of_graphs(len(names), graphs, weights))
 
 
-def _partly_directed(form: str, names: list[str], rng: np.random.Generator) -> Causes:
+def _partly_directed(names: list[str], rng: np.random.Generator) -> Causes:
     """Some edges of a DAG lose their direction; where no DAG is left that keeps the v-structures, fewer lose it."""
     edges = random_edges(len(names), rng, density=0.5)
     loose = [edge for edge in edges if rng.random() < 0.5]
@@ -134,11 +133,5 @@ def _partly_directed(form: str, names: list[str], rng: np.random.Generator) -> C
         loose.pop()
     directed = [edge for edge in edges if edge not in loose]
     graphs = sorted(sorted(graph) for graph in found)
-    if form == "matrix":
-        matrix = np.zeros((len(names), len(names)), dtype=int)
-        for a, b in edges:
-            matrix[a, b] = 1
-            matrix[b, a] = (a, b) in loose
-        return Causes({"causal_graph": matrix}, *of_graphs(len(names), graphs))
     named = [[(names[a], names[b]) for a, b in kind] for kind in (directed, loose)]
     return Causes({"causal_graph": PartialGraph(names, *named)}, *of_graphs(len(names), graphs))

@@ -171,8 +171,8 @@ GAUSSIANS = Kind(
     CHOICES,
     check,
     "up to 5 features of up to 7 jointly Gaussian variables (nearly singular, constant, uneven scales; given, fitted "
-    "to a table, shap's pair of mean and covariance, or a linear Gaussian network), causes known in one of 9 forms "
-    "(mixtures of graphs, partly directed graphs, matrices and weighted orders among them); conditional or marginal "
+    "to a table, shap's pair of mean and covariance, or a linear Gaussian network), causes known in one of 8 forms "
+    "(mixtures of graphs, partly directed graphs and weighted orders among them); conditional or marginal "
     "values by the precision matrix, causal values by levels, of which none, some or all are confounded, or node by "
     "node. Linear models to 1e-9 of the scale (1e-6 where the covariance is nearly singular), squares by draws within "
     "1%.",

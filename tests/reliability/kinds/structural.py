@@ -173,7 +173,7 @@ STRUCTURAL = Kind(
     check,
     "up to 5 nodes with mechanisms of random parents and of noise with 2 or 4 equally likely levels, numbers, labels, "
     "bools and constants; conditional values along the model's own graph, denser ones, mixtures and orders of it, or "
-    "causal values with hidden causes and causes known in one of 9 forms; all worlds are simulated forwards with what "
+    "causal values with hidden causes and causes known in one of 8 forms; all worlds are simulated forwards with what "
     "is known or set clamped. Groups of 1,024 scrambled Sobol points are balanced over the levels, so that draws have "
     "to agree to 1e-9 as well.",
 )
