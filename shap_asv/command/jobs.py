@@ -95,7 +95,13 @@ def run_check(request: Namespace, say: Say) -> bool:
         say(note)
     graph = request.edges if request.network is None else load_network(request.network)
     frame = table.frame.drop(columns=request.dropped, errors="ignore")  # what is empty is gone already
-    found = check_graph(frame, list(graph) if request.network is None else graph, request.alpha)
+    nodes = {str(node) for edge in graph for node in edge} if request.network is None else set(map(str, graph.nodes))
+    if alone := [name for name in frame.columns if name not in nodes]:
+        away = ",".join(map(tables.quoted, alone))
+        say(f"The graph does not name {', '.join(alone)}: independent of all others, or --drop {away}.")
+    with catch_warnings():
+        simplefilter("ignore", CausalGraphWarning)  # said just now
+        found = check_graph(frame, list(graph) if request.network is None else graph, request.alpha)
     print(found)
     return found.fits
 

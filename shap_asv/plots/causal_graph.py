@@ -61,9 +61,9 @@ def causal_graph(
     ----------
     explanations, show
         As in :func:`comparison`, of any number of methods, or one shap.Explanation.
-    order : CausalOrder, networkx.DiGraph, list of (cause, effect), or GraphMixture
-        The causal graph. May be left out if ``explanations`` is a comparison that knows it. Of a mixture of graphs the
-        most certain edges are drawn, as wide as they are certain.
+    order : CausalOrder, networkx.DiGraph, list of (cause, effect), GraphMixture, or a distribution with a graph
+        The causal graph, or what ``fit_network`` or ``StructuralModel`` gives. May be left out if ``explanations`` is a
+        comparison that knows it. Of a mixture of graphs the most certain edges are drawn, as wide as they are certain.
     row : int or None, default None
         One row: signed values, from blue to red. None: the mean of |value| over all rows, from white to purple.
     ax : sequence of matplotlib Axes, optional

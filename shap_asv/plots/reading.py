@@ -6,7 +6,7 @@ no plot can put the credit of one patient beside that of another.
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import networkx as nx
 import numpy as np
@@ -269,13 +269,21 @@ def as_text(value: Any) -> str:
 # --- causal graphs ----------------------------------------------------------------------------------------------
 
 
+@runtime_checkable
+class KnowsGraph(Protocol):
+    """A distribution that knows what causes what, such as a fitted network or a structural model."""
+
+    @property
+    def graph(self) -> Any: ...
+
+
 def read_graph(order: Any, features: Sequence[str] | None = None) -> nx.DiGraph:
     """The DAG behind ``order``.
 
     Parameters
     ----------
-    order : GraphMixture, or any causal graph that :func:`~shap_asv.orders.uncertain.read_partial_graph` reads
-        Of a mixture of graphs, the most certain edges that close no cycle.
+    order : GraphMixture, a distribution, or any graph that :func:`~shap_asv.orders.uncertain.read_partial_graph` reads
+        Of a mixture of graphs, the most certain edges that close no cycle; of a distribution, its own graph.
     features : sequence of str, optional
         Names for the rows of a matrix, and the nodes of a list without edges.
 
@@ -286,6 +294,8 @@ def read_graph(order: Any, features: Sequence[str] | None = None) -> nx.DiGraph:
     """
     if isinstance(order, GraphMixture):
         return _most_certain(order.features, order.edge_certainty)
+    if isinstance(order, KnowsGraph) and isinstance(order.graph, nx.DiGraph):
+        order = order.graph
     if isinstance(order, list):
         order = [tuple(edge) if isinstance(edge, list) else edge for edge in order]
     return nx.relabel_nodes(read_partial_graph(order, features).to_graph(), str)

@@ -1,11 +1,13 @@
 """The causal graph: coloured and sized by value, arrows from border to border, legible from 1 to 40 nodes."""
 
+import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.patches import Circle, PathPatch, Polygon
 from shap.plots.colors import red_white_blue
 
-from shap_asv import plots
+from shap_asv import fit_network, plots
 from shap_asv.errors import CausalGraphError
 from shap_asv.orders import CausalOrder
 from shap_asv.plots.style import sequential_colours
@@ -40,6 +42,15 @@ def reached(ax, name):
                 points.append(end)
                 found |= {effect for effect, tip in heads.items() if np.allclose(end, tip - [0.085, 0], atol=1e-6)}
     return found
+
+
+def test_a_distribution_that_knows_its_graph_is_drawn_by_it():
+    table = pd.DataFrame({"a": [0, 1, 1, 0], "b": [0, 1, 0, 1]})
+    edges = [("a", "b")]
+    (ax, _) = plots.causal_graph(two_explanations(["a", "b"]), fit_network(table, edges), show=False)
+    assert reached(ax, "a") == {"b"}
+    (ax, _) = plots.causal_graph(two_explanations(["a", "b"]), nx.DiGraph(edges), show=False)
+    assert reached(ax, "a") == {"b"}
 
 
 @pytest.mark.parametrize("name", ["asia", "alarm"])
