@@ -34,7 +34,7 @@ taken to be below that of sets of which two miss by 1 / size of a set (Agresti a
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -76,6 +76,14 @@ THREADED = ("sklearn", "xgboost", "lightgbm", "catboost")
 _BASE, _PILOT, _TRIAL, _DRAWS = range(1, 5)
 
 
+class Block(NamedTuple):
+    """A product of some coalitions with some noises of a stage, and which of its pairs that are."""
+
+    coalitions: np.ndarray
+    noises: np.ndarray
+    pairs: np.ndarray
+
+
 @dataclass(frozen=True, eq=False)
 class Stage:
     """N noises, and the coalitions that the orders of each pass.
@@ -100,6 +108,28 @@ class Stage:
     @property
     def n_draws(self) -> int:
         return len(self.uniforms)
+
+    def blocks(self, most: int) -> Iterator[Block]:
+        """All pairs, as few products as there can be: a coalition with its noises, or a noise with its coalitions.
+
+        A product has at most ``most`` pairs.
+        """
+        ends = np.cumsum([len(noises) for noises in self.noises])
+        if len(self.coalitions) <= self.n_draws:
+            for c, (noises, end) in enumerate(zip(self.noises, ends.tolist(), strict=True)):
+                for part in blocks(len(noises), most):
+                    pairs = np.arange(end - len(noises), end)[part]
+                    yield Block(np.array([c]), noises[part], pairs)
+            return
+        inner = len(self.coalitions) - 1
+        coalition = np.repeat(np.arange(inner), np.diff(ends[:-1], prepend=0))
+        noise = np.concatenate(self.noises[:-1])
+        order = np.argsort(noise, kind="stable")
+        starts = np.flatnonzero(np.diff(noise[order], prepend=-1))
+        for pairs in np.split(order, starts[1:]):
+            for part in blocks(len(pairs), most):
+                yield Block(coalition[pairs[part]], noise[pairs[:1]], pairs[part])
+        yield Block(np.array([inner]), self.noises[-1], ends[-1:] - 1)
 
 
 class JointAttributor:
@@ -204,38 +234,49 @@ class JointAttributor:
     def _values(self, stage: Stage, rows: np.ndarray, report: Report) -> np.ndarray:
         """The model at every pair of coalition and noise, (r, P, k). A draw that rows share is drawn once."""
         nu = np.empty((len(rows), stage.matrix.shape[0], self.problem.n_outputs))
-        n_values = np.array([len(np.unique(column)) for column in rows.T])
+        n_values, done = np.array([len(np.unique(column)) for column in rows.T]), 0
         for wave in self._waves(stage, len(rows)):
-            drawn, places = [], []
-            for start, coalition, noises in wave:
-                members = stage.coalitions[coalition]
-                evidence = evidence_of(members[None], rows, self.background.free)
-                back = np.arange(len(rows))
-                if n_values[members].max(initial=1) <= len(rows) / 2:
-                    evidence, back = distinct_rows(evidence)
-                one = evidence[:, None] if members.all() else self.background.draws(evidence, stage.uniforms[noises])
+            drawn, backs = [], []
+            for coalitions, noises, _ in wave:
+                evidence, back = self._evidence(stage.coalitions[coalitions], rows, n_values)
+                whole = stage.coalitions[coalitions].all()
+                one = evidence[:, None] if whole else self.background.draws(evidence, stage.uniforms[noises])
                 drawn.append(one.reshape(-1, rows.shape[1]))
-                places.append((slice(start, start + len(noises)), back))
+                backs.append(back)
             outputs = self._predict(np.concatenate(drawn))
             ends = np.cumsum([len(one) for one in drawn])[:-1]
-            for (place, back), own in zip(places, np.split(outputs, ends), strict=True):
-                nu[:, place] = own.reshape(-1, place.stop - place.start, nu.shape[2])[back]
-            report(wave[-1][0] / nu.shape[1])
+            for (_, noises, pairs), back, own in zip(wave, backs, np.split(outputs, ends), strict=True):
+                met = own.reshape(-1, len(noises), nu.shape[2])[back]
+                nu[:, pairs] = met.reshape(len(rows), len(pairs), nu.shape[2])
+                done += len(pairs)
+            report(done / nu.shape[1])
         return nu
 
-    def _waves(self, stage: Stage, n_rows: int) -> Iterator[list[tuple[int, int, np.ndarray]]]:
-        """Pairs in parts that fill a batch of the model: where they start, a coalition, and noises that meet it."""
+    def _evidence(
+        self, coalitions: np.ndarray, rows: np.ndarray, n_values: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """What rows tell in each of the coalitions (c, n), and where (r, c) each pair of row and coalition is told."""
+        found, backs, count = [], [], 0
+        for members in coalitions:
+            evidence, back = evidence_of(members[None], rows, self.background.free), np.arange(len(rows))
+            if n_values[members].max(initial=1) <= len(rows) / 2:
+                evidence, back = distinct_rows(evidence)
+            found.append(evidence)
+            backs.append(count + back)
+            count += len(evidence)
+        return np.concatenate(found), np.stack(backs, axis=1)
+
+    def _waves(self, stage: Stage, n_rows: int) -> Iterator[list[Block]]:
+        """All pairs in parts that fill a batch of the model."""
         most = max(1, self.settings.batch_size // n_rows)
-        wave: list[tuple[int, int, np.ndarray]] = []
-        start = held = 0
-        for coalition, noises in enumerate(stage.noises):
-            for block in blocks(len(noises), most):
-                if wave and held + block.stop - block.start > most:
-                    yield wave
-                    wave, held = [], 0
-                wave.append((start + block.start, coalition, noises[block]))
-                held += block.stop - block.start
-            start += len(noises)
+        wave: list[Block] = []
+        held = 0
+        for block in stage.blocks(most):
+            if wave and held + len(block.pairs) > most:
+                yield wave
+                wave, held = [], 0
+            wave.append(block)
+            held += len(block.pairs)
         yield wave
 
     def _predict(self, rows: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from shap_asv import AsymmetricExplainer, CausalOrder, ConditionalTable, CopulaModel, GaussianModel, StructuralModel
+from shap_asv.backends.joint import Block, Stage
 from shap_asv.errors import ModelError
 from shap_asv.explainer import blocks
 
@@ -116,3 +117,54 @@ def test_nan_for_a_draw_is_an_error_that_shows_the_draw(kind):
     explainer = AsymmetricExplainer(fails, background, graph, feature_names=NAMES, seed=0)
     with pytest.raises(ModelError, match=r"returned nan .* for the row number \d+, .*[23]\.\d+.* rows that are drawn"):
         explainer(X, silent=True)
+
+
+@pytest.mark.parametrize(("n_coalitions", "n_noises"), [(3, 40), (40, 3)])
+def test_products_of_coalitions_and_noises_hold_every_pair_once(n_coalitions, n_noises):
+    rng = np.random.default_rng(0)
+    noises = [np.arange(n_noises)]  # all meet the empty coalition, one the full one
+    noises += [np.flatnonzero(rng.random(n_noises) < 0.6) for _ in range(n_coalitions - 2)]
+    noises.append(np.array([1]))
+    coalitions = np.tri(n_coalitions, n_coalitions - 1, -1, dtype=bool)
+    stage = Stage(rng.random((n_noises, 2)), coalitions, noises, None)
+    pairs = [(c, noise) for c, own in enumerate(noises) for noise in own]
+    met = []
+    for block in stage.blocks(most=7):
+        assert len(block.pairs) == len(block.coalitions) * len(block.noises) <= 7
+        assert len(block.coalitions) == 1 or not coalitions[block.coalitions].all(axis=1).any()
+        product = [(c, noise) for c in block.coalitions for noise in block.noises]
+        assert product == [pairs[pair] for pair in block.pairs]
+        met += block.pairs.tolist()
+    assert sorted(met) == list(range(len(pairs)))
+
+
+def test_orders_of_many_features_ask_for_draws_by_noise(monkeypatch):
+    """Coalitions of many orders meet a noise or two each: they are drawn together, to the same bits."""
+    names = [f"x{k}" for k in range(12)]
+    model = StructuralModel(
+        [(f"x{k}", f"x{k + 4}") for k in range(8)],
+        {
+            name: (lambda causes, u: np.arctanh(2 * u - 1) + sum(np.sin(one) for one in causes.values()))
+            for name in names
+        },
+    )
+    rows = model.sample(5, seed=2)
+    order = CausalOrder.from_levels([names[:4], names[4:8], names[8:]])
+
+    def explain():
+        explainer = AsymmetricExplainer(
+            lambda X: np.abs(np.asarray(X)).sum(axis=1), model, order, feature_names=names, seed=0, n_draws=16
+        )
+        return explainer(rows[names], silent=True).values
+
+    together = explain()
+    monkeypatch.setattr(
+        Stage,
+        "blocks",
+        lambda self, most: (
+            Block(np.array([c]), noises[k : k + 1], np.array([sum(map(len, self.noises[:c])) + k]))
+            for c, noises in enumerate(self.noises)
+            for k in range(len(noises))
+        ),
+    )
+    np.testing.assert_array_equal(explain(), together)

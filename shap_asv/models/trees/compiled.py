@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 _N_VARIED = 128
 # Codes that share a word of a mask; its last bit stands for all codes of other words, and is never set.
 _BITS = 63
-# Cells of numbers that are prepared at a time.
-_CELLS = 1 << 17
+# Cells of numbers that are prepared at a time, and rows at least: each column costs a few calls of numpy.
+_CELLS, _ROWS = 1 << 17, 4096
 _SECONDS_PER_STEP = 2e-9
 
 
@@ -124,7 +124,7 @@ class CompiledTrees:
         from shap_asv.models.trees.kernels import add_leaves  # brings numba in
 
         out = np.tile(self.offset, (len(rows), 1))
-        step = max(1, _CELLS // max(1, len(self.columns)))
+        step = max(_ROWS, _CELLS // max(1, len(self.columns)))
         for start in range(0, len(rows), step):
             part = rows[start : start + step]
             numbers = np.empty((len(part), len(self.columns)))

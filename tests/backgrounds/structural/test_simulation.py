@@ -45,6 +45,8 @@ def test_draws_are_those_of_a_plain_simulation(kind):
         np.broadcast_to(evidence[:, None], draws.shape)[np.broadcast_to(held[:, None], draws.shape)],
         draws[np.broadcast_to(held[:, None], draws.shape)],
     )
+    for d in (0, 39):  # a single draw is made in another way
+        np.testing.assert_array_equal(background.draws(evidence, uniforms[d : d + 1])[:, 0], draws[:, d])
     for e in range(len(evidence)):
         row = rows.iloc[e // len(ideals)]
         expected = model.simulate(in_oracle_order, {name: row[name] for name in ideals[e % len(ideals)]})
