@@ -29,7 +29,6 @@ from shap_asv.backgrounds.contract import (
 from shap_asv.backgrounds.interventions import LevelByLevel, by_levels
 from shap_asv.backgrounds.registry import BACKGROUNDS
 from shap_asv.errors import ShapAsvError, ShapAsvWarning
-from shap_asv.explainer import worth
 from shap_asv.explainer.options import VALUES
 from tests.declared import FEATURES, any_form, as_table, example_table, model_for
 from tests.oracles.tree_games import cover_value
@@ -360,12 +359,22 @@ def sensitivity(cell, explainer):
 
 
 def bootstrap(cell, explainer):
-    """Of resamples that are the table itself, each replica is what the explainer says, but for draws (and forests)."""
-    with mock.patch.object(worth, "resampled", lambda table, rng: table):
-        result = explainer.bootstrap(cell.table, n=8, silent=True)  # donors of 40 rows depend on their seed
+    """Each replica is what its own fit says; their deviation is the standard error."""
+    replicas, derived = [], AsymmetricExplainer._derived
+
+    def kept(self, **changes):
+        replicas.append(derived(self, **changes))
+        return replicas[-1]
+
+    with mock.patch.object(AsymmetricExplainer, "_derived", kept):
+        result = explainer.bootstrap(cell.table, n=3, silent=True)
     assert hasattr(cell.kind.example(), "iloc"), "there was no table to resample"
-    for replica in result.replicas:
-        close(replica, result.explanation.values, result.monte_carlo_error, result.standard_error.max())
+    assert len(replicas) == len(result.replicas) == 3
+    for replica, values in zip(replicas, result.replicas, strict=True):
+        found = replica(cell.table, silent=True)
+        np.testing.assert_array_equal(found.values, values)
+        cell.agree(values, cell.game(replica, explainer.values), cell.orders(explainer), found.error_std)
+    close(result.standard_error, np.std(result.replicas, axis=0, ddof=1), None, 0.0)
 
 
 def score(cell, explainer):
