@@ -94,8 +94,12 @@ def run_check(request: Namespace, say: Say) -> bool:
     for note in table.notes:
         say(note)
     graph = request.edges if request.network is None else load_network(request.network)
-    frame = table.frame.drop(columns=request.dropped, errors="ignore")  # what is empty is gone already
     nodes = {str(node) for edge in graph for node in edge} if request.network is None else set(map(str, graph.nodes))
+    frame = table.frame.drop(columns=request.dropped)
+    useless, notes = tables.useless_columns(frame, nodes)
+    for note in notes:
+        say(note)
+    frame = frame.drop(columns=useless)
     if alone := [name for name in frame.columns if name not in nodes]:
         away = ",".join(map(tables.quoted, alone))
         say(f"The graph does not name {', '.join(alone)}: independent of all others, or --drop {away}.")
@@ -228,7 +232,7 @@ def _rows_of(
     predict = getattr(trained.model, "predict_proba", None) or getattr(trained.model, "predict", trained.model)
     sampled = request.rows.most is not None and request.rows.most < len(X)
     predicted = np.asarray(predict(X)) if sampled else np.zeros(len(X))
-    rows = choose_rows(request.rows, table.frame, strata_of(y, predicted), trained.held_out, request.seed)
+    rows = choose_rows(request.rows, table, strata_of(y, predicted), trained.held_out, request.seed)
     return X.iloc[rows.places], rows
 
 

@@ -5,22 +5,17 @@ random one on. Every row is as likely as any other, so that means over the sampl
 every class and every quantile of the prediction has its share. The first rows of a file are no sample: many are sorted.
 """
 
+import operator as op
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from shap_asv.command.request import RowChoice
+from shap_asv.command.tables import TypedTable, days_of
 from shap_asv.errors import RowsError
 
-_COMPARED = {
-    "=": lambda column, value: column == value,
-    "!=": lambda column, value: column != value,
-    "<": lambda column, value: column < value,
-    "<=": lambda column, value: column <= value,
-    ">": lambda column, value: column > value,
-    ">=": lambda column, value: column >= value,
-}
+_COMPARED = {"=": op.eq, "!=": op.ne, "<": op.lt, "<=": op.le, ">": op.gt, ">=": op.ge}
 
 
 class Rows(NamedTuple):
@@ -31,21 +26,21 @@ class Rows(NamedTuple):
 
 
 def choose_rows(
-    choice: RowChoice, table: pd.DataFrame, strata: np.ndarray, held_out: np.ndarray | None, seed: int
+    choice: RowChoice, table: TypedTable, strata: np.ndarray, held_out: np.ndarray | None, seed: int
 ) -> Rows:
     """The rows to explain.
 
     Parameters
     ----------
     choice : RowChoice
-    table : DataFrame
+    table : TypedTable
         All columns, so that a condition may look at any of them.
     strata : array (r, s)
         What a sample is spread over: the first column counts first.
     held_out : bool array (r,), optional
         The rows that the model was not trained on, where that is known.
     """
-    n = len(table)
+    n = len(table.frame)
     if choice.kind == "places":
         places = np.arange(n)[choice.what] if isinstance(choice.what, slice) else np.array(choice.what)
         beyond = choice.what.start if isinstance(choice.what, slice) else max(choice.what)
@@ -65,7 +60,7 @@ def choose_rows(
         column, sign, value = choice.what
         what = f"the {len(pool):,} of {n:,} rows with {column} {sign} {value}"
         if not len(pool):
-            raise RowsError(f"--rows: no row has {column} {sign} {value}; {_entries(table[column])}")
+            raise RowsError(f"--rows: no row has {column} {sign} {value}; {_entries(table.frame[column])}")
     count = len(pool) if choice.most is None else choice.most
     if choice.kind == "first":
         pool = pool[:count]
@@ -108,10 +103,15 @@ def _trained_on(places: np.ndarray, held_out: np.ndarray | None) -> str:
     return f"; the model was trained on {len(places) - fresh:,} of them"
 
 
-def _meets(table: pd.DataFrame, column: str, sign: str, text: str) -> np.ndarray:
-    entries = table[column]
+def _meets(table: TypedTable, column: str, sign: str, text: str) -> np.ndarray:
+    entries = known = table.frame[column]
     value: Any = text
-    if entries.dtype.kind in "iuf":
+    if column in table.dates:
+        try:
+            value = days_of(pd.Series([text]), table.dates[column])[0]
+        except ValueError as error:
+            raise RowsError(f"--rows: {column} holds dates, and {text!r} is none: {error}") from None
+    elif entries.dtype.kind in "iuf":
         try:
             value = float(text)
         except ValueError:
@@ -120,7 +120,7 @@ def _meets(table: pd.DataFrame, column: str, sign: str, text: str) -> np.ndarray
         raise RowsError(f"--rows: {column} holds no numbers, so that {sign} says nothing; = and != do")
     else:
         entries = entries.astype(str)
-    return np.asarray(_COMPARED[sign](entries, value) & table[column].notna())
+    return np.asarray(_COMPARED[sign](entries, value) & known.notna())
 
 
 def _entries(column: pd.Series) -> str:

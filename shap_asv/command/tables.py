@@ -48,7 +48,7 @@ def read_table(layout: Layout) -> TypedTable:
         read = _dates_of(frame[name])
         if read is not None:
             dates[name], also = read
-            frame[name] = _days(frame[name], dates[name])
+            frame[name] = days_of(frame[name], dates[name])
             notes.append(f"{name} holds dates: read as days since {dates[name].first:%Y-%m-%d}{also}.")
     return TypedTable(frame, dates, notes)
 
@@ -62,7 +62,7 @@ def read_rows(path: Path, table: TypedTable, features: Sequence[str]) -> pd.Data
     for name in features:
         kind = table.frame[name].dtype
         try:
-            entries = _days(rows[name], table.dates[name]) if name in table.dates else rows[name]
+            entries = days_of(rows[name], table.dates[name]) if name in table.dates else rows[name]
             rows[name] = entries.astype(kind)  # a file of two rows may look like whole numbers
         except (TypeError, ValueError) as error:
             raise RowsError(f"{path}: column {name!r} is not {kind}: {error}") from None
@@ -130,7 +130,7 @@ def _parsed(text: pd.Series, form: str) -> pd.Series | None:
     return None
 
 
-def _days(column: pd.Series, dates: Dates) -> pd.Series:
+def days_of(column: pd.Series, dates: Dates) -> pd.Series:
     """Days since the first date; gaps stay gaps."""
     known = column.dropna()
     parsed = _parsed(known if column.dtype.kind == "M" else known.astype(str), dates.format)

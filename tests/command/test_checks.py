@@ -166,6 +166,9 @@ def test_check_says_whether_a_graph_fits(files, capsys):
     assert said in capsys.readouterr().out
     assert main(["check", "--data", "chain.csv", "--edges", "graph.csv", "--drop", "c"]) == 0
     assert "does not name" not in capsys.readouterr().out
+    table.assign(name=[f"row {k}" for k in range(500)]).drop(columns="c").to_csv(files / "named.csv")
+    assert main(["check", "--data", "named.csv", "--edges", "graph.csv"]) == 0
+    assert "nearly every row has a text of its own there: name" in capsys.readouterr().out
     assert main(["check", "--data", "chain.csv", "--edges", "graph.csv", "--drop", "d"]) == 2
     assert "--drop: chain.csv has no column 'd'" in capsys.readouterr().err
     assert main(["check", "--data", "chain.csv", "--edges", "dag.csv"]) == 2

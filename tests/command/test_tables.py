@@ -176,14 +176,19 @@ def sorted_table(n=1000, rare=50):
     target = pd.Series(["no"] * (n - rare) + ["yes"] * rare)
     predicted = np.where(target == "yes", 0.6, 0.1) + 0.2 * rng.uniform(size=n)
     frame = pd.DataFrame({"age": rng.integers(20, 80, n), "y": target})
-    return frame, strata_of(target, np.column_stack([1 - predicted, predicted])), predicted
+    dates = {"day": tables.Dates("%d.%m.%Y", pd.Timestamp("2020-01-01", tz="UTC"))}
+    return (
+        tables.TypedTable(frame.assign(day=np.arange(n)), dates, []),
+        strata_of(target, np.column_stack([1 - predicted, predicted])),
+        predicted,
+    )
 
 
 def test_a_sample_has_its_share_of_every_class_and_of_every_prediction():
-    frame, strata, predicted = sorted_table()
+    table, strata, predicted = sorted_table()
     held_out = np.arange(1000) % 4 == 0
-    rows = choose_rows(read_rows_choice("100", []), frame, strata, held_out, seed=3)
-    assert (frame["y"][rows.places] == "yes").sum() == 5
+    rows = choose_rows(read_rows_choice("100", []), table, strata, held_out, seed=3)
+    assert (table.frame["y"][rows.places] == "yes").sum() == 5
     quantiles = np.quantile(predicted[:950], [0.2, 0.4, 0.6, 0.8])
     counts = np.bincount(np.digitize(predicted[rows.places[:95]], quantiles))
     assert counts.min() >= 18
@@ -193,7 +198,7 @@ def test_a_sample_has_its_share_of_every_class_and_of_every_prediction():
         "100 of the 1,000 rows of the table, drawn at random, spread evenly over what is predicted; the model was "
         f"trained on {100 - fresh} of them."
     )
-    again = choose_rows(read_rows_choice("100", []), frame, strata, held_out, seed=3)
+    again = choose_rows(read_rows_choice("100", []), table, strata, held_out, seed=3)
     np.testing.assert_array_equal(rows.places, again.places)
 
 
@@ -216,24 +221,28 @@ def test_every_row_is_as_likely_as_any_other():
     ],
 )
 def test_rows_by_their_places(text, expected, words):
-    frame, strata, _ = sorted_table()
+    table, strata, _ = sorted_table()
     held_out = np.arange(1000) % 4 == 0
-    assert choose_rows(read_rows_choice(text, []), frame, strata, held_out, 0).places.tolist() == expected
-    assert choose_rows(read_rows_choice(text, []), frame, strata, held_out, 0).words == words
+    assert choose_rows(read_rows_choice(text, []), table, strata, held_out, 0).places.tolist() == expected
+    assert choose_rows(read_rows_choice(text, []), table, strata, held_out, 0).words == words
 
 
 def test_rows_by_what_they_are():
-    frame, strata, _ = sorted_table()
+    table, strata, _ = sorted_table()
+    frame = table.frame
     held_out = np.arange(1000) % 4 == 0
 
     def chosen(text, known=held_out):
-        return choose_rows(read_rows_choice(text, list(frame.columns)), frame, strata, known, 0)
+        return choose_rows(read_rows_choice(text, list(frame.columns)), table, strata, known, 0)
 
     rows = chosen("y=yes:20")
     assert len(rows.places) == 20
     assert (frame["y"][rows.places] == "yes").all()
     assert rows.words.startswith("20 of the 50 of 1,000 rows with y = yes, drawn at random")
     assert chosen("age<21").places.tolist() == np.flatnonzero(frame["age"] == 20).tolist()
+    assert chosen("day<04.01.2020").places.tolist() == [0, 1, 2]
+    with pytest.raises(RowsError, match="day holds dates, and '2020-01-04' is none: dates in the format of the table"):
+        chosen("day<2020-01-04")
     assert held_out[chosen("held-out").places].all()
     assert chosen("held-out").words.startswith("100 of the 250 rows that the model was not trained on, drawn")
     assert len(chosen("all").places) == 1000
