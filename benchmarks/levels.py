@@ -70,7 +70,7 @@ def score_backgrounds(
 def measure(kind: str, variant: int, n_train: int, n_rows: int, n_draws: int, seed: int = 0) -> list[tuple]:
     """(kind, variant, background, relative error of ASV, score on fresh rows, seconds to fit, what it is), each."""
     from shap_asv.backgrounds.choice.scoring import coalition_values
-    from shap_asv.backgrounds.independent import IndependentColumns
+    from tests.independent import IndependentColumns
     from tests.oracles.level_models import LevelModel, Simulated, level_coalitions
 
     world = LevelModel(kind, variant)

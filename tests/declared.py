@@ -1,13 +1,16 @@
 """What the tables declare, for tests: every kind of background with an example, and what can be computed under it.
 
-A row in the table of backgrounds, of value methods or of backends is enough to be tested: nothing here, and nothing in
-the tests that take their cases from here, knows a kind or a method by its name.
+An example, or a row in the table of value methods or of backends, is enough to be tested: nothing in the tests that
+take their cases from here knows a kind or a method by its name.
 """
 
 import itertools
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import shap
@@ -16,18 +19,73 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
-from shap_asv import AsymmetricExplainer, CausalOrder
+from shap_asv import (
+    AsymmetricExplainer,
+    CausalOrder,
+    ConditionalTable,
+    CopulaModel,
+    GaussianModel,
+    StructuralModel,
+    fit_network,
+)
 from shap_asv.backends.contract import Settings
 from shap_asv.backends.registry import BACKENDS
+from shap_asv.backgrounds.choice.mixture import MixtureModel
 from shap_asv.backgrounds.contract import DRAWS, CutLoose, DrawsGivenEvidence, FiniteStates, KnowsInterventions
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
-from shap_asv.backgrounds.registry import BACKGROUNDS, kind_of
+from shap_asv.backgrounds.registry import kind_of
 from shap_asv.explainer.problem import Arguments, assemble
 from shap_asv.models.predictor import BLACK_BOX, ENSEMBLE
 from shap_asv.orders.reading import Levels
 from shap_asv.values.registry import VALUE_METHODS
+from tests.independent import IndependentColumns
 
 FEATURES = ("x0", "x1", "x2")
+CHAIN = nx.DiGraph([("x0", "x1"), ("x1", "x2")])
+
+# --- an example of each kind -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Kind:
+    """``example()`` is a small background over x0, x1, x2, as a user hands it in."""
+
+    name: str
+    example: Callable[[], Any]
+
+
+def small_network():
+    states = (("a", "b"), ("a", "b", "c"), ("a", "b"))
+    tables = (
+        np.array([0.3, 0.7]),
+        np.array([[0.5, 0.1], [0.2, 0.3], [0.3, 0.6]]),
+        np.array([[0.9, 0.4, 0.2], [0.1, 0.6, 0.8]]),
+    )
+    return DiscreteNetwork(FEATURES, states, ((), (0,), (1,)), tables)
+
+
+def small_table():
+    rng = np.random.default_rng(0)
+    first = rng.normal(size=40)
+    return pd.DataFrame({"x0": first, "x1": first + rng.normal(size=40), "x2": rng.integers(0, 4, 40)})
+
+
+def few_values():
+    return small_table().assign(x0=lambda t: t.x0.round(), x1=lambda t: np.where(t.x1 > 0.2, "high", "low"))
+
+
+BACKGROUNDS = (
+    Kind("Gaussian", lambda: GaussianModel.fit(small_table()[["x0", "x1"]].assign(x2=lambda t: t.x0 - t.x1**2))),
+    Kind("structural model", lambda: StructuralModel.fit(small_table(), CHAIN, "linear", seed=0, silent=True)),
+    Kind("donors", lambda: ConditionalTable(small_table())),
+    Kind("Gaussian copula", lambda: CopulaModel(small_table())),
+    Kind("mixture", lambda: MixtureModel([CopulaModel(small_table()), ConditionalTable(small_table())], [0.25, 0.75])),
+    Kind("fitted network", lambda: fit_network(few_values(), CHAIN)),
+    Kind("discrete network", small_network),
+    Kind("independent columns", lambda: IndependentColumns(small_table())),
+    Kind("no background", lambda: None),
+    Kind("background rows", small_table),
+)
 
 # --- backgrounds and their rows ---------------------------------------------------------------------------------
 
@@ -197,7 +255,7 @@ def explainer_for(kind, backend, **options):
     return AsymmetricExplainer(model, kind.example(), algorithm=backend.name, feature_names=list(FEATURES), **options)
 
 
-NETWORKS = kind_of(DiscreteNetwork((), (), (), ()))
+NETWORKS = next(kind for kind in BACKGROUNDS if kind.name == "discrete network")
 #: Every kind, and every kind once more for each other meaning of ``values`` that it has what it takes for.
 KINDS = [*BACKGROUNDS, *(other for kind in BACKGROUNDS for other in other_meanings(kind))]
 PAIRS = [(kind, method) for kind in KINDS for method in methods_under(kind)]

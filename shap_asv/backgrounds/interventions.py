@@ -104,12 +104,11 @@ class LevelByLevel(ShowingNumbers):
 
     Examples
     --------
-    >>> import pandas as pd
-    >>> from shap_asv.backgrounds.independent import IndependentColumns
-    >>> natural = IndependentColumns(pd.DataFrame({"x": [0.0, 1.0], "y": [5.0, 7.0]}))
+    >>> from shap_asv import GaussianModel
+    >>> natural = GaussianModel([0.0, 6.0], [[1.0, 0.0], [0.0, 1.0]], ["x", "y"])
     >>> background = LevelByLevel(natural, ((0,), (1,)))
-    >>> background.n_uniforms, background.draws(np.array([[1.0, np.nan]]), np.array([[0.1, 0.1, 0.1, 0.6]])).tolist()
-    (4, [[[1.0, 7.0]]])
+    >>> background.n_uniforms, background.draws(np.array([[1.0, np.nan]]), np.array([[0.1, 0.1, 0.1, 0.5]])).tolist()
+    (4, [[[1.0, 6.0]]])
     """
 
     levels: tuple[tuple[int, ...], ...]

@@ -15,6 +15,7 @@ import pytest
 import shap
 
 from shap_asv import AsymmetricExplainer
+from shap_asv.backgrounds import registry
 from shap_asv.backgrounds.contract import (
     DRAWS,
     JOINT,
@@ -26,13 +27,13 @@ from shap_asv.backgrounds.contract import (
     is_free,
 )
 from shap_asv.backgrounds.naming import Distribution
-from shap_asv.backgrounds.registry import BACKGROUNDS, kind_of
 from shap_asv.backgrounds.tables.border import some_rows
 from shap_asv.errors import RowsError, ShapAsvError, UnknownFeatureError
 from shap_asv.values.contract import evidence_of
 from tests.backgrounds.problems import expectations
 from tests.declared import (
     BACKEND_PAIRS,
+    BACKGROUNDS,
     FEATURES,
     any_form,
     as_table,
@@ -105,14 +106,8 @@ def same_answers(one, other):
 # --- words and names -------------------------------------------------------------------------------------------------
 
 
-def test_the_table_has_names_of_its_own():
-    names = [kind.name for kind in BACKGROUNDS]
-    assert len(set(names)) == len(names)
-
-
-@of_kinds()
-def test_the_example_is_recognised(kind):
-    assert kind_of(kind.example()) is kind
+def test_every_row_of_the_table_has_an_example():
+    assert {registry.kind_of(kind.example()) for kind in BACKGROUNDS} == set(registry.BACKGROUNDS)
 
 
 @of_kinds()
@@ -266,7 +261,7 @@ def test_columns_that_do_not_fit(background, table):
 @of_kinds()
 def test_what_is_stored_is_the_same_background(kind, background):
     stored = pickle.loads(pickle.dumps(read_distribution(kind.example()).stored()))
-    assert kind_of(stored) is kind
+    assert registry.kind_of(stored) is registry.kind_of(kind.example())
     same_answers(background, read_distribution(stored).background(FEATURES))
 
 

@@ -8,8 +8,8 @@ import pytest
 import shap
 
 from shap_asv import AsymmetricExplainer, GaussianModel, StructuralModel, compare
-from shap_asv.backgrounds.independent import IndependentColumns
 from shap_asv.explanation import from_base
+from tests.independent import IndependentColumns
 
 EDGES = [("a", "b")]
 

@@ -12,10 +12,10 @@ import pytest
 
 from shap_asv import AsymmetricExplainer
 from shap_asv.backends.registry import BACKENDS
-from shap_asv.backgrounds.registry import BACKGROUNDS
 from shap_asv.explainer import blocks
 from tests.declared import (
     BACKEND_PAIRS,
+    BACKGROUNDS,
     FEATURES,
     PAIRS,
     example_background,

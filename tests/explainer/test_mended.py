@@ -10,8 +10,8 @@ from sklearn.linear_model import LinearRegression
 
 from shap_asv import AsymmetricExplainer
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
-from shap_asv.backgrounds.independent import IndependentColumns
 from shap_asv.errors import MethodNotApplicableError
+from tests.independent import IndependentColumns
 
 
 @pytest.mark.parametrize("as_frame", [True, False])

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from shap_asv import ConditionalTable, GaussianModel, StructuralModel, load_network, sample_rows, score_background
-from shap_asv.backgrounds.independent import IndependentColumns
 from shap_asv.errors import ArgumentError, MethodNotApplicableError
+from tests.independent import IndependentColumns
 
 CHAIN = [("a", "b"), ("b", "c")]
 

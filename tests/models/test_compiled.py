@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from shap_asv import AsymmetricExplainer
-from shap_asv.backgrounds.independent import IndependentColumns
+from tests.independent import IndependentColumns
 
 RNG = np.random.default_rng(0)
 N = 400

@@ -34,8 +34,8 @@ from shap_asv import (
     sample_rows,
 )
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
-from shap_asv.backgrounds.independent import IndependentColumns
 from shap_asv.backgrounds.pgmpy_networks import read_network
+from tests.independent import IndependentColumns
 from tests.reliability.jobs import network as random_network
 
 

@@ -13,13 +13,13 @@ from shap_asv import AsymmetricExplainer, planning
 from shap_asv.backends.coalitionwise import coalitionwise_backend
 from shap_asv.backends.registry import BACKENDS
 from shap_asv.backends.workload import IDEALS, SAMPLED_ORDERS
-from shap_asv.backgrounds.registry import BACKGROUNDS
 from shap_asv.errors import BudgetExceededError
 from shap_asv.models.predictor import BLACK_BOX
 from shap_asv.values.contract import ValueOptions, Workload
 from shap_asv.values.registry import VALUE_METHODS
 from tests.declared import (
     BACKEND_PAIRS,
+    BACKGROUNDS,
     FEATURES,
     PAIRS,
     any_form,

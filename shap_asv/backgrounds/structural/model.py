@@ -319,10 +319,7 @@ def _simulated_raw(dag: Dag, given: Mapping[str, Callable]) -> "pd.DataFrame":
 # --- as a background --------------------------------------------------------------------------------------------
 
 
-def read_structural(given: StructuralModel | StructuralBackground, masker: Any) -> NamedDistribution:
+def read_structural(given: StructuralModel, masker: Any) -> NamedDistribution:
     """Nodes that are not features are latent: which ones are, the model or X says, if the user has not said it."""
-    if isinstance(given, StructuralBackground):
-        words = ("a feature of the structural model", "its features are")
-        return NamedDistribution(given.features, given.only, words, given, features_by_default=given.features)
     words = ("a node of the structural model", "its nodes are")
     return NamedDistribution(given.nodes, given.background, words, given)

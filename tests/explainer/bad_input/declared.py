@@ -4,9 +4,8 @@ import numpy as np
 from sklearn.ensemble import GradientBoostingRegressor
 
 from shap_asv import AsymmetricExplainer
-from shap_asv.backgrounds.registry import BACKGROUNDS
 from shap_asv.errors import ModelError, RowsError, UnknownFeatureError
-from tests.declared import FEATURES, any_form, example_background, example_table, model_for
+from tests.declared import BACKGROUNDS, FEATURES, any_form, example_background, example_table, model_for
 from tests.explainer.bad_input.setting import Bad
 
 

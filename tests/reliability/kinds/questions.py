@@ -27,10 +27,9 @@ from shap_asv.backgrounds.contract import (
     WeightedRows,
 )
 from shap_asv.backgrounds.interventions import LevelByLevel, by_levels
-from shap_asv.backgrounds.registry import BACKGROUNDS
 from shap_asv.errors import ShapAsvError, ShapAsvWarning
 from shap_asv.explainer.options import VALUES
-from tests.declared import FEATURES, any_form, as_table, example_table, model_for
+from tests.declared import BACKGROUNDS, FEATURES, any_form, as_table, example_table, model_for
 from tests.oracles.tree_games import cover_value
 from tests.oracles.tree_readers import from_scikit_learn
 from tests.reliability.kinds.asking import Kind
