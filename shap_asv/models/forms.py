@@ -191,7 +191,12 @@ def never_seen(encoder: Any, inputs: TableInputs, features: Sequence[str]) -> li
     """(feature, states that the encoder never saw, all its states) in this form, for features with such states."""
     columns = [features[v] for v in inputs.source.tolist()]
     labels = {name: list(table) for name, table in zip(columns, inputs.tables, strict=True)}
-    return [(name, unseen, labels[name]) for name, unseen in unknown_states(encoder, columns, labels).items()]
+    found = []
+    for name, known in known_categories(encoder, columns).items():
+        unseen = [label for label in labels[name] if not any(_same(label, value) for value in known)]
+        if unseen:
+            found.append((name, unseen, labels[name]))
+    return found
 
 
 def show_row(codes: np.ndarray, features: Sequence[str], states: States) -> str:
@@ -330,33 +335,26 @@ def match_columns(model: Any, features: Sequence[str]) -> tuple[str, ...] | None
     return None
 
 
-def unknown_states(
-    transformer: Any, features: Sequence[str], labels: Mapping[str, Sequence[Any]]
-) -> dict[str, list[Any]]:
-    """Per feature the states that a fitted encoder never saw, as far as ``categories_`` tells.
+def known_categories(transformer: Any, features: Sequence[str]) -> dict[str, list[Any]]:
+    """What fitted encoders have met in the columns ``features`` that a transformer receives, in order.
 
-    ``features`` are the columns that the transformer receives, in order. Looks into ColumnTransformers and
-    Pipelines; what it cannot look into it does not complain about.
+    Looks into ColumnTransformers and Pipelines, as far as ``categories_`` tells.
     """
     if is_pipeline(transformer):
-        return unknown_states(split_stages(transformer).transformers[0], features, labels) if transformer.steps else {}
+        steps = [step for _, step in transformer.steps if step is not None and step != "passthrough"]
+        return known_categories(steps[0], features) if steps else {}
     found: dict[str, list[Any]] = {}
     if hasattr(transformer, "transformers_"):
         for _, inner, columns in transformer.transformers_:
             with warnings.catch_warnings():  # sklearn < 1.7 warns when the columns of the remainder are looked at
                 warnings.simplefilter("ignore", FutureWarning)
                 chosen = _chosen(columns, features)
-            if not isinstance(inner, str) and chosen:
-                found.update(unknown_states(inner, chosen, labels))
+            found.update(known_categories(inner, chosen))
         return found
     categories = getattr(transformer, "categories_", None)
     if not isinstance(categories, list) or len(categories) != len(features):
         return {}
-    for name, known in zip(features, categories, strict=True):
-        unseen = [label for label in labels[name] if not any(_same(label, value) for value in known)]
-        if unseen:
-            found[name] = unseen
-    return found
+    return {name: list(own) for name, own in zip(features, categories, strict=True)}
 
 
 def _same(first: Any, second: Any) -> bool:

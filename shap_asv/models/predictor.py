@@ -51,7 +51,7 @@ from shap_asv.models.trees.form import (
     ends_in_trees,
     made_of_trees,
     place_trees,
-    read_before_encoders,
+    read_call,
 )
 
 # A row through a model that is known as a sum of products; measured on random forests.
@@ -452,7 +452,7 @@ def read_plain_model(
             pass
     try:
         if features is not None and table is None and ends_in_trees(model):
-            read = place_trees(read_before_encoders(call), call, features, inputs)
+            read = place_trees(read_call(call), call, features, inputs)
             return replace(predictor, kind="tree", trees=read)
         return replace(predictor, kind="linear", affine=_affine_form(path, tried))
     except NotSumOfProducts as why:

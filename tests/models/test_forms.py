@@ -66,7 +66,7 @@ PIPELINES = {
     "passthrough": (lambda final: make_pipeline("passthrough", OrdinalEncoder(), final), True),
     "columns": (
         lambda final: make_pipeline(
-            ColumnTransformer([("a", OneHotEncoder(), ["pollution"])], remainder=OrdinalEncoder()), final
+            ColumnTransformer([("a", make_pipeline(OneHotEncoder()), ["pollution"])], remainder=OrdinalEncoder()), final
         ),
         True,
     ),

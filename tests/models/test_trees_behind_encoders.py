@@ -1,4 +1,6 @@
-"""Pipelines with an encoder in front of trees: exact over the columns before it, by cover counts and over rows."""
+"""Pipelines with steps in front of trees that mix no columns: exact over the columns before them, by cover counts and
+over rows.
+"""
 
 from itertools import permutations
 
@@ -6,9 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import ColumnTransformer, make_column_transformer
+from sklearn.decomposition import PCA
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from shap_asv import AsymmetricExplainer
 from shap_asv.errors import NetworkError, RowsError
@@ -23,6 +27,15 @@ ENCODERS = {
     "ordinal": lambda: ColumnTransformer([("codes", OrdinalEncoder(), [3, 1])], remainder="passthrough"),
     "two of them": lambda: make_column_transformer(
         (OneHotEncoder(handle_unknown="ignore"), ["r"]), (OrdinalEncoder(), ["q"]), ("passthrough", ["a", "b"])
+    ),
+    "scaled": lambda: make_column_transformer(
+        (make_pipeline(OneHotEncoder(sparse_output=False), StandardScaler()), ["q"]),
+        (OrdinalEncoder(), ["r"]),
+        (make_pipeline(SimpleImputer(), StandardScaler()), ["b", "a"]),
+    ),
+    "one after the other": lambda: make_pipeline(
+        make_column_transformer((OrdinalEncoder(), ["r", "q"]), remainder="passthrough"),
+        MinMaxScaler(),
     ),
 }
 
@@ -112,14 +125,11 @@ def test_boosted_margins_add_up():
     np.testing.assert_allclose(total, model.decision_function(X[:5]), atol=1e-9)
 
 
-def test_what_is_no_encoder_says_so():
+def test_what_mixes_columns_or_is_not_known_says_so():
     X = table()
-    scaled = make_pipeline(
-        make_column_transformer((OneHotEncoder(), ["q", "r"]), (StandardScaler(), ["a", "b"])),
-        RandomForestRegressor(2, random_state=0),
-    ).fit(X, X["a"])
-    with pytest.raises(NetworkError, match=r"StandardScaler stands in front of the trees.*on transformed rows instead"):
-        AsymmetricExplainer(scaled, feature_perturbation="tree_path_dependent")
+    mixed = make_pipeline(PCA(), RandomForestRegressor(2, random_state=0)).fit(X[["a", "b"]], X["a"])
+    with pytest.raises(NetworkError, match=r"depends on more than one feature.*on transformed rows instead"):
+        AsymmetricExplainer(mixed, feature_perturbation="tree_path_dependent")
     model, X = fitted("one-hot")
     explainer = AsymmetricExplainer(model, feature_perturbation="tree_path_dependent", silent=True)
     with pytest.raises(RowsError, match="'w' is not a category of 'q'"):
@@ -168,3 +178,14 @@ def test_gaps_are_taken_in_the_columns_that_had_some():
     np.testing.assert_allclose(explainer(X[38:42]).values, called(X[38:42], silent=True).values, atol=1e-9)
     with pytest.raises(RowsError, match="a row has no value for 'r'"):
         explainer(X[38:42].assign(r=np.nan))
+
+
+def test_a_column_that_tells_of_gaps():
+    X = table()[["a", "b"]]
+    X.loc[::3, "b"] = np.nan
+    y = X["a"] + 3.0 * X["b"].isna() * (X["a"] > 0) + X["b"].fillna(0.0)
+    model = make_pipeline(SimpleImputer(add_indicator=True), RandomForestRegressor(4, random_state=0)).fit(X, y)
+    explainer = AsymmetricExplainer(model, X[:30], values="marginal", silent=True)
+    assert explainer.plan(3).backend.name == "paths"
+    called = AsymmetricExplainer(lambda rows: model.predict(rows), X[:30], values="marginal", algorithm="exact")
+    np.testing.assert_allclose(explainer(X[28:34]).values, called(X[28:34], silent=True).values, atol=1e-9)

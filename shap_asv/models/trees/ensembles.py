@@ -369,26 +369,20 @@ def node_splits(
     ``tables`` hold the columns that nodes look at, over states, as the nodes compare them
     (:meth:`FloatEnsemble.rounded_column`); column j is a function of feature ``source[j]``.
     """
-    categorical = (ensemble.left >= 0) & (ensemble.category_set >= 0)
-    numeric = (ensemble.left >= 0) & ~categorical
-    keys = np.empty(int(numeric.sum()), dtype=[("column", np.int64), ("threshold", np.float64), ("nan_left", np.bool_)])
-    for name in ("column", "threshold", "nan_left"):
-        keys[name] = getattr(ensemble, name)[numeric]
+    inner = ensemble.left >= 0
+    fields = ("column", "threshold", "category_set", "member_left", "nan_left")
+    keys = np.empty(int(inner.sum()), dtype=[(name, getattr(ensemble, name).dtype) for name in fields])
+    for name in fields:
+        keys[name] = getattr(ensemble, name)[inner]
     distinct, which = np.unique(keys, return_inverse=True)
-    split = np.zeros(len(numeric), dtype=np.int64)
-    split[numeric] = which.ravel()
-    goes_left = [
-        np.where(np.isnan(tables[column]), nan_left, tables[column] <= threshold)
-        for column, threshold, nan_left in distinct.tolist()
-    ]
-    columns = distinct["column"].tolist()
-    for i in np.flatnonzero(categorical).tolist():
-        columns.append(int(ensemble.column[i]))
-        table = tables[columns[-1]]
-        member = is_member(table, ensemble.sets[ensemble.category_set[i]])
-        split[i] = len(goes_left)
-        goes_left.append(np.where(np.isnan(table), ensemble.nan_left[i], member == ensemble.member_left[i]))
-    return Splits(source[np.array(columns, dtype=np.int64)], tuple(goes_left)), split
+    split = np.zeros(len(inner), dtype=np.int64)
+    split[inner] = which.ravel()
+    goes_left = []
+    for column, threshold, chosen, member_left, nan_left in distinct.tolist():
+        table = tables[column]
+        side = table <= threshold if chosen < 0 else is_member(table, ensemble.sets[chosen]) == member_left
+        goes_left.append(np.where(np.isnan(table), nan_left, side))
+    return Splits(source[distinct["column"]], tuple(goes_left)), split
 
 
 def state_regions(

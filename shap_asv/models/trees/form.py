@@ -30,7 +30,6 @@ from shap_asv.models.readers import (
     reader_of,
     reading,
 )
-from shap_asv.models.trees.encoders import before_encoder, is_encoder
 from shap_asv.models.trees.ensembles import (
     FloatEnsemble,
     HashedLabels,
@@ -38,6 +37,7 @@ from shap_asv.models.trees.ensembles import (
     labels_of_numbers,
     numbers_of_labels,
 )
+from shap_asv.models.trees.transformers import before_steps
 
 #: Probe rows of each kind: random ones, rows inside leaves, and both again with missing values.
 _PROBES = 192
@@ -220,8 +220,8 @@ def read_ensemble(model: Any, model_output: str = "auto") -> FloatEnsemble:
     Raises
     ------
     NotSumOfProducts
-        With a sentence that says why: no trees, probabilities of a boosted model, a transformer in front, or what was
-        parsed differs from the model's own output.
+        With a sentence that says why: no trees, probabilities of a boosted model, a transformer in front that mixes
+        columns, or what was parsed differs from the model's own output.
     ModelError
         The model is not fitted.
 
@@ -232,37 +232,29 @@ def read_ensemble(model: Any, model_output: str = "auto") -> FloatEnsemble:
     >>> ensemble.n_trees, ensemble.n_leaves, ensemble.predict(np.array([[1.0, 0.0], [0.5, 7.0]])).ravel().tolist()
     (1, 2, [3.0, 0.0])
     """
-    return read_before_encoders(explained_call(model, model_output))
-
-
-def read_before_encoders(call: ModelCall) -> FloatEnsemble:
-    """As :func:`read_call`; of a Pipeline with an encoder in front of its trees, trees over the columns before that."""
-    stages = split_stages(call.target)
-    reader = reader_of(stages.final)
-    encodes = len(stages.transformers) == 1 and is_encoder(stages.transformers[0])
-    if call.method is None or not encodes or reader is None or reader.parse is None:
-        return read_call(call)
-    try:
-        trees = before_encoder(read_call(call.on(stages.final)), stages.transformers[0])
-        if known_columns(call.target) is None and any(trees.labels):
-            raise NotSumOfProducts("the encoder was fitted on columns without names")
-    except NotSumOfProducts as why:
-        raise NotSumOfProducts(f"{why}; explain the last step on transformed rows instead") from None
-    return verify_ensemble(trees, call, reader.tolerance)
+    return read_call(explained_call(model, model_output))
 
 
 def read_call(call: ModelCall) -> FloatEnsemble:
-    """The trees that add up to what ``call`` answers; see :func:`read_ensemble`."""
+    """The trees that add up to what ``call`` answers, over the columns that its model takes."""
+    trees, stages = read_last_step(call), split_stages(call.target)
+    if not stages.transformers:
+        return trees
+    reader = reader_of(stages.final)
+    assert reader is not None
+    try:
+        trees = before_steps(trees, call.target, stages.transformers, reader.absent)
+        return verify_ensemble(trees, call, reader.tolerance)
+    except NotSumOfProducts as why:
+        raise NotSumOfProducts(f"{why}; explain the last step on transformed rows instead") from None
+
+
+def read_last_step(call: ModelCall) -> FloatEnsemble:
+    """The trees that the last step of a model adds up, over the columns that this step takes."""
     if call.method is None:
         raise NotSumOfProducts(f"{call.name} is a callable, which cannot be looked into")
-    stages = split_stages(call.target)
-    if stages.transformers:
-        first = describe(stages.transformers[0])
-        raise NotSumOfProducts(
-            f"{first} stands in front of {describe(stages.final)}: the trees do not see the columns of the rows; "
-            f"explain the last step on transformed rows instead"
-        )
-    estimator, call = stages.final, call.on(stages.final)
+    estimator = last_step(call.target)
+    call = call.on(estimator)
 
     def read(reader: Reader) -> FloatEnsemble:
         assert reader.parse is not None
