@@ -48,10 +48,32 @@ def test_code_of_a_page_runs(page, tmp_path, monkeypatch):
     namespace: dict = {"__name__": "page"}
     try:
         for block in blocks_of(page.read_text("utf-8")):
-            if block.language in RUNNABLE:
+            if block.language in RUNNABLE and not block.needs:
                 run(block, name_of(page), namespace)
     finally:
         plt.close("all")
+
+
+@pytest.mark.parametrize(
+    ("page", "place"),
+    [
+        (page, place)
+        for page in PAGES_WITH_CODE
+        for place, block in enumerate(blocks_of(page.read_text("utf-8")))
+        if block.needs
+    ],
+    ids=lambda told: name_of(told) if hasattr(told, "parent") else str(told),
+)
+def test_code_that_needs_another_package_runs(page, place, tmp_path, monkeypatch):
+    """After the blocks of its page that need none."""
+    blocks = blocks_of(page.read_text("utf-8"))
+    for package in blocks[place].needs:
+        pytest.importorskip(package)
+    monkeypatch.chdir(tmp_path)
+    namespace: dict = {"__name__": "page"}
+    for block in (*(block for block in blocks[:place] if not block.needs), blocks[place]):
+        if block.language in RUNNABLE:
+            run(block, name_of(page), namespace)
 
 
 def test_links_of_the_readme_lead_somewhere():
