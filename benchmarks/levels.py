@@ -56,15 +56,15 @@ def score_backgrounds(
     coalitions: np.ndarray,
     weights: Any,
     n_draws: int = 256,
-) -> Any:
-    """Scores on rows that none of the backgrounds was fitted to; ``weights`` (m,) say how much a coalition counts."""
-    from shap_asv.backgrounds.choice.scoring import ScoreTable, checked_weights, held_out_misses
+) -> dict[str, np.ndarray]:
+    """Losses (r,) on rows that none of the backgrounds was fitted to; ``weights`` (m,) of the coalitions."""
+    from shap_asv.backgrounds.choice.scoring import checked_weights, held_out_misses
 
-    losses = []
-    for background in backgrounds.values():
+    losses = {}
+    for name, background in backgrounds.items():
         misses = held_out_misses(background, predict, background.read(data), coalitions, n_draws, seed=0)
-        losses.append((misses**2).sum(axis=2) @ checked_weights(coalitions, weights))
-    return ScoreTable(tuple(backgrounds), np.stack(losses))
+        losses[name] = (misses**2).sum(axis=2) @ checked_weights(coalitions, weights)
+    return losses
 
 
 def measure(kind: str, variant: int, n_train: int, n_rows: int, n_draws: int, seed: int = 0) -> list[tuple]:
@@ -82,8 +82,8 @@ def measure(kind: str, variant: int, n_train: int, n_rows: int, n_draws: int, se
     fits = fitted_backgrounds(world, data, seed)
     fits[INDEPENDENT] = IndependentColumns(data), 0.0
     scored = {name: background for name, (background, _) in fits.items()} | {TRUE: Simulated(world)}
-    table = score_backgrounds(scored, world.predict_frame, fresh, coalitions, coalition_weights(W), n_draws=64)
-    scores = dict(zip(table.names, table.scores, strict=True))
+    losses = score_backgrounds(scored, world.predict_frame, fresh, coalitions, coalition_weights(W), n_draws=64)
+    scores = {name: each.mean() for name, each in losses.items()}
     results = []
     for name, (background, seconds) in fits.items():
         coded = background.read(world.frame(rows))

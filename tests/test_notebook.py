@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from shap_asv import AsymmetricExplainer, Sensitivity
-from shap_asv.backgrounds.choice.scoring import ScoreTable
 from tests.report.problems import random_comparison
 
 
@@ -29,9 +28,8 @@ def explainer():
             lambda: Sensitivity([[[0.3, -0.1]], [[0.2, 0.4]]], ["smoker", "<b>"]),
             ["mean", "smoker", "&lt;b&gt;", "0.2500"],
         ),
-        (lambda: ScoreTable(("right", "wrong"), np.array([[1.0, 2.0], [2.0, 4.0]])), ["score", "right", "1.5", "3"]),
     ],
-    ids=["explainer", "plan", "comparison", "sensitivity", "scores"],
+    ids=["explainer", "plan", "comparison", "sensitivity"],
 )
 def test_tables_in_notebooks(thing, shown):
     text = thing()._repr_html_()

@@ -46,9 +46,8 @@ print(f"forecast for day 668: {model.predict(after)[0]:.0f}")
 summary = [("temp", "count"), ("windspeed", "count"), ("temp", "windspeed")]
 learned = windows.X[past]
 background = StructuralModel.fit(learned, windows.graph(summary, memory=2), seed=0, silent=True, shared=windows.times)
-report = {node.name: (node.mechanism, round(1 - node.score / node.marginal, 2)) for node in background.report().nodes}
-for name in ("temp(t-1)", "windspeed(t-1)", "count(t-1)"):
-    print(f"{name}: {report[name][0]}; its causes save {report[name][1]:.0%} of its error")
+for name, node in background.report().loc[["temp(t-1)", "windspeed(t-1)", "count(t-1)"]].iterrows():
+    print(f"{name}: {node['mechanism']}; its causes save {node['saved']:.0%} of its error")
 
 # %% [markdown]
 # ## Three answers

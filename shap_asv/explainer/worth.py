@@ -25,7 +25,7 @@ from tqdm.auto import tqdm
 
 from shap_asv.arguments import check_count
 from shap_asv.backends.contract import Problem
-from shap_asv.backgrounds.choice.scoring import ScoreTable, misses_in_units, scored_coalitions
+from shap_asv.backgrounds.choice.scoring import misses_in_units, scored_coalitions
 from shap_asv.backgrounds.contract import DRAWS, MaskedInputs
 from shap_asv.backgrounds.registry import kind_of
 from shap_asv.errors import ArgumentError, MethodNotApplicableError, TableError
@@ -167,7 +167,7 @@ def score_background(
     feature_names: Any = None,
     encoder: Any = None,
     model_output: str = "auto",
-) -> ScoreTable:
+) -> pd.DataFrame:
     """Mean squared distance of the model from its conditional expectation, on rows that the background has not seen.
 
     ``score = mean over x of sum over S of w(S) (M(x) - nu_x(S))^2``, S over the coalitions that an order of ``graph``
@@ -190,8 +190,9 @@ def score_background(
 
     Returns
     -------
-    ScoreTable
-        ``print`` it, or take ``.frame()``, ``.best``, ``.scores``.
+    DataFrame
+        A row for each background, the best first: its ``score``, and how far that is ``above_best``, with the standard
+        errors of both (that of the difference is taken row by row).
 
     Examples
     --------
@@ -202,7 +203,7 @@ def score_background(
     >>> rows = np.random.default_rng(0).multivariate_normal([0, 0], [[1.0, 0.8], [0.8, 1.0]], 200)
     >>> def model(X):
     ...     return X["effect"]
-    >>> score_background({"right": right, "wrong": wrong}, model, rows, [("dose", "effect")]).best
+    >>> score_background({"right": right, "wrong": wrong}, model, rows, [("dose", "effect")]).index[0]
     'right'
     """
     check_count(n_draws, "n_draws", "a number of draws")
@@ -224,7 +225,15 @@ def score_background(
         places = [features.index(feature) for feature in problem.background.features]
         losses.append(_losses(problem, data, coalitions[:, places], n_draws, seed) @ weights)
         names.append(name or problem.background.describe())
-    return ScoreTable(tuple(names), np.stack(losses))
+    each = pd.DataFrame(np.stack(losses, axis=1), columns=pd.Index(names, name="background"))
+    above = each.sub(each[each.mean().idxmin()], axis=0)
+    columns = {
+        "score": each.mean(),
+        "standard_error": each.sem(),
+        "above_best": above.mean(),
+        "above_best_error": above.sem(),
+    }
+    return pd.DataFrame(columns).sort_values("score", kind="stable")
 
 
 def _problem(

@@ -35,9 +35,11 @@ def scores():
 
 
 def test_right_above_wrong(scores):
-    found = dict(zip(scores.names, scores.scores, strict=True))
+    found = scores["score"]
     assert max(found["gaussian"], found["structural"]) < 0.8 * min(found["independent"], found["reversed"])
-    assert scores.best in ("gaussian", "structural")
+    assert scores.index[0] in ("gaussian", "structural")
+    np.testing.assert_allclose(scores["above_best"], found - found.iloc[0], atol=1e-12)
+    assert (scores[["standard_error", "above_best_error"]].iloc[1:] > 0).all(axis=None)
 
 
 def test_score_is_the_variance_that_is_left():
@@ -45,14 +47,14 @@ def test_score_is_the_variance_that_is_left():
     truth = np.array([[1.0, 2.0, -2.0], [2.0, 5.0, -5.0], [-2.0, -5.0, 5.25]])
     right = GaussianModel(np.zeros(3), truth, list("abc"))
     score = score_background(right, lambda X: X["c"], table(4000, 3), CHAIN)
-    assert score.scores[0] == pytest.approx(0.75, abs=0.06)
+    assert score["score"].iloc[0] == pytest.approx(0.75, abs=0.06)
 
 
 def test_networks_are_scored_too():
     network = load_network("cancer")
     rows = sample_rows(network, 60, seed=0)
     right = score_background(network, lambda X: 1.0 * (X["Xray"] == "positive"), rows)
-    assert 0 < right.scores[0] < 1
+    assert 0 < right["score"].iloc[0] < 1
 
 
 def test_what_cannot_be_scored():

@@ -23,7 +23,6 @@ import numpy as np
 from shap_asv.backgrounds.choice.mixture import MixtureModel
 from shap_asv.backgrounds.choice.scoring import (
     Predict,
-    ScoreTable,
     checked_weights,
     held_out_misses,
     scored_coalitions,
@@ -126,14 +125,15 @@ FEWEST_ROWS, FEWEST_SCORED = 30, 10
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """The chosen background, fitted to all rows; the score of every candidate; the shares of the mixture.
+    """The chosen background, fitted to all rows; the losses of every candidate; the shares of the mixture.
 
-    ``scores`` are those of the candidates that were left after the first comparison, or of all in that comparison if
-    one was left; ``loss`` is that of the chosen background, ``variance`` what it would be without any knowledge.
+    ``losses`` (r,) are those of the candidates that were left after the first comparison, or of all in that comparison
+    if one was left, on held-out rows; empty where nothing was compared. ``loss`` is that of the chosen background,
+    ``variance`` what it would be without any knowledge.
     """
 
     background: Any
-    scores: ScoreTable | None
+    losses: dict[str, np.ndarray]
     shares: dict[str, float]
     loss: float = np.nan
     variance: float = np.nan
@@ -141,20 +141,16 @@ class Choice:
     def sentence(self) -> str:
         """What was chosen, by how much it is ahead, and how good it is."""
         words = f"background: {self.background.describe()}"
-        if self.scores is None:
+        if not self.losses:
             return f"{words} (nothing else to choose from)"
         explained = 1 - self.loss / self.variance if self.variance > 0 else 0.0
         words += f"; what is known of a row explains {explained:.0%} of the variance of the model under it"
-        others = zip(self.scores.scores.tolist(), self.scores.names, strict=True)
-        score, rival = min(((score, name) for score, name in others if name not in self.shares), default=(0.0, ""))
+        others = ((float(each.mean()), name) for name, each in self.losses.items() if name not in self.shares)
+        score, rival = min(others, default=(0.0, ""))
         if score <= 0:
             return words
         below = "below" if self.loss < score else "above"
         return f"{words}, its squared error is {abs(1 - self.loss / score):.1%} {below} that of {rival}"
-
-    def __str__(self) -> str:
-        scores = "" if self.scores is None else f"\n{self.scores}"
-        return f"chosen: {self.background.describe()}{scores}"
 
 
 def choose_background(
@@ -183,9 +179,9 @@ def choose_background(
     Notes
     -----
     With categories or missing values, candidates that take numbers only are left out. With one candidate left, or with
-    fewer than 30 rows, nothing is held out: ``scores`` is None, and donors are used (the last candidate if they are not
-    one). Held-out rows with a category (or a gap) that no other row has are not scored: nobody can know them. If that
-    leaves fewer than 10, as with a column of names, nothing is scored either.
+    fewer than 30 rows, nothing is held out: there are no ``losses``, and donors are used (the last candidate if they
+    are not one). Held-out rows with a category (or a gap) that no other row has are not scored: nobody can know them.
+    If that leaves fewer than 10, as with a column of names, nothing is scored either.
     """
     codec = TableCodec.learn(data)
     coalitions = np.asarray(coalitions, dtype=bool)
@@ -200,7 +196,7 @@ def choose_background(
 
     def unscored() -> Choice:
         name = next(name for name in ("donors", *reversed(fits)) if name in fits)
-        return Choice(fits[name](data, seed), None, {name: 1.0})
+        return Choice(fits[name](data, seed), {}, {name: 1.0})
 
     if len(fits) == 1 or n_rows < FEWEST_ROWS:
         return unscored()
@@ -248,7 +244,7 @@ def choose_background(
     # what a part of the rows has settled is not asked of all of them again
     fitted = [fits[name](data, seed, earlier[name]) for name in used]
     background = fitted[0] if len(fitted) == 1 else MixtureModel(fitted, list(used.values()))
-    return Choice(background, ScoreTable(names, losses), used, loss, variance)
+    return Choice(background, dict(zip(names, losses, strict=True)), used, loss, variance)
 
 
 def _not_behind(losses: np.ndarray, copies: np.ndarray | None) -> list[int]:

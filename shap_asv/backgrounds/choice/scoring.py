@@ -13,90 +13,15 @@ All that is asked of a background is ``inputs``, ``n_uniforms``, ``draws`` and w
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from shap_asv.errors import ArgumentError, ModelError
-from shap_asv.notebook import frame_html
 
 Predict = Callable[[Any], np.ndarray]
 #: Rows that share their draws; rows that a model is called with at a time.
 ROWS_AT_A_TIME, BATCH = 150, 100_000
-
-
-@dataclass(frozen=True, eq=False)
-class ScoreTable:
-    """Scores of several backgrounds on the same rows.
-
-    Attributes
-    ----------
-    names : tuple of str
-    losses : float (b, r)
-        Weighted squared distance of each held-out row.
-
-    Examples
-    --------
-    >>> print(ScoreTable(("right", "wrong"), np.array([[1.0, 2.0, 1.0], [2.0, 4.0, 2.0]])))
-    background      score   s.e.   above best   s.e.
-    right           1.333  0.333        0.000  0.000
-    wrong           2.667  0.667        1.333  0.333
-    """
-
-    names: tuple[str, ...]
-    losses: np.ndarray
-
-    @property
-    def scores(self) -> np.ndarray:
-        """Mean loss, (b,): smaller is better."""
-        return self.losses.mean(axis=1)
-
-    @property
-    def standard_errors(self) -> np.ndarray:
-        return _standard_error(self.losses)
-
-    @property
-    def best(self) -> str:
-        return self.names[int(self.scores.argmin())]
-
-    @property
-    def above_best(self) -> tuple[np.ndarray, np.ndarray]:
-        """Difference from the best score and its standard error, row by row: (b,) and (b,)."""
-        differences = self.losses - self.losses[self.scores.argmin()]
-        return differences.mean(axis=1), _standard_error(differences)
-
-    def frame(self) -> Any:
-        """As a DataFrame, the best first."""
-        import pandas as pd
-
-        above, above_error = self.above_best
-        columns = {
-            "score": self.scores,
-            "standard_error": self.standard_errors,
-            "above_best": above,
-            "above_best_standard_error": above_error,
-        }
-        return pd.DataFrame(columns, index=pd.Index(self.names, name="background")).sort_values("score")
-
-    def _repr_html_(self) -> str:
-        frame = self.frame()
-        lead = "Mean squared distance from the model on rows that were held out: smaller is better"
-        return frame_html(lead, frame, dict.fromkeys(map(str, frame.columns), "{:.4g}".format))
-
-    def __str__(self) -> str:
-        width = max(10, *map(len, self.names))
-        above, above_error = self.above_best
-        lines = [f"{'background':<{width}}  {'score':>9} {'s.e.':>6} {'above best':>12} {'s.e.':>6}"]
-        for k in np.argsort(self.scores, kind="stable"):
-            numbers = f"{self.scores[k]:>9.3f} {self.standard_errors[k]:>6.3f} {above[k]:>12.3f} {above_error[k]:>6.3f}"
-            lines.append(f"{self.names[k]:<{width}}  {numbers}")
-        return "\n".join(lines)
-
-
-def _standard_error(losses: np.ndarray) -> np.ndarray:
-    count = losses.shape[1]
-    return losses.std(axis=1, ddof=1) / np.sqrt(count) if count > 1 else np.full(len(losses), np.nan)
 
 
 def coalition_values(

@@ -12,7 +12,7 @@ from shap_asv.backgrounds.structural.background import StructuralBackground
 from shap_asv.backgrounds.structural.fitting import NodeTask, fit_node
 from shap_asv.backgrounds.structural.graph import Dag, check_nodes
 from shap_asv.backgrounds.structural.mechanisms import Given, Mechanism, call_mechanism
-from shap_asv.backgrounds.structural.scores import FittedNode, MechanismReport
+from shap_asv.backgrounds.structural.scores import FittedNode
 from shap_asv.backgrounds.structural.shared import SharedNodes, labels_of, shared_codec
 from shap_asv.backgrounds.tables.codec import Column, TableCodec
 from shap_asv.backgrounds.tables.copies import originals
@@ -214,14 +214,26 @@ class StructuralModel:
         names = ", ".join(self.dag.names[:4]) + ", ..." * (self.dag.n_nodes > 4)
         return f"<StructuralModel of {self.dag.n_nodes} nodes: {names}>"
 
-    def report(self) -> MechanismReport:
-        """Per node: mechanism, held-out score, how much the causes save. For models fitted to a table."""
+    def report(self) -> "pd.DataFrame":
+        """A row for each node, causes first: its mechanism, and how well that does on rows that it was not fitted to.
+
+        A ``score`` is a mean CRPS for numbers (in the units of the column) and a mean log score for categories: smaller
+        is better. ``marginal`` is that of the node's own distribution without its causes, and ``saved`` the share of
+        it that knowing the causes saves. For models fitted to a table.
+        """
+        import pandas as pd
+
         if self._fitted is None:
             raise MechanismError(
                 "these mechanisms were given, not fitted: there are no scores; StructuralModel.fit(data, graph, "
                 "mechanisms={...}) scores given functions on a table"
             )
-        return MechanismReport(self._fitted)
+        columns = ("causes", "mechanism", "measure", "score", "marginal", "saved")
+        rows = [
+            (", ".join(one.causes), one.mechanism.describe(), one.measure, one.score, one.marginal, one.saved)
+            for one in self._fitted
+        ]
+        return pd.DataFrame(rows, columns=columns, index=pd.Index(self.nodes, name="node"))
 
     # --- what it does ---
 

@@ -1,15 +1,11 @@
-"""How well mechanisms do: proper scores, smallest on average for the true conditional distribution, and a report."""
+"""How well mechanisms do: proper scores, smallest on average for the true conditional distribution."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shap_asv.backgrounds.structural.mechanisms import Mechanism
 from shap_asv.backgrounds.tables.copies import error_of_mean
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def crps(draws: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -33,13 +29,10 @@ def log_score(probabilities: np.ndarray, codes: np.ndarray) -> np.ndarray:
     return -np.log(np.maximum(probabilities[np.arange(len(codes)), codes], 1e-12))
 
 
-def clearly_better(errors: np.ndarray, than: np.ndarray, margin: float = 1.0, copies: np.ndarray | None = None) -> bool:
-    """Whether the mean of ``errors`` lies below that of ``than`` by ``margin`` standard errors of the difference."""
+def clearly_better(errors: np.ndarray, than: np.ndarray, copies: np.ndarray | None = None) -> bool:
+    """Whether the mean of ``errors`` lies below that of ``than`` by a standard error of the difference."""
     gain = than - errors
-    return bool(gain.mean() > 0 and gain.mean() > margin * error_of_mean(gain, copies))
-
-
-# --- the report ---------------------------------------------------------------------------------------------
+    return bool(gain.mean() > 0 and gain.mean() > error_of_mean(gain, copies))
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,44 +51,6 @@ class FittedNode:
     marginal: float
 
     @property
-    def improvement(self) -> float:
+    def saved(self) -> float:
         """Share of the marginal's score that knowing the causes saves; 0 for roots."""
         return 1 - self.score / self.marginal if self.marginal > 0 else 0.0
-
-
-@dataclass(frozen=True, eq=False)
-class MechanismReport:
-    """The nodes of a fitted structural model, causes first; print it, or take :meth:`to_frame`.
-
-    Scores are of held-out rows: CRPS for numbers (in the units of the column), log score for categories.
-    """
-
-    nodes: tuple[FittedNode, ...]
-
-    def __getitem__(self, name: str) -> FittedNode:
-        for node in self.nodes:
-            if node.name == name:
-                return node
-        raise KeyError(name)
-
-    def to_frame(self) -> "pd.DataFrame":
-        """One row per node."""
-        import pandas as pd
-
-        rows = [
-            {
-                "causes": ", ".join(node.causes),
-                "mechanism": node.mechanism.describe(),
-                "measure": node.measure,
-                "score": node.score,
-                "marginal": node.marginal,
-                "improvement": node.improvement,
-            }
-            for node in self.nodes
-        ]
-        return pd.DataFrame(rows, index=pd.Index([node.name for node in self.nodes], name="node"))
-
-    def __str__(self) -> str:
-        shown = self.to_frame().rename(columns={"improvement": "saved"})
-        shown["saved"] = [f"{100 * node.improvement:.0f}%" if node.causes else "-" for node in self.nodes]
-        return shown.reset_index().to_string(index=False, float_format=lambda number: f"{number:.4g}")

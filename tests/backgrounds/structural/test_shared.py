@@ -95,7 +95,7 @@ def test_one_mechanism_for_all_times_and_a_table_as_before():
     assert at["temp(t-1)"].describe().startswith("linear")
     assert len(set(map(id, at.values()))) == 1 + 3 * 3
     assert model.sample(3, seed=0).dtypes.equals(windows.X[list(model.sample(1, seed=0))].dtypes)
-    assert len(model.report().nodes) == len(model.nodes)
+    assert list(model.report().index) == list(model.nodes)
 
 
 def test_functions_see_causes_as_from_time_t():
