@@ -6,6 +6,7 @@
 import doctest
 import re
 import shutil
+import warnings
 
 import matplotlib as mpl
 import pytest
@@ -71,9 +72,11 @@ def test_code_that_needs_another_package_runs(page, place, tmp_path, monkeypatch
         pytest.importorskip(package)
     monkeypatch.chdir(tmp_path)
     namespace: dict = {"__name__": "page"}
-    for block in (*(block for block in blocks[:place] if not block.needs), blocks[place]):
-        if block.language in RUNNABLE:
-            run(block, name_of(page), namespace)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # those of the other packages
+        for block in (*(block for block in blocks[:place] if not block.needs), blocks[place]):
+            if block.language in RUNNABLE:
+                run(block, name_of(page), namespace)
 
 
 def test_links_of_the_readme_lead_somewhere():
