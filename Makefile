@@ -19,7 +19,7 @@ CHECKED := tests/test_architecture.py tests/test_public_api.py tests/test_projec
 .PHONY: check help limits engines versions demo test lint types clean docs fuzz bits mutants random_mutants benchmark compatibility reliability
 
 help:
-	@echo "make demo   set up the package alone, explain a model of bike rentals, write demo/index.html"
+	@echo "make demo   set up the package alone, explain a model of the child network, write demo/index.html"
 	@echo "make check  set up, then ruff, mypy and a minute of the tests that fail first"
 	@echo "make test   set up, then run tests, ruff and mypy"
 	@echo "make docs   set up, then build the documentation into docs/_build/html"
@@ -51,9 +51,7 @@ $(DOCS_READY): $(READY)
 	@touch $(DOCS_READY)
 
 demo: $(PACKAGE_READY)
-	$(BIN)/python -m shap_asv explain --data examples/data/bike_daily.csv --target count \
-		--levels day,cosyear,holiday,weekday temp,humidity,windspeed --drop sinyear,season,year,month,workingday,feel_temp \
-		--out demo
+	$(BIN)/python -m shap_asv demo --network child --out demo
 
 test: $(READY) lint types
 	# one thread a worker: OpenMP of several workers on the same cores waits for itself

@@ -1,4 +1,4 @@
-"""``shap-asv explain`` and ``shap-asv check``, also as ``python -m shap_asv``: SHAP and ASV side by side, as a report.
+"""``shap-asv demo``, ``explain`` and ``check``, also as ``python -m shap_asv``: SHAP and ASV side by side, as a report.
 
 Words and files are checked first: the libraries that take seconds to import are imported once nothing is known to be
 wrong.
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from shap_asv.command.request import check_request, make_parser
+from shap_asv.command.request import JOBS, check_out, check_request, find_network, make_parser
 from shap_asv.errors import ShapAsvError, ShapAsvWarning
 
 
@@ -45,17 +45,27 @@ class Console:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    options = make_parser().parse_args(arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if not given or (given[0] not in JOBS and given[0] not in ("-h", "--help")):
+        given = ["demo", *given]  # `python -m shap_asv --network asia` is the demo
+    options = make_parser().parse_args(given)
     console = Console()
     try:
-        request = check_request(options)
-        console.say("loading shap and scikit-learn")
-        from shap_asv.command.jobs import run_check, run_explain
+        if options.job != "demo":
+            request = check_request(options)
+        else:
+            find_network(options.network)
+            check_out(options.out)
+        console.say("loading shap, scikit-learn and pgmpy")
+        from shap_asv.command.jobs import run_check, run_demo, run_explain
 
         with console.saying_warnings():
-            if options.job == "check":
+            if options.job == "explain":
+                run_explain(request, console.say)
+            elif options.job == "check":
                 return 0 if run_check(request, console.say) else 1
-            run_explain(request, console.say)
+            else:
+                run_demo(options, console.say)
     except (ShapAsvError, OSError) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 2

@@ -1,4 +1,4 @@
-"""The command line: ``shap-asv explain`` and ``shap-asv check``, also as ``python -m shap_asv``.
+"""The command line: ``shap-asv demo``, ``explain`` and ``check``, also as ``python -m shap_asv``.
 
 Words and files are checked before anything heavy is imported (``request.py`` and ``files.py``: the standard library
 only), so that a wrong file name is answered at once. ``tables.py`` reads a table as it comes, ``rows.py`` chooses rows,

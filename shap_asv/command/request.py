@@ -6,16 +6,23 @@ answered before anything heavy is imported.
 
 import argparse
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from re import fullmatch
 from typing import Any, NamedTuple
 
 from shap_asv.command.files import TABLES, nearby, read_layout, read_lines
-from shap_asv.errors import ArgumentError, CausalGraphError, ModelError, TableError, did_you_mean
+from shap_asv.errors import ArgumentError, CausalGraphError, ModelError, NetworkError, TableError, did_you_mean
+
+JOBS = ("demo", "explain", "check")
+
+_DEMO = """\
+Draw rows from a Bayesian network, train a decision tree on them, explain it by SHAP and by asymmetric Shapley values
+(ASV), and write an interactive report."""
 
 _EXPLAIN = """\
 Explain a model of your own table by SHAP and by asymmetric Shapley values (ASV), and write an interactive report.
-Say what causes what: a file of edges, or levels."""
+Say what causes what: a file of edges, levels, or a Bayesian network."""
 
 _CHECK = """\
 Does a causal graph fit a table? What it implies is tested, and what fails is told in words."""
@@ -23,14 +30,16 @@ Does a causal graph fit a table? What it implies is tested, and what fails is to
 _EXAMPLES = """\
 examples:
   shap-asv explain --data patients.csv --target ill --levels age,sex smoker,bmi --out page
-  shap-asv explain --data patients.csv --target ill --edges dag.csv --model model.joblib --trust-model"""
+  shap-asv explain --data patients.csv --target ill --edges dag.csv --model model.joblib --trust-model
+  shap-asv explain --data patients.csv --target ill --network expert.bif --rows 0:50"""
 
 
 def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="shap-asv", description="SHAP and asymmetric Shapley values (ASV) side by side."
     )
-    jobs = parser.add_subparsers(dest="job", required=True, metavar="{explain,check}")
+    jobs = parser.add_subparsers(dest="job", required=True, metavar="{demo,explain,check}")
+    _add_demo(jobs.add_parser("demo", help="the story on a bundled network", description=_DEMO))
     _add_explain(
         jobs.add_parser(
             "explain",
@@ -46,9 +55,10 @@ def make_parser() -> argparse.ArgumentParser:
 
 def _add_check(parser: argparse.ArgumentParser) -> None:
     _add_table(parser)
-    add = parser.add_argument
-    add("--edges", type=Path, required=True, metavar="CSV", help="what causes what: two columns, cause and effect")
-    add("--alpha", type=float, default=0.05, help="probability of a false alarm; %(default)s")
+    add = parser.add_mutually_exclusive_group(required=True).add_argument
+    add("--edges", type=Path, metavar="CSV", help="what causes what: two columns, cause and effect")
+    add("--network", metavar="BIF", help="a Bayesian network, of which the edges are taken")
+    parser.add_argument("--alpha", type=float, default=0.05, help="probability of a false alarm; %(default)s")
 
 
 def _add_table(parser: argparse.ArgumentParser) -> None:
@@ -57,6 +67,15 @@ def _add_table(parser: argparse.ArgumentParser) -> None:
     add("--sep", help="what separates columns; by default it is recognised")
     add("--index", metavar="COLUMN", help="a column that names the rows; an unnamed first one is recognised; or none")
     add("--drop", default="", metavar="COLUMNS", help="columns to leave out, such as id,name")
+
+
+def _add_demo(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--network", default="child", help="a bundled network (child, asia, cancer, ...) or a .bif file; %(default)s")
+    add("--target", help="the node to predict (by default a telling one, else the last)")
+    add("--state", help="explain the probability of this state of the target alone")
+    add("--rows", type=_positive, default=300, help="rows to explain; %(default)s")
+    _add_common(parser, Path("demo"), budget=20.0)
 
 
 def _add_explain(parser: argparse.ArgumentParser) -> None:
@@ -68,6 +87,7 @@ def _add_explain(parser: argparse.ArgumentParser) -> None:
     causes.add_argument(
         "--levels", nargs="+", metavar="LEVEL", help="columns in order of time: age,sex smoker,bmi xray"
     )
+    causes.add_argument("--network", metavar="BIF", help="a Bayesian network, which is the distribution as well")
     add(
         "--rest",
         choices=("free", "first", "last"),
@@ -84,17 +104,35 @@ def _add_explain(parser: argparse.ArgumentParser) -> None:
     add(
         "--rows",
         default="100",
-        help="which rows: a number (so many at random), all, held-out, 10:20, 3,17,40, 'age>60', or a file; "
+        help="which rows: a number (so many at random), first:100, all, held-out, 10:20, 3,17,40, 'age>60', or a file; "
         "%(default)s",
     )
     add("--output", help="explain this output (class) alone; by default all, or the telling one of two")
+    add(
+        "--values",
+        choices=("conditional", "marginal"),
+        default="conditional",
+        help="given what is known, or shap's expectation over background rows; %(default)s",
+    )
     add("--sensitivity", action="store_true", help="also explain under every graph that differs in one edge")
+    _add_common(parser, Path("page"), budget=120.0)
+
+
+def _add_common(parser: argparse.ArgumentParser, out: Path, budget: float) -> None:
+    add = parser.add_argument
     add("--methods", help="what stands side by side, such as 'marginal SHAP,conditional SHAP,ASV'")
     add("--plan", action="store_true", help="only say what would be computed, and at what cost")
-    add("--budget", type=float, default=120.0, help="seconds that each side may take, about; %(default)s")
+    add("--budget", type=float, default=budget, help="seconds that each side may take, about; %(default)s")
     add("--algorithm", default="auto", help="auto, exact, sampling, or a backend by name; %(default)s")
     add("--seed", type=int, default=0, help="of data, model and sampling; %(default)s")
-    add("--out", type=Path, default=Path("page"), help="folder of the report, index.html; %(default)s")
+    add("--out", type=Path, default=out, help="folder of the report, index.html; %(default)s")
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, not {number}")
+    return number
 
 
 Edge = tuple[str, str]
@@ -105,7 +143,7 @@ MOST_ROWS = 100
 
 
 class RowChoice(NamedTuple):
-    """Which rows to explain: ``random``, ``held-out``, ``all``, ``places`` (a slice or positions), ``where``
+    """Which rows to explain: ``random``, ``first``, ``held-out``, ``all``, ``places`` (a slice or positions), ``where``
     (column, sign, value) or ``file``; ``most`` is how many at most.
     """
 
@@ -126,8 +164,10 @@ def check_request(options: argparse.Namespace) -> argparse.Namespace:
     _check_columns(dropped, columns, options.data, "--drop")
     if options.job == "check":
         kept = tuple(name for name in columns if name not in dropped)
-        checked = {"layout": layout, "edges": read_edges(options.edges, kept, ""), "dropped": dropped}
-        return argparse.Namespace(**{**vars(options), **checked})
+        edges = None if options.edges is None else read_edges(options.edges, kept, "")
+        if options.network is not None:
+            find_network(options.network)
+        return argparse.Namespace(**{**vars(options), "layout": layout, "edges": edges, "dropped": dropped})
     _check_columns([options.target], columns, options.data, "--target")
     features = tuple(name for name in columns if name != options.target and name not in dropped)
     if not features:
@@ -136,6 +176,8 @@ def check_request(options: argparse.Namespace) -> argparse.Namespace:
         )
     edges = None if options.edges is None else read_edges(options.edges, features, options.target)
     levels = None if options.levels is None else read_levels(options.levels, features, options.rest)
+    if options.network is not None:
+        find_network(options.network)
     if options.model is not None:
         check_model(options.model, options.trust_model)
     if not options.budget > 0:
@@ -203,6 +245,23 @@ def read_levels(levels: Sequence[str], features: Sequence[str], rest: str) -> tu
     return tuple(level for level in placed if level)
 
 
+def find_network(name: str) -> Path:
+    """The file of a network: a path, or a name that pgmpy ships; without importing pgmpy."""
+    path = Path(name)
+    if path.suffix in (".bif", ".gz"):
+        if not path.is_file():
+            raise NetworkError(f"there is no file {name!r}{nearby(path)}")
+        return path
+    spec = find_spec("pgmpy")
+    folders = (
+        [Path(place) / "utils" / "example_models" for place in (spec.submodule_search_locations or [])] if spec else []
+    )
+    known = {file.name.removesuffix(".bif.gz"): file for folder in folders for file in folder.glob("*.bif.gz")}
+    if name not in known:
+        raise NetworkError(f"no network is called {name!r}{meant(name, sorted(known), 'known:')}; or give a .bif path")
+    return known[name]
+
+
 def check_model(path: Path, trusted: bool) -> None:
     if not path.is_file():
         raise ModelError(f"there is no file {str(path)!r}{nearby(path)}")
@@ -214,7 +273,7 @@ def check_model(path: Path, trusted: bool) -> None:
 
 
 def read_rows_choice(text: str, columns: Sequence[str]) -> RowChoice:
-    """``100``, ``all``, ``held-out``, ``10:20``, ``3,17,40``, ``age>60``, or the name of a file.
+    """``100``, ``first:100``, ``all``, ``held-out``, ``10:20``, ``3,17,40``, ``age>60``, or the name of a file.
 
     >>> read_rows_choice("50", []), read_rows_choice("age >= 60", ["age"])
     (RowChoice(kind='random', most=50, what=None), RowChoice(kind='where', most=100, what=('age', '>=', '60')))
@@ -228,7 +287,7 @@ def read_rows_choice(text: str, columns: Sequence[str]) -> RowChoice:
             return RowChoice("places", None, slice(start or 0, stop))
     elif fullmatch(r"\s*\d+\s*(,\s*\d+\s*)+", text):
         return RowChoice("places", None, [int(part) for part in text.split(",")])
-    elif named := fullmatch(r"\s*(?:(held-out)\s*:?)?\s*(\d*)\s*", text):
+    elif named := fullmatch(r"\s*(?:(random|first|held-out)\s*:?)?\s*(\d*)\s*", text):
         kind, count = named.groups()
         if (kind or count) and count != "0":
             return RowChoice(kind or "random", int(count or MOST_ROWS))
@@ -240,7 +299,7 @@ def read_rows_choice(text: str, columns: Sequence[str]) -> RowChoice:
             raise ArgumentError(f"--rows: the table has no column {column!r}{meant(column, columns)}")
         return RowChoice("where", int(count or MOST_ROWS), (column, "=" if sign == "==" else sign, value))
     raise ArgumentError(
-        f"--rows is a number (so many at random), all, held-out, a slice such as 10:20, positions such as "
+        f"--rows is a number (so many at random), first:100, all, held-out, a slice such as 10:20, positions such as "
         f"3,17,40, a condition such as 'age>60', or a file; not {text!r}"
     )
 

@@ -62,6 +62,9 @@ def choose_rows(
         if not len(pool):
             raise RowsError(f"--rows: no row has {column} {sign} {value}; {_entries(table.frame[column])}")
     count = len(pool) if choice.most is None else choice.most
+    if choice.kind == "first":
+        pool = pool[:count]
+        return Rows(pool, f"The first {_rows(len(pool))} of {what}{_trained_on(pool, held_out)}.")
     if count >= len(pool):
         return Rows(pool, f"All of {what}{'' if choice.kind == 'held-out' else _trained_on(pool, held_out)}.")
     places = systematic(strata[pool], count, np.random.default_rng([seed, n]))

@@ -1,19 +1,20 @@
 """A file -> a table with types, as files come: indexes, dates, ids and constants are recognised, and said.
 
 Columns are numbers where all their entries are, dates become days, truth values are ``True`` or ``False``, all else is
-text: categories.
+text: categories. Numbers also become the states of a network that are intervals.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
-from shap_asv.backgrounds.discrete.ranking import low_to_high
+from shap_asv.backgrounds.discrete.ranking import low_to_high, read_interval
 from shap_asv.backgrounds.tables.codec import DATE
 from shap_asv.command.files import Layout, read_layout
-from shap_asv.errors import RowsError, TableError
+from shap_asv.errors import RowsError, TableError, UnknownStateError
 
 #: Text with more different entries than this, in more than a fifth of the rows, is no category.
 MOST_LABELS = 50
@@ -216,3 +217,43 @@ def with_categories(frame: pd.DataFrame) -> pd.DataFrame:
         entries = frame[name].astype(object).where(frame[name].isna(), frame[name].astype(str))
         typed[name] = pd.Categorical(entries, categories=labels, ordered=ranked is not None)
     return typed
+
+
+# --- states of a network ----------------------------------------------------------------------------------------------
+
+
+def to_states(table: pd.DataFrame, states: Mapping[str, Sequence[Hashable]]) -> pd.DataFrame:
+    """Columns as states of a network: numbers fall into the intervals that the states are, all else reads as text."""
+    columns = {}
+    for name in table.columns:
+        known = [str(state) for state in states[name]]
+        intervals = [read_interval(state) for state in states[name]]
+        column = table[name]
+        if column.isna().any():
+            row = int(np.flatnonzero(column.isna())[0])
+            raise RowsError(
+                f"row {row} has no value for {name!r}; a network needs all of them: fill it in or drop the row"
+            )
+        distinct = column.unique()
+        if column.dtype.kind in "iuf" and all(interval is not None for interval in intervals):
+            found = [_state_of(number, name, known, intervals) for number in distinct]
+        elif column.dtype.kind == "f" and (column == column.round()).all():
+            found = [_known_state(str(int(number)), name, known, str(number)) for number in distinct]
+        else:
+            found = [_known_state(str(value), name, known) for value in distinct]
+        columns[name] = column.map(dict(zip(distinct, found, strict=True))).astype(object)
+    return pd.DataFrame(columns, index=table.index)
+
+
+def _state_of(number: float, name: str, known: Sequence[str], intervals: Sequence[Any]) -> str:
+    for state, interval in zip(known, intervals, strict=True):
+        if number in interval:
+            return state
+    raise UnknownStateError(f"{number} of {name!r} lies in none of its states {', '.join(known)}")
+
+
+def _known_state(text: str, name: str, known: Sequence[str], otherwise: str | None = None) -> str:
+    found = next((each for each in (text, otherwise) if each in known), None)
+    if found is None:
+        raise UnknownStateError(f"{text!r} is not a state of {name!r}; its states are {', '.join(known)}")
+    return found

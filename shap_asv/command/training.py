@@ -9,6 +9,9 @@ import numpy as np
 import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OrdinalEncoder
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from shap_asv.errors import ModelError, TableError
 
@@ -35,8 +38,11 @@ def is_classification(y: pd.Series) -> bool:
     return bool((y == y.round()).all()) and int(y.nunique()) <= min(MOST_CLASSES, max(2, len(y) // 10))
 
 
-def train(X: pd.DataFrame, y: pd.Series, seed: int) -> Trained:
-    """Gradient boosting, on three quarters of the rows whose target is known."""
+def train(X: pd.DataFrame, y: pd.Series, seed: int, categorical_states: Any = None) -> Trained:
+    """Gradient boosting for a table; a decision tree over the states of a network, which is explained exactly.
+
+    ``categorical_states`` are the states of each column, low codes first, where the table holds states.
+    """
     held_out, known = np.ones(len(y), dtype=bool), y.notna()
     places = np.flatnonzero(known)
     X, y = X[known], y[known]
@@ -51,12 +57,7 @@ def train(X: pd.DataFrame, y: pd.Series, seed: int) -> Trained:
         raise TableError(f"the table is too small to train a model on and to test it: {error}") from None
     X_train, X_test, y_train, y_test, trained_on, _ = parts
     held_out[trained_on] = False
-    boosting = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
-    # small steps and small trees: tables of a thousand rows are learned, not learned by heart
-    made = boosting(
-        max_iter=100, learning_rate=0.05, max_leaf_nodes=8, random_state=seed, categorical_features="from_dtype"
-    )
-    model = made.fit(X_train, y_train)
+    model = _estimator(classes, seed, categorical_states).fit(X_train, y_train)
     predicted = model.predict(X_test)
     if classes:
         score = float(np.mean(predicted == y_test.to_numpy()))
@@ -73,7 +74,11 @@ def train(X: pd.DataFrame, y: pd.Series, seed: int) -> Trained:
         learned = score > 0
     if not learned:
         worth += ", which is no better than a constant: there may be nothing to explain"
-    kind = "Gradient boosting (scikit-learn's HistGradientBoosting)"
+    kind = (
+        "A decision tree of depth 5"
+        if categorical_states is not None
+        else "Gradient boosting (scikit-learn's HistGradientBoosting)"
+    )
     return Trained(model, [f"{kind} was trained on {len(X_train):,} rows; {worth}."], held_out)
 
 
@@ -82,6 +87,18 @@ def _gain(model: Any, y_train: pd.Series, X_test: pd.DataFrame, y_test: pd.Serie
     truth = y_test.to_numpy()[:, None] == np.asarray(model.classes_)
     shares = np.array([(y_train == name).mean() for name in model.classes_])
     return 1 - float(((model.predict_proba(X_test) - truth) ** 2).sum() / ((shares - truth) ** 2).sum())
+
+
+def _estimator(classes: bool, seed: int, categorical_states: Any) -> Any:
+    if categorical_states is not None:
+        kind = DecisionTreeClassifier if classes else DecisionTreeRegressor
+        tree = kind(max_depth=5, min_samples_leaf=5, random_state=seed)
+        return make_pipeline(OrdinalEncoder(categories=categorical_states), tree)
+    boosting = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
+    # small steps and small trees: tables of a thousand rows are learned, not learned by heart
+    return boosting(
+        max_iter=100, learning_rate=0.05, max_leaf_nodes=8, random_state=seed, categorical_features="from_dtype"
+    )
 
 
 def load_model(path: Path) -> Any:

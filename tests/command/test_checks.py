@@ -47,6 +47,8 @@ def files(tmp_path, monkeypatch):
         ("--data table.csv --target ill --levels age,tar tar", "'tar' stands in two levels"),
         ("--data table.csv --target ill --levels age", "--levels names one level, which puts nothing before anything"),
         ("--data table.csv --target ill --levels ill", "'ill' is not a feature"),
+        ("--data table.csv --target ill --network nowhere", "no network is called 'nowhere'; known: alarm"),
+        ("--data table.csv --target ill --network mine.bif", "there is no file 'mine.bif'"),
         ("--data table.csv --target ill --levels age smoker --model none.joblib", "there is no file 'none.joblib'"),
         ("--data table.csv --target ill --levels age smoker --model model.joblib", "say so with --trust-model"),
         ("--data table.csv --target ill --levels age smoker --rows ten", "--rows is a number"),
@@ -93,13 +95,16 @@ def test_neither_causes_nor_two_kinds_of_them(files, capsys):
     for words in ("", "--levels age --edges dag.csv"):
         with pytest.raises(SystemExit, match="2"):
             main(["explain", "--data", "table.csv", "--target", "ill", *words.split()])
-    assert "--edges --levels is required" in capsys.readouterr().err
+    assert "--edges --levels --network is required" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("text", "kind", "count", "what"),
     [
         ("7", "random", 7, None),
+        ("random:7", "random", 7, None),
+        ("random", "random", 100, None),
+        ("first:7", "first", 7, None),
         ("held-out", "held-out", 100, None),
         ("all", "all", None, None),
         ("10:20", "places", None, slice(10, 20)),
@@ -170,7 +175,10 @@ def test_check_says_whether_a_graph_fits(files, capsys):
     assert "is not a column of the table" in capsys.readouterr().err
 
 
-def test_help(capsys):
+def test_help_and_bad_numbers(capsys):
     with pytest.raises(SystemExit, match="0"):
         main(["explain", "--help"])
     assert "--trust-model" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="2"):
+        main(["demo", "--rows", "0"])
+    assert "must be at least 1" in capsys.readouterr().err

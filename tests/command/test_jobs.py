@@ -11,11 +11,41 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from shap_asv import AsymmetricExplainer
+from shap_asv import AsymmetricExplainer, load_network
 from shap_asv.__main__ import Console, main
 from shap_asv.command.training import is_classification, train
 from shap_asv.errors import ApproximationWarning
+from tests.report.browser import Page, start_browser
 from tests.report.test_payload import payload_of, unpack
+
+INTERVALS = """network unknown {
+}
+variable age {
+  type discrete [ 3 ] { 0-30, 31-60, 61+ };
+}
+variable smoker {
+  type discrete [ 2 ] { yes, no };
+}
+variable ill {
+  type discrete [ 2 ] { no, yes };
+}
+probability ( age ) {
+  table 0.3, 0.4, 0.3;
+}
+probability ( smoker | age ) {
+  (0-30) 0.5, 0.5;
+  (31-60) 0.3, 0.7;
+  (61+) 0.2, 0.8;
+}
+probability ( ill | age, smoker ) {
+  (0-30, yes) 0.8, 0.2;
+  (31-60, yes) 0.5, 0.5;
+  (61+, yes) 0.2, 0.8;
+  (0-30, no) 0.95, 0.05;
+  (31-60, no) 0.8, 0.2;
+  (61+, no) 0.6, 0.4;
+}
+"""
 
 
 @pytest.fixture
@@ -125,6 +155,38 @@ def test_a_rare_class_that_is_never_the_likeliest_can_be_learned():
     assert "nothing to explain" not in words
 
 
+def test_a_network_with_intervals_takes_numbers(folder, capsys):
+    (folder / "net.bif").write_text(INTERVALS)
+    assert (
+        main(
+            [
+                "explain",
+                "--data",
+                "table.csv",
+                "--target",
+                "ill",
+                "--network",
+                "net.bif",
+                "--rows",
+                "first:20",
+                "--out",
+                "page",
+            ]
+        )
+        == 0
+    )
+    said = capsys.readouterr().out
+    assert "Left out, because they are not nodes of the network: dose, cost." in said
+    page = payload(folder / "page" / "index.html")
+    ages = pd.read_csv("table.csv")["age"][:20]
+    column = page["states"][page["features"].index("age")]
+    shown = [column["labels"][code] for code in column["codes"]]
+    assert shown == ["0-30" if a <= 30 else "31-60" if a <= 60 else "61+" for a in ages]
+    assert page["methods"][0]["error"] is page["methods"][1]["error"] is None
+    network = load_network(folder / "net.bif")
+    assert network.get_cpds("age").state_names["age"] == ["0-30", "31-60", "61+"]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -137,6 +199,7 @@ def test_a_rare_class_that_is_never_the_likeliest_can_be_learned():
         ("--target cost --levels age smoker --output yes", "the model has no classes"),
         ("--target ill --levels age smoker --drop cost --algorithm magic", "unknown algorithm 'magic'"),
         ("--target ill --levels age smoker --model table.csv --trust-model", "cannot be loaded as a model"),
+        ("--target ill --network asia", "no column of table.csv beside the target is a node of asia"),
         ("--target ill --edges cycle.csv --drop cost", "cycle"),
     ],
 )
@@ -152,3 +215,42 @@ def test_classes_and_numbers():
     assert is_classification(pd.Series([0, 1] * 50))
     assert not is_classification(pd.Series(np.arange(100)))
     assert not is_classification(pd.Series([0.5, 1.5] * 10))
+
+
+def test_a_plan_of_the_demo(tmp_path, capsys):
+    assert main(["demo", "--network", "cancer", "--plan", "--rows", "5", "--out", str(tmp_path / "demo")]) == 0
+    assert "\nASV. Plan for 5 rows, 4 features" in capsys.readouterr().out
+    assert not (tmp_path / "demo").exists()
+
+
+def test_demo_opens_in_a_browser(tmp_path, capsys):
+    assert main(["--network", "survey", "--rows", "30", "--out", str(tmp_path / "demo")]) == 0
+    said = capsys.readouterr().out
+    assert "of the credit moves" in said or "tell the same story" in said
+    for step in ("read the network", "drew 5,000 rows", "A decision tree of depth 5", "ASV of 30 rows", "wrote"):
+        assert step in said
+    driver = start_browser()
+    try:
+        page = Page(driver, tmp_path / "demo" / "index.html")
+        assert len(page.texts("#output option")) == 3
+        assert page.texts("#conclusion p")[0] in said
+        latent = page.texts("#graph .node.latent")
+        assert len(latent) == 1
+        assert page.errors() == page.requests() == []
+    finally:
+        driver.quit()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--network", "nowhere"], "no network is called 'nowhere'"),
+        (["--network", "asia", "--target", "Weather"], "target 'Weather' is not a node of the network"),
+        (["--network", "asia", "--state", "maybe"], "'maybe' is not predicted by the model; choose from no, yes"),
+        (["--network", "asia", "--target", "disp"], "not a node of the network; did you mean 'dysp'?"),
+        (["--network", "asia", "--algorithm", "magic"], "unknown algorithm 'magic'"),
+    ],
+)
+def test_wrong_words_for_the_demo(arguments, message, tmp_path, capsys):
+    assert main([*arguments, "--out", str(tmp_path)]) == 2
+    assert message in capsys.readouterr().err

@@ -8,7 +8,7 @@ from shap_asv.command import tables
 from shap_asv.command.files import read_layout
 from shap_asv.command.request import read_rows_choice
 from shap_asv.command.rows import choose_rows, strata_of, systematic
-from shap_asv.errors import RowsError, TableError
+from shap_asv.errors import RowsError, TableError, UnknownStateError
 
 TABLE = pd.DataFrame({"x": [1.5, 2.5, 0.5], "word": ["low", "high", "medium"], "n": [1, 2, 3]})
 
@@ -215,7 +215,7 @@ def test_every_row_is_as_likely_as_any_other():
 @pytest.mark.parametrize(
     ("text", "expected", "words"),
     [
-        (":2", [0, 1], "The 2 rows that --rows names, of 1,000; the model was trained on 1 of them."),
+        ("first:2", [0, 1], "The first 2 rows of the 1,000 rows of the table; the model was trained on 1 of them."),
         ("3,17", [3, 17], "The 2 rows that --rows names, of 1,000; the model was trained on 2 of them."),
         ("996:", [996, 997, 998, 999], "The 4 rows that --rows names, of 1,000; the model was trained on 3 of them."),
     ],
@@ -257,3 +257,18 @@ def test_rows_by_what_they_are():
         chosen("y>no")
     with pytest.raises(RowsError, match="no row 1000"):
         chosen("1000:")
+
+
+# --- states of a network ------------------------------------------------------------------------------------------
+
+
+def test_numbers_become_states():
+    states = {"age": ("<30", "30-60", ">=61"), "dose": ("0", "1")}
+    table = pd.DataFrame({"age": [29.5, 30, 61], "dose": [0.0, 1.0, 1.0]})
+    assert tables.to_states(table, states).values.tolist() == [["<30", "0"], ["30-60", "1"], [">=61", "1"]]
+    with pytest.raises(UnknownStateError, match=r"60\.5 of 'age' lies in none of its states"):
+        tables.to_states(pd.DataFrame({"age": [60.5], "dose": [0]}), states)
+    with pytest.raises(UnknownStateError, match="'2' is not a state of 'dose'"):
+        tables.to_states(pd.DataFrame({"age": [1], "dose": [2]}), states)
+    with pytest.raises(RowsError, match="row 0 has no value"):
+        tables.to_states(pd.DataFrame({"age": [np.nan], "dose": [2]}), states)

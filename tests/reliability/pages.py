@@ -47,7 +47,7 @@ def more_draws(words: list[str]) -> str:
     task = prepare(request, print)
     output = telling_output(task.model, None)
     picked = {} if output is None else {"outputs": output}
-    explainer = make_explainer(task, request)
+    explainer = make_explainer(task, request, "conditional")
     few = explainer(task.rows, silent=True, **picked)
     if few.error_std is None or explainer.plan(len(task.rows)).exact:
         return ""
