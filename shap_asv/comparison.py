@@ -14,6 +14,7 @@ from shap_asv.notebook import frame_html
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.uncertain import GraphMixture
 from shap_asv.report import write_report
+from shap_asv.saving import read_results, write_results
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,6 +238,32 @@ class Comparison:
         True
         """
         return write_report(self, path, title, explained, graph, sensitivity, notes, max_rows, sample, row_numbers)
+
+    def save(self, path: str | Path) -> None:
+        """Write everything to a JSON file, which later versions read, too; loading it runs no code.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import numpy as np, shap
+        >>> one = shap.Explanation(np.array([[0.5]]), np.zeros(1), data=np.array([[1.0]]), feature_names=["age"])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     Comparison({"ASV": one}, plans={"ASV": "by hand"}).save(f"{folder}/asv.json")
+        ...     again = Comparison.load(f"{folder}/asv.json")
+        >>> again.asv.values.tolist(), again.plans
+        ([[0.5]], {'ASV': 'by hand'})
+        """
+        words: dict[str, Any] = {"backgrounds": dict(self.backgrounds), "plans": dict(self.plans)}
+        errors = {name: error.tolist() for name, error in self.credit_error.items()}
+        words |= {"conditional": sorted(self.conditional), "credit_error": errors}
+        write_results(path, self.explanations, self.order, words)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Comparison":
+        """Read what :meth:`save` wrote."""
+        explanations, order, words = read_results(path)
+        errors = {name: np.array(error) for name, error in words.get("credit_error", {}).items()}
+        return cls(explanations, order, words["backgrounds"], words["plans"], set(words["conditional"]), errors)
 
     def _column(self, explanation: Any, row: int | None) -> np.ndarray:
         values = np.asarray(explanation.values)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeRegressor
 
-from shap_asv import AsymmetricExplainer
+from shap_asv import AsymmetricExplainer, Comparison
 from shap_asv.explainer.comparing import compare_methods
 
 ORDERS = list(permutations(range(3)))
@@ -98,3 +98,12 @@ def test_errors_of_outputs_and_of_sampled_orders():
     sampled = few.compare(table[:4], ["SHAP"], silent=True)
     assert (sampled.shap.error_std > 0.99 * few(table[:4]).error_std).all()
     assert (sampled.credit_error["SHAP"] >= few(table[:4]).error_std.mean(axis=0)).all()
+
+
+def test_errors_of_credit_are_saved(tmp_path):
+    table = np.random.default_rng(0).normal(size=(200, 3))
+    found = AsymmetricExplainer(black_box, table).compare(table[:3], silent=True)
+    found.save(tmp_path / "file.json")
+    again = Comparison.load(tmp_path / "file.json")
+    assert set(again.credit_error) == {"SHAP", "ASV"}
+    np.testing.assert_array_equal(again.credit_error["ASV"], found.credit_error["ASV"])
