@@ -219,8 +219,8 @@ def model_for(form, kind):
 @cache
 def example_problem(kind, form):
     """Model, background and causal order as one problem; the order is the background's own."""
-    arguments = Arguments(model_for(form, kind), read_distribution(kind.example()), **MEANT.get(kind.name, {}))
-    return assemble(arguments, FEATURES)
+    arguments = Arguments(model_for(form, kind), **MEANT.get(kind.name, {}))
+    return assemble(arguments, read_distribution(kind.example()), FEATURES)
 
 
 # --- what goes together -----------------------------------------------------------------------------------------

@@ -196,10 +196,23 @@ class AsymmetricExplainer(shap.Explainer):
         )
         self._entropy = seed if seed is not None else int(np.random.SeedSequence().generate_state(1)[0])
         output_names, names = read_names(output_names, "output_names"), read_names(feature_names, "feature_names")
-        purpose = fitting.Purpose(
-            model, causal_graph, orders, weights, names, model_output, self._entropy, n_jobs, silent, groups, values
+        asked = Arguments(
+            model,
+            names,
+            causal_graph,
+            orders,
+            weights,
+            encoder,
+            model_output,
+            link=None if is_identity(link) else link,
+            linearize_link=linearize_link,
+            seed=self._entropy,
+            groups=groups,
+            values=values,
+            n_jobs=n_jobs,
+            silent=silent,
         )
-        settled = fitting.settle_table(masker, values, purpose)
+        settled = fitting.settle_table(masker, values, asked)
         names_of = {"output_names": output_names, "feature_names": settled.feature_names}
         known = with_gaps(settled.masker) if fitting.is_frame(settled.masker) else settled.masker
         super().__init__(
@@ -226,12 +239,18 @@ class AsymmetricExplainer(shap.Explainer):
         self.budget, self.memory_limit, self.ideal_limit, self.n_jobs = budget, memory_limit, ideal_limit, n_jobs
         self._expected_value: Any = None
         self._execution: Execution | None = None
-        arguments = self._arguments()
-        features = known_features(arguments)
+        self._asked = replace(
+            asked,
+            feature_names=self.feature_names,
+            causal_graph=self.causal_graph,
+            output_names=self.output_names,
+            values=self.values,
+        )
+        features = known_features(self._asked, self._distribution)
         if self._distribution.of_model and counts == "auto":
             warn_of_cover_counts(causal_graph)
         if features is not None:
-            self._execution = self._executing(assemble(arguments, features))
+            self._execution = self._executing(assemble(self._asked, self._distribution, features))
         self.data_feature_names = features
 
     def __repr__(self) -> str:
@@ -352,21 +371,6 @@ class AsymmetricExplainer(shap.Explainer):
         """A method of ``shap.TreeExplainer``: there are no interaction values here, and the error says why."""
         return np.asarray(self(X, interactions=True).values)
 
-    def explain_row(self, *row_args: Any, **kwargs: Any) -> dict[str, Any]:
-        """shap's hook for one row: a dict with ``values``, ``expected_values`` and ``mask_shapes``."""
-        kwargs = {
-            name: value for name, value in kwargs.items() if name in ("max_evals", "batch_size", "outputs", "silent")
-        }
-        if not row_args:
-            raise RowsError("explain_row takes the row to explain; there is none")
-        explanation = self([np.asarray(row_args[0], dtype=object).tolist()], **kwargs)
-        return {
-            "values": explanation.values[0],
-            "expected_values": explanation.base_values[0],
-            "mask_shapes": [np.shape(row_args[0])],
-            "error_std": None if explanation.error_std is None else explanation.error_std[0],
-        }
-
     @property
     def expected_value(self) -> Any:
         """The value of the empty coalition: a float (``[0]`` is itself), or an array with one entry per output.
@@ -431,11 +435,8 @@ class AsymmetricExplainer(shap.Explainer):
 
     def _any_set_background(self, problem: Problem, silent: bool) -> fitting.StandIn | None:
         """A background for all coalitions, in place of the problem's; None where that one conditions on any set."""
-        model_output = self._words["model_output"]
-        purpose = fitting.Purpose(
-            self.model, model_output=model_output, seed=self._entropy, silent=silent, groups=self.groups
-        )
-        return fitting.any_set_background(problem, self._table, purpose)
+        asked = replace(self._asked, feature_names=None, causal_graph=None, orders=None, weights=None, silent=silent)
+        return fitting.any_set_background(problem, self._table, asked)
 
     def compare(self, X: Any, methods: Sequence[str] | None = None, **call: Any) -> Comparison:
         """SHAP and ASV of X side by side, or other ``methods`` by name: see :func:`shap_asv.compare`.
@@ -581,31 +582,13 @@ class AsymmetricExplainer(shap.Explainer):
 
     # --- from arguments to a problem --------------------------------------------------------------------------
 
-    def _arguments(self) -> Arguments:
-        return Arguments(
-            model=self.model,
-            distribution=self._distribution,
-            feature_names=self.feature_names,
-            causal_graph=self.causal_graph,
-            orders=self.orders,
-            weights=self.weights,
-            encoder=self.encoder,
-            model_output=self._words["model_output"],
-            output_names=self.output_names,
-            link=None if is_identity(self.link) else self.link,
-            linearize_link=self.linearize_link,
-            seed=self._entropy,
-            groups=self.groups,
-            values=self.values,
-        )
-
     def _executing(self, problem: Problem) -> Execution:
         own_graph = problem.background.graph is not None and self.causal_graph is None
         return Execution(problem, self.algorithm, Budget(self.budget, self.memory_limit), self.n_jobs, own_graph)
 
     def _execution_for(self, table: Table) -> Execution:
         if self._execution is None:
-            self._execution = self._executing(assemble_for_rows(self._arguments(), table))
+            self._execution = self._executing(assemble_for_rows(self._asked, self._distribution, table))
         return self._execution
 
     def _known_execution(self) -> Execution:

@@ -68,7 +68,7 @@ from shap_asv.explainer.causes import (
     read_orders,
     uses_positions,
 )
-from shap_asv.explainer.problem import names_known_to_model
+from shap_asv.explainer.problem import Arguments, names_known_to_model
 from shap_asv.explainer.progress import DELAY
 from shap_asv.models.predictor import read_plain_model
 from shap_asv.orders import CausalOrder
@@ -94,24 +94,6 @@ FITS_FOR_GRAPH = (
 N_ORDERS = 256
 #: Rows drawn from a background that cannot condition on every set, to fit one that can.
 N_DRAWN = 2048
-
-
-@dataclass(frozen=True, eq=False)
-class Purpose:
-    """What a fitted background will be used for: the model, and what is known about causes."""
-
-    model: Any
-    causal_graph: Any = None
-    orders: Any = None
-    weights: Any = None
-    feature_names: Sequence[str] | None = None
-    model_output: str = "auto"
-    seed: int = 0
-    n_jobs: int | None = None
-    silent: bool = False
-    groups: Any = None
-    values: str = "conditional"
-    like: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,25 +149,25 @@ class Settled:
     feature_names: Sequence[str] | None
 
 
-def settle_table(given: Any, values: str, purpose: Purpose) -> Settled:
+def settle_table(given: Any, values: str, asked: Arguments) -> Settled:
     """What to use as background in place of ``given``: a table that is conditioned on is replaced by a fit."""
     if isinstance(given, Refit):
-        return fit_background(given.table, replace(purpose, like=given.like))
+        return fit_background(given.table, asked, given.like)
     if not is_table(given):
-        return Settled(given, purpose.causal_graph, purpose.feature_names)
+        return Settled(given, asked.causal_graph, asked.feature_names)
     if values in ("conditional", "causal"):
-        return fit_background(given, purpose)
-    if values == "auto" and has_edges(purpose.causal_graph):
-        return _fit_for_graph(given, replace(purpose, values="conditional"))
-    return Settled(given, purpose.causal_graph, purpose.feature_names)
+        return fit_background(given, asked)
+    if values == "auto" and has_edges(asked.causal_graph):
+        return _fit_for_graph(given, replace(asked, values="conditional"))
+    return Settled(given, asked.causal_graph, asked.feature_names)
 
 
-def _fit_for_graph(table: Any, purpose: Purpose) -> Settled:
+def _fit_for_graph(table: Any, asked: Arguments) -> Settled:
     """What is fitted to a table because there is a causal graph; one line says so, and how not to."""
-    if not purpose.silent:
+    if not asked.silent:
         tqdm.write(FITS_FOR_GRAPH, file=sys.stderr)
     try:
-        return fit_background(table, purpose)
+        return fit_background(table, asked)
     except TableError as error:
         raise TableError(f"{error} (nothing is fitted to the table for values='marginal')") from error
 
@@ -210,78 +192,78 @@ def settled_values(values: str, distribution: Distribution) -> str:
     return "marginal" if marginal else "conditional"
 
 
-def fit_background(table: Any, purpose: Purpose) -> Settled:
+def fit_background(table: Any, asked: Arguments, like: Any = None) -> Settled:
     """The background that fits the table and the causal knowledge.
 
     All rows are used. O(rows) per candidate and mechanism; a progress bar appears after a few seconds.
     """
-    table, features, graph = _named(table, purpose)
-    if purpose.like is not None:
-        return Settled(_refitted(purpose.like, table, purpose), graph, features)
-    return Settled(_fitted(table, features, graph, purpose), graph, features)
+    table, features, graph = _named(table, asked)
+    if like is not None:
+        return Settled(_refitted(like, table, asked), graph, features)
+    return Settled(_fitted(table, features, graph, asked), graph, features)
 
 
-def _fitted(table: Any, features: Sequence[str], graph: Any, purpose: Purpose) -> Any:
+def _fitted(table: Any, features: Sequence[str], graph: Any, asked: Arguments) -> Any:
     """What fits the table and the graph; groups of dummies are fitted as one category each."""
-    read_groups(purpose.groups, features)  # says what is wrong with them
-    dummies = Dummies.find(table, purpose.groups)
+    read_groups(asked.groups, features)  # says what is wrong with them
+    dummies = Dummies.find(table, asked.groups)
     if dummies is not None:
-        if not purpose.silent:
+        if not asked.silent:
             tqdm.write(dummies.sentence(), file=sys.stderr)
         merged = dummies.merge(table)
-        answers = read_plain_model(purpose.model, purpose.model_output).predict
-        joined = join_groups(graph, features, dummies.groups, purpose.seed)
-        rest = {name: members for name, members in purpose.groups.items() if str(name) not in dummies.groups}
+        answers = read_plain_model(asked.model, asked.model_output).predict
+        joined = join_groups(graph, features, dummies.groups, asked.seed)
+        rest = {name: members for name, members in asked.groups.items() if str(name) not in dummies.groups}
         inside = replace(
-            purpose, model=lambda rows: answers(dummies.split_inputs(rows)), model_output="auto", groups=rest or None
+            asked, model=lambda rows: answers(dummies.split_inputs(rows)), model_output="auto", groups=rest or None
         )
         fitted = _fitted(merged, dummies.names, joined, inside)
         if isinstance(fitted, StructuralModel):
             fitted = fitted.background(list(dummies.names))
         return OneHotBackground(dummies, fitted)
-    knowledge, orders, weights = knowledge_of_features(purpose.groups, features, graph, purpose.orders, purpose.weights)
+    knowledge, orders, weights = knowledge_of_features(asked.groups, features, graph, asked.orders, asked.weights)
     dag = dag_over(features, knowledge)
     if dag is not None:
-        return StructuralModel.fit(table, dag, seed=purpose.seed, n_jobs=purpose.n_jobs, silent=purpose.silent)
-    return choose_for(table, features, knowledge, replace(purpose, orders=orders, weights=weights))
+        return StructuralModel.fit(table, dag, seed=asked.seed, n_jobs=asked.n_jobs, silent=asked.silent)
+    return choose_for(table, features, knowledge, replace(asked, orders=orders, weights=weights))
 
 
-def _refitted(like: Any, table: Any, purpose: Purpose) -> Any:
+def _refitted(like: Any, table: Any, asked: Arguments) -> Any:
     """What ``like`` (one of :data:`FITTED`) would be, had it been fitted to this table."""
     if isinstance(like, MixtureModel):
-        return MixtureModel([_refitted(part, table, purpose) for part in like.components], like.shares.tolist())
+        return MixtureModel([_refitted(part, table, asked) for part in like.components], like.shares.tolist())
     if isinstance(like, OneHotBackground):
         dummies = replace(like.dummies, codec=TableCodec.learn(table))
-        return OneHotBackground(dummies, _refitted(like.merged, dummies.merge(table), purpose))
+        return OneHotBackground(dummies, _refitted(like.merged, dummies.merge(table), asked))
     if isinstance(like, GaussianModel):
         return GaussianModel.fit(table)
     if isinstance(like, CopulaModel):
         return CopulaModel(table)
     if isinstance(like, ConditionalTable):
-        return ConditionalTable(table, seed=purpose.seed)
+        return ConditionalTable(table, seed=asked.seed)
     ways = {name: way_of(one) for name, one in zip(like.dag.names, like.mechanisms, strict=True)}
     shared = like.shared if isinstance(like, StructuralModel) else None
     dag = like.dag.to_networkx()
-    model = StructuralModel.fit(table, dag, ways, purpose.seed, purpose.n_jobs, silent=True, shared=shared)
+    model = StructuralModel.fit(table, dag, ways, asked.seed, asked.n_jobs, silent=True, shared=shared)
     return model if isinstance(like, StructuralModel) else model.background(list(like.features))
 
 
-def choose_for(table: Any, features: Sequence[str], graph: Any, purpose: Purpose) -> Any:
+def choose_for(table: Any, features: Sequence[str], graph: Any, asked: Arguments) -> Any:
     """Gaussian, copula, donors, a structural model of levels, or a mixture: whichever predicts the model best on
     held-out rows of the table.
     """
-    coalitions, weights = asked_coalitions(features, graph, purpose.orders, purpose.weights, purpose.seed)
-    predict = read_plain_model(purpose.model, purpose.model_output).predict
+    coalitions, weights = asked_coalitions(features, graph, asked.orders, asked.weights, asked.seed)
+    predict = read_plain_model(asked.model, asked.model_output).predict
     candidates: Mapping[str, tuple[Fit, bool]] = CANDIDATES
     # what interventions do by levels is asked of distributions that know nothing of causes
-    given = purpose.orders is not None or purpose.values == "causal"
-    levels = None if given else level_names(features, graph, purpose.seed)
+    given = asked.orders is not None or asked.values == "causal"
+    levels = None if given else level_names(features, graph, asked.seed)
     dag = None if given else nearly_whole_dag(features, graph)
     if levels is not None:
-        candidates = level_candidates(levels, purpose.n_jobs)
+        candidates = level_candidates(levels, asked.n_jobs)
     elif dag is not None:
-        candidates = graph_candidates(dag, purpose.n_jobs)
-    with tqdm(desc="Background", unit="fit", delay=DELAY, disable=purpose.silent) as bar:
+        candidates = graph_candidates(dag, asked.n_jobs)
+    with tqdm(desc="Background", unit="fit", delay=DELAY, disable=asked.silent) as bar:
 
         def counted(name: str, fit: Fit) -> Fit:
             def fit_and_count(*arguments: Any) -> Any:
@@ -294,8 +276,8 @@ def choose_for(table: Any, features: Sequence[str], graph: Any, purpose: Purpose
             return fit_and_count
 
         counting = {name: (counted(name, fit), numbers) for name, (fit, numbers) in candidates.items()}
-        choice = choose_background(table, predict, coalitions, weights, purpose.seed, counting)
-    if not purpose.silent:
+        choice = choose_background(table, predict, coalitions, weights, asked.seed, counting)
+    if not asked.silent:
         tqdm.write(choice.sentence(), file=sys.stderr)
     return choice.background
 
@@ -308,7 +290,7 @@ class StandIn:
     fitted_to: str
 
 
-def any_set_background(problem: Problem, table: Any, purpose: Purpose) -> StandIn | None:
+def any_set_background(problem: Problem, table: Any, asked: Arguments) -> StandIn | None:
     """A background that conditions on any set; None where the problem's own one does.
 
     It is fitted to the ``table`` that the problem's was fitted to, else to rows drawn from the problem's, and chosen
@@ -322,14 +304,14 @@ def any_set_background(problem: Problem, table: Any, purpose: Purpose) -> StandI
         if not isinstance(background, DrawsGivenEvidence):
             raise MethodNotApplicableError(f"a background that conditions on every set {DRAWS.obstacle(background)}")
         nothing = np.full((1, len(background.features)), background.free)
-        uniforms = sobol_uniforms(np.random.default_rng([purpose.seed, 7]), background.n_uniforms, N_DRAWN, 1).T
+        uniforms = sobol_uniforms(np.random.default_rng([asked.seed, 7]), background.n_uniforms, N_DRAWN, 1).T
         table = background.inputs(background.draws(nothing, uniforms)[0])
         if isinstance(table, np.ndarray) and list(background.features) != numbered_features(table.shape[1]):
             table = NamedArray(table, background.features)
         words = f"{N_DRAWN:,} draws from it"
     else:
-        table, _, _ = _named(table, replace(purpose, feature_names=background.features, causal_graph=None))
-    return StandIn(_fitted(table, background.features, None, purpose), words)
+        table, _, _ = _named(table, replace(asked, feature_names=background.features, causal_graph=None))
+    return StandIn(_fitted(table, background.features, None, asked), words)
 
 
 def asked_coalitions(
@@ -351,18 +333,18 @@ def asked_coalitions(
     return coalitions, counts / counts.sum()
 
 
-def _named(table: Any, purpose: Purpose) -> tuple[Any, list[str], Any]:
+def _named(table: Any, asked: Arguments) -> tuple[Any, list[str], Any]:
     """The columns that are features, their names, and the graph in these names."""
-    graph = purpose.causal_graph
+    graph = asked.causal_graph
     if not hasattr(table, "columns"):
         features = numbered_features(table.shape[1])
-        if purpose.feature_names is not None:
-            features = [str(name) for name in purpose.feature_names]
+        if asked.feature_names is not None:
+            features = [str(name) for name in asked.feature_names]
             table = NamedArray(table, tuple(features))
         return table, features, name_positions(graph, features) if uses_positions(graph) else graph
     columns = [str(key) for key in table.columns]
-    given = purpose.feature_names or names_known_to_model(purpose.model)
-    guessed = purpose.feature_names is None  # the model may know names that are not the table's
+    given = asked.feature_names or names_known_to_model(asked.model)
+    guessed = asked.feature_names is None  # the model may know names that are not the table's
     features = columns if given is None or (guessed and not set(given) <= set(columns)) else list(given)
     unknown = [name for name in features if name not in columns]
     if unknown:

@@ -96,10 +96,9 @@ def names_known_to_model(model: Any, encoder: Any = None, given: Sequence[str] =
 
 @dataclass(frozen=True, eq=False)
 class Arguments:
-    """What the explainer was built from, as far as a problem depends on it; ``link`` None stands for the identity."""
+    """What is asked for, as far as fits and problems depend on it; ``link`` None stands for the identity."""
 
     model: Any
-    distribution: Distribution
     feature_names: Sequence[str] | None = None
     causal_graph: Any = None
     orders: Any = None
@@ -109,14 +108,11 @@ class Arguments:
     output_names: Sequence[str] | None = None
     link: Link | None = None
     linearize_link: bool = True
-    seed: int | None = None
+    seed: int = 0
     groups: Any = None
     values: str = "auto"
-
-    @property
-    def graph_of_positions(self) -> bool:
-        """Integers in a causal graph are columns only where the columns have no names."""
-        return not self.distribution.named and self.feature_names is None and uses_positions(self.causal_graph)
+    n_jobs: int | None = None
+    silent: bool = False
 
     @cached_property
     def trees(self) -> FloatEnsemble:
@@ -131,16 +127,16 @@ class Arguments:
             ) from None
 
 
-def known_features(arguments: Arguments) -> list[str] | None:
+def known_features(arguments: Arguments, distribution: Distribution) -> list[str] | None:
     """The features as far as the arguments tell them; None when only X can. What is not a model is an error already."""
     choose_call(arguments.model, arguments.model_output)
     given = [*(arguments.feature_names or ()), *_names_in(arguments.causal_graph)]
     known = names_known_to_model(arguments.model, arguments.encoder, given)
-    features = arguments.distribution.known_features(arguments.feature_names, known)
-    width = arguments.trees.n_columns if arguments.distribution.of_model else None
+    features = distribution.known_features(arguments.feature_names, known)
+    width = arguments.trees.n_columns if distribution.of_model else None
     # names in a causal graph are those of X, where nothing else has names
     if features is None and (arguments.causal_graph is None or uses_positions(arguments.causal_graph)):
-        return arguments.distribution.unnamed_features(width)
+        return distribution.unnamed_features(width)
     return features
 
 
@@ -154,29 +150,32 @@ def _names_in(graph: Any) -> list[str]:
     return [name for name in nodes if isinstance(name, str)]
 
 
-def assemble_for_rows(arguments: Arguments, table: Table) -> Problem:
+def assemble_for_rows(arguments: Arguments, distribution: Distribution, table: Table) -> Problem:
     """The problem when only X tells the features; the model is tried on its first rows."""
-    features = arguments.feature_names or arguments.distribution.features_in(table.columns, table.n_columns)
-    return assemble(arguments, list(features), table)
+    features = arguments.feature_names or distribution.features_in(table.columns, table.n_columns)
+    return assemble(arguments, distribution, list(features), table)
 
 
-def assemble(arguments: Arguments, features: Sequence[str], table: Table | None = None) -> Problem:
+def assemble(
+    arguments: Arguments, distribution: Distribution, features: Sequence[str], table: Table | None = None
+) -> Problem:
     """Model, background and causal order as one problem over ``features``; ``table`` is X, where it is known."""
-    background = arguments.distribution.background(tuple(str(name) for name in features))
+    background = distribution.background(tuple(str(name) for name in features))
     predictor: Predictor
-    if arguments.distribution.of_model:
+    if distribution.of_model:
         background, predictor = _trees_alone(arguments, background)
     else:
         probe = some_rows(background)
         if probe is None:
             assert table is not None
             probe = background.read(table.content)[:5]
-        predictor = _read_predictor(arguments, background, probe)
+        predictor = _read_predictor(arguments, distribution.named, background, probe)
         if predictor.products is None and predictor.trees is None:
             check_repeatable(predictor.predict, np.array(probe), np.array(probe[::-1]))
     if predictor.call.note:
         warn_user(predictor.call.note, ShapAsvWarning)
-    if arguments.graph_of_positions:
+    # integers in a causal graph are columns only where the columns have no names
+    if not distribution.named and arguments.feature_names is None and uses_positions(arguments.causal_graph):
         arguments = replace(arguments, causal_graph=name_positions(arguments.causal_graph, features))
     players = read_groups(arguments.groups, background.features)
     order: CausalOrder | GraphMixture | None = None
@@ -215,7 +214,7 @@ def _check_no_encoder(arguments: Arguments) -> None:
         )
 
 
-def _read_predictor(arguments: Arguments, background: Background, probe: np.ndarray) -> Predictor:
+def _read_predictor(arguments: Arguments, named: bool, background: Background, probe: np.ndarray) -> Predictor:
     """The model over the background's rows: of states where there are states, else of a table."""
     model, features = arguments.model, background.features
     if isinstance(background, FiniteStates):
@@ -233,7 +232,7 @@ def _read_predictor(arguments: Arguments, background: Background, probe: np.ndar
         )
     _check_no_encoder(arguments)
     known = names_known_to_model(model, given=features) or []
-    if arguments.distribution.named and len(known) == len(features) and not set(known) & set(features):
+    if named and len(known) == len(features) and not set(known) & set(features):
         warn_user(
             f"{describe(model)} was fitted on columns of other names ({', '.join(known[:4])}, ...); columns are taken "
             "by position, as in shap",

@@ -244,18 +244,11 @@ def _problem(
             "a table is not a distribution yet: score what is fitted to it, such as ConditionalTable(table), "
             "GaussianModel.fit(table) or StructuralModel.fit(table, dag)"
         )
-    arguments = Arguments(
-        model,
-        kind_of(thing).read(thing, thing),
-        feature_names=feature_names,
-        causal_graph=graph,
-        encoder=encoder,
-        model_output=model_output,
-    )
-    table = read_table(data)
-    features = known_features(arguments) or arguments.distribution.features_in(table.columns, table.n_columns)
+    asked = Arguments(model, feature_names, graph, encoder=encoder, model_output=model_output)
+    table, distribution = read_table(data), kind_of(thing).read(thing, thing)
+    features = known_features(asked, distribution) or distribution.features_in(table.columns, table.n_columns)
     try:
-        problem = assemble(replace(arguments, feature_names=features), features, table)
+        problem = assemble(replace(asked, feature_names=features), distribution, features, table)
     except MethodNotApplicableError as why:
         raise MethodNotApplicableError(f"background {name!r} cannot be scored: {why}") from None
     obstacle = DRAWS.obstacle(problem.background)

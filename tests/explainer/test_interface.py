@@ -55,12 +55,6 @@ def test_shap_values_shapes(explainer, score_explainer, asia):
     assert score_explainer.shap_values(X.iloc[0].tolist()).shape == (7,)
 
 
-def test_explain_row(score_explainer, asia):
-    _, _, X = asia
-    result = score_explainer.explain_row(X.iloc[0].to_numpy(), max_evals="auto", main_effects=False, error_bounds=False)
-    np.testing.assert_allclose(result["values"], score_explainer(X[:1]).values[0])
-
-
 @pytest.mark.parametrize(
     ("outputs", "picked", "shape"),
     [

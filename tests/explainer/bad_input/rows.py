@@ -52,5 +52,4 @@ ROWS = {
     "column outside of the network": Bad(
         lambda c: AsymmetricExplainer(constant, c.network)(c.X.assign(foo=1)), RowsError, "'foo' of X is not a node"
     ),
-    "explain_row without a row": Bad(lambda c: c.good.explain_row(), RowsError, "takes the row to explain"),
 }

@@ -417,7 +417,7 @@ QUESTIONS = {
     "score_background": score,
 }
 #: They answer with what ``__call__`` says, or with no values at all.
-OTHERS = {"plan", "causal_order", "shap_values", "explain_row", "expected_value", "save", "load"}
+OTHERS = {"plan", "causal_order", "shap_values", "expected_value", "save", "load"}
 OTHERS |= {"shap_interaction_values"}  # which refuses
 ASKED = {name for name in dir(AsymmetricExplainer) if not name.startswith("_")} - set(dir(shap.Explainer))
 
