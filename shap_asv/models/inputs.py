@@ -223,14 +223,10 @@ def tables_of_mapping(encoder: Mapping[Any, Any], features: Sequence[str], state
 def suggest(labels: Sequence[Any]) -> str:
     """A mapping that could be meant, for a message.
 
-    >>> suggest(["low", "high"]), suggest(["True", "False"])
-    ("{'low': 0, 'high': 1}", "{'True': 1, 'False': 0}")
+    >>> suggest(["low", "high"])
+    "{'low': 0, 'high': 1}"
     """
-    usual = {"true": 1, "yes": 1, "present": 1, "false": 0, "no": 0, "absent": 0}
-    numbers = [usual.get(str(label).lower()) for label in labels]
-    if None in numbers or len(set(numbers)) < len(numbers):
-        numbers = list(range(len(labels)))
-    pairs = ", ".join(f"{label!r}: {number}" for label, number in list(zip(labels, numbers, strict=True))[:4])
+    pairs = ", ".join(f"{label!r}: {number}" for number, label in enumerate(labels[:4]))
     return "{" + pairs + (", ...}" if len(labels) > 4 else "}")
 
 

@@ -1,26 +1,24 @@
-"""Linear models over states.
+"""Linear models over states, and over numbers.
 
-    M_k(x) = intercept_k + sum over columns j of  coef_kj * table_j(x_source(j))
+Over states a linear model behind steps that mix no features is a sum of one function per feature, ``G_v(x_v)`` in R^k.
+The value in state 0 goes to the offset. A feature of one output is one term; with k outputs it is either k terms (one
+function per output) or card - 1 terms (one indicator per state, a coefficient vector each), whichever is fewer.
 
-Columns of one feature are added up, so a linear model over one-hot or ordinal columns is a sum of one function per
-feature, ``G_v(x_v)`` in R^k. The value in state 0 goes to the offset. A feature of one output is one term; with k
-outputs it is either k terms (one function per output) or card - 1 terms (one indicator per state, a coefficient
-vector each), whichever is fewer.
-
-Over rows of numbers a model is affine, ``M(x) = offset + x @ weights``. Asked for only where the last
-step of a model has the attributes of a linear model. Its weights need not be read: ``M(b + h u_j) - M(b)`` along each
-axis gives them through any scaler before it, and rows in between tell whether the model is affine at all. Transformers
-that are not affine (one-hot columns, splines) are found out that way.
+Over rows of numbers a model is affine, ``M(x) = offset + x @ weights``. Weights need not be read, in either case:
+``M(b + h u_j) - M(b)`` along each axis gives them through any scaler before it, and random rows tell whether the model
+is what it is taken for. Asked for only where the last step of a model has the attributes of a linear model.
+Transformers that are not affine (one-hot columns, splines) are found out that way.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from shap_asv.models.calls import ModelCall, describe, split_stages
-from shap_asv.models.inputs import TableInputs, require_numbers
+from shap_asv.models.inputs import one_at_a_time
 from shap_asv.models.products import NotSumOfProducts, SumOfProducts
 
 
@@ -29,51 +27,29 @@ def is_linear(estimator: Any) -> bool:
     return hasattr(estimator, "coef_") and hasattr(estimator, "intercept_")
 
 
-def read_linear(estimator: Any, columns: TableInputs, cardinalities: tuple[int, ...], call: ModelCall) -> SumOfProducts:
-    """The linear predictor as a sum of products; probabilities and predictions behind a link are none."""
-    require_numbers(columns, describe(estimator))
-    weights = estimator.coef_
-    weights = weights.toarray() if hasattr(weights, "toarray") else np.asarray(weights, dtype=np.float64)
-    weights = np.atleast_2d(weights)
-    if weights.ndim != 2 or weights.shape[1] != columns.n_columns:
-        raise NotSumOfProducts(f"coef_ of {describe(estimator)} does not have one weight per column")
-    offset = np.zeros(len(weights)) + np.ravel(estimator.intercept_)
-    return sum_of_functions(feature_functions(weights, columns, cardinalities), offset)
-
-
-def feature_functions(weights: np.ndarray, columns: TableInputs, cardinalities: tuple[int, ...]) -> list[np.ndarray]:
-    """``G_v``: for each feature an array (card(v), k), the summed contributions of its columns."""
-    functions = [np.zeros((card, len(weights))) for card in cardinalities]
-    for j, v in enumerate(columns.source.tolist()):
-        table = np.asarray(columns.tables[j], dtype=np.float64)
-        if np.isnan(table).any():
-            raise NotSumOfProducts("a linear model cannot take the NaN that a state is encoded as")
-        functions[v] += np.outer(table, weights[:, j])
-    return functions
-
-
-def sum_of_functions(functions: list[np.ndarray], offset: np.ndarray) -> SumOfProducts:
-    """``offset + sum over v of G_v(x_v)`` with ``G_v`` of shape (card(v), k)."""
-    k = len(offset)
-    vectors, features, rows, coefficients = [], [], [], []
-    for v, values in enumerate(functions):
-        offset = offset + values[0]
-        steps = values - values[0]
-        mine = [np.ones(len(values))]
-        if (len(values) - 1) < k:
-            parts = [(np.eye(len(values))[s], steps[s]) for s in range(1, len(values))]
+def read_linear(predict: Callable[[np.ndarray], np.ndarray], cardinalities: Sequence[int]) -> SumOfProducts:
+    """``M(x) = M(0) + sum over v of G_v(x_v)`` with ``G_v(s) = M(x_v = s, else 0) - M(0)``, whether it is so or not."""
+    rows, starts = one_at_a_time(np.zeros(len(cardinalities), dtype=np.int64), cardinalities)
+    outputs = predict(rows)
+    k = outputs.shape[1]
+    vectors, features, numbers, coefficients = [], [], [], []
+    for v, (start, stop) in enumerate(pairwise(starts)):
+        steps = outputs[start:stop] - outputs[start]
+        mine = [np.ones(len(steps))]
+        if len(steps) - 1 < k:
+            parts = [(np.eye(len(steps))[s], steps[s]) for s in range(1, len(steps))]
         else:
             parts = [(steps[:, o], np.eye(k)[o]) for o in range(k)]
         for vector, coefficient in parts:
             if vector.any() and coefficient.any():
                 features.append(v)
-                rows.append(len(mine))
+                numbers.append(len(mine))
                 mine.append(vector)
                 coefficients.append(coefficient)
         vectors.append(np.array(mine))
-    terms = np.zeros((len(features), len(functions)), dtype=np.int32)
-    terms[np.arange(len(features)), features] = rows
-    return SumOfProducts(tuple(vectors), terms, np.array(coefficients).reshape(-1, k), offset)
+    terms = np.zeros((len(features), len(vectors)), dtype=np.int32)
+    terms[np.arange(len(features)), features] = numbers
+    return SumOfProducts(tuple(vectors), terms, np.array(coefficients).reshape(-1, k), outputs[0])
 
 
 # --- over rows of numbers -------------------------------------------------------------------------------------------

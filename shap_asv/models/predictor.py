@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from shap_asv.errors import ModelError
-from shap_asv.frames import as_features, frame_columns, part
+from shap_asv.frames import frame_columns, part
 from shap_asv.models.calls import (
     FASTEST,
     ModelCall,
@@ -42,6 +42,7 @@ from shap_asv.models.readers import (
     explained_call,
     known_columns,
     known_width,
+    places_of_columns,
     read_products,
     reader_of,
 )
@@ -90,8 +91,6 @@ class Predictor:
         Why none of these is known, a sentence for the plan; empty otherwise.
     compiled : CompiledTrees or None
         What answers to rows in place of the model: its trees, where its library would need a DataFrame of them.
-    whole : Path or None
-        The way through the whole model, where ``path`` is a shorter one.
     """
 
     path: "Path | TablePath" = field(repr=False)
@@ -108,7 +107,6 @@ class Predictor:
     trees: TreeForm | None = None
     reason: str = ""
     compiled: CompiledTrees | None = field(default=None, repr=False)
-    whole: Path | None = field(default=None, repr=False)
 
     @property
     def call(self) -> ModelCall:
@@ -206,7 +204,7 @@ def read_model(
     """
     names, labels = tuple(features), tuple(map(tuple, states))
     call = choose_call(model, model_output)
-    path = whole = find_path(call, names, labels, encoder, values)
+    path = find_path(call, names, labels, encoder, values)
     cards = tuple(len(s) for s in labels)
     kind, products, reason = "black box", None, ""
     try:
@@ -232,7 +230,6 @@ def read_model(
         kind,
         products,
         reason=reason,
-        whole=whole,
     )
 
 
@@ -325,18 +322,7 @@ class TablePath:
         given = list(self.feature_names or self.columns) if not framed else frame_columns(rows) or []
         if hasattr(rows, "iloc") and tuple(given) == self.columns:
             return rows
-        names, width = as_features(given, self.columns), rows.shape[1]
-        if not set(names) & set(self.columns) and width == len(self.columns):
-            names = list(self.columns)  # by position: the user was told
-        missing = [name for name in self.columns if name not in names]
-        if missing and framed:
-            raise ModelError(f"the rows lack the column {missing[0]!r} that {self.call.name} was fitted on")
-        if missing or len(names) != width:
-            raise ModelError(
-                f"{self.call.name} was fitted on the {len(self.columns)} columns {list(self.columns)[:6]}; the rows "
-                f"have {width} columns {names[:6]}"
-            )
-        place = [names.index(name) for name in self.columns]
+        place = places_of_columns(self.columns, len(self.columns), given, rows.shape[1], self.call.name)
         if sparse:
             return rows.tocsr()[:, place]
         if framed and not hasattr(rows, "iloc"):
@@ -344,7 +330,7 @@ class TablePath:
         import pandas as pd
 
         rows = rows if framed else pd.DataFrame(rows, copy=False)
-        rows = rows if names == list(self.columns) else rows.iloc[:, place]
+        rows = rows if place == list(range(rows.shape[1])) else rows.iloc[:, place]
         return rows.set_axis([str(name) for name in self.columns], axis=1)
 
 

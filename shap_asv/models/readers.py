@@ -72,8 +72,8 @@ class Reader:
     raw : callable (model, final) -> ModelCall, or None
         What a model whose last step is ``final`` adds up, before any link; by default its decision function, else what
         it predicts.
-    read : callable (estimator, columns, cardinalities, call) -> SumOfProducts, or None
-        For a model that is not made of trees: a linear one.
+    read : callable (predict, cardinalities) -> SumOfProducts, or None
+        For a model that is not made of trees: a linear one, of which its answers tell enough.
     tolerance : float
         How far the model's own output may be off, relative to the sum of absolute terms: rounding, and float32 sums
         where a library computes in float32.
@@ -97,7 +97,7 @@ class Reader:
     applies: Callable[[Any], bool]
     parse: Parse | None = None
     raw: Callable[[Any, Any], ModelCall] | None = None
-    read: Callable[[Any, TableInputs, tuple[int, ...], ModelCall], SumOfProducts] | None = None
+    read: Callable[[Predict, tuple[int, ...]], SumOfProducts] | None = None
     tolerance: float = 1e-10
     probabilities: bool = False
     names: Callable[[Any], Any] | None = None
@@ -314,6 +314,22 @@ def own_spelling(model: Any, names: Sequence[str] | None, given: Iterable[str]) 
     return tuple(as_features(names, tuple(given)))
 
 
+def places_of_columns(
+    columns: Sequence[str] | None, n_columns: int, given: Sequence[str], width: int, name: str
+) -> list[int]:
+    """Where each column of a model (``name``) stands among those that are ``given``: by name, by position where no name
+    is shared, or where the model knows no ``columns`` by name.
+    """
+    names = list(given) if columns is None else as_features(given, columns)
+    shared = columns is not None and set(columns) & set(names)
+    lacking = [column for column in columns or () if column not in names]
+    if shared and lacking:
+        raise ModelError(f"the rows lack the column {lacking[0]!r} that {name} was fitted on")
+    if len(names) != width or (not shared and width != n_columns):
+        raise ModelError(f"{name} was fitted on {n_columns} columns, but the rows have {width}: {names[:6]}")
+    return [names.index(column) for column in columns or ()] if shared else list(range(width))
+
+
 def known_width(model: Any) -> int | None:
     """Number of columns a model was fitted on, when it says so."""
     reader = reader_of(model)
@@ -350,7 +366,7 @@ def read_products(
             products = state_regions(reader.parse(estimator, call), columns, cardinalities, name)
         else:
             assert reader.read is not None
-            products = reader.read(estimator, columns, cardinalities, call)
+            products = reader.read(predict, cardinalities)
         return reader.kind, verify(products, cardinalities, predict, reader.tolerance, name)
 
     return reading(reader_of(estimator), estimator, call, read, "neither a tree ensemble nor a linear model")

@@ -50,7 +50,7 @@ class TreeCoding:
         for j, (thresholds, categories) in enumerate(zip(self.thresholds, self.categories, strict=True)):
             if categories is None and not len(thresholds):
                 continue
-            numbers = self.ensemble.rounded_column(rows[:, j], j)
+            numbers = self.ensemble.rounding(j)(rows[:, j])
             if categories is None:
                 codes[j] = np.searchsorted(thresholds, numbers)
             else:

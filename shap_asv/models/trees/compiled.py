@@ -267,13 +267,13 @@ def _flatten(
     right, left = trees.right.copy(), trees.left
 
     used = np.unique(trees.column[asks_code]).tolist()
-    tables = {j: trees.rounded_column(coded[: n_codes[place[j]], j], j) for j in used}
-    splits, split = node_splits(replace(trees, left=np.where(asks_code, trees.left, -1)), tables, place)
+    tables = {j: trees.rounding(j)(coded[: n_codes[place[j]], j]) for j in used}
+    _, goes_left, split = node_splits(replace(trees, left=np.where(asks_code, trees.left, -1)), tables, place)
     word_of = {}  # where the codes of a feature are among the columns
     for v in np.unique(place[used]).tolist():
         word_of[v] = len(columns)
         columns += [CodeColumn(v, first) for first in range(0, n_codes[v], _BITS)]
-    masks = [_words(goes_left) for goes_left in splits.goes_left]
+    masks = [_words(own) for own in goes_left]
     longer: list[tuple[int, int, int, int]] = []  # what comes in place of the right child: column, mask, left, right
     for v in np.flatnonzero(asks_code).tolist():
         own, begin = masks[split[v]], word_of[int(place[trees.column[v]])]

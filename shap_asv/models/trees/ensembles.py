@@ -139,14 +139,7 @@ class FloatEnsemble:
 
     def rounded(self, rows: np.ndarray) -> np.ndarray:
         """Numbers as the nodes compare them: rounded to ``dtype``, NaN where they mean missing. Float64, a copy."""
-        numbers = np.empty(np.shape(rows))
-        for j in range(self.n_columns):
-            numbers[:, j] = self.rounded_column(rows[:, j], j)
-        return numbers
-
-    def rounded_column(self, numbers: np.ndarray, column: int) -> np.ndarray:
-        """One column of :meth:`rounded`."""
-        return self.rounding(column)(numbers)
+        return np.stack([self.rounding(j)(rows[:, j]) for j in range(self.n_columns)], axis=1)
 
     def rounding(self, column: int) -> "Rounding":
         """How the nodes see one column, without the trees."""
@@ -353,21 +346,14 @@ class NodeList:
 # whatever trees, are added up.
 
 
-@dataclass(frozen=True, eq=False)
-class Splits:
-    """Distinct splits: ``goes_left[s]`` is a bool vector over the states of ``feature[s]``."""
-
-    feature: np.ndarray
-    goes_left: tuple[np.ndarray, ...]
-
-
 def node_splits(
     ensemble: FloatEnsemble, tables: Mapping[int, np.ndarray], source: np.ndarray
-) -> tuple[Splits, np.ndarray]:
-    """Distinct splits over states, and for each node which of them it makes, int64 (N,) (anything at leaves).
+) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
+    """The features of the distinct splits, which of their states go left in each (bool), and for each node which of the
+    splits it makes, int64 (N,) (anything at leaves).
 
     ``tables`` hold the columns that nodes look at, over states, as the nodes compare them
-    (:meth:`FloatEnsemble.rounded_column`); column j is a function of feature ``source[j]``.
+    (:meth:`FloatEnsemble.rounding`); column j is a function of feature ``source[j]``.
     """
     inner = ensemble.left >= 0
     fields = ("column", "threshold", "category_set", "member_left", "nan_left")
@@ -382,7 +368,7 @@ def node_splits(
         table = tables[column]
         side = table <= threshold if chosen < 0 else is_member(table, ensemble.sets[chosen]) == member_left
         goes_left.append(np.where(np.isnan(table), nan_left, side))
-    return Splits(source[distinct["column"]], tuple(goes_left)), split
+    return source[distinct["column"]], goes_left, split
 
 
 def state_regions(
@@ -398,9 +384,8 @@ def state_regions(
     labels = (*ensemble.labels, *[None] * columns.n_columns)
     numbers = tuple(_numbers_of(table, own) for table, own in zip(columns.tables, labels, strict=False))
     require_numbers(replace(columns, tables=numbers), name)
-    tables = {j: ensemble.rounded_column(numbers[j], j) for j in used}
-    splits, split = node_splits(ensemble, tables, columns.source)
-    return leaf_regions(ensemble, splits, split, cardinalities)
+    tables = {j: ensemble.rounding(j)(numbers[j]) for j in used}
+    return leaf_regions(ensemble, *node_splits(ensemble, tables, columns.source), cardinalities)
 
 
 def _numbers_of(table: Any, labels: Labels | None) -> Any:
@@ -409,9 +394,13 @@ def _numbers_of(table: Any, labels: Labels | None) -> Any:
 
 
 def leaf_regions(
-    trees: FloatEnsemble, splits: Splits, split_of: np.ndarray, cardinalities: Sequence[int]
+    trees: FloatEnsemble,
+    features: np.ndarray,
+    goes_left: Sequence[np.ndarray],
+    split_of: np.ndarray,
+    cardinalities: Sequence[int],
 ) -> SumOfProducts:
-    """The ensemble as a sum of products over states, node i making split ``split_of[i]``. O(nodes + leaves x features).
+    """The ensemble as a sum of products over states; splits as of :func:`node_splits`. O(nodes + leaves x features).
 
     A region is one integer, the state sets of all features side by side, each in bytes of its own.
     """
@@ -420,7 +409,7 @@ def leaf_regions(
     own = [(1 << int(card)) - 1 << 8 * start for card, start in zip(cardinalities, starts, strict=True)]
     everything = sum(own)
     parted = []  # for each split the states of its feature, and what stays of a region to the right and to the left
-    for v, mask in zip(splits.feature.tolist(), splits.goes_left, strict=True):
+    for v, mask in zip(features.tolist(), goes_left, strict=True):
         on_left = sum(1 << s for s in np.flatnonzero(mask).tolist()) << 8 * starts[v]
         parted.append((own[v], everything ^ on_left, everything ^ own[v] ^ on_left))
     left, right, split = (array.tolist() for array in (trees.left, trees.right, split_of))

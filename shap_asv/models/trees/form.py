@@ -26,7 +26,7 @@ from shap_asv.models.readers import (
     believe,
     explained_call,
     known_columns,
-    own_spelling,
+    places_of_columns,
     reader_of,
     reading,
 )
@@ -177,19 +177,8 @@ def place_trees(
 ) -> TreeForm:
     """Trees that were read of the target of ``call`` over ``features``."""
     final = split_stages(call.target).final
-    names = own_spelling(final, known_columns(call.target), features)
-    if names is not None and set(names) & set(features):
-        lacking = [name for name in names if name not in features]
-        if lacking:
-            raise ModelError(f"the rows lack the column {lacking[0]!r} that {describe(final)} was fitted on")
-        place = np.array([list(features).index(name) for name in names])
-    elif len(features) == own.n_columns:
-        place = np.arange(own.n_columns)
-    else:
-        raise ModelError(
-            f"{describe(final)} was fitted on {own.n_columns} columns, but the rows have {len(features)}: "
-            f"{list(features)[:6]}"
-        )
+    columns, n = known_columns(call.target), own.n_columns
+    place = np.array(places_of_columns(columns, n, features, len(features), describe(final)))
     whole = bool(split_stages(call.target).transformers)
     return TreeForm(own, place, tuple(features), call if whole else call.on(final), inputs)
 
@@ -308,7 +297,7 @@ def _answer(ensemble: FloatEnsemble, call: ModelCall, rows: np.ndarray) -> np.nd
 def probe_numbers(ensemble: FloatEnsemble, rng: np.random.Generator) -> np.ndarray:
     """Rows of numbers (q, n_columns): random ones on and next to thresholds, and rows that reach random leaves."""
     pools = [candidates(ensemble, j) for j in range(ensemble.n_columns)]
-    compared = [ensemble.rounded_column(pool, j) for j, pool in enumerate(pools)]
+    compared = [ensemble.rounding(j)(pool) for j, pool in enumerate(pools)]
     rows = np.stack([rng.choice(pool, 2 * _PROBES) for pool in pools], axis=1)
     parent = np.full(len(ensemble.left), -1, dtype=np.int64)
     inner = np.flatnonzero(ensemble.left >= 0)

@@ -102,7 +102,7 @@ def fold(
     if (trees.category_set[numeric] >= 0).any():
         raise NotSumOfProducts("the trees take numbers of the table for categories")
     tables = {j: found[place[j]][:, j] for j in np.unique(column[coded]).tolist()}
-    splits, split = node_splits(replace(trees, left=np.where(coded, trees.left, -1)), tables, place)
+    _, goes_left, split = node_splits(replace(trees, left=np.where(coded, trees.left, -1)), tables, place)
     threshold, nan_left = trees.threshold.copy(), trees.nan_left.copy()
     threshold[numeric] = _moved(column[numeric], place[column[numeric]], trees.threshold[numeric], compared, before)
     nan_left[inner] = trees.goes_left(inner, gap[place[column[inner]], column[inner]])
@@ -114,7 +114,7 @@ def fold(
         dtype=np.float64,
         category_set=np.where(coded, split, -1),
         member_left=coded,
-        sets=tuple(np.flatnonzero(own) for own in splits.goes_left),
+        sets=tuple(np.flatnonzero(own) for own in goes_left),
         zero_missing=np.zeros(n, dtype=bool),
         labels=tuple(labels or [None] * n),
         tiny=0.0,
