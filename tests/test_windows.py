@@ -8,8 +8,9 @@ import pytest
 
 from shap_asv import lagged
 from shap_asv.errors import ShapAsvWarning
+from tests.oracles.autoregressions import windows_by_hand
 
-LAGS = {"demand": [1, 3], "temp": 2, "weekday": [7]}
+LAGS = {"demand": [1, 3], "temp": [1, 2], "weekday": [7]}
 
 
 def panel(n=40, seed=0):
@@ -25,36 +26,18 @@ def panel(n=40, seed=0):
     return pd.concat(parts).sort_values(["date", "shop"]).reset_index(drop=True)
 
 
-def by_hand(table, horizons):
-    """What each window holds, as a loop: row -> (features, targets)."""
-    day, found = pd.Timedelta("1D"), {}
-    known = {(shop, date): row for shop, date, row in zip(table["shop"], table["date"], table.index, strict=True)}
-    for row in table.index:
-        shop, date = table.loc[row, ["shop", "date"]]
-        asked = {("weekday", h - 1) for h in horizons} | {("weekday", -7), ("demand", -1), ("demand", -3)}
-        asked |= {("temp", -1), ("temp", -2)}
-        places = {(name, shift): known.get((shop, date + shift * day)) for name, shift in asked}
-        ends = [known.get((shop, date + (h - 1) * day)) for h in horizons]
-        if None in [*places.values(), *ends] or table.loc[ends, "demand"].isna().any():
-            continue
-        cells = {
-            f"{name}(t{shift:+d})" if shift else f"{name}(t)": table.loc[place, name]
-            for (name, shift), place in places.items()
-        }
-        found[row] = {"size": table.loc[row, "size"], **cells}, table.loc[ends, "demand"].tolist()
-    return found
-
-
 @pytest.mark.parametrize("horizon", [1, 3, [1, 2, 7]])
 def test_windows_of_a_panel_are_those_of_a_loop(horizon):
     table = panel()
-    expected = by_hand(table, np.ravel(horizon).tolist())
+    lines = table.assign(id=table["shop"], date=(table["date"] - table["date"].min()).dt.days).to_dict("records")
+    expected = windows_by_hand(lines, "demand", LAGS, np.ravel(horizon).tolist(), ["weekday"])
     with pytest.warns(ShapAsvWarning, match=r"dates are missing: 6, the first after 2024-01-\d\d 00:00:00 of '\w'"):
         windows = lagged(table, "demand", LAGS, horizon, "date", "shop", ["weekday"], ["size"])
     assert windows.rows.tolist() == list(expected) == windows.X.index.tolist()
-    assert set(windows.X.columns) == set(next(iter(expected.values()))[0])
-    rows = [cells for cells, _ in expected.values()]
-    pd.testing.assert_frame_equal(windows.X, pd.DataFrame(rows, index=list(expected))[list(windows.X)])
+    assert windows.X["size"].equals(table["size"].loc[list(expected)])
+    cells = pd.DataFrame([held for held, _ in expected.values()])[list(windows.times.moments[1:])]
+    assert list(windows.X)[1:] == [f"{name}(t{time:+d})" if time else f"{name}(t)" for name, time in cells]
+    np.testing.assert_array_equal(windows.X.iloc[:, 1:], cells)
     targets = [ends for _, ends in expected.values()]
     assert np.array_equal(np.asarray(windows.y).reshape(len(targets), -1), targets)
     assert windows.y.index.equals(windows.X.index)

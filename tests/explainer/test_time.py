@@ -1,8 +1,5 @@
 """What a forecast rested on, against closed forms and simulation that import nothing of ours."""
 
-import itertools
-from math import factorial
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,22 +9,15 @@ from sklearn.linear_model import LinearRegression
 from shap_asv import AsymmetricExplainer, CausalOrder, GaussianModel, StructuralModel, lagged, plots
 from shap_asv.errors import TimeError
 from shap_asv.times import Times
+from tests.oracles.autoregressions import precedence, window_of_process
+from tests.oracles.brute_force import over_orders, topological_orders
+from tests.oracles.gaussians import conditional
 
 
-def vector_autoregression(rng, n_variables, n_lags):
-    """Names, and mean and covariance of a window of a stationary process ``x_t = A x_t-1 + B e_t``, by recursion."""
-    A = rng.normal(size=(n_variables, n_variables))
-    A *= 0.8 / np.abs(np.linalg.eigvals(A)).max()
-    B = rng.normal(size=(n_variables, n_variables))
-    own = np.zeros((n_variables, n_variables))
-    for _ in range(2000):
-        own = A @ own @ A.T + B @ B.T
-    blocks = [[None] * n_lags for _ in range(n_lags)]
-    for s, t in itertools.product(range(n_lags), repeat=2):
-        power = np.linalg.matrix_power(A, abs(t - s))
-        blocks[s][t] = own @ power.T if s <= t else power @ own
-    names = [f"x{v}(t-{n_lags - s})" for s in range(n_lags) for v in range(n_variables)]
-    return names, np.tile(rng.normal(size=n_variables), n_lags), np.block(blocks)
+def window(rng, n_variables, n_lags):
+    """Names of features, their moments, and mean and covariance of a window of an autoregressive process."""
+    moments, mean, covariance = window_of_process(rng, n_variables, n_lags)
+    return [f"{variable}(t{time})" for variable, time in moments], moments, mean, covariance
 
 
 def linear(weights, constant):
@@ -36,44 +26,16 @@ def linear(weights, constant):
     return model
 
 
-def conditional_mean(mean, covariance, row, members):
-    found = row.astype(float).copy()
-    rest = [k for k in range(len(row)) if k not in members]
-    if members:
-        weights = np.linalg.solve(covariance[np.ix_(members, members)], covariance[np.ix_(members, rest)])
-        found[rest] = mean[rest] + (row[members] - mean[members]) @ weights
-    else:
-        found[rest] = mean[rest]
-    return found
-
-
-def level_values(levels, value):
-    """Shapley values level by level, the earlier levels known, by the definition."""
-    phi = np.zeros(sum(map(len, levels)))
-    before = []
-    for level in levels:
-        for size in range(len(level)):
-            for part in itertools.combinations(level, size):
-                weight = factorial(size) * factorial(len(level) - size - 1) / factorial(len(level))
-                for i in set(level) - set(part):
-                    known = [*before, *part]
-                    phi[i] += weight * (value(sorted([*known, i])) - value(sorted(known)))
-        before += level
-    return phi
-
-
 @pytest.mark.parametrize("order", ["past first", "recent first"])
 @pytest.mark.parametrize(("n_variables", "n_lags"), [(1, 6), (3, 4)])
 def test_linear_forecasts_of_autoregressive_processes(order, n_variables, n_lags):
     rng = np.random.default_rng([n_variables, n_lags])
-    names, mean, covariance = vector_autoregression(rng, n_variables, n_lags)
+    names, moments, mean, covariance = window(rng, n_variables, n_lags)
     weights, row = rng.normal(size=len(names)), rng.normal(size=len(names)) * 3
     model = linear(weights, 0.5)
     explainer = AsymmetricExplainer(model, GaussianModel(mean, covariance, names), CausalOrder.from_time(names, order))
-    levels = [list(range(s * n_variables, (s + 1) * n_variables)) for s in range(n_lags)]
-    if order == "recent first":
-        levels = levels[::-1]
-    expected = level_values(levels, lambda S: weights @ conditional_mean(mean, covariance, row, S))
+    orders = topological_orders(len(names), precedence(moments, order))
+    expected = over_orders(lambda S: weights @ conditional(mean, covariance, row, sorted(S))[0], orders)
     explanation = explainer(pd.DataFrame([row], columns=names))
     assert explanation.error_std is None  # exact
     np.testing.assert_allclose(explanation.values[0], expected, rtol=0, atol=1e-9 * np.abs(expected).max())
@@ -82,11 +44,11 @@ def test_linear_forecasts_of_autoregressive_processes(order, n_variables, n_lags
 def test_past_first_telescopes_to_updates_of_the_conditional_mean():
     """A chain of times: one variable, and times as groups of several."""
     rng = np.random.default_rng(5)
-    names, mean, covariance = vector_autoregression(rng, 2, 5)
+    names, _, mean, covariance = window(rng, 2, 5)
     weights, row = rng.normal(size=10), rng.normal(size=10)
     model = linear(weights, -2.0)
     times = Times.read(names)
-    forecast = [weights @ conditional_mean(mean, covariance, row, list(range(2 * known))) - 2.0 for known in range(6)]
+    forecast = [weights @ conditional(mean, covariance, row, list(range(2 * known)))[0] - 2.0 for known in range(6)]
     X, background = pd.DataFrame([row], columns=names), GaussianModel(mean, covariance, names)
     whole = AsymmetricExplainer(model, background, CausalOrder.from_time(times))(X)
     grouped = AsymmetricExplainer(model, background, CausalOrder.from_time(times), groups=times.groups("time"))(X)

@@ -16,6 +16,7 @@ from tests.reliability.kinds.fitted import FITTED
 from tests.reliability.kinds.gaussians import GAUSSIANS
 from tests.reliability.kinds.questions import MATRIX
 from tests.reliability.kinds.structural import STRUCTURAL
+from tests.reliability.kinds.time import TIME
 from tests.reliability.kinds.trees import TREES
 from tests.reliability.properties import NETWORKS
 
@@ -27,6 +28,7 @@ KINDS: tuple[Kind, ...] = (
     DONORS,
     FITTED,
     TREES,
+    TIME,
     MATRIX,
 )
 
