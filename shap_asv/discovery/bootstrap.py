@@ -207,18 +207,12 @@ def _learn_from_resample(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what a learner has to say about a resample, it would say n times
             learned = learn(learner, table)
-        graph = _on_columns(read_partial_graph(learned, names), names)
+        read = read_partial_graph(learned, names)
+        graph = PartialGraph(names, read.directed, read.undirected)  # the nodes are the columns
         graph.count()
         return graph.oriented()
     except Exception as error:
         return f"{type(error).__name__}: {error}"
-
-
-def _on_columns(graph: PartialGraph, names: tuple[Hashable, ...]) -> PartialGraph:
-    for node in graph.nodes:
-        if node not in set(names):
-            raise reading.unknown_feature(node, names, "the table")
-    return PartialGraph(names, graph.directed, graph.undirected)
 
 
 def _columns(data: Any) -> tuple[Hashable, ...]:

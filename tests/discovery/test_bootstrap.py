@@ -95,7 +95,7 @@ def test_failures_are_counted_and_told():
 def test_a_learner_that_always_fails():
     with pytest.raises(CausalGraphError, match="failed on all 4 resamples; on the first: KeyError: 'z'"):
         bootstrap_graphs(TABLE, lambda table: table["z"], n=4, seed=0)
-    with pytest.raises(CausalGraphError, match=r"the table has no feature 'A'; did you mean 'a'"):
+    with pytest.raises(CausalGraphError, match=r"the graph has no feature 'A'; did you mean 'a'"):
         bootstrap_graphs(TABLE, lambda table: [("A", "b")], n=4, seed=0)
 
 

@@ -142,9 +142,8 @@ MOST_PARTS = 100_000
 class Extensions:
     """The consistent extensions of one closed :class:`Orientation` (``close()`` has returned True)."""
 
-    def __init__(self, closed: Orientation, most_parts: int = MOST_PARTS) -> None:
+    def __init__(self, closed: Orientation) -> None:
         self.closed = closed
-        self.most_parts = most_parts
         self._known: dict[tuple, list[tuple[int, int]]] = {}
 
     def count(self) -> int:
@@ -153,7 +152,7 @@ class Extensions:
         Raises
         ------
         BudgetExceededError
-            Background knowledge left more than ``most_parts`` parts to be counted.
+            Background knowledge left more than :data:`MOST_PARTS` parts to be counted.
         """
         return self._count(self.closed)
 
@@ -164,9 +163,9 @@ class Extensions:
         """The nodes of a bucket that may be its root, each with the number of extensions of the bucket."""
         key = (members, *((state.neighbours[v], state.parents[v] & members) for v in bits_of(members)))
         if key not in self._known:
-            if len(self._known) >= self.most_parts:
+            if len(self._known) >= MOST_PARTS:
                 raise BudgetExceededError(
-                    f"counting the DAGs of this partly directed graph takes more than {self.most_parts:,} parts, such "
+                    f"counting the DAGs of this partly directed graph takes more than {MOST_PARTS:,} parts, such "
                     f"as one of {members.bit_count()} nodes; give more edges a direction"
                 )
             self._known[key] = []

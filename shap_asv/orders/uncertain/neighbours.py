@@ -57,19 +57,14 @@ def neighbours(graph: Any, features: Iterable[Hashable] | None = None, same_orde
     found = []
     for change in ("flip", "drop", "add"):
         for edge in new if change == "add" else own:
-            changed = _changed(dag, change, edge)
+            changed = dag.copy()
+            if change != "add":
+                changed.remove_edge(*edge)
+            if change != "drop":
+                changed.add_edge(*(edge if change == "add" else edge[::-1]))
             if not nx.is_directed_acyclic_graph(changed):
                 continue
             order = CausalOrder.from_graph(changed, features=names)
             if same_order or order != base:
                 found.append(Neighbour(f"{change} {edge[0]} -> {edge[1]}", order, changed))
     return found
-
-
-def _changed(dag: nx.DiGraph, change: str, edge: tuple[Hashable, Hashable]) -> nx.DiGraph:
-    changed = dag.copy()
-    if change != "add":
-        changed.remove_edge(*edge)
-    if change != "drop":
-        changed.add_edge(*(edge if change == "add" else edge[::-1]))
-    return changed

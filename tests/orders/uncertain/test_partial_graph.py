@@ -158,10 +158,10 @@ def test_more_dags_than_the_limit():
         assert mixture_of_extensions([(graph, 1.0)], limit=50, seed=0).n_graphs == 50
 
 
-def test_counting_has_a_limit():
-    state = PartialGraph(range(6), *CASES["background knowledge"])._closed
+def test_counting_has_a_limit(monkeypatch):
+    monkeypatch.setattr(extensions, "MOST_PARTS", 2)
     with pytest.raises(BudgetExceededError, match="takes more than 2 parts, such as one of 3 nodes"):
-        extensions.Extensions(state, most_parts=2).count()
+        PartialGraph(range(6), *CASES["background knowledge"]).count()
 
 
 def test_value():
