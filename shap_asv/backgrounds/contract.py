@@ -336,15 +336,6 @@ class CodedByModel(Background, Protocol):
         ...
 
 
-@runtime_checkable
-class PairedDraws(Protocol):
-    """A faster way to one draw for each row of evidence."""
-
-    def paired_draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-        """A draw for each row of evidence (Q, n) by its own uniforms (Q, n_uniforms), as ``draws`` gives it: (Q, n)."""
-        ...
-
-
 _OFFERED: dict[tuple[type, type], bool] = {}
 
 

@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from shap_asv.backgrounds.contract import Conditions, DrawsGivenEvidence, LeveledInterventions, PairedDraws
+from shap_asv.backgrounds.contract import Conditions, LeveledInterventions
 from shap_asv.backgrounds.tables.border import checked_evidence, checked_uniforms
 from shap_asv.costs import Cost
 
@@ -144,7 +144,7 @@ class LevelByLevel(ShowingNumbers):
             rows = np.flatnonzero(open_ & told_apart)
             if len(rows):
                 question = _only(result[rows].reshape(-1, len(self.features)), given)
-                drawn = paired_draws(self.natural, question, np.tile(numbers, (len(rows), 1)))
+                drawn = self.natural.paired_draws(question, np.tile(numbers, (len(rows), 1)))
                 drawn = drawn.reshape(len(rows), len(uniforms), -1)
                 self._fill(result, rows, columns, drawn)
             earlier = [*earlier, *columns]
@@ -170,16 +170,3 @@ def by_levels(background: Any, levels: Sequence[Sequence[int]], confounded: Sequ
     if isinstance(background, LeveledInterventions):
         return background.intervened_by_levels(levels, confounded)
     return LevelByLevel(background, tuple(map(tuple, levels)), tuple(confounded))
-
-
-def paired_draws(background: DrawsGivenEvidence, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-    """One draw for each evidence row, by its own uniform numbers: (Q, n) and (Q, n_uniforms) -> rows (Q, n).
-
-    A background may have a faster way of its own, ``paired_draws``; the draws are the same.
-    """
-    if isinstance(background, PairedDraws):
-        return background.paired_draws(evidence, uniforms)
-    rows = np.empty_like(evidence)
-    for q in range(len(evidence)):
-        rows[q] = background.draws(evidence[q : q + 1], uniforms[q : q + 1])[0, 0]
-    return rows

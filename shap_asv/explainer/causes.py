@@ -443,13 +443,13 @@ def order_of_features(features: Sequence[str], causal_graph: Any, seed: int) -> 
         return read_causal_graph(causal_graph, features, seed=seed)
 
 
-def level_names(features: Sequence[str], causal_graph: Any, seed: int) -> list[list[str]] | None:
-    """The features level by level, if the causal graph is two levels or more, one after the other; else None."""
+def level_graph(features: Sequence[str], causal_graph: Any, seed: int) -> nx.DiGraph | None:
+    """Edges to each feature from all of earlier levels, if the graph is two levels or more, one after the other."""
     order = order_of_features(features, causal_graph, seed)
     numbers = order.level_numbers if isinstance(order, CausalOrder) else None
     if numbers is None or not numbers.any():
         return None
-    return [[features[int(v)] for v in np.flatnonzero(numbers == k)] for k in range(int(numbers.max()) + 1)]
+    return nx.DiGraph((features[a], features[b]) for a, b in np.argwhere(numbers[:, None] < numbers))
 
 
 def dag_over(features: Sequence[str], graph: Any) -> nx.DiGraph | None:

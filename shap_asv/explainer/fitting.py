@@ -28,7 +28,7 @@ from tqdm.auto import tqdm
 
 from shap_asv.arguments import is_number
 from shap_asv.backends.contract import Problem
-from shap_asv.backgrounds.choice.choosing import CANDIDATES, Fit, choose_background, graph_candidates, level_candidates
+from shap_asv.backgrounds.choice.choosing import CANDIDATES, Fit, choose_background, with_mechanisms
 from shap_asv.backgrounds.choice.mixture import MixtureModel
 from shap_asv.backgrounds.contract import DRAWS, DrawsGivenEvidence
 from shap_asv.backgrounds.discrete.fitted import FittedNetwork, fit_tables
@@ -60,7 +60,7 @@ from shap_asv.explainer.causes import (
     has_edges,
     join_groups,
     knowledge_of_features,
-    level_names,
+    level_graph,
     name_positions,
     nearly_whole_dag,
     order_of_features,
@@ -257,12 +257,12 @@ def choose_for(table: Any, features: Sequence[str], graph: Any, asked: Arguments
     candidates: Mapping[str, tuple[Fit, bool]] = CANDIDATES
     # what interventions do by levels is asked of distributions that know nothing of causes
     given = asked.orders is not None or asked.values == "causal"
-    levels = None if given else level_names(features, graph, asked.seed)
+    levels = None if given else level_graph(features, graph, asked.seed)
     dag = None if given else nearly_whole_dag(features, graph)
     if levels is not None:
-        candidates = level_candidates(levels, asked.n_jobs)
+        candidates = with_mechanisms(levels, "levels", asked.n_jobs)
     elif dag is not None:
-        candidates = graph_candidates(dag, asked.n_jobs)
+        candidates = with_mechanisms(dag, "graph", asked.n_jobs)
     with tqdm(desc="Background", unit="fit", delay=DELAY, disable=asked.silent) as bar:
 
         def counted(name: str, fit: Fit) -> Fit:

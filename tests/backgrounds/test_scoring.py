@@ -1,5 +1,6 @@
 """The score prefers the truth; the choice is made by it; mixtures are mixtures."""
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +12,7 @@ from shap_asv.backgrounds.choice.choosing import (
     _not_behind,
     _two_misses,
     choose_background,
-    level_candidates,
+    with_mechanisms,
 )
 from shap_asv.backgrounds.choice.mixture import MixtureModel
 from shap_asv.backgrounds.choice.scoring import coalition_values
@@ -170,7 +171,7 @@ def test_rows_that_only_they_can_explain_are_not_scored():
     """A label, or a gap, that one row alone has: wherever the split falls, it cannot be both learned and scored."""
     table = rare_table([f"rare {k}" if k < 20 else "ab"[k % 2] for k in range(120)])
     coalitions = np.array([[True, False, False], [True, True, False]])
-    candidates = level_candidates([["label", "x"], ["late"]])
+    candidates = with_mechanisms(nx.DiGraph([("label", "late"), ("x", "late")]), "levels")
     for seed in range(3):
         choice = choose_background(
             table, lambda frame: frame["x"].to_numpy(), coalitions, np.ones(2), seed, candidates, n_draws=8
@@ -181,7 +182,7 @@ def test_rows_that_only_they_can_explain_are_not_scored():
 
 def test_a_column_of_names_leaves_nothing_to_score():
     table = rare_table([f"name {k}" for k in range(60)])
-    candidates = level_candidates([["label", "x"], ["late"]])
+    candidates = with_mechanisms(nx.DiGraph([("label", "late"), ("x", "late")]), "levels")
     choice = choose_background(
         table, lambda frame: frame["x"].to_numpy(), np.eye(3, dtype=bool)[:1], [1.0], 0, candidates, n_draws=8
     )
@@ -259,7 +260,7 @@ def product(frame):
 
 
 def test_levels_are_a_candidate_that_the_score_judges():
-    candidates = level_candidates([["x"], ["y", "z"]])
+    candidates = with_mechanisms(nx.DiGraph([("x", "y"), ("x", "z")]), "levels")
     right = choose_background(
         levels_table(500, False), product, LEVEL_COALITIONS, np.ones(3), candidates=candidates, n_draws=64
     )
@@ -281,7 +282,7 @@ def test_levels_are_a_candidate_that_the_score_judges():
 def test_mechanisms_of_levels_are_compared_once():
     """The fit to all rows takes over which mechanisms a part of them has settled on."""
     asked = []
-    fit, numbers = level_candidates([["x"], ["y", "z"]])["levels"]
+    fit, numbers = with_mechanisms(nx.DiGraph([("x", "y"), ("x", "z")]), "levels")["levels"]
 
     def watched(data, seed, earlier=None):
         asked.append((len(data), earlier is not None))
@@ -306,7 +307,7 @@ def test_mechanisms_of_levels_are_compared_once():
 def test_mixture_with_a_structural_model_conditions_on_what_that_can():
     rng = np.random.default_rng(0)
     table = pd.DataFrame(linear_table(200, rng), columns=["x0", "x1", "x2"])
-    levels = level_candidates([["x0"], ["x1", "x2"]])["levels"][0](table, 0)
+    levels = with_mechanisms(nx.DiGraph([("x0", "x1"), ("x0", "x2")]), "levels")["levels"][0](table, 0)
     mixture = MixtureModel([GaussianModel.fit(table), levels], [0.5, 0.5])
     assert mixture.conditions_on == "ancestral"
     assert set(mixture.graph.edges) == {("x0", "x1"), ("x0", "x2")}

@@ -19,14 +19,14 @@ N_QUANTILES = 16
 class Donors:
     """``n_codes[k]`` is 0 for a number; ``drawn(members)``: [(trees, grown from (trees, r))] and [landmarks]."""
 
-    def __init__(self, rows, n_codes, adjust, drawn):
+    def __init__(self, rows, n_codes, drawn):
         self.rows, self.n_codes, self.drawn = rows, n_codes, drawn
         self.tells = np.array([len(np.unique(column)) > 1 for column in rows.T])
         self.gaps = np.isinf(rows).any(axis=0)
         self.filling = [column[np.isfinite(column)].mean() for column in rows.T]
         counts = [np.unique(column, return_counts=True)[1] for column in rows.T]
         plain = [len(c) <= 5 or c.max() > max(2, 0.1 * len(rows)) for c in counts]
-        self.movable = np.array([adjust and not (n_codes[k] or self.gaps[k] or plain[k]) for k in range(rows.shape[1])])
+        self.movable = np.array([not (n_codes[k] or self.gaps[k] or plain[k]) for k in range(rows.shape[1])])
         self.known = {}
 
     def lent(self, evidence):

@@ -41,65 +41,28 @@ from shap_asv.errors import ArgumentError
 #: ``fit(data, seed)``, or ``fit(data, seed, earlier)`` with what the same fit made of a part of the rows.
 Fit = Callable[..., Any]
 
-_CLOSED_FORMS: Mapping[str, tuple[Fit, bool]] = {
+#: name -> (fit, whether it takes numbers only); the simplest first
+CANDIDATES: Mapping[str, tuple[Fit, bool]] = {
     "gaussian": (lambda data, seed, earlier=None: GaussianModel.fit(data), True),
     "copula": (lambda data, seed, earlier=None: CopulaModel(data), True),
+    "donors": (lambda data, seed, earlier=None: ConditionalTable(data, seed=seed), False),
 }
-_DONORS: Mapping[str, tuple[Fit, bool]] = {
-    "donors": (lambda data, seed, earlier=None: ConditionalTable(data, seed=seed), False)
-}
-#: name -> (fit, whether it takes numbers only); the simplest first
-CANDIDATES: Mapping[str, tuple[Fit, bool]] = {**_CLOSED_FORMS, **_DONORS}
 
 
-def level_candidates(levels: Sequence[Sequence[str]], n_jobs: int | None = None) -> dict[str, tuple[Fit, bool]]:
-    """:data:`CANDIDATES` and one more, for coalitions that take level after level.
+def with_mechanisms(dag: nx.DiGraph, name: str = "graph", n_jobs: int | None = None) -> dict[str, tuple[Fit, bool]]:
+    """:data:`CANDIDATES` and one more under the ``name``: a structural model of a DAG that may be right or not.
 
-    ``"levels"`` is a structural model in which every feature depends on all features of earlier levels, and the members
-    of one level are independent given those: mechanisms of their own for every feature, numbers and categories alike.
-    If members of a level influence one another after all, its score on held-out rows says so.
-
-    Parameters
-    ----------
-    levels : names of the features, level by level, the first causes first
-    n_jobs : int or None
-        Mechanisms that are fitted at the same time.
+    Features that the DAG leaves out are nodes without edges. Where features depend on others than it says, the score on
+    held-out rows says so. The model takes over the mechanisms of an earlier one.
 
     Examples
     --------
-    >>> list(level_candidates([["age", "sex"], ["income"]]))
-    ['gaussian', 'copula', 'levels', 'donors']
-    """
-    graph = nx.DiGraph()
-    graph.add_nodes_from(name for level in levels for name in level)
-    graph.add_edges_from(
-        (a, b) for k, level in enumerate(levels) for a in level for later in levels[k + 1 :] for b in later
-    )
-    return {**_CLOSED_FORMS, "levels": (_structural_fit(graph, n_jobs), False), **_DONORS}
-
-
-def graph_candidates(dag: nx.DiGraph, n_jobs: int | None = None) -> dict[str, tuple[Fit, bool]]:
-    """:data:`CANDIDATES` and ``"graph"``, a structural model of a DAG that may be right or not.
-
-    For a DAG that leaves some features out: they are nodes without edges, so that they are drawn by themselves. Where
-    they do depend on others, the score on held-out rows says so.
-
-    Examples
-    --------
-    >>> list(graph_candidates(nx.DiGraph([("age", "income")])))
+    >>> list(with_mechanisms(nx.DiGraph([("age", "income")])))
     ['gaussian', 'copula', 'graph', 'donors']
     """
-    return {**_CLOSED_FORMS, "graph": (_structural_fit(dag, n_jobs), False), **_DONORS}
-
-
-def _structural_fit(dag: nx.DiGraph, n_jobs: int | None) -> Fit:
-    """The fit of a structural model of the DAG, which takes over the mechanisms of an earlier one."""
 
     def fit(data: Any, seed: int, earlier: Any = None) -> Any:
         names = TableCodec.learn(data).names
-        unknown = sorted(set(dag) ^ set(names))
-        if unknown:
-            raise ArgumentError(f"levels and columns must be the same features; these are in one only: {unknown}")
         graph = nx.DiGraph()
         graph.add_nodes_from(names)
         graph.add_edges_from(dag.edges)
@@ -109,7 +72,9 @@ def _structural_fit(dag: nx.DiGraph, n_jobs: int | None) -> Fit:
             mechanisms = {node: way_of(mechanism) for node, mechanism in known}
         return StructuralModel.fit(data, graph, mechanisms, seed, n_jobs, silent=True).background(names)
 
-    return fit
+    found = dict(CANDIDATES)
+    donors = found.pop("donors")
+    return {**found, name: (fit, False), "donors": donors}
 
 
 SHARE_HELD_OUT = 1 / 3
@@ -172,7 +137,7 @@ def choose_background(
     coalitions : bool (m, n), weights : float (m,)
         At most 12 are looked at: a sample by weight if there are more.
     candidates : mapping
-        name -> (fit, whether it takes numbers only), the simplest first; see :func:`level_candidates`.
+        name -> (fit, whether it takes numbers only), the simplest first; see :func:`with_mechanisms`.
     seed : int
         Decides the split, the draws and the forests; the same seed gives the same choice.
 

@@ -26,7 +26,7 @@ from shap_asv.backgrounds.donors.smoothers import Smoother
 from shap_asv.backgrounds.tables.border import TableBorder, checked_evidence, checked_uniforms, patterns
 from shap_asv.backgrounds.tables.codec import TableCodec
 from shap_asv.costs import Cost
-from shap_asv.errors import ArgumentError, TableError
+from shap_asv.errors import TableError
 
 FEW_VALUES = 5
 ATOM = 0.1
@@ -53,8 +53,6 @@ class ConditionalTable(TableBorder):
     ----------
     data : DataFrame or array (r, n)
         Numbers, categories, strings, bools, missing values.
-    adjust : bool
-        Lend residuals about the conditional mean (see the module), rather than plain values.
     n_trees : int
         Per leaf size.
     n_donors : int
@@ -81,14 +79,10 @@ class ConditionalTable(TableBorder):
 
     n_uniforms: ClassVar[int] = 1
 
-    def __init__(
-        self, data: Any, adjust: bool = True, n_trees: int = N_TREES, n_donors: int = 4000, seed: int = 0
-    ) -> None:
+    def __init__(self, data: Any, n_trees: int = N_TREES, n_donors: int = 4000, seed: int = 0) -> None:
         n_trees = check_count(n_trees, "n_trees", "a number of trees")
         n_donors = check_count(n_donors, "n_donors", "a number of donors", least=2)
         seed = check_seed(seed)
-        if not isinstance(adjust, (bool, np.bool_)):
-            raise ArgumentError(f"adjust={adjust!r:.80} is neither True nor False")
         self.codec = TableCodec.learn(data)
         rows = self.codec.read(data)
         if len(rows) < 2:
@@ -97,10 +91,10 @@ class ConditionalTable(TableBorder):
             kept = np.random.default_rng([seed, len(rows)]).permutation(len(rows))[:n_donors]
             rows = rows[np.sort(kept)]
         self.rows: np.ndarray = rows
-        self.adjust, self.n_trees, self.seed = adjust, n_trees, seed
+        self.n_trees, self.seed = n_trees, seed
         self._lendings: dict[bytes, Lending] = {}
         self._filling = _column_means(rows)
-        self._movable = np.array([self._can_move(k) for k in range(self.n_features)]) & adjust
+        self._movable = np.array([self._can_move(k) for k in range(self.n_features)])
         self._tells = (rows != rows[0]).any(axis=0)  # a constant column tells nothing about the others
 
     def _keep(self, kept: list[int]) -> None:
@@ -108,8 +102,7 @@ class ConditionalTable(TableBorder):
         self._filling, self._movable, self._tells = self._filling[kept], self._movable[kept], self._tells[kept]
 
     def describe(self) -> str:
-        what = "adjusted donors" if self.adjust else "donors"
-        return f"{what}, {self.n_features} features, {len(self.rows)} rows"
+        return f"adjusted donors, {self.n_features} features, {len(self.rows)} rows"
 
     # --- conditioning ---------------------------------------------------------------------------------------
 

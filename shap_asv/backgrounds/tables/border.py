@@ -77,6 +77,15 @@ class TableBorder(ABC):
     def _keep(self, kept: list[int]) -> None:
         """What was learned about the features is to be about those at ``kept``, which ``codec`` holds by now."""
 
+    @abstractmethod
+    def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+        """Evidence (E, n) and uniforms (D, n_uniforms), the same for all evidence -> rows (E, D, n)."""
+
+    def paired_draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+        """A draw for each row of evidence (Q, n) by its own uniforms (Q, n_uniforms), as ``draws`` gives it: (Q, n)."""
+        pairs = zip(evidence[:, None], uniforms[:, None], strict=True)
+        return np.concatenate([np.empty((0, self.n_features)), *(self.draws(*pair)[0] for pair in pairs)])
+
     def read(self, table: Any) -> np.ndarray:
         """Rows float (r, n) of a DataFrame (columns by name) or an array (columns by position)."""
         rows = self.codec.read(table)

@@ -19,7 +19,7 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -70,19 +70,6 @@ class ColumnKind:
     n_codes: int = 0
     whole: bool = False
     missing: bool = False
-
-
-class Column(Protocol):
-    """One column's coding; ``values`` are any sequence of raw entries, ``codes`` float64 entries of rows."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def kind(self) -> ColumnKind: ...
-    def read(self, values: Any) -> np.ndarray: ...
-    def restore(self, codes: np.ndarray) -> Any: ...
-    def labels(self, codes: np.ndarray) -> np.ndarray: ...
-    def check(self, codes: np.ndarray) -> None: ...
 
 
 # --- numbers ------------------------------------------------------------------------------------------------
@@ -229,6 +216,10 @@ class CategoryColumn:
             raise RowsError(
                 f"column {self.name!r}: {codes[bad][0]} is not a code of its {len(self.categories)} categories"
             )
+
+
+#: ``values`` are any sequence of raw entries, ``codes`` float64 entries of rows.
+Column = NumberColumn | CategoryColumn
 
 
 # --- learning -----------------------------------------------------------------------------------------------

@@ -77,9 +77,6 @@ TABLES = {
     "donors: seed neg": Bad(
         lambda c: ConditionalTable(TABLE, seed=-1), ArgumentError, "seed=-1 is not a seed; pass a whole number >="
     ),
-    "donors: adjust": Bad(
-        lambda c: ConditionalTable(TABLE, adjust="no"), ArgumentError, "adjust='no' is neither True nor False"
-    ),
     "structural: mech none": Bad(
         lambda c: StructuralModel(EDGE, None), MechanismError, "mechanisms= is a dict from nodes to"
     ),

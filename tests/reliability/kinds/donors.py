@@ -19,7 +19,6 @@ CHOICES: dict[str, tuple] = {
     "n": (2, 3, 4, 1),
     "rows": (25, 60),
     "columns": ("numbers", "mixed", "gaps", "constant", "determined"),
-    "adjust": (False, True),
     "meaning": ("conditional", "conditional", "causal"),
     "causes": FORMS,
     "also": ALSO,
@@ -60,7 +59,7 @@ def check(case: SimpleNamespace) -> None:
     names = list(table.columns)
     # of eight trees, one row in 256 was in all halves, and tells nothing of them: forests would look a little worse
     n_trees = 24 if case.columns == "determined" else 8
-    background = ConditionalTable(table, adjust=case.adjust, n_trees=n_trees, seed=case.seed % 97)
+    background = ConditionalTable(table, n_trees=n_trees, seed=case.seed % 97)
     slopes = rng.normal(size=case.n)
     X = table.iloc[rng.integers(case.rows, size=2)].reset_index(drop=True)
     causes, levels, confounded = known_causes(case.causes, names, rng), [], []
@@ -80,7 +79,7 @@ def check(case: SimpleNamespace) -> None:
         forests = [(forest.trees, forest.grown_from) for forest in lending.weights.forests]
         return forests, [ridge.basis.landmarks for ridge in lending.smoother.ridges[1:]] if lending.smoother else []
 
-    coded, lent = _coded(X), Donors(_coded(table), _n_codes(table), case.adjust, drawn).lent
+    coded, lent = _coded(X), Donors(_coded(table), _n_codes(table), drawn).lent
 
     def given(r: int, members: frozenset[int]) -> tuple[np.ndarray, np.ndarray]:
         inside = np.isin(np.arange(case.n), list(members))
@@ -131,7 +130,7 @@ DONORS = Kind(
     1,
     CHOICES,
     check,
-    "a table of 25 or 60 rows (numbers, a category, gaps, a constant) as donors, adjusted or not, causes as above, "
+    "a table of 25 or 60 rows (numbers, a category, gaps, a constant) as donors, causes as above, "
     "conditional values or causal ones by levels; the sum over all donors by weights and lent residuals that are "
     "computed again from the fitted trees and landmarks, or over donors of donors. Where one label decides a row, by "
     "hand. Draws within 2% of the scale (5% by levels), and to 1e-9 where the sum itself is taken.",
