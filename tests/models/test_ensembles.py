@@ -19,41 +19,9 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
 from shap_asv.models.products import NotSumOfProducts
-from shap_asv.models.readers import READERS, explained_call
+from shap_asv.models.readers import explained_call
 from shap_asv.models.trees.form import probe_numbers, read_ensemble, verify_ensemble
-from tests.models.examples import CATEGORIES, EXAMPLES, LGB, MATRIX, TWO, XGB, Y
-from tests.models.problems import FEATURES, all_rows, frame
-from tests.models.test_readers import own_output
-
-# XGBoost >= 3.4 says that dart and gblinear will go
-pytestmark = pytest.mark.filterwarnings("ignore:.*is deprecated")
-
-TREES = [(r.name, name) for r in READERS if r.parse is not None for name in EXAMPLES[r.name]]
-
-
-@pytest.mark.parametrize(("reader", "name"), TREES, ids=lambda x: x.replace(" ", "-"))
-def test_parsed_ensemble_predicts_what_the_model_does_and_covers_add_up(reader, name):
-    example = EXAMPLES[reader][name]
-    model = example.fit()
-    ensemble = read_ensemble(model, example.model_output)
-    if (reader, name) == ("LightGBM", "random forest"):  # trees alone are their raw score
-        example = EXAMPLES[reader]["random forest, sum"]
-    codes = all_rows(example.states)
-    expected = own_output(model, example, codes)
-    table = frame(codes, example.states)
-    if example.categories:
-        table = table.astype({column: CATEGORIES[column].dtype for column in FEATURES})
-    else:
-        table = table.astype(float)
-    found = ensemble.predict(ensemble.rows(table))
-    np.testing.assert_allclose(found, expected, rtol=0, atol=example.tolerance * (1 + np.abs(expected).max()))
-    if not example.categories:
-        np.testing.assert_array_equal(ensemble.predict(ensemble.rows(table.to_numpy())), found)
-    inner = np.flatnonzero(ensemble.left >= 0)
-    below = ensemble.cover[ensemble.left[inner]] + ensemble.cover[ensemble.right[inner]]
-    np.testing.assert_allclose(below, ensemble.cover[inner], rtol=1e-5)
-    assert (ensemble.cover[ensemble.roots] > 0).all()
-
+from tests.models.examples import LGB, MATRIX, XGB, Y
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 4))
@@ -82,30 +50,6 @@ def test_missing_numbers_and_zeros(model):
     ensemble = read_ensemble(model)
     call = explained_call(model, "auto")
     np.testing.assert_allclose(ensemble.predict(rows), call(rows), rtol=0, atol=3e-6)
-
-
-def test_boosters_are_read_like_estimators():
-    matrix = xgboost.DMatrix(X, TARGET)
-    booster = xgboost.train({"max_depth": 3, "nthread": 1}, matrix, num_boost_round=5)
-    np.testing.assert_allclose(read_ensemble(booster).predict(X)[:, 0], booster.predict(matrix), atol=1e-5)
-    booster = lightgbm.train(
-        {"objective": "multiclass", "num_class": 3, "verbose": -1, "num_threads": 1},
-        lightgbm.Dataset(X, np.digitize(TARGET, [0, 1])),
-        num_boost_round=5,
-    )
-    expected = booster.predict(X, raw_score=True)
-    np.testing.assert_allclose(read_ensemble(booster).predict(X), expected, rtol=0, atol=1e-12)
-
-
-def test_what_tree_explainer_explains():
-    """Probabilities of forests, whatever they are called; margins of boosted classifiers are among the examples."""
-    forest = RandomForestClassifier(4, random_state=0).fit(MATRIX, TWO)
-    for output in ("auto", "raw", "probability"):
-        found = read_ensemble(forest, model_output=output).predict(MATRIX.to_numpy())
-        np.testing.assert_allclose(found, forest.predict_proba(MATRIX), atol=1e-12)
-    np.testing.assert_allclose(
-        read_ensemble(forest.predict_proba).predict(MATRIX.to_numpy()), forest.predict_proba(MATRIX), atol=1e-12
-    )
 
 
 @pytest.mark.parametrize(

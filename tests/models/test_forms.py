@@ -13,7 +13,15 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegresso
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import LabelEncoder, OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    LabelEncoder,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    StandardScaler,
+)
 from sklearn.tree import DecisionTreeRegressor
 
 from shap_asv.errors import EncodingError
@@ -70,10 +78,21 @@ PIPELINES = {
         ),
         True,
     ),
-    "mixes features": (
-        lambda final: make_pipeline(OneHotEncoder(sparse_output=False), PCA(4, random_state=0), final),
-        False,
-    ),
+    **{
+        name: (lambda final, mix=mix: make_pipeline(OrdinalEncoder(), mix, final), False)
+        for name, mix in {
+            "PCA": PCA(4, random_state=0),
+            "row norm": Normalizer(),
+            "products": PolynomialFeatures(2),
+            "a product that is 0 at the base": FunctionTransformer(
+                lambda x: (x[:, :1] - x[0, 0]) * (x[:, 1:2] - x[0, 1])
+            ),
+            "a product that random rows alone show": FunctionTransformer(
+                lambda x: np.column_stack([x[:, 0], (x[:, 0] == 1) * (x[:, 2] == 3)])
+            ),
+            "rows that look at each other": FunctionTransformer(lambda x: x - x.mean(axis=0)),
+        }.items()
+    },
 }
 
 

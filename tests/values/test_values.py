@@ -1,4 +1,4 @@
-"""Every exact value method against the full joint, for all coalitions; Monte Carlo within its own standard errors."""
+"""Every exact value method against the full joint, for all coalitions."""
 
 import itertools
 
@@ -12,8 +12,6 @@ from shap_asv.backgrounds.discrete.background import DiscreteBackground
 from shap_asv.models import predictor as models
 from shap_asv.models.predictor import BLACK_BOX, read_model
 from shap_asv.values.contract import ValueOptions
-from shap_asv.values.monte_carlo import MonteCarlo
-from shap_asv.values.table import TABLE
 from tests.declared import NETWORKS, methods_under
 from tests.oracles import brute_force
 from tests.problems import make_problem, to_codes
@@ -69,25 +67,3 @@ def test_exact_methods_match_the_full_joint(method, seed):
         for m, members in enumerate(coalitions):
             expected = brute_force.conditional_expectation(joint, table, row, set(np.flatnonzero(members)))
             np.testing.assert_allclose(found[r, m], expected, rtol=0, atol=1e-9)
-
-
-def test_monte_carlo_covers_the_exact_values():
-    """Standard errors are honest:
-
-    about 95% of |estimate - exact| / error below 1.96 (a normal's false alarm, 400 values).
-    """
-    problem = make_problem(5, n=5, latent=1)
-    background = DiscreteBackground(problem.network(), problem.features)
-    predictor = read_model(black_box, problem.features, background.states)
-    coalitions = np.array(list(itertools.product([False, True], repeat=4)))[1:-1]
-    rows = problem.rows(np.random.default_rng(0), 1)
-    exact = TABLE.build(background, predictor, ValueOptions()).values(coalitions, rows)
-    inside, seen = 0, 0
-    for seed in range(60):
-        mean, error = MonteCarlo(background, predictor, ValueOptions(n_draws=1000, seed=seed)).estimate(
-            coalitions, rows
-        )
-        assert (error > 0).mean() > 0.9  # 0 where a group of draws hits a probability exactly
-        inside += int((np.abs(mean - exact) <= 1.96 * error + 1e-12)[0, :, 0].sum())
-        seen += len(coalitions)
-    assert 0.92 <= inside / seen <= 0.975
