@@ -1,4 +1,4 @@
-"""``python -m benchmarks.truth list | score | make | check``: see README.md in this folder."""
+"""``python -m benchmarks.truth list | score | peers | page | make | check``: see README.md in this folder."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.truth.page import write_page
 from benchmarks.truth.reading import KINDS, TruthError, names, read
 from benchmarks.truth.score import score_file
 
@@ -36,6 +37,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     checking = commands.add_parser("check", help="checksums, and the truth by a second method")
     checking.add_argument("names", nargs="*")
     checking.add_argument("--again", action="store_true", help="also make each problem again and compare the files")
+    running = commands.add_parser("peers", help="run packages (all by default), each in an environment of its own")
+    running.add_argument("packages", nargs="*")
+    running.add_argument("--problem", action="append", default=[], help="once or more; all by default")
+    commands.add_parser("page", help="make the tables of README.md from files and record")
     chosen = parser.parse_args(arguments)
     try:
         if chosen.command == "list":
@@ -43,12 +48,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         elif chosen.command == "score":
             say(str(score_file(chosen.values, read(chosen.problem), chosen.kind)))
         elif chosen.command == "make":
-            from benchmarks.truth.make import SPECS, make, write_manifest
-            from benchmarks.truth.page import write_page
+            from benchmarks.truth.make import make, write_manifest
 
-            for name in chosen.names or SPECS:
+            for name in chosen.names or names():
                 say(f"{name}: {make(name):.0f} s of the CPU")
             write_manifest()
+            write_page()
+        elif chosen.command == "peers":
+            from benchmarks.truth.peers.registry import run_peers
+
+            run_peers(chosen.packages, chosen.problem, say)
+            write_page()
+        elif chosen.command == "page":
             write_page()
         else:
             from benchmarks.truth.check import check

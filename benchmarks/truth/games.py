@@ -14,13 +14,14 @@ Draws = Callable[[int, np.ndarray], tuple[np.ndarray, np.ndarray | None]]
 
 
 def predecessors(graph: dict, features: list[str]) -> list[int]:
-    """For each feature the mask of those that come before it in every order."""
+    """For each feature the mask of those that come before it in every order; others of the graph do not count."""
     place = {name: k for k, name in enumerate(features)}
     before = [0] * len(features)
     pairs = [tuple(edge) for edge in graph.get("edges", [])]
     if graph["orders"] == "levels":
         levels = graph["levels"]
         pairs = [(a, b) for k, level in enumerate(levels) for b in level for first in levels[:k] for a in first]
+    pairs = [(a, b) for a, b in pairs if a in place and b in place]
     for _ in features:  # as often as a path may be long
         for a, b in pairs:
             before[place[b]] |= 1 << place[a] | before[place[a]]

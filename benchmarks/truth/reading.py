@@ -43,6 +43,11 @@ class Problem:
     def model_file(self) -> Path:
         return self.folder / self.about["model"]["file"]
 
+    @property
+    def blocks(self) -> list[list[str]]:
+        """Parts of the features that are independent of one another and that the model adds up; mostly all features."""
+        return self.about["truth"].get("blocks", [self.features])
+
     def predict(self) -> Predict:
         return model_of(self.model_file, self.about["model"]["kind"])
 

@@ -109,9 +109,13 @@ class Equations:
                 log_density = log_density + how.log_density(held[name], values)
         return values, log_density
 
+    def simulate(self, u: np.ndarray) -> np.ndarray:
+        """Rows of features from uniform numbers (rows, nodes)."""
+        values, _ = self.run(u, {})
+        return np.stack([np.broadcast_to(values[name], len(u)) for name in self.features], axis=1)
+
     def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        values, _ = self.run(rng.uniform(1e-12, 1 - 1e-12, (n, self.dimension)), {})
-        return np.stack([np.broadcast_to(values[name], n) for name in self.features], axis=1)
+        return self.simulate(rng.uniform(1e-12, 1 - 1e-12, (n, self.dimension)))
 
     def draws(self, kind: str, rows: np.ndarray, S: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, Any]:
         """X (rows, m, features) with S held, and log weights where they are not all the same."""
@@ -170,8 +174,8 @@ class Gaussian(Equations):
         """Nodes from features."""
         return self._seen(X, 1)
 
-    def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        return self.to_features(super().sample(n, rng))
+    def simulate(self, u: np.ndarray) -> np.ndarray:
+        return self.to_features(super().simulate(u))
 
     def affine(self, kind: str, S: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """``offset`` (features), ``slope`` (features, features) and ``root`` (features, nodes)."""
@@ -270,38 +274,45 @@ def world_of(told: dict[str, Any], features: list[str]) -> Any:
 class Grid:
     """``nu(S)`` of equations with normal noise and no hidden node by the trapezoidal rule on all free features at once.
 
-    For smooth densities the rule converges faster than any power of the spacing.
+    For smooth densities the rule converges faster than any power of the spacing. Fewer free features have finer grids,
+    as what is held makes their densities narrow.
     """
 
-    def __init__(self, world: Equations, n_points: int) -> None:
-        self.world = world
-        wide = world.sample(200_000, np.random.default_rng(0))
-        centre, half = (wide.max(axis=0) + wide.min(axis=0)) / 2, (wide.max(axis=0) - wide.min(axis=0)) / 2
-        self.points = [np.linspace(c - 1.15 * h, c + 1.15 * h, n_points) for c, h in zip(centre, half, strict=True)]
-        self.joint = self._density({}, world.features)
+    FINER = (1.0, 16.0, 5.0, 2.0, 1.2, 1.0)
 
-    def _density(self, held: Values, counted: list[str]) -> np.ndarray:
+    def __init__(self, world: Equations, n_points: int) -> None:
+        self.world, self.n_points = world, n_points
+        wide = world.sample(200_000, np.random.default_rng(0))
+        self.low, self.high = wide.min(axis=0) - 0.3, wide.max(axis=0) + 0.3
+        self.joint = self._density({}, world.features, 1.0)
+
+    def _points(self, k: int, finer: float) -> np.ndarray:
+        return np.linspace(self.low[k], self.high[k], round(self.n_points * finer))
+
+    def _density(self, held: Values, counted: list[str], finer: float) -> np.ndarray:
         """The product of the densities of some nodes, on the grid of those that are not held."""
         names = self.world.features
         free = [k for k, name in enumerate(names) if name not in held]
+        points = [self._points(k, finer) for k in free]
         values = dict(held)
         for at, k in enumerate(free):
-            values[names[k]] = self.points[k].reshape([-1 if a == at else 1 for a in range(len(free))])
+            values[names[k]] = points[at].reshape([-1 if a == at else 1 for a in range(len(free))])
         log = sum(self.world.mechanisms[name].log_density(values[name], values) for name in counted)
-        return np.exp(np.broadcast_to(log, [len(self.points[k]) for k in free]))
+        return np.exp(np.broadcast_to(log, [len(each) for each in points]))
 
     def nu(self, kind: str, rows: np.ndarray, S: np.ndarray, predict: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         names, found = self.world.features, []
         free = np.flatnonzero(~S)
+        finer = 1.0 if kind == "marginal" else self.FINER[len(free)]
         for row in rows if S.any() else rows[:1]:
             held = {names[k]: row[k] for k in np.flatnonzero(S)}
             if kind == "marginal":
                 p = self.joint.sum(axis=tuple(np.flatnonzero(S)))
             else:
-                p = self._density(held, names if kind == "conditional" else [names[k] for k in free])
+                p = self._density(held, names if kind == "conditional" else [names[k] for k in free], finer)
             X = np.empty((p.size, len(row)))
             X[:, S] = row[S]
-            grid = np.meshgrid(*(self.points[k] for k in free), indexing="ij", copy=False)
+            grid = np.meshgrid(*(self._points(k, finer) for k in free), indexing="ij", copy=False)
             for k, axis in zip(free, grid, strict=True):
                 X[:, k] = axis.ravel()
             f = np.concatenate([predict(part) for part in np.array_split(X, 1 + p.size // 2**16)])
