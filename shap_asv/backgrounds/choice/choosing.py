@@ -23,7 +23,6 @@ import numpy as np
 from shap_asv.backgrounds.choice.mixture import MixtureModel
 from shap_asv.backgrounds.choice.scoring import (
     Predict,
-    checked_weights,
     held_out_misses,
     scored_coalitions,
     total_variance,
@@ -36,7 +35,6 @@ from shap_asv.backgrounds.structural.fitting import way_of
 from shap_asv.backgrounds.structural.model import StructuralModel
 from shap_asv.backgrounds.tables.codec import NamedArray, TableCodec
 from shap_asv.backgrounds.tables.copies import error_of_mean, originals
-from shap_asv.errors import ArgumentError
 
 #: ``fit(data, seed)``, or ``fit(data, seed, earlier)`` with what the same fit made of a part of the rows.
 Fit = Callable[..., Any]
@@ -134,7 +132,7 @@ def choose_background(
     data : DataFrame or array
     predict : callable
         ``inputs -> (q,)`` or ``(q, k)``, on tables with the dtypes of ``data``.
-    coalitions : bool (m, n), weights : float (m,)
+    coalitions : bool (m, n), weights : float (m,) of sum one
         At most 12 are looked at: a sample by weight if there are more.
     candidates : mapping
         name -> (fit, whether it takes numbers only), the simplest first; see :func:`with_mechanisms`.
@@ -149,14 +147,8 @@ def choose_background(
     If that leaves fewer than 10, as with a column of names, nothing is scored either.
     """
     codec = TableCodec.learn(data)
-    coalitions = np.asarray(coalitions, dtype=bool)
-    if coalitions.ndim != 2 or coalitions.shape[1] != codec.n_columns:
-        raise ArgumentError(f"coalitions of shape {coalitions.shape} do not fit {codec.n_columns} features")
-    weights = checked_weights(coalitions, weights)
     numbers_only = not any(kind.category or kind.missing for kind in codec.kinds)
     fits = {name: fit for name, (fit, numbers) in candidates.items() if numbers_only or not numbers}
-    if not fits:
-        raise ArgumentError(f"none of the candidates {', '.join(candidates)} takes categories or missing values")
     n_rows = len(data)
 
     def unscored() -> Choice:

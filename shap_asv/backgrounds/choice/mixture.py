@@ -15,7 +15,6 @@ from shap_asv.backgrounds.contract import Conditions, CountsDraws
 from shap_asv.backgrounds.interventions import by_levels
 from shap_asv.backgrounds.tables.border import TableBorder, checked_evidence, checked_uniforms
 from shap_asv.costs import Cost
-from shap_asv.errors import ArgumentError
 
 
 class MixtureModel(TableBorder):
@@ -41,19 +40,8 @@ class MixtureModel(TableBorder):
 
     def __init__(self, components: Sequence[Any], shares: Sequence[float]) -> None:
         self.components: tuple[Any, ...] = tuple(components)
-        given = np.asarray(shares, dtype=float)
-        if not self.components or given.shape != (len(self.components),):
-            raise ArgumentError(f"{len(self.components)} components need as many shares (at least one), not {shares}")
-        if not np.isfinite(given).all() or (given <= 0).any():
-            raise ArgumentError(f"shares {given.tolist()} must be positive numbers; leave out what has none")
-        self.shares: np.ndarray = given / given.sum()
+        self.shares: np.ndarray = np.array(shares) / np.sum(shares)
         self.codec = self.components[0].codec
-        for component in self.components:
-            if component.features != self.features:
-                raise ArgumentError(
-                    f"all components need the features {', '.join(self.features)}; one has "
-                    f"{', '.join(component.features)}"
-                )
 
     def _keep(self, kept: list[int]) -> None:
         self.components = tuple(part.only(self.features) for part in self.components)

@@ -17,8 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.errors import ArgumentError, ModelError
-
 Predict = Callable[[Any], np.ndarray]
 #: Rows that share their draws; rows that a model is called with at a time.
 ROWS_AT_A_TIME, BATCH = 150, 100_000
@@ -94,22 +92,5 @@ def misses_in_units(outputs: np.ndarray, nu: np.ndarray) -> np.ndarray:
     return (outputs[:, None, :] - nu) / np.where(deviations > 0, deviations, 1.0)
 
 
-def checked_weights(coalitions: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Weights (m,) of the coalitions, scaled to sum to one."""
-    weights = np.asarray(weights, dtype=float)
-    if weights.shape != (len(coalitions),) or not np.isfinite(weights).all() or (weights < 0).any():
-        raise ArgumentError(f"{len(coalitions)} coalitions need as many weights that are not negative, not {weights}")
-    if weights.sum() <= 0:
-        raise ArgumentError("the weights of the coalitions are all zero; at least one must count")
-    return weights / weights.sum()
-
-
 def _outputs(predict: Predict, inputs: Any) -> np.ndarray:
-    outputs = np.asarray(predict(inputs), dtype=float)
-    outputs = outputs.reshape(len(outputs), -1)
-    if len(outputs) != len(inputs) or not np.isfinite(outputs).all():
-        raise ModelError(
-            f"the model gave an array of shape {outputs.shape} with {np.sum(~np.isfinite(outputs))} entries that are "
-            f"not finite, for {len(inputs)} rows; one finite output per row is needed"
-        )
-    return outputs
+    return np.asarray(predict(inputs), dtype=float).reshape(len(inputs), -1)

@@ -461,12 +461,8 @@ def draw_backward(circuit: Circuit, uniforms: np.ndarray, columns: np.ndarray) -
 
 def _row_bounds(rows: BucketRows) -> np.ndarray:
     """Distribution functions of all rows as one array (rows, most entries of a row)."""
-    padded = np.zeros((rows.n_rows, int(np.diff(rows.starts).max())))
-    padded[_owner_and_place(rows)] = rows.weights
+    counts = np.diff(rows.starts)
+    owners = np.repeat(np.arange(rows.n_rows), counts)
+    padded = np.zeros((rows.n_rows, int(counts.max())))
+    padded[owners, np.arange(rows.n_entries) - rows.starts[owners]] = rows.weights
     return distribution_function(padded)
-
-
-def _owner_and_place(rows: BucketRows) -> tuple[np.ndarray, np.ndarray]:
-    """The row of each entry, and its place in the row."""
-    owners = np.repeat(np.arange(rows.n_rows), np.diff(rows.starts))
-    return owners, np.arange(rows.n_entries) - rows.starts[owners]

@@ -242,7 +242,7 @@ def plan_elimination(network: DiscreteNetwork, relevant: np.ndarray, factors_apa
         log_factors = []
         for w in one.families:
             with np.errstate(divide="ignore"):
-                factor = np.log(_spread(network.tables[w], (w, *network.parents[w]), axes))
+                factor = np.log(spread_table(network.tables[w], (w, *network.parents[w]), axes))
             log_table = log_table + factor
             if factors_apart:
                 log_factors.append((w, np.ascontiguousarray(np.broadcast_to(factor, shape)).reshape(flat)))
@@ -258,7 +258,7 @@ def plan_elimination(network: DiscreteNetwork, relevant: np.ndarray, factors_apa
     return EliminationPlan(tuple(buckets))
 
 
-def _spread(table: np.ndarray, variables: tuple[int, ...], axes: tuple[int, ...]) -> np.ndarray:
+def spread_table(table: np.ndarray, variables: tuple[int, ...], axes: tuple[int, ...]) -> np.ndarray:
     """A table over ``variables`` with its axes in the order of ``axes``, length 1 where it does not depend."""
     place = {u: axes.index(u) if u in axes else -1 for u in variables}  # -1: a single state, any place will do
     shape = [1] * len(axes)

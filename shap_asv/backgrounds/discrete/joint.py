@@ -6,6 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from shap_asv.backgrounds.discrete.elimination import spread_table
 from shap_asv.backgrounds.discrete.network import DiscreteNetwork
 from shap_asv.errors import BudgetExceededError
 
@@ -48,7 +49,7 @@ def _feature_factors(
         product = np.ones(tuple(cards[u] for u in axes))
         for variables, table in factors:
             if v in variables:
-                product = product * _aligned(table, variables, axes)
+                product = product * spread_table(table, variables, axes)
         factors = [factor for factor in factors if v not in factor[0]]
         factors.append((axes[1:], product.sum(axis=0)))
     return factors
@@ -91,7 +92,7 @@ def _product(factors: Sequence[Factor], axes: Sequence[int]) -> np.ndarray:
     """The product of the factors, one axis per variable of ``axes``, of length 1 where it is constant."""
     product = np.ones((1,) * len(axes))
     for variables, table in factors:
-        product = product * _aligned(table, variables, tuple(axes))
+        product = product * spread_table(table, variables, tuple(axes))
     return product
 
 
@@ -102,15 +103,6 @@ def _check_size(cards: list[int], limit: int) -> None:
             f"the joint table of the features needs {size} entries over {len(cards)} variables; the limit is {limit} "
             f"entries and {_MOST_AXES} variables"
         )
-
-
-def _aligned(table: np.ndarray, variables: tuple[int, ...], axes: tuple[int, ...]) -> np.ndarray:
-    """A table over ``variables`` with axes ordered as ``axes``, length 1 where it does not depend."""
-    places = [axes.index(u) for u in variables]
-    shape = [1] * len(axes)
-    for place, size in zip(places, table.shape, strict=True):
-        shape[place] = size
-    return table.transpose(np.argsort(places)).reshape(shape)
 
 
 def rough(count: int) -> str:

@@ -52,7 +52,6 @@ class GaussianBorder(TableBorder):
 
     def check(self, rows: np.ndarray) -> None:
         """Raise where a row is not a row of finite numbers."""
-        super().check(rows)
         self._refuse_missing(rows)
 
     def drawing_cost(self, n_coalitions: int, n_rows: int, n_draws: int, ancestral: bool) -> Cost:

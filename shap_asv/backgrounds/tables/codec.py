@@ -105,6 +105,8 @@ class NumberColumn:
         return codes
 
     def _as_floats(self, values: Any) -> np.ndarray:
+        import pandas as pd
+
         if getattr(getattr(values, "dtype", None), "kind", "O") in "mM":
             # pandas would count them in nanoseconds
             raise RowsError(f"column {self.name!r} holds numbers; the rows have {values.dtype} there")
@@ -113,15 +115,14 @@ class NumberColumn:
                 return values.to_numpy(dtype=float, na_value=np.nan, copy=True)
             return np.array(values, dtype=float)
         except (TypeError, ValueError):
-            for r, value in enumerate(values):
-                try:
-                    float(value)
-                except (TypeError, ValueError):
-                    if not _is_missing(value):
-                        raise RowsError(
-                            f"column {self.name!r} holds numbers; row {r} has {value!r} ({type(value).__name__})"
-                        ) from None
-            return np.array([np.nan if _is_missing(value) else float(value) for value in values])
+            numbers = pd.to_numeric(pd.Series(values, dtype=object).reset_index(drop=True), errors="coerce")
+            strange = np.flatnonzero(numbers.isna() & ~pd.isna(np.asarray(values, dtype=object)))
+            if len(strange):
+                value = np.asarray(values, dtype=object)[strange[0]]
+                raise RowsError(
+                    f"column {self.name!r} holds numbers; row {strange[0]} has {value!r} ({type(value).__name__})"
+                ) from None
+            return numbers.to_numpy(dtype=float, na_value=np.nan)
 
     def _refused(self, where: np.ndarray, codes: np.ndarray, why: str) -> RowsError:
         r = int(np.flatnonzero(where)[0])
@@ -157,13 +158,6 @@ class NumberColumn:
             shown = codes.astype(object)
         shown[missing] = np.nan
         return shown
-
-    def check(self, codes: np.ndarray) -> None:
-        bad = np.isnan(codes) | np.isneginf(codes)
-        if not self.kind.missing:
-            bad |= np.isposinf(codes)
-        if bad.any():
-            raise RowsError(f"column {self.name!r}: {codes[bad][0]} is not the code of a number")
 
 
 # --- categories ---------------------------------------------------------------------------------------------
@@ -209,13 +203,6 @@ class CategoryColumn:
         shown[:-1] = self.categories
         shown[-1] = np.nan
         return shown[codes.astype(np.intp)]
-
-    def check(self, codes: np.ndarray) -> None:
-        bad = ~((codes >= 0) & (codes < self.kind.n_codes) & (codes == np.floor(codes)))
-        if bad.any():
-            raise RowsError(
-                f"column {self.name!r}: {codes[bad][0]} is not a code of its {len(self.categories)} categories"
-            )
 
 
 #: ``values`` are any sequence of raw entries, ``codes`` float64 entries of rows.
@@ -296,12 +283,6 @@ def refuse_dates(name: object, values: "pd.Series") -> None:
             f"column {name!r} holds datetimes ({what}); turn it into what the model should see, such as "
             f"{reads}.dt.month or the days since the first one"
         )
-
-
-def _is_missing(value: object) -> bool:
-    import pandas as pd
-
-    return value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value))
 
 
 def plain(value: Any) -> Any:
@@ -483,13 +464,6 @@ class TableCodec:
         for k, column in enumerate(self.columns):
             shown[:, k] = column.labels(np.asarray(rows, dtype=float)[:, k])
         return shown
-
-    def check(self, rows: np.ndarray) -> None:
-        """Raise where an entry is not a code of its column."""
-        if np.ndim(rows) != 2 or np.shape(rows)[1] != self.n_columns:
-            raise RowsError(f"rows of shape {np.shape(rows)} do not fit {self.n_columns} features")
-        for k, column in enumerate(self.columns):
-            column.check(np.asarray(rows)[:, k])
 
     def only(self, names: Iterable[str]) -> "TableCodec":
         """The codec of some of the columns, in the given order."""
