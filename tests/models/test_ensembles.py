@@ -61,13 +61,23 @@ def test_missing_numbers_and_zeros(model):
         (RandomForestClassifier(3).fit(X, TARGET > 1).predict, "answers with a class", "auto"),
         (make_pipeline(PCA(), RandomForestRegressor(2)).fit(X, TARGET), "depends on more than one feature", "auto"),
         (lambda rows: rows[:, 0], "cannot be looked into", "auto"),
+        (lightgbm.LGBMRegressor(linear_tree=True, **LGB).fit(X, TARGET), "linear_tree", "auto"),
         (
             GradientBoostingRegressor(n_estimators=3, init=LinearRegression()).fit(X, TARGET),
             "differs from its own output",
             "auto",
         ),
     ],
-    ids=["linear", "probability", "bound probability", "classes", "pipeline", "callable", "another model inside"],
+    ids=[
+        "linear",
+        "probability",
+        "bound probability",
+        "classes",
+        "pipeline",
+        "callable",
+        "linear leaves",
+        "another model inside",
+    ],
 )
 def test_a_sentence_says_why_not(model, words, output):
     with pytest.raises(NotSumOfProducts, match=words):

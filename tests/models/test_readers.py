@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import xgboost
 from sklearn.ensemble import (
-    GradientBoostingRegressor,
     HistGradientBoostingRegressor,
     IsolationForest,
     RandomForestRegressor,
@@ -21,7 +20,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from shap_asv.models import readers
 from shap_asv.models.predictor import read_model
 from shap_asv.models.products import NotSumOfProducts
-from shap_asv.models.readers import READERS, choose_call, read_products, verify
+from shap_asv.models.readers import READERS, verify
 from shap_asv.models.trees.form import read_ensemble
 from tests.models.examples import CATEGORIES, EXAMPLES, FOUR, LGB, MATRIX, TWO, XGB, Y
 from tests.models.problems import FEATURES, NUMBERS, all_rows, cardinalities, frame
@@ -136,8 +135,6 @@ def test_a_model_that_no_reader_knows():
     assert predictor.kind == "black box"
     assert predictor.products is None
     assert predictor.reason == "KNeighborsRegressor is neither a tree ensemble nor a linear model that can be read"
-    with pytest.raises(NotSumOfProducts):
-        read_products(model, predictor.path.inputs, cardinalities(NUMBERS), choose_call(model), predictor.path)
 
 
 @pytest.mark.parametrize("size", [1e-12, 1.0, 1e12])
@@ -166,20 +163,6 @@ def is_exact(predictor):
     codes = all_rows(NUMBERS)
     expected = predictor.predict(codes)
     return np.allclose(predictor.products.evaluate(codes), expected, rtol=0, atol=5e-6 * (1 + np.abs(expected).max()))
-
-
-@pytest.mark.parametrize(
-    ("model", "words"),
-    [
-        (lightgbm.LGBMRegressor(linear_tree=True, **LGB), "linear_tree"),
-        (GradientBoostingRegressor(n_estimators=3, init=LinearRegression()), "differs from its own output"),
-    ],
-    ids=["linear leaves", "another model inside"],
-)
-def test_a_reason_why_not(model, words):
-    predictor = read_model(model.fit(MATRIX, Y), FEATURES, NUMBERS)
-    assert predictor.products is None
-    assert words in predictor.reason
 
 
 def test_categories_by_position():

@@ -103,18 +103,23 @@ def test_cover_counts_against_the_definition(kind):
         np.testing.assert_allclose(explanation.values[row], expected, atol=1e-9)
 
 
+def as_the_whole_pipeline(model, X, rows, graph=None):
+    """The explainer over rows, which gives what it gives of the Pipeline as a function."""
+    explainer = AsymmetricExplainer(model, X[:30], graph, values="marginal", silent=True)
+    assert explainer.plan(3).backend.name == "paths"
+    answer = model.predict_proba if hasattr(model, "predict_proba") else model.predict
+    called = AsymmetricExplainer(lambda rows: answer(rows), X[:30], graph, values="marginal", algorithm="exact")
+    assert called.plan(3).backend.name != "paths"
+    np.testing.assert_allclose(explainer(X[rows]).values, called(X[rows], silent=True).values, atol=1e-9)
+    return explainer
+
+
 @pytest.mark.parametrize("kind", list(ENCODERS))
 @pytest.mark.parametrize(
     "model", [None, RandomForestClassifier(3, max_depth=4, random_state=0)], ids=["forest", "classes"]
 )
 def test_over_rows_as_the_whole_pipeline_called_as_a_function(kind, model):
-    fitted_model, X = fitted(kind, model)
-    explainer = AsymmetricExplainer(fitted_model, X[:30], EDGES, values="marginal", silent=True)
-    assert explainer.plan(3).backend.name == "paths"
-    answer = fitted_model.predict if model is None else fitted_model.predict_proba
-    called = AsymmetricExplainer(lambda rows: answer(rows), X[:30], EDGES, values="marginal", algorithm="exact")
-    assert called.plan(3).backend.name != "paths"
-    np.testing.assert_allclose(explainer(X[40:43]).values, called(X[40:43], silent=True).values, atol=1e-9)
+    as_the_whole_pipeline(*fitted(kind, model), slice(40, 43), EDGES)
 
 
 def test_boosted_margins_add_up():
@@ -159,10 +164,7 @@ def test_a_gap_that_the_encoder_has_met_is_a_category_of_its_own(encoder):
     y = X["a"] + 3 * X["q"].isna() + (X["q"] == "x")
     columns = make_column_transformer((encoder, ["q"]), remainder="passthrough")
     model = make_pipeline(columns, RandomForestRegressor(3, max_depth=4, random_state=0)).fit(X, y)
-    explainer = AsymmetricExplainer(model, X[:30], values="marginal", silent=True)
-    assert explainer.plan(3).backend.name == "paths"
-    called = AsymmetricExplainer(lambda rows: model.predict(rows), X[:30], values="marginal", algorithm="exact")
-    np.testing.assert_allclose(explainer(X[38:41]).values, called(X[38:41], silent=True).values, atol=1e-9)
+    as_the_whole_pipeline(model, X, slice(38, 41))
 
 
 def test_gaps_are_taken_in_the_columns_that_had_some():
@@ -172,10 +174,7 @@ def test_gaps_are_taken_in_the_columns_that_had_some():
     y = 3.0 * X["q"].isna() + (X["r"] == X["r"].iloc[0])
     columns = make_column_transformer((OneHotEncoder(), ["q", "r"]))
     model = make_pipeline(columns, RandomForestRegressor(3, max_depth=4, random_state=0)).fit(X, y)
-    explainer = AsymmetricExplainer(model, X[:30], values="marginal", silent=True)
-    assert explainer.plan(3).backend.name == "paths"
-    called = AsymmetricExplainer(lambda rows: model.predict(rows), X[:30], values="marginal", algorithm="exact")
-    np.testing.assert_allclose(explainer(X[38:42]).values, called(X[38:42], silent=True).values, atol=1e-9)
+    explainer = as_the_whole_pipeline(model, X, slice(38, 42))
     with pytest.raises(RowsError, match="a row has no value for 'r'"):
         explainer(X[38:42].assign(r=np.nan))
 
@@ -185,7 +184,4 @@ def test_a_column_that_tells_of_gaps():
     X.loc[::3, "b"] = np.nan
     y = X["a"] + 3.0 * X["b"].isna() * (X["a"] > 0) + X["b"].fillna(0.0)
     model = make_pipeline(SimpleImputer(add_indicator=True), RandomForestRegressor(4, random_state=0)).fit(X, y)
-    explainer = AsymmetricExplainer(model, X[:30], values="marginal", silent=True)
-    assert explainer.plan(3).backend.name == "paths"
-    called = AsymmetricExplainer(lambda rows: model.predict(rows), X[:30], values="marginal", algorithm="exact")
-    np.testing.assert_allclose(explainer(X[28:34]).values, called(X[28:34], silent=True).values, atol=1e-9)
+    as_the_whole_pipeline(model, X, slice(28, 34))
