@@ -61,10 +61,11 @@ from shap_asv.explainer.causes import (
     uses_positions,
 )
 from shap_asv.explainer.rows import Table
+from shap_asv.frames import as_features
 from shap_asv.models.calls import describe, last_step
 from shap_asv.models.predictor import Predictor, predictor_of_trees, read_model, read_plain_model
 from shap_asv.models.products import NotSumOfProducts
-from shap_asv.models.readers import choose_call, explained_call, known_columns, own_spelling
+from shap_asv.models.readers import choose_call, explained_call, known_columns
 from shap_asv.models.trees.compiled import CodedRows
 from shap_asv.models.trees.ensembles import FloatEnsemble
 from shap_asv.models.trees.form import ends_in_trees, place_trees, read_ensemble
@@ -81,13 +82,13 @@ Link = Callable[[np.ndarray], np.ndarray]
 def names_known_to_model(model: Any, encoder: Any = None, given: Sequence[str] = ()) -> list[str] | None:
     """The input columns a fitted model (or the encoder before it) remembers, None if it remembers none.
 
-    Where a library changes names (:func:`own_spelling`) they are spelled as they are ``given``.
+    Where a library changes names (:func:`as_features`) they are spelled as they are ``given``.
     """
     last = None if callable(model) else last_step(model)  # boosters keep their names elsewhere
     for source in (encoder, model, getattr(model, "__self__", None), last):
         names = None if source is None else known_columns(source)
         if names is not None:
-            return list(own_spelling(last_step(source), names, given) or ())
+            return as_features(names, tuple(given))
     return None
 
 

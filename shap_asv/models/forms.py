@@ -14,14 +14,14 @@ tried on a few rows that hold every state (:mod:`~shap_asv.models.inputs`), in a
 
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from shap_asv.errors import EncodingError, ModelError, listed
+from shap_asv.frames import as_features, frame_columns
 from shap_asv.models.calls import ModelCall, check_finite, describe, is_pipeline, shorten, split_stages
 from shap_asv.models.inputs import (
     SEED,
@@ -39,7 +39,7 @@ from shap_asv.models.inputs import (
     tables_of_form,
     tables_of_mapping,
 )
-from shap_asv.models.readers import known_columns, known_width, own_spelling, reader_of
+from shap_asv.models.readers import known_columns, known_width, reader_of
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ def try_path(
             check_categories(step, path.inputs, features)
         if encoder is not None:
             owner = None if path.call.method is None else path.call.target
-            whole = replace(path, transformers=(encoder_step(encoder, owner, features, partial(path.inputs, rows)),))
+            whole = replace(path, transformers=(encoder_step(encoder, owner, features, path.inputs(rows)),))
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             outputs = whole(rows)
@@ -309,20 +309,15 @@ def apply_transformers(transformers: Sequence[Any], inputs: Any) -> Any:
 
 def match_columns(model: Any, features: Sequence[str]) -> tuple[str, ...] | None:
     """The columns of ``model`` if it knows names: they must be exactly ``features``, in any order."""
-    columns = own_spelling(model, known_columns(model), features)
+    columns = known_columns(model)
     if columns is not None:
-        missing = [name for name in columns if name not in features]
-        surplus = [name for name in features if name not in columns]
-        if missing or surplus:
-            parts = []
-            if missing:
-                parts.append(f"it was fitted on {listed(missing)}, which is not a feature")
-            if surplus:
-                parts.append(f"the features hold {listed(surplus)}, which it was not fitted on")
+        columns = tuple(as_features(columns, features))
+        differ = [name for name in (*columns, *features) if name not in columns or name not in features]
+        if differ:
             raise EncodingError(
-                f"the columns of {describe(model)} and the features differ: {'; '.join(parts)}. Name the features that "
-                f"the model takes with feature_names=[...] (every other node of the network is latent), rename the "
-                f"columns, or pass encoder= the transformer that made them"
+                f"the columns that {describe(model)} was fitted on and the features differ in {listed(differ)}. Name "
+                f"the features that the model takes with feature_names=[...] (every other node of the network is "
+                f"latent), rename the columns, or pass encoder= the transformer that made them"
             )
         return columns
     width = known_width(model)
@@ -391,19 +386,19 @@ class EncoderStep:
         return pd.DataFrame(np.asarray(encoded)[:, list(self.positions)], columns=list(self.names))
 
 
-def encoder_step(encoder: Any, model: Any, features: Sequence[str], make_input: Callable[[], Any]) -> EncoderStep:
-    """Try the encoder on a few rows (``make_input()``) and match the columns it puts out with those of the model."""
+def encoder_step(encoder: Any, model: Any, features: Sequence[str], rows: Any) -> EncoderStep:
+    """Try the encoder on a few rows, and match the columns it puts out with those of the model."""
     try:
-        encoded = encoder.transform(make_input())
+        encoded = encoder.transform(rows)
     except Exception as error:
         raise EncodingError(
             f"encoder= ({describe(encoder)}) raised {type(error).__name__} on the states of the network: "
             f"{shorten(error)}"
         ) from error
-    if len(np.shape(encoded)) != 2 or np.shape(encoded)[0] != len(make_input()):
+    if len(np.shape(encoded)) != 2 or np.shape(encoded)[0] != len(rows):
         raise EncodingError(
             f"encoder= ({describe(encoder)}) answered with a {type(encoded).__name__} of shape {np.shape(encoded)} to "
-            f"{len(make_input())} rows; its transform must return a table with as many rows"
+            f"{len(rows)} rows; its transform must return a table with as many rows"
         )
     width = encoded.shape[1]
     expected = known_width(model)
@@ -414,13 +409,9 @@ def encoder_step(encoder: Any, model: Any, features: Sequence[str], make_input: 
         )
     columns = known_columns(model)
     if columns is None:
-        return EncoderStep(encoder, plain=known_width(model) is not None)
-    if hasattr(encoded, "columns"):
-        given = [str(name) for name in encoded.columns]
-    elif hasattr(encoder, "get_feature_names_out"):
-        given = [str(name) for name in encoder.get_feature_names_out()]
-    else:
-        given = list(features)
+        return EncoderStep(encoder, plain=expected is not None)
+    told = encoder.get_feature_names_out() if hasattr(encoder, "get_feature_names_out") else features
+    given = frame_columns(encoded) or [str(name) for name in told]
     for names in (given, [name.split("__", 1)[-1] for name in given], _positional(given, features)):
         if len(set(names)) == len(names) and set(names) == set(columns):
             return EncoderStep(encoder, tuple(names.index(name) for name in columns), columns)

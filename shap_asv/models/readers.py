@@ -23,7 +23,7 @@ A callable (or a bound method) is called as it is.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -305,13 +305,6 @@ def known_columns(model: Any) -> tuple[str, ...] | None:
     # LightGBM, CatBoost and XGBoost invent names for the columns of an array
     invented = all(re.fullmatch(rf"(Column_)?{position}", name) for position, name in enumerate(names))
     return None if invented else tuple(str(name) for name in names)
-
-
-def own_spelling(model: Any, names: Sequence[str] | None, given: Iterable[str]) -> tuple[str, ...] | None:
-    """The names of a model as they are ``given``: LightGBM keeps ``"a b"`` as ``"a_b"``."""
-    if names is None or not lightgbm_trees.is_lightgbm(last_step(model)):
-        return None if names is None else tuple(names)
-    return tuple(as_features(names, tuple(given)))
 
 
 def places_of_columns(

@@ -194,14 +194,9 @@ class FloatEnsemble:
 
         A node that no row reaches weighs next to nothing; below it the shares are those of the training.
         """
-        numbers, cover = self.rounded(rows), np.zeros(len(self.left))
-        row, tree = np.divmod(np.arange(len(rows) * self.n_trees), self.n_trees)
-        at = self.roots[tree]
-        while len(at):
-            cover += np.bincount(at, minlength=len(cover))
-            inner = self.left[at] >= 0
-            at, row = at[inner], row[inner]
-            at = np.where(self.goes_left(at, numbers[row, self.column[at]]), self.left[at], self.right[at])
+        cover = np.bincount(self.leaves_of(rows).ravel(), minlength=len(self.left)).astype(float)
+        for node in np.flatnonzero(self.left >= 0)[::-1].tolist():  # all libraries number parents before their children
+            cover[node] = cover[self.left[node]] + cover[self.right[node]]
         cover = np.where(cover > 0, cover, _NEXT_TO_NOTHING * self.cover)
         return replace(self, cover=cover)
 
