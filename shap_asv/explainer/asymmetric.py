@@ -212,9 +212,9 @@ class AsymmetricExplainer(shap.Explainer):
             n_jobs=n_jobs,
             silent=silent,
         )
-        settled = fitting.settle_table(masker, values, asked)
-        names_of = {"output_names": output_names, "feature_names": settled.feature_names}
-        known = with_gaps(settled.masker) if fitting.is_frame(settled.masker) else settled.masker
+        fitted, asked = fitting.settle_table(masker, asked)
+        names_of = {"output_names": output_names, "feature_names": asked.feature_names}
+        known = with_gaps(fitted) if fitting.is_frame(fitted) else fitted
         super().__init__(
             model, known if counted is None else counted, link=link, linearize_link=linearize_link, **names_of
         )
@@ -223,13 +223,13 @@ class AsymmetricExplainer(shap.Explainer):
         self._words: dict[str, Any] = {"data": None, "feature_perturbation": counts, "model_output": model_output}
         self._distribution: Distribution
         if counted is None:
-            self._distribution = kind_of(settled.masker).read(settled.masker, self.masker)
+            self._distribution = kind_of(fitted).read(fitted, self.masker)
         else:
             self._distribution = CoverDistribution(counted_rows(self.masker))
         self.values, self.silent = fitting.settled_values(values, self._distribution), silent
         self._given = masker if counted is None else counted
-        self._table = masker if settled.masker is not masker else None  # what was fitted; files do not keep it
-        self.causal_graph, self.groups = settled.causal_graph, groups
+        self._table = masker if fitted is not masker else None  # what was fitted; files do not keep it
+        self.causal_graph, self.groups = asked.causal_graph, groups
         self.algorithm, self.seed = algorithm, seed
         self.encoder, self.orders, self.weights = encoder, orders, weights
         self.data, self.feature_perturbation, self.model_output = shown_words(
@@ -240,11 +240,7 @@ class AsymmetricExplainer(shap.Explainer):
         self._expected_value: Any = None
         self._execution: Execution | None = None
         self._asked = replace(
-            asked,
-            feature_names=self.feature_names,
-            causal_graph=self.causal_graph,
-            output_names=self.output_names,
-            values=self.values,
+            asked, feature_names=self.feature_names, output_names=self.output_names, values=self.values
         )
         features = known_features(self._asked, self._distribution)
         if self._distribution.of_model and counts == "auto":

@@ -140,35 +140,23 @@ def is_table(thing: Any) -> bool:
     return is_frame(thing) or (isinstance(thing, np.ndarray) and thing.ndim == 2)
 
 
-@dataclass(frozen=True, eq=False)
-class Settled:
-    """A background as it will be used, with the causal graph and the features in its names."""
+def settle_table(given: Any, asked: Arguments) -> tuple[Any, Arguments]:
+    """What to use as background in place of ``given``, and what is asked for in its names.
 
-    masker: Any
-    causal_graph: Any
-    feature_names: Sequence[str] | None
-
-
-def settle_table(given: Any, values: str, asked: Arguments) -> Settled:
-    """What to use as background in place of ``given``: a table that is conditioned on is replaced by a fit."""
+    A table that is conditioned on is replaced by a fit. One line says so where only the causal graph asks for it.
+    """
     if isinstance(given, Refit):
-        return fit_background(given.table, asked, given.like)
-    if not is_table(given):
-        return Settled(given, asked.causal_graph, asked.feature_names)
-    if values in ("conditional", "causal"):
-        return fit_background(given, asked)
-    if values == "auto" and has_edges(asked.causal_graph):
-        return _fit_for_graph(given, replace(asked, values="conditional"))
-    return Settled(given, asked.causal_graph, asked.feature_names)
-
-
-def _fit_for_graph(table: Any, asked: Arguments) -> Settled:
-    """What is fitted to a table because there is a causal graph; one line says so, and how not to."""
-    if not asked.silent:
+        return _fit(given.table, asked, given.like)
+    for_graph = is_table(given) and asked.values == "auto" and has_edges(asked.causal_graph)
+    if not for_graph and not (is_table(given) and asked.values in ("conditional", "causal")):
+        return given, asked
+    if for_graph and not asked.silent:
         tqdm.write(FITS_FOR_GRAPH, file=sys.stderr)
     try:
-        return fit_background(table, asked)
+        return _fit(given, asked)
     except TableError as error:
+        if not for_graph:
+            raise
         raise TableError(f"{error} (nothing is fitted to the table for values='marginal')") from error
 
 
@@ -192,32 +180,34 @@ def settled_values(values: str, distribution: Distribution) -> str:
     return "marginal" if marginal else "conditional"
 
 
-def fit_background(table: Any, asked: Arguments, like: Any = None) -> Settled:
-    """The background that fits the table and the causal knowledge.
+def _fit(table: Any, asked: Arguments, like: Any = None) -> tuple[Any, Arguments]:
+    """The background that fits the table and the causal knowledge, or what ``like`` would be, fitted to this table.
 
     All rows are used. O(rows) per candidate and mechanism; a progress bar appears after a few seconds.
     """
-    table, features, graph = _named(table, asked)
-    if like is not None:
-        return Settled(_refitted(like, table, asked), graph, features)
-    return Settled(_fitted(table, features, graph, asked), graph, features)
+    table, asked = _named(table, asked)
+    return _fitted(table, asked) if like is None else _refitted(like, table, asked), asked
 
 
-def _fitted(table: Any, features: Sequence[str], graph: Any, asked: Arguments) -> Any:
+def _fitted(table: Any, asked: Arguments) -> Any:
     """What fits the table and the graph; groups of dummies are fitted as one category each."""
+    features, graph = list(asked.feature_names or ()), asked.causal_graph
     read_groups(asked.groups, features)  # says what is wrong with them
     dummies = Dummies.find(table, asked.groups)
     if dummies is not None:
         if not asked.silent:
             tqdm.write(dummies.sentence(), file=sys.stderr)
-        merged = dummies.merge(table)
         answers = read_plain_model(asked.model, asked.model_output).predict
-        joined = join_groups(graph, features, dummies.groups, asked.seed)
         rest = {name: members for name, members in asked.groups.items() if str(name) not in dummies.groups}
         inside = replace(
-            asked, model=lambda rows: answers(dummies.split_inputs(rows)), model_output="auto", groups=rest or None
+            asked,
+            model=lambda rows: answers(dummies.split_inputs(rows)),
+            model_output="auto",
+            feature_names=dummies.names,
+            causal_graph=join_groups(graph, features, dummies.groups, asked.seed),
+            groups=rest or None,
         )
-        fitted = _fitted(merged, dummies.names, joined, inside)
+        fitted = _fitted(dummies.merge(table), inside)
         if isinstance(fitted, StructuralModel):
             fitted = fitted.background(list(dummies.names))
         return OneHotBackground(dummies, fitted)
@@ -225,7 +215,7 @@ def _fitted(table: Any, features: Sequence[str], graph: Any, asked: Arguments) -
     dag = dag_over(features, knowledge)
     if dag is not None:
         return StructuralModel.fit(table, dag, seed=asked.seed, n_jobs=asked.n_jobs, silent=asked.silent)
-    return choose_for(table, features, knowledge, replace(asked, orders=orders, weights=weights))
+    return _choose(table, features, replace(asked, causal_graph=knowledge, orders=orders, weights=weights))
 
 
 def _refitted(like: Any, table: Any, asked: Arguments) -> Any:
@@ -248,10 +238,11 @@ def _refitted(like: Any, table: Any, asked: Arguments) -> Any:
     return model if isinstance(like, StructuralModel) else model.background(list(like.features))
 
 
-def choose_for(table: Any, features: Sequence[str], graph: Any, asked: Arguments) -> Any:
+def _choose(table: Any, features: Sequence[str], asked: Arguments) -> Any:
     """Gaussian, copula, donors, a structural model of levels, or a mixture: whichever predicts the model best on
     held-out rows of the table.
     """
+    graph = asked.causal_graph
     coalitions, weights = asked_coalitions(features, graph, asked.orders, asked.weights, asked.seed)
     predict = read_plain_model(asked.model, asked.model_output).predict
     candidates: Mapping[str, tuple[Fit, bool]] = CANDIDATES
@@ -299,7 +290,7 @@ def any_set_background(problem: Problem, table: Any, asked: Arguments) -> StandI
     background = problem.background
     if background.conditions_on == "any":
         return None
-    words = "the same table"
+    words, asked = "the same table", replace(asked, feature_names=background.features, causal_graph=None)
     if table is None:
         if not isinstance(background, DrawsGivenEvidence):
             raise MethodNotApplicableError(f"a background that conditions on every set {DRAWS.obstacle(background)}")
@@ -310,8 +301,8 @@ def any_set_background(problem: Problem, table: Any, asked: Arguments) -> StandI
             table = NamedArray(table, background.features)
         words = f"{N_DRAWN:,} draws from it"
     else:
-        table, _, _ = _named(table, replace(asked, feature_names=background.features, causal_graph=None))
-    return StandIn(_fitted(table, background.features, None, asked), words)
+        table, _ = _named(table, asked)
+    return StandIn(_fitted(table, asked), words)
 
 
 def asked_coalitions(
@@ -333,24 +324,24 @@ def asked_coalitions(
     return coalitions, counts / counts.sum()
 
 
-def _named(table: Any, asked: Arguments) -> tuple[Any, list[str], Any]:
-    """The columns that are features, their names, and the graph in these names."""
-    graph = asked.causal_graph
+def _named(table: Any, asked: Arguments) -> tuple[Any, Arguments]:
+    """The columns that are features, and what is asked for with their names, also in the graph."""
+    graph, names = asked.causal_graph, asked.feature_names
     if not hasattr(table, "columns"):
-        features = numbered_features(table.shape[1])
-        if asked.feature_names is not None:
-            features = [str(name) for name in asked.feature_names]
+        features = numbered_features(table.shape[1]) if names is None else [str(name) for name in names]
+        if names is not None:
             table = NamedArray(table, tuple(features))
-        return table, features, name_positions(graph, features) if uses_positions(graph) else graph
+        graph = name_positions(graph, features) if uses_positions(graph) else graph
+        return table, replace(asked, feature_names=features, causal_graph=graph)
     columns = [str(key) for key in table.columns]
-    given = asked.feature_names or names_known_to_model(asked.model)
-    guessed = asked.feature_names is None  # the model may know names that are not the table's
-    features = columns if given is None or (guessed and not set(given) <= set(columns)) else list(given)
+    given = names or names_known_to_model(asked.model)  # the model may know names that are not the table's
+    features = columns if given is None or (names is None and not set(given) <= set(columns)) else list(given)
     unknown = [name for name in features if name not in columns]
     if unknown:
         hint = did_you_mean(unknown[0], columns, f"its columns are {', '.join(columns)}")
         raise UnknownFeatureError(f"feature {unknown[0]!r} is not a column of the table; {hint}")
-    return table.iloc[:, [columns.index(name) for name in features]], features, graph
+    kept = table.iloc[:, [columns.index(name) for name in features]]
+    return kept, replace(asked, feature_names=features)
 
 
 def fit_network(data: Any, graph: Any, smoothing: float = 1.0) -> FittedNetwork:

@@ -117,23 +117,20 @@ def by_lag(
     """
     from shap.plots import colors
 
-    read = read_attributions(explanations)
+    read, named = read_attributions(explanations), by_name(explanations)
     if len(read.methods) > len(METHOD_MARKS):
         raise ExplanationError(f"at most {len(METHOD_MARKS)} methods can be told apart, {len(read.methods)} given")
-    summed = {name: _times(times, read.features).summed(one) for name, one in by_name(explanations).items()}
-    labels = next(iter(summed.values())).feature_names
+    own = _times(times, read.features)
+    summed = read_attributions({name: own.summed(one) for name, one in named.items()})
+    labels, index = summed.features, slice(None) if row is None else [read.row_index(row)]
     _, (ax,) = style.panels(ax, 1, (max(5.0, 2.0 + 0.55 * len(labels)), 4.0))
-    tones = [colors.red_blue(x) for x in np.linspace(1, 0, max(2, len(summed)))]
-    for m, (name, one) in enumerate(summed.items()):
-        values = np.atleast_2d(one.values)
-        errors = np.zeros(values.shape) if one.error_std is None else np.atleast_2d(one.error_std)
-        shown = np.abs(values).mean(axis=0) if row is None else values[read.row_index(row)]
-        doubt = errors.mean(axis=0) if row is None else errors[read.row_index(row)]
-        place = np.arange(len(labels)) + 0.14 * (m - (len(summed) - 1) / 2)
+    tones = [colors.red_blue(x) for x in np.linspace(1, 0, max(2, len(named)))]
+    for m, name in enumerate(named):
+        sizes = summed.values[m, index]
         ax.errorbar(
-            place,
-            shown,
-            N_ERRORS * doubt,
+            np.arange(len(labels)) + 0.14 * (m - (len(named) - 1) / 2),
+            (np.abs(sizes) if row is None else sizes).mean(axis=0),
+            N_ERRORS * summed.errors[m, index].mean(axis=0),
             marker=METHOD_MARKS[m],
             markersize=5,
             color=tones[m],
@@ -146,7 +143,7 @@ def by_lag(
     ax.set_ylabel(style.value_name(row is not None), fontsize=12, color=style.INK)
     for side in ("right", "top"):
         ax.spines[side].set_visible(False)
-    if len(summed) > 1 or read.methods[0] != "attribution":
+    if len(named) > 1 or read.methods[0] != "attribution":
         for text in ax.legend(frameon=False, fontsize=11, labelcolor=style.INK).get_texts():
             text.set_parse_math(False)
     style.finish(show)

@@ -29,6 +29,8 @@ class Attributions:
         Names of the methods, in the order of drawing.
     values : float64 array (m, rows, n)
     base_values : float64 array (m, rows)
+    errors : float64 array (m, rows, n)
+        Standard errors; zero where values are exact.
     features : tuple of str
     data : object or float array (rows, n), or None
         What the rows hold: numbers (codes of states for discrete features).
@@ -41,6 +43,7 @@ class Attributions:
     methods: tuple[str, ...]
     values: np.ndarray
     base_values: np.ndarray
+    errors: np.ndarray
     features: tuple[str, ...]
     data: np.ndarray | None
     display: np.ndarray | None
@@ -100,6 +103,7 @@ def read_attributions(explanations: Any, order: Any = None) -> Attributions:
         methods=tuple(named),
         values=np.concatenate([block.values for block in aligned]),
         base_values=np.concatenate([block.base_values for block in aligned]),
+        errors=np.concatenate([block.errors for block in aligned]),
         features=first.features,
         data=data,
         display=display,
@@ -163,9 +167,11 @@ def _read_one(name: str, explanation: Any) -> Attributions:
     base = np.asarray(explanation.base_values if explanation.base_values is not None else 0.0, dtype=np.float64)
     if base.size not in (1, n_rows):
         raise ExplanationError(f"{name!r} has {base.size} base values for {n_rows} row(s)")
+    errors = _as_table(name, "error_std", explanation.error_std, values.shape)
     return Attributions(
         methods=(name,),
         values=values[None],
+        errors=np.zeros(values.shape)[None] if errors is None else errors.astype(float)[None],
         base_values=np.broadcast_to(base.reshape(-1), (n_rows,))[None],
         features=features,
         data=_as_table(name, "data", explanation.data, values.shape),
@@ -219,6 +225,7 @@ def _align(block: Attributions, first: Attributions) -> Attributions:
     aligned = replace(
         block,
         values=block.values[:, :, columns],
+        errors=block.errors[:, :, columns],
         features=first.features,
         data=None if block.data is None else block.data[:, columns],
         display=None if block.display is None else block.display[:, columns],

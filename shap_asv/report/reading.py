@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from shap_asv.backgrounds.discrete.ranking import low_to_high
-from shap_asv.errors import ArgumentError, ExplanationError
+from shap_asv.errors import ArgumentError
 from shap_asv.plots.comparisons import colour_scale
-from shap_asv.plots.reading import as_text
+from shap_asv.plots.reading import Attributions, as_text, read_attributions
 from shap_asv.plots.style import MINUS
 
 EXACTLY_ZERO = 1e-12  # relative to the largest value or mean prediction: rounding of an exact 0
@@ -135,51 +135,44 @@ def read_block(
     row_numbers : sequence of int, optional
         What the rows are called; by default their positions.
     """
-    explanations = list(comparison.explanations.values())
-    features = tuple(str(name) for name in comparison.features)
-    methods = [_read_method(str(name), e, features, comparison) for name, e in comparison.explanations.items()]
-    outputs = _output_names(explanations, methods[0].values.shape[2], explained)
-    labels, tones = _read_rows(explanations, features)
+    named, features = comparison.explanations, tuple(str(name) for name in comparison.features)
+    first = next(iter(named.values()))
+    single = np.ndim(first.values) == 2
+    k = 1 if single else np.shape(first.values)[2]
+    each = [read_attributions({name: e if single else e[..., c] for name, e in named.items()}) for c in range(k)]
+    places = [each[0].features.index(feature) for feature in features]
+    methods = [_read_method(m, str(name), each, places, comparison) for m, name in enumerate(named)]
+    outputs = _output_names(list(named.values()), k, explained)
+    labels, tones = _read_rows(each[0], places)
     above, n_graphs = _read_order(comparison.order, features)
-    numbers = np.arange(len(methods[0].values)) if row_numbers is None else np.asarray(row_numbers)
-    if numbers.shape != methods[0].values.shape[:1] or len(np.unique(numbers)) < len(numbers):
-        raise ArgumentError(f"row_numbers= are {numbers.size} numbers for {len(methods[0].values)} rows, all different")
+    numbers = np.arange(each[0].n_rows) if row_numbers is None else np.asarray(row_numbers)
+    if numbers.shape != (each[0].n_rows,) or len(np.unique(numbers)) < len(numbers):
+        raise ArgumentError(f"row_numbers= are {numbers.size} numbers for {each[0].n_rows} rows, all different")
     pair = comparison.pair
-    named = (
+    without_order = (
         np.zeros(len(features), dtype=bool) if labels is None else np.array([_without_order(one) for one in labels.T])
     )
-    return PageData(tuple(methods), features, outputs, labels, tones, named, above, n_graphs, numbers, sample, pair)
+    return PageData(
+        tuple(methods), features, outputs, labels, tones, without_order, above, n_graphs, numbers, sample, pair
+    )
 
 
-def _read_method(name: str, explanation: Any, features: Sequence[str], comparison: Any) -> Method:
-    values = np.asarray(explanation.values, dtype=float)
-    if values.ndim not in (2, 3) or 0 in values.shape:
-        raise ExplanationError(f"{name!r} has values of shape {values.shape}; (rows, features[, outputs]) are needed")
-    if not np.isfinite(values).all():
-        row, place = np.argwhere(~np.isfinite(values))[0][:2].tolist()
-        raise ExplanationError(f"{name!r} holds a value that is not finite, in row {row}, feature {place}")
-    places = _places(explanation, features)
-    values = np.atleast_3d(values)[:, places]
-    r, _, k = values.shape
-    known = 0.0 if explanation.base_values is None else float(np.abs(explanation.base_values).max())
-    values = np.where(np.abs(values) <= EXACTLY_ZERO * max(known, float(np.abs(values).max())), 0.0, values)
-    base = np.asarray(0.0 if explanation.base_values is None else explanation.base_values, dtype=float)
-    error, credit_error = getattr(explanation, "error_std", None), comparison.credit_error.get(name)
+def _read_method(m: int, name: str, each: list[Attributions], places: list[int], comparison: Any) -> Method:
+    values = np.stack([one.values[m] for one in each], axis=-1)[:, places]
+    base = np.stack([one.base_values[m] for one in each], axis=-1)
+    error = np.stack([one.errors[m] for one in each], axis=-1)[:, places]
+    largest = max(float(np.abs(base).max()), float(np.abs(values).max()))
+    credit_error = comparison.credit_error.get(name)
     return Method(
         name,
-        values,
-        np.broadcast_to(base.reshape(r, 1) if base.size == r and k == 1 else base, (r, k)),
-        None if error is None or not np.any(error) else np.atleast_3d(np.asarray(error, dtype=float))[:, places],
+        np.where(np.abs(values) <= EXACTLY_ZERO * largest, 0.0, values),
+        base,
+        error if error.any() else None,
         comparison.backgrounds.get(name),
         comparison.plans.get(name),
         name in comparison.conditional,
-        None if credit_error is None else np.reshape(credit_error, (-1, k))[places],
+        None if credit_error is None else np.reshape(credit_error, (-1, len(each)))[places],
     )
-
-
-def _places(explanation: Any, features: Sequence[str]) -> list[int]:
-    names = [str(name) for name in explanation.feature_names]
-    return [names.index(feature) for feature in features]
 
 
 def _output_names(explanations: list[Any], k: int, explained: str | None) -> tuple[str, ...]:
@@ -193,20 +186,16 @@ def _output_names(explanations: list[Any], k: int, explained: str | None) -> tup
 # --- what the rows hold -------------------------------------------------------------------------------------------
 
 
-def _read_rows(explanations: list[Any], features: Sequence[str]) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Labels and tones of the rows, from the explanation that has labels, else from the first that has data."""
-    held = [e for e in explanations if e.display_data is not None] + [e for e in explanations if e.data is not None]
-    if not held:
+def _read_rows(read: Attributions, places: list[int]) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Labels and tones of the rows."""
+    shown = read.data if read.display is None else read.display
+    if shown is None:
         return None, None
-    source = held[0]
-    places = _places(source, features)
-    data = None if source.data is None else np.asarray(source.data)[:, places]
-    shown = source.display_data if source.display_data is not None else source.data
-    labels = np.array([[_as_label(value) for value in row] for row in np.asarray(shown, dtype=object)[:, places]])
-    if data is None:
+    labels = np.array([[_as_label(value) for value in row] for row in shown[:, places]])
+    if read.data is None:
         return labels, None
-    tones = [colour_scale(column) for column in data.T]
-    return labels, np.column_stack([np.full(len(data), np.nan) if tone is None else tone for tone in tones])
+    tones = [colour_scale(column) for column in read.data[:, places].T]
+    return labels, np.column_stack([np.full(len(labels), np.nan) if tone is None else tone for tone in tones])
 
 
 def _as_label(value: Any) -> str:

@@ -156,12 +156,12 @@ def test_wrong_words(tmp_path):
 
 def test_three_hundred_rows_of_twenty_features_are_small(tmp_path):
     rng = np.random.default_rng(0)
-    names = [f"feature_{j}" for j in range(20)]
+    names, data = [f"feature_{j}" for j in range(20)], rng.normal(size=(300, 20))
     explanations = {
         name: shap.Explanation(
             rng.normal(size=(300, 20, 4)),
             np.zeros((300, 4)),
-            data=rng.normal(size=(300, 20)),
+            data=data,
             feature_names=names,
             output_names=list("abcd"),
             error_std=rng.uniform(size=(300, 20, 4)),
