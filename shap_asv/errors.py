@@ -45,7 +45,7 @@ class ArgumentError(ShapAsvError):
 
 
 class OrdersError(ShapAsvError):
-    """Explicit orders are not permutations of the features, or their weights are not weights."""
+    """Orders are not permutations of the features, or weights are not weights."""
 
 
 class TimeError(ShapAsvError):

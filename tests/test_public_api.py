@@ -52,8 +52,6 @@ def test_explainer_arguments():
         "seed",
         "encoder",
         "model_output",
-        "orders",
-        "weights",
         "n_orders",
         "n_draws",
         "tolerance",

@@ -5,7 +5,6 @@ background's graph: every cause of a feature is a feature that precedes it in th
 cheap for a network, and the only thing that a structural model can do.
 """
 
-from collections.abc import Callable
 from functools import lru_cache
 
 from shap_asv.backends.contract import Problem
@@ -26,8 +25,6 @@ def ancestral_obstacle(problem: Problem) -> str | None:
     """Why some coalition may lack a cause of a member, as a sentence; None where none does."""
     if problem.background.graph is None:
         return "the background has no graph"
-    if problem.order is None:
-        return _given_obstacle(problem)
     return _order_obstacle(problem.background, problem.order, problem.players)
 
 
@@ -46,31 +43,14 @@ def conditioning_obstacle(problem: Problem) -> str | None:
 
 @lru_cache(maxsize=4)
 def _order_obstacle(background: Background, order: CausalOrder | GraphMixture, players: Players | None) -> str | None:
-    before = order.ancestor_matrix if players is None else players.precedence(order)
-    return _first_obstacle(background, lambda cause, effect: bool(before[cause, effect]))
-
-
-def _given_obstacle(problem: Problem) -> str | None:
-    """Explicit orders: the place of each cause before that of its effect, in every one of them."""
-    assert problem.given_orders is not None
-    position = problem.given_orders.argsort(axis=1)
-    if problem.players is not None:
-        position = position[:, problem.players.of_feature]  # members of a group come at once
-    return _first_obstacle(
-        problem.background,
-        lambda cause, effect: bool((position[:, cause] <= position[:, effect]).all()),
-        " in every order",
-    )
-
-
-def _first_obstacle(background: Background, precedes: Callable[[int, int], bool], where: str = "") -> str | None:
-    """The first cause of a feature that is not a feature that ``precedes`` it; parents do, precedence is transitive."""
+    """The first cause of a feature that is not a feature that precedes it; parents do, precedence is transitive."""
     assert background.graph is not None
+    before = order.ancestor_matrix if players is None else players.precedence(order)
     place = {name: i for i, name in enumerate(background.features)}
     for name, i in place.items():
         for cause in background.graph.predecessors(name):
             if cause not in place:
                 return f"the latent node {cause!r} stands above the feature {name!r}"
-            if not precedes(place[cause], i):
-                return f"{cause!r} does not precede its effect {name!r}{where}"
+            if not before[place[cause], i]:
+                return f"{cause!r} does not precede its effect {name!r}"
     return None

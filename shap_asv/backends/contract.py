@@ -34,10 +34,7 @@ class Problem:
     ----------
     background : Background
     predictor : Predictor
-    order : CausalOrder, GraphMixture or None
-        None when explicit orders are given instead.
-    given_orders, given_weights : int array (k, n) and float array (k,), or None
-        The user's own orders, and a weight for each.
+    order : CausalOrder or GraphMixture
     link : callable or None
         None stands for the identity.
     values : str
@@ -46,14 +43,12 @@ class Problem:
         Causal values that are computed as conditional ones, because they are the same on every coalition that the order
         asks for: the background under interventions, for questions about other coalitions.
     players : Players or None
-        Groups of features that move together; the order, and explicit orders, are then of groups.
+        Groups of features that move together; the order is then of groups.
     """
 
     background: Background
     predictor: Predictor
-    order: CausalOrder | GraphMixture | None
-    given_orders: np.ndarray | None = None
-    given_weights: np.ndarray | None = None
+    order: CausalOrder | GraphMixture
     link: Callable[[np.ndarray], np.ndarray] | None = None
     linearize_link: bool = True
     players: Players | None = None

@@ -47,7 +47,7 @@ from shap_asv.backends.weight_columns import contract
 from shap_asv.backends.workload import count_ideals, few_coalitions, ideal_columns
 from shap_asv.backgrounds.contract import DrawsGivenEvidence
 from shap_asv.costs import Cost
-from shap_asv.orders.weights import check_order_weights, weigh_orders
+from shap_asv.orders.weights import weigh_orders
 from shap_asv.strata import Coordinates, spread_uniforms
 from shap_asv.values.contract import Workload, blocks, distinct_rows, drawing_cost, evidence_of
 from shap_asv.values.monte_carlo import MONTE_CARLO, N_OFF, student
@@ -187,13 +187,7 @@ class JointAttributor:
 
     def _orders(self, size: int, numbers: Coordinates) -> np.ndarray:
         """So many orders of the players, int (size, p)."""
-        problem = self.problem
-        if problem.order is not None:
-            return problem.order.sample_topological_orders(size, numbers, n_groups=1)
-        assert problem.given_orders is not None
-        ends = np.cumsum(check_order_weights(problem.given_weights, len(problem.given_orders)))
-        at = spread_uniforms(numbers, 1, size, 1)[0] * ends[-1]
-        return problem.given_orders[np.searchsorted(ends, at, side="right")]
+        return self.problem.order.sample_topological_orders(size, numbers, n_groups=1)
 
     def _with_all_orders(self, uniforms: np.ndarray) -> Stage:
         columns, p = ideal_columns(self.problem, self.settings), self.problem.n_players

@@ -2,8 +2,8 @@
 
 The room ``backends/trees`` has the algorithm; here are its two rows of the table. "paths" is exact: levels in closed
 form, forests by walks over the few features of a path, other orders part by part, parts that are neither by their
-lattice, explicit orders by counting. "orders x paths" samples orders where that lattice is out of reach. Neither calls
-the model, and background rows are looked at once, when the tables of the leaves are made.
+lattice. "orders x paths" samples orders where that lattice is out of reach. Neither calls the model, and background
+rows are looked at once, when the tables of the leaves are made.
 """
 
 from dataclasses import dataclass
@@ -160,8 +160,6 @@ def _parts_obstacle(trees: TreeForm, order: CausalOrder, settings: Settings) -> 
 
 def _kind(problem: Problem) -> str:
     """Which kind of order the kernels will be given. Groups go through their lattice."""
-    if problem.order is None:
-        return ORDERS
     return LATTICE if problem.groups is not None else kind_of(problem.order)
 
 
@@ -185,10 +183,7 @@ def paths_backend(sweep: Sweep) -> Backend:
     def cost(problem: Problem, settings: Settings, n_rows: int) -> Cost:
         ensemble, order, limit = _trees(problem).ensemble, problem.order, settings.ideal_limit
         kind, counts, more = ORDERS if sampled else _kind(problem), {}, Cost({})
-        if order is None:
-            assert problem.given_orders is not None
-            counts = {"n_orders": len(problem.given_orders)}
-        elif sampled:
+        if sampled:
             counts = {"n_orders": settings.n_orders, "n_groups": min(N_GROUPS, settings.n_orders)}
             more = drawing_cost(order, settings.n_orders)
         elif isinstance(order, CausalOrder) and kind == PARTS:
@@ -209,8 +204,7 @@ def paths_backend(sweep: Sweep) -> Backend:
             trees.ensemble,
             None if sampled else problem.order,
             _ground(problem),
-            orders=draw_orders(problem, settings) if sampled else problem.given_orders,
-            order_weights=problem.given_weights,
+            orders=draw_orders(problem, settings) if sampled else None,
             sampled=sampled,
             ideal_limit=settings.ideal_limit,
             players=problem.groups,

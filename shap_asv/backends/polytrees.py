@@ -65,7 +65,7 @@ def one_order_obstacle(problem: Problem) -> str | None:
     found = terms_obstacle(problem) or groups_obstacle(problem)
     if found is not None or isinstance(problem.order, CausalOrder):
         return found
-    return "explicit orders, or several graphs, are not one causal order"
+    return "several graphs are not one causal order"
 
 
 def _obstacle(problem: Problem, settings: Settings) -> str | None:

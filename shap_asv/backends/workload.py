@@ -13,7 +13,7 @@ from shap_asv.costs import Cost
 from shap_asv.errors import BudgetExceededError
 from shap_asv.models.products import SumOfProducts
 from shap_asv.orders.sampling import drawing_cost
-from shap_asv.orders.weights import weigh_ideals, weigh_orders
+from shap_asv.orders.weights import weigh_ideals
 
 
 def expected_output(background: Terms, products: SumOfProducts) -> np.ndarray:
@@ -32,17 +32,11 @@ def network_and_terms(problem: Problem) -> tuple[Terms, SumOfProducts]:
 
 
 def ideal_columns(problem: Problem, settings: Settings) -> Columns:
-    if problem.order is None:
-        assert problem.given_orders is not None
-        columns = exact_columns(weigh_orders(problem.given_orders, problem.given_weights))
-    else:
-        columns = exact_columns(weigh_ideals(problem.order, settings.ideal_limit))
-    return of_players(columns, problem.groups)
+    return of_players(exact_columns(weigh_ideals(problem.order, settings.ideal_limit)), problem.groups)
 
 
 def draw_orders(problem: Problem, settings: Settings) -> np.ndarray:
     """The sample of topological orders, int (k, p)."""
-    assert problem.order is not None
     n, n_groups = settings.n_orders, min(N_GROUPS, settings.n_orders)
     return problem.order.sample_topological_orders(n, settings.seed, n_groups=n_groups)
 
@@ -53,10 +47,6 @@ def order_columns(problem: Problem, settings: Settings) -> Columns:
 
 def count_ideals(problem: Problem, settings: Settings) -> int | None:
     """Number of coalitions of the exact average, None past the limit."""
-    if problem.order is None:
-        assert problem.given_orders is not None
-        k, n = problem.given_orders.shape
-        return k * (n - 1) + 2
     try:
         return problem.order.count_ideals(limit=settings.ideal_limit)
     except BudgetExceededError:
@@ -94,7 +84,7 @@ class Sweep:
         """Listing the coalitions, and drawing orders before."""
         count, n = self.count(problem, settings), problem.n_features
         listed = Cost({"coalition": count, "coalition x feature": count * n}, count * (3 * n + 300), coalitions=count)
-        if not self.sampled or problem.order is None:
+        if not self.sampled:
             return listed
         return listed + drawing_cost(problem.order, settings.n_orders)
 
@@ -111,8 +101,6 @@ def groups_obstacle(problem: Problem) -> str | None:
 
 
 def orders_obstacle(problem: Problem, settings: Settings) -> str | None:
-    if problem.order is None:
-        return "the orders are given: there is nothing to sample"
     if settings.n_orders < 2:
         return "a standard error needs at least two orders"
     return None
@@ -126,4 +114,4 @@ def few_coalitions(problem: Problem, settings: Settings) -> Sweep:
     """All ideals where they are no more than the prefixes of the sampled orders would be, else those prefixes."""
     ideals = count_ideals(problem, settings)
     most = settings.n_orders * (problem.n_players - 1) + 2
-    return IDEALS if problem.order is None or (ideals is not None and ideals <= most) else SAMPLED_ORDERS
+    return IDEALS if ideals is not None and ideals <= most else SAMPLED_ORDERS

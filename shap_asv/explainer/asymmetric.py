@@ -32,7 +32,6 @@ from shap_asv.explainer.importances import measure_importance, usual_loss
 from shap_asv.explainer.options import (
     ExpectedLoss,
     SingleValue,
-    check_arguments,
     check_call_words,
     check_graph_word,
     check_options,
@@ -105,8 +104,6 @@ class AsymmetricExplainer(shap.Explainer):
         Features that move together, ``{"weather": ["temp", "hum"]}``: each group is one player, and features that no
         group names are players of their own. The causal graph is between groups, or between features: its quotient.
         What is fitted to a table draws a group of dummies (at most one is 1 in every row) as one category.
-    orders, weights : optional
-        Explicit orders (names, or positions; names win where numbers are names) and their weights instead of a graph.
 
     Budget
     ------
@@ -160,8 +157,6 @@ class AsymmetricExplainer(shap.Explainer):
         seed: int | None = None,
         encoder: Any = None,
         model_output: str = "auto",
-        orders: Any = None,
-        weights: Any = None,
         n_orders: int = 1000,
         n_draws: int | None = None,
         tolerance: float | None = None,
@@ -180,7 +175,6 @@ class AsymmetricExplainer(shap.Explainer):
         masker, values = fitting.read_masker(masker, values, data, feature_perturbation)
         counted = masker if feature_perturbation == "tree_path_dependent" else None
         masker = None if counted is not None else masker
-        check_arguments(causal_graph, orders, weights)
         check_options(
             link=link,
             tolerance=tolerance,
@@ -200,8 +194,6 @@ class AsymmetricExplainer(shap.Explainer):
             model,
             names,
             causal_graph,
-            orders,
-            weights,
             encoder,
             model_output,
             link=None if is_identity(link) else link,
@@ -231,7 +223,7 @@ class AsymmetricExplainer(shap.Explainer):
         self._table = masker if fitted is not masker else None  # what was fitted; files do not keep it
         self.causal_graph, self.groups = asked.causal_graph, groups
         self.algorithm, self.seed = algorithm, seed
-        self.encoder, self.orders, self.weights = encoder, orders, weights
+        self.encoder = encoder
         self.data, self.feature_perturbation, self.model_output = shown_words(
             self.masker, self._table, self._distribution, model, model_output
         )
@@ -407,12 +399,12 @@ class AsymmetricExplainer(shap.Explainer):
         """
         problem = self._known_execution().problem
         order = edgeless_order(problem.names, levels_of(self.causal_graph))
-        obstacle = conditioning_obstacle(replace(problem, order=order, given_orders=None, given_weights=None))
+        obstacle = conditioning_obstacle(replace(problem, order=order))
         if self.values != "causal" and obstacle is not None:
             raise MethodNotApplicableError(
                 f"symmetric values ask for all coalitions: {obstacle}. compare(X) fits such a background for SHAP"
             )
-        return self._derived(causal_graph=order, orders=None, weights=None)
+        return self._derived(causal_graph=order)
 
     def _derived(self, **changes: Any) -> Any:
         """The explainer that differs from this one in ``changes`` alone: in all else a question inherits it.
@@ -431,7 +423,7 @@ class AsymmetricExplainer(shap.Explainer):
 
     def _any_set_background(self, problem: Problem, silent: bool) -> fitting.StandIn | None:
         """A background for all coalitions, in place of the problem's; None where that one conditions on any set."""
-        asked = replace(self._asked, feature_names=None, causal_graph=None, orders=None, weights=None, silent=silent)
+        asked = replace(self._asked, feature_names=None, causal_graph=None, silent=silent)
         return fitting.any_set_background(problem, self._table, asked)
 
     def compare(self, X: Any, methods: Sequence[str] | None = None, **call: Any) -> Comparison:
@@ -547,7 +539,7 @@ class AsymmetricExplainer(shap.Explainer):
 
     @property
     def causal_order(self) -> Any:
-        """The :class:`CausalOrder` or :class:`GraphMixture` of the features (None when explicit orders are given)."""
+        """The :class:`CausalOrder` or :class:`GraphMixture` of the features."""
         return self._known_execution().problem.order
 
     # --- saving -----------------------------------------------------------------------------------------------

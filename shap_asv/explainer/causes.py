@@ -13,7 +13,7 @@ without; without one the network's own graph is taken. It is asked three things:
 their own. The causal graph is between the players, or between the features: then its quotient is taken.
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
@@ -21,7 +21,7 @@ import networkx as nx
 import numpy as np
 
 from shap_asv.backgrounds.contract import Background
-from shap_asv.errors import CausalGraphError, OrdersError, ShapAsvWarning, UnknownFeatureError, did_you_mean, listed
+from shap_asv.errors import CausalGraphError, ShapAsvWarning, UnknownFeatureError, did_you_mean, listed
 from shap_asv.frames import frame_columns
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.players import Players
@@ -205,69 +205,6 @@ def _named(node: Any) -> str:
     raise CausalGraphError(f"the causal graph has the node {node!r:.80}, which is not a name; use strings")
 
 
-def read_orders(orders: Any, weights: Any, features: Sequence[str]) -> tuple[np.ndarray, np.ndarray | None]:
-    """The user's own orders, as names or as positions -> int array (k, n), and their weights made to sum to one.
-
-    An order of whole numbers holds positions, unless every one of them is the name of a feature: names win.
-    """
-    rows = _listed_orders(orders)
-    n = len(features)
-    read = np.empty((len(rows), n), dtype=np.intp)
-    for i, order in enumerate(rows):
-        places = _places(i, order, features)
-        if sorted(places) != list(range(n)):
-            raise OrdersError(f"order {i} is {order!r}; each order must hold each of the {n} features once")
-        read[i] = places
-    return read, None if weights is None else _read_weights(weights, len(rows))
-
-
-def _listed_orders(orders: Any) -> list[list[Any]]:
-    wanted = "orders= takes a list of orders, each a list of all features"
-    if isinstance(orders, (str, bytes, Mapping, Set)):
-        raise OrdersError(f"{wanted}; got a {type(orders).__name__}, {orders!r:.80}")
-    try:
-        listed = list(orders)
-    except Exception:
-        raise OrdersError(f"{wanted}; got a {type(orders).__name__}") from None
-    if not listed:
-        raise OrdersError("orders= is empty; pass at least one order of all features")
-    for i, order in enumerate(listed):
-        if isinstance(order, (str, bytes, Mapping, Set)) or not isinstance(order, Iterable):
-            hint = "; put one order into a list of its own: orders=[[...]]" if isinstance(order, (str, int)) else ""
-            raise OrdersError(f"{wanted}; entry {i} is {order!r:.80}, not a list{hint}")
-    return [np.ravel(order).tolist() if isinstance(order, np.ndarray) else list(order) for order in listed]
-
-
-def _places(i: int, order: list[Any], features: Sequence[str]) -> list[int]:
-    position = {name: v for v, name in enumerate(features)}
-    numbers = all(isinstance(item, (int, np.integer)) and not isinstance(item, bool) for item in order)
-    if numbers and not all(str(item) in position for item in order):
-        return [int(item) for item in order]
-    places = []
-    for item in order:
-        if not isinstance(item, (str, int, np.integer)) or isinstance(item, bool):
-            raise OrdersError(
-                f"order {i} holds {item!r:.80}, a {type(item).__name__}; write features by name, or all by position"
-            )
-        if str(item) not in position:
-            raise UnknownFeatureError(f"order {i} names {item!r}, which is not a feature: {list(features)}")
-        places.append(position[str(item)])
-    return places
-
-
-def _read_weights(weights: Any, k: int) -> np.ndarray:
-    try:
-        w = np.asarray(weights, dtype=float)
-    except Exception:
-        w = np.empty(0)
-    if w.shape != (k,) or not np.isfinite(w).all() or (w < 0).any() or w.max() == 0:
-        raise OrdersError(
-            f"weights= must be {k} finite numbers >= 0, one for each order, not all zero; got {weights!r:.80}"
-        )
-    w = w / w.max()  # the sum of large weights may be past the floats
-    return w / w.sum()
-
-
 # --- columns without names: whole numbers are positions ------------------------------------------------------------
 
 
@@ -392,23 +329,17 @@ def order_of_players(
     return players.quotient(read_causal_graph(causal_graph, background.features, background.latent, seed))
 
 
-def knowledge_of_features(
-    groups: Any, features: Sequence[str], causal_graph: Any, orders: Any, weights: Any
-) -> tuple[Any, Any, Any]:
-    """Graph, orders and weights as far as they speak of groups, as graph and orders of the features."""
+def knowledge_of_features(groups: Any, features: Sequence[str], causal_graph: Any) -> Any:
+    """The graph, as far as it speaks of groups, as graph of the features."""
     players = read_groups(groups, features)
-    if players is None:
-        return causal_graph, orders, weights
-    if orders is not None:
-        read, shares = read_orders(orders, weights, players.names)
-        return causal_graph, players.expand_orders(read), shares
-    own_names = set() if causal_graph is None else _nodes(causal_graph, features) & (set(players.names) - set(features))
-    if not own_names:
-        return causal_graph, orders, weights
+    if players is None or causal_graph is None:
+        return causal_graph
+    if not _nodes(causal_graph, features) & (set(players.names) - set(features)):
+        return causal_graph
     with catch_warnings():  # said where the problem is put together
         simplefilter("ignore", ShapAsvWarning)
         order = read_causal_graph(causal_graph, players.names)
-    return players.spread(order, features), orders, weights
+    return players.spread(order, features)
 
 
 def join_groups(graph: Any, features: Sequence[str], groups: Mapping[str, Sequence[str]], seed: int) -> Any:

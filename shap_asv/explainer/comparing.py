@@ -136,12 +136,6 @@ def _mean_of_table(explainer: "AsymmetricExplainer", outputs: Any) -> np.ndarray
 
 def _first_features(problem: Problem) -> np.ndarray:
     """The probability of each player to be the first of an order, (p,)."""
-    if problem.given_orders is not None:
-        shares = problem.given_weights
-        return np.bincount(problem.given_orders[:, 0], shares, problem.n_players) / (
-            len(problem.given_orders) if shares is None else shares.sum()
-        )
-    assert problem.order is not None
     if not problem.order.edges:
         return np.full(problem.n_players, 1 / problem.n_players)
     drawn = problem.order.sample_topological_orders(N_ORDERS, seed=0)
@@ -179,7 +173,7 @@ def _sides(explainer: "AsymmetricExplainer", methods: Sequence[str] | None, call
         found = base
         if other is not None:
             order = edgeless_order(base._known_execution().problem.names, levels_of(base.causal_graph))
-            found = base._derived(masker=other.background, causal_graph=order, orders=None, weights=None)
+            found = base._derived(masker=other.background, causal_graph=order)
         elif symmetric:
             found = base.symmetric()
         same_mean = base is explainer or not (over_rows or "marginal" in (values, explainer.values))
@@ -188,14 +182,13 @@ def _sides(explainer: "AsymmetricExplainer", methods: Sequence[str] | None, call
 
 def _under_graph(explainer: "AsymmetricExplainer", name: str, graph: Any, silent: bool) -> Side:
     """The values of another causal graph, over a background that can condition on what it asks for."""
-    changes = {"causal_graph": graph, "orders": None, "weights": None}
     try:
-        return Side(name, explainer._derived(**changes), True, None)
+        return Side(name, explainer._derived(causal_graph=graph), True, None)
     except MethodNotApplicableError:
         other = explainer._any_set_background(explainer._known_execution().problem, silent)
         if other is None:
             raise
-    return Side(name, explainer._derived(masker=other.background, **changes), True, other.fitted_to)
+    return Side(name, explainer._derived(masker=other.background, causal_graph=graph), True, other.fitted_to)
 
 
 def _read_methods(methods: Any, explainer: "AsymmetricExplainer") -> dict[str, Any]:

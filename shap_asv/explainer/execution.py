@@ -297,10 +297,7 @@ def announce(plan: Plan, settings: Settings, wanted: Settings, budget: float, si
 
 def describe(problem: Problem, own_graph: bool) -> tuple[tuple[str, str], ...]:
     """What the numbers will mean, for the plan."""
-    if problem.order is None:
-        assert problem.given_orders is not None
-        graph = f"{len(problem.given_orders)} explicit orders"
-    elif isinstance(problem.order, GraphMixture):
+    if isinstance(problem.order, GraphMixture):
         graph = f"given, mean over {problem.order.n_graphs:,} graphs"
     elif not problem.order.edges:
         graph = f"no edges: {_SYMMETRIC.get(problem.values, 'ordinary Shapley values')}"

@@ -3,7 +3,7 @@
 ``values="conditional"`` asks for ``nu(S) = E[M(X) | X_S = e_S]``: a distribution has to be learned from the table.
 
 - a DAG over all features: a structural model, one mechanism per feature;
-- levels, a few edges, explicit orders or no causal knowledge: a Gaussian, a copula, donors or a mixture of them, by a
+- levels, a few edges or no causal knowledge: a Gaussian, a copula, donors or a mixture of them, by a
   score on held-out rows (``backgrounds/choice``), which is weighted as the orders weigh coalitions;
 - with two levels or more, a structural model is one of the candidates, too: every feature given all earlier levels;
 - so it is with a DAG that leaves out a few features, which then stand alone in it: whether they do is for the score.
@@ -65,7 +65,6 @@ from shap_asv.explainer.causes import (
     nearly_whole_dag,
     order_of_features,
     read_groups,
-    read_orders,
     uses_positions,
 )
 from shap_asv.explainer.problem import Arguments, names_known_to_model
@@ -211,11 +210,11 @@ def _fitted(table: Any, asked: Arguments) -> Any:
         if isinstance(fitted, StructuralModel):
             fitted = fitted.background(list(dummies.names))
         return OneHotBackground(dummies, fitted)
-    knowledge, orders, weights = knowledge_of_features(asked.groups, features, graph, asked.orders, asked.weights)
+    knowledge = knowledge_of_features(asked.groups, features, graph)
     dag = dag_over(features, knowledge)
     if dag is not None:
         return StructuralModel.fit(table, dag, seed=asked.seed, n_jobs=asked.n_jobs, silent=asked.silent)
-    return _choose(table, features, replace(asked, causal_graph=knowledge, orders=orders, weights=weights))
+    return _choose(table, features, replace(asked, causal_graph=knowledge))
 
 
 def _refitted(like: Any, table: Any, asked: Arguments) -> Any:
@@ -243,13 +242,13 @@ def _choose(table: Any, features: Sequence[str], asked: Arguments) -> Any:
     held-out rows of the table.
     """
     graph = asked.causal_graph
-    coalitions, weights = asked_coalitions(features, graph, asked.orders, asked.weights, asked.seed)
+    coalitions, weights = asked_coalitions(features, graph, asked.seed)
     predict = read_plain_model(asked.model, asked.model_output).predict
     candidates: Mapping[str, tuple[Fit, bool]] = CANDIDATES
     # what interventions do by levels is asked of distributions that know nothing of causes
-    given = asked.orders is not None or asked.values == "causal"
-    levels = None if given else level_graph(features, graph, asked.seed)
-    dag = None if given else nearly_whole_dag(features, graph)
+    knows_causes = asked.values != "causal"
+    levels = level_graph(features, graph, asked.seed) if knows_causes else None
+    dag = nearly_whole_dag(features, graph) if knows_causes else None
     if levels is not None:
         candidates = with_mechanisms(levels, "levels", asked.n_jobs)
     elif dag is not None:
@@ -305,22 +304,14 @@ def any_set_background(problem: Problem, table: Any, asked: Arguments) -> StandI
     return StandIn(_fitted(table, asked), words)
 
 
-def asked_coalitions(
-    features: Sequence[str], causal_graph: Any, orders: Any = None, weights: Any = None, seed: int = 0
-) -> tuple[np.ndarray, np.ndarray]:
-    """Coalitions bool (m, n) that orders pass, and how often, (m,): prefixes of the given orders or of sampled ones."""
-    if orders is not None:
-        drawn, shares = read_orders(orders, weights, features)
-        shares = np.ones(len(drawn)) if shares is None else shares
-    else:
-        order = order_of_features(features, causal_graph, seed)
-        drawn = order.sample_topological_orders(N_ORDERS, seed=seed)
-        shares = np.ones(len(drawn))
+def asked_coalitions(features: Sequence[str], causal_graph: Any, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Coalitions bool (m, n) that orders pass, and how often, (m,): prefixes of sampled orders."""
+    drawn = order_of_features(features, causal_graph, seed).sample_topological_orders(N_ORDERS, seed=seed)
     n = len(features)
     place = np.argsort(drawn, axis=1)  # (k, n): when each feature comes
     prefixes = place[:, None, :] < np.arange(n + 1)[None, :, None]
     coalitions, back = np.unique(prefixes.reshape(-1, n), axis=0, return_inverse=True)
-    counts = np.bincount(back.reshape(-1), weights=np.repeat(shares, n + 1), minlength=len(coalitions))
+    counts = np.bincount(back.reshape(-1), minlength=len(coalitions))
     return coalitions, counts / counts.sum()
 
 

@@ -38,14 +38,6 @@ AMOUNTS = ("budget", "memory_limit")
 COUNTED = {"n_orders": "a number of orders", "n_draws": "a number of draws", "ideal_limit": "a number of coalitions"}
 
 
-def check_arguments(causal_graph: Any, orders: Any, weights: Any) -> None:
-    """Raise where arguments of the explainer contradict one another."""
-    if orders is not None and causal_graph is not None:
-        raise UnknownMethodError("pass causal_graph= or orders=, not both: each says which orders count")
-    if weights is not None and orders is None:
-        raise UnknownMethodError("weights= goes with orders=: one weight for each order")
-
-
 def check_options(
     *,
     link: Any,

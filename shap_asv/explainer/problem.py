@@ -57,7 +57,6 @@ from shap_asv.explainer.causes import (
     name_positions,
     order_of_players,
     read_groups,
-    read_orders,
     uses_positions,
 )
 from shap_asv.explainer.rows import Table
@@ -71,7 +70,6 @@ from shap_asv.models.trees.ensembles import FloatEnsemble
 from shap_asv.models.trees.form import ends_in_trees, place_trees, read_ensemble
 from shap_asv.orders import CausalOrder
 from shap_asv.orders.reading import Levels
-from shap_asv.orders.uncertain import GraphMixture
 
 Link = Callable[[np.ndarray], np.ndarray]
 
@@ -102,8 +100,6 @@ class Arguments:
     model: Any
     feature_names: Sequence[str] | None = None
     causal_graph: Any = None
-    orders: Any = None
-    weights: Any = None
     encoder: Any = None
     model_output: str = "auto"
     output_names: Sequence[str] | None = None
@@ -179,16 +175,9 @@ def assemble(
     if not distribution.named and arguments.feature_names is None and uses_positions(arguments.causal_graph):
         arguments = replace(arguments, causal_graph=name_positions(arguments.causal_graph, features))
     players = read_groups(arguments.groups, background.features)
-    order: CausalOrder | GraphMixture | None = None
-    given = given_weights = None
-    if arguments.orders is not None:
-        given, given_weights = read_orders(
-            arguments.orders, arguments.weights, background.features if players is None else players.names
-        )
-    else:
-        order = order_of_players(arguments.causal_graph, players, background, arguments.seed)
+    order = order_of_players(arguments.causal_graph, players, background, arguments.seed)
     link = None if arguments.link is None else CheckedLink(arguments.link)
-    problem = Problem(background, predictor, order, given, given_weights, link, arguments.linearize_link, players)
+    problem = Problem(background, predictor, order, link, arguments.linearize_link, players)
     return with_meaning(problem, arguments.values, arguments.causal_graph)
 
 

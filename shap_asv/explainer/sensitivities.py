@@ -170,11 +170,6 @@ def _one_change(explainer: "AsymmetricExplainer", problem: Problem, word: str) -
         raise CausalGraphError(
             f"graphs={word!r} is not known; pass 'edges' for every graph that differs in one edge, or a list of graphs"
         )
-    if problem.order is None:
-        raise CausalGraphError(
-            "graphs='edges' changes edges of the causal graph, and this explainer has explicit orders instead; pass "
-            "the graphs to compare with as a list"
-        )
     if isinstance(problem.order, GraphMixture):
         raise CausalGraphError(
             "graphs='edges' changes edges of one graph, and this explainer has the mean over "
@@ -252,13 +247,13 @@ def _over_one_background(
     if explainer.values == "causal":
         notes = (f"do() is that of {whole.background.describe()} under every graph; graphs change the orders alone",)
     for each in alternatives.graphs:
-        obstacle = conditioning_obstacle(replace(whole, order=each.order, given_orders=None, given_weights=None))
+        obstacle = conditioning_obstacle(replace(whole, order=each.order))
         if obstacle is not None:
             found = explainer._any_set_background(whole, silent)
             assert found is not None
             words = f"over: {found.background.describe()}, fitted to {found.fitted_to}: {each.label} cannot be "
-            given = {} if problem.order is None else {"causal_graph": problem.order}
-            return Shared(explainer._derived(masker=found.background, **given), (f"{words}explained otherwise",))
+            other = explainer._derived(masker=found.background, causal_graph=problem.order)
+            return Shared(other, (f"{words}explained otherwise",))
     return Shared(explainer, notes)
 
 
@@ -290,7 +285,7 @@ def _together(shared: Shared, table: Table, alternatives: Alternatives, outputs:
     return Sensitivity(
         each[len(given) :],
         display_names(problem, table) if problem.players is None else problem.names,
-        reference=np.tensordot(shares, each[: len(given)], axes=1) if given else None,
+        reference=np.tensordot(shares, each[: len(given)], axes=1),
         output_names=None if single else names,
         error_std=None if errors is None else errors[len(given) :],
         notes=(*alternatives.equal_orders(), *shared.notes),
@@ -305,9 +300,9 @@ def _one_by_one(
     own = explainer(X, outputs=outputs, silent=silent)
     each = []
     for alternative in tqdm(alternatives.graphs, desc="Graphs", unit="graph", delay=DELAY, disable=silent):
-        changes = {"masker": explainer._given, "causal_graph": alternative.graph, "orders": None, "weights": None}
         try:
-            each.append(explainer._derived(silent=True, **changes)(X, outputs=outputs, silent=True))
+            other = explainer._derived(masker=explainer._given, causal_graph=alternative.graph, silent=True)
+            each.append(other(X, outputs=outputs, silent=True))
         except ShapAsvError as error:
             raise MethodNotApplicableError(f"{alternative.label} cannot be explained: {error}") from None
     errors = [np.zeros_like(e.values) if e.error_std is None else e.error_std for e in each]
@@ -317,7 +312,7 @@ def _one_by_one(
     return Sensitivity(
         np.stack([e.values for e in each]),
         own.feature_names,
-        reference=None if explainer.causal_order is None else own.values,
+        reference=own.values,
         output_names=own.output_names,
         error_std=None if all(e.error_std is None for e in each) else np.stack(errors),
         notes=tuple(notes),
@@ -327,7 +322,7 @@ def _one_by_one(
 
 def _execution_over(execution: Execution, mixture: GraphMixture) -> Execution:
     """The same work for the coalitions of all graphs."""
-    problem = replace(execution.problem.for_any_coalition(), order=mixture, given_orders=None, given_weights=None)
+    problem = replace(execution.problem.for_any_coalition(), order=mixture)
     return execution.over_coalitions(problem, samples=False)
 
 

@@ -127,7 +127,7 @@ def _resampled_table(explainer: "AsymmetricExplainer", data: Any) -> tuple[Any, 
             f"bootstrap fits again what an explainer fits to a table, and {background.describe()} is nothing of that; "
             "make the explainer from the table itself"
         )
-    own = background.graph if explainer.causal_graph is None and explainer.orders is None else None
+    own = background.graph if explainer.causal_graph is None else None
     return as_pandas(data), explainer.causal_graph if own is None else own
 
 

@@ -48,7 +48,7 @@ from shap_asv.orders.counting import Block, components, decompose, subtree_sizes
 from shap_asv.orders.lattice import build_lattice
 from shap_asv.orders.players import Players
 from shap_asv.orders.uncertain.mixture import GraphMixture
-from shap_asv.orders.weights import check_order_weights, check_orders, weigh_ideals
+from shap_asv.orders.weights import check_orders, weigh_ideals
 
 LEVELS, FOREST, PARTS, LATTICE, ORDERS = "levels", "forest", "parts", "lattice", "orders"
 
@@ -172,10 +172,10 @@ def restrict_groups(
     return _restrict_lattice(np.concatenate(sets), *steps, closed=False)
 
 
-def restrict_orders(orders: np.ndarray, weights: np.ndarray | None = None) -> RestrictedWeights:
-    """The weights of explicit orders (k, n), each with a share."""
+def restrict_orders(orders: np.ndarray) -> RestrictedWeights:
+    """The weights of explicit orders (k, n), which count alike."""
     orders = check_orders(orders)
-    share = check_order_weights(weights, len(orders))
+    share = np.full(len(orders), 1 / len(orders))
     rank = np.empty(orders.shape, dtype=np.int32)
     np.put_along_axis(rank, orders, np.arange(orders.shape[1], dtype=np.int32)[None], axis=1)
     return RestrictedWeights(ORDERS, np.zeros(orders.shape[1], dtype=np.int64), False, (rank, share))

@@ -165,20 +165,18 @@ def _fold(words: list[np.ndarray], matrices: list[sp.csr_array]) -> tuple[np.nda
     return together[first], summed.tocsr()
 
 
-def weigh_orders(orders: np.ndarray, order_weights: np.ndarray | None = None) -> CoalitionWeights:
-    """The weights of the coalitions that some given orders pass: sampled ASV, or ASV with a weight per order.
+def weigh_orders(orders: np.ndarray) -> CoalitionWeights:
+    """The weights of the coalitions that some given orders pass, which count alike: sampled ASV.
 
     Parameters
     ----------
     orders : int array (k, n)
         Each row a permutation of the feature indices.
-    order_weights : array (k,), optional
-        Not negative; scaled to sum to one. By default all orders count alike.
 
     Raises
     ------
     OrdersError
-        A row is not a permutation, or the weights do not fit.
+        A row is not a permutation.
 
     Notes
     -----
@@ -193,7 +191,6 @@ def weigh_orders(orders: np.ndarray, order_weights: np.ndarray | None = None) ->
     [[0, 1, 2, 4], [0, 1, 3, 4]]
     """
     orders = check_orders(orders)
-    share = check_order_weights(order_weights, len(orders))
     k, n = orders.shape
     features = bitsets.masks([(v,) for v in range(n)], n)
     prefix = np.zeros((k, features.shape[1]), dtype=np.uint64)
@@ -206,7 +203,7 @@ def weigh_orders(orders: np.ndarray, order_weights: np.ndarray | None = None) ->
         paths[:, position + 1] = ids + count
         levels.append(prefix[first])
         count += len(first)
-    weight = np.repeat(share, n)
+    weight = np.full(k * n, 1 / k)
     matrix = sp.coo_array(
         (
             np.concatenate([weight, -weight]),
@@ -231,15 +228,3 @@ def check_orders(orders: np.ndarray) -> np.ndarray:
             f"order {wrong[0]} is {array[wrong[0]].tolist()}; each order names all of 0 .. {array.shape[1] - 1} once"
         )
     return array
-
-
-def check_order_weights(order_weights: np.ndarray | None, n_orders: int) -> np.ndarray:
-    """The weights scaled to sum to one, or an :class:`OrdersError`."""
-    if order_weights is None:
-        return np.full(n_orders, 1 / n_orders)
-    weights = np.asarray(order_weights, dtype=float)
-    if weights.shape != (n_orders,):
-        raise OrdersError(f"{n_orders} orders need as many weights, not an array of shape {weights.shape}")
-    if not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() == 0:
-        raise OrdersError("weights of orders must be finite, not negative, and not all zero")
-    return weights / weights.sum()

@@ -81,17 +81,17 @@ def test_random_ensembles_of_depth_twelve(seed, name, background, long_paths):
 
 
 @pytest.mark.parametrize("background", [False, True], ids=["covers", "rows"])
-def test_given_orders_with_weights(background, way):
+def test_given_orders(background, way):
     """These prefixes are not closed under unions: {0} and {4} occur, {0, 4} does not."""
     rng = np.random.default_rng(5)
     trees = [oracle.random_tree(rng, N, 6) for _ in range(3)]
     rows = oracle.random_rows(rng, 5, N)
     ground = oracle.random_rows(rng, 6, N) if background else None
-    orders, weights = [[0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [0, 2, 1, 4, 3]], [1.0, 2.5, 0.5]
-    made = prepare_trees(ensemble_of(trees, N), background=ground, orders=np.array(orders), order_weights=weights)
+    orders = [[0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [0, 2, 1, 4, 3]]
+    made = prepare_trees(ensemble_of(trees, N), background=ground, orders=np.array(orders))
     found = made.attribute(rows)
     for row, phi in zip(rows, found.phi, strict=True):
-        np.testing.assert_allclose(phi, oracle.brute_force(trees, row, orders, weights, ground), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(phi, oracle.brute_force(trees, row, orders, None, ground), rtol=0, atol=1e-12)
 
 
 def comb(n, rng):

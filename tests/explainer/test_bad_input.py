@@ -182,18 +182,6 @@ def test_nodes_that_are_numbers():
     np.testing.assert_array_equal(again(pd.DataFrame({2: [1], 1: [0]})).values, explanation.values)
 
 
-def test_numbers_in_orders_are_names_where_there_are_such_names():
-    def model(table):
-        return 1.0 * np.asarray(table)[:, 0]
-
-    options = {"masker": numbered_network(), "feature_names": [1, 2]}
-    by_name = AsymmetricExplainer(model, orders=[[2, 1]], **options)([[0, 1]]).values
-    by_text = AsymmetricExplainer(model, orders=[["2", "1"]], **options)([[0, 1]]).values
-    other = AsymmetricExplainer(model, orders=[["1", "2"]], **options)([[0, 1]]).values
-    np.testing.assert_array_equal(by_name, by_text)
-    assert not np.allclose(by_name, other)
-
-
 def test_columns_that_are_numbers(case):
     background = pd.DataFrame(case.matrix, columns=[2, 1, 0])
     explainer = AsymmetricExplainer(lambda table: table[1] * table[2], background)

@@ -91,7 +91,7 @@ def test_every_coalition(seed):
     rows = np.array([[rng.integers(card) for card in problem.feature_cards] for _ in range(3)])
     orders = [list(order) for order in itertools.permutations(range(n))]
     explainer = AsymmetricExplainer(
-        model, problem.network(), feature_names=problem.features, encoder=encoder, values="causal", orders=orders
+        model, problem.network(), feature_names=problem.features, encoder=encoder, values="causal", causal_graph=[]
     )
     found = explainer(problem.labels(rows), silent=True, main_effects=True)
     network = problem.cards, problem.parents, problem.tables

@@ -187,7 +187,7 @@ def test_stored_fitted(name, request, monkeypatch):
     def refuse(*args, **kwargs):
         raise AssertionError("fitted again")
 
-    monkeypatch.setattr("shap_asv.explainer.fitting.fit_background", refuse)
+    monkeypatch.setattr("shap_asv.explainer.fitting._fit", refuse)
     stream.seek(0)
     loaded = AsymmetricExplainer.load(stream)
     row = table(seed=1).iloc[:2]

@@ -1,5 +1,7 @@
 """Groups of features as players, against the game of groups written down."""
 
+from itertools import pairwise
+
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -67,11 +69,11 @@ def test_trees_alone_with_several_large_groups(seed):
     every = AsymmetricExplainer(tree, groups=groups, algorithm="paths")(X[:4])
     sampled = AsymmetricExplainer(tree, groups=groups, algorithm="orders x paths", seed=0)(X[:4])
     assert (np.abs(sampled.values - every.values) <= 6 * sampled.error_std + 1e-9).all()
-    named, weights = [list(groups), list(groups)[::-1]], [3, 1]
-    listed = AsymmetricExplainer(tree, groups=groups, orders=named, weights=weights)(X[:4])
+    weights, counts = [3, 1], {"feature_perturbation": "tree_path_dependent"}
+    chains = [(list(pairwise(names)), w) for names, w in zip([list(groups), list(groups)[::-1]], weights, strict=True)]
+    listed = AsymmetricExplainer(tree, groups=groups, causal_graph=chains, **counts)(X[:4])
     first, second, third = groups
     several = [[(first, second), (second, third)], [(third, first), (third, second)]]
-    counts = {"feature_perturbation": "tree_path_dependent"}
     mean = AsymmetricExplainer(tree, groups=groups, causal_graph=several, algorithm="exact", **counts)(X[:4])
     for r, row in enumerate(X[:4].to_numpy()):
 

@@ -14,18 +14,6 @@ from shap_asv.errors import MethodNotApplicableError
 from tests.independent import IndependentColumns
 
 
-@pytest.mark.parametrize("as_frame", [True, False])
-def test_explicit_orders_know_the_columns_by_name(as_frame):
-    table = pd.DataFrame(np.random.default_rng(0).normal(size=(20, 3)), columns=list("abc"))
-    model = LinearRegression().fit(table, table @ [1.0, 10.0, 100.0])
-    X = pd.DataFrame([[1.0, 2.0, 3.0]], columns=list("abc"))
-    explainer = AsymmetricExplainer(model, table if as_frame else table.to_numpy(), orders=[["a", "b", "c"]])
-    expected = (X.to_numpy() - table.to_numpy().mean(axis=0)) * [1.0, 10.0, 100.0]
-    for columns in ("abc", "cab"):
-        np.testing.assert_allclose(explainer(X[list(columns)]).values, expected, atol=1e-9)
-        np.testing.assert_allclose(explainer.symmetric()(X[list(columns)]).values, expected, atol=1e-9)
-
-
 def coins(n, latent_states=0):
     """Fair coins, all of them effects of one latent node if it has states."""
     coin = np.array([0.5, 0.5])

@@ -3,6 +3,7 @@ and trees that are walked by hand where there are some.
 """
 
 import warnings
+from itertools import pairwise
 
 import catboost
 import lightgbm
@@ -187,7 +188,8 @@ def test_orders_against_the_definition(small, graph, rows):
 def test_given_orders_and_sampled_orders(small):
     model, X = small
     orders = [[0, 1, 2, 3], [3, 1, 0, 2]]
-    given = AsymmetricExplainer(model, orders=orders, weights=[3.0, 1.0])
+    graphs = [(list(pairwise(order)), weight) for order, weight in zip(orders, [3.0, 1.0], strict=True)]
+    given = AsymmetricExplainer(model, causal_graph=graphs, feature_perturbation="tree_path_dependent")
     found = given(X[:2], main_effects=True)
     assert given.plan(2).exact
     trees = trees_of(model)

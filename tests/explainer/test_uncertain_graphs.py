@@ -237,15 +237,6 @@ def test_own_graph_of_the_network(network, X):
     np.testing.assert_allclose(result.values[at], wanted, atol=1e-12, rtol=0)
 
 
-def test_explicit_orders_have_no_edges(network, X, explain):
-    explainer = AsymmetricExplainer(score, network, feature_names=FEATURES, orders=[FEATURES])
-    with pytest.raises(errors.CausalGraphError, match="explicit orders"):
-        explainer.sensitivity(X)
-    result = explainer.sensitivity(X, [FORTH, BACK], silent=True)
-    assert result.reference is None
-    np.testing.assert_allclose(result.values[1], explain(BACK), atol=1e-12, rtol=0)
-
-
 # --- sensitivity where players are groups, and where values are sampled ---------------------------------------------
 
 GROUPS = {"airways": ["lung", "bronc"], "signs": ["xray", "dysp"]}

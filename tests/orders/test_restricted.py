@@ -65,8 +65,8 @@ def steps_of(lister, sets, start, feature, at):
 @pytest.mark.parametrize("kind", [*CASES, "orders"])
 def test_steps_are_the_distribution_of_restricted_orders(kind, monkeypatch):
     if kind == "orders":
-        orders, shares = [(0, 1, 2, 3, 4, 5), (5, 1, 3, 0, 2, 4), (2, 0, 5, 4, 1, 3)], [0.5, 0.3, 0.2]
-        weights = restrict_orders(np.array(orders), shares)
+        orders, shares = [(0, 1, 2, 3, 4, 5), (5, 1, 3, 0, 2, 4), (2, 0, 5, 4, 1, 3)], [1 / 3] * 3
+        weights = restrict_orders(np.array(orders))
     else:
         order = CausalOrder.from_edges(CASES[kind], features=range(N))
         monkeypatch.setattr(restricted, "FEW_IDEALS", 1)

@@ -155,12 +155,10 @@ def build_graph(case: Case, net: Net, rng: np.random.Generator) -> Graph:
     if case.graph in ("orders", "weighted orders"):
         orders = [tuple(int(i) for i in rng.permutation(n)) for _ in range(int(rng.integers(1, 4)))]
         weights = rng.random(len(orders)) + 0.1 if case.graph == "weighted orders" else None
-        arguments: dict[str, Any] = {"orders": [[net.features[i] for i in order] for order in orders]}
-        if case.graph_form in ("order", "pgmpy"):
-            arguments["orders"] = [list(order) for order in orders]
-        if weights is not None:
-            arguments["weights"] = (3.0 * weights).tolist()
-        return Graph(arguments, orders, weights)
+        named = [[net.features[i] for i in order] for order in orders]
+        chains = [CausalOrder.from_edges(list(itertools.pairwise(names)), features=names) for names in named]
+        graphs = chains if weights is None else list(zip(chains, (3.0 * weights).tolist(), strict=True))
+        return Graph({"causal_graph": graphs}, orders, weights)
     if case.graph == "levels":
         cuts = [0, *sorted(int(c) for c in rng.integers(0, n + 1, size=2)), n]
         levels = [shuffled[a:b] for a, b in itertools.pairwise(cuts) if b > a]

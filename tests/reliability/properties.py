@@ -60,14 +60,13 @@ class World:
 
     @property
     def knows_order(self) -> bool:
-        return "orders" not in self.graph.arguments
+        return self.case.graph not in ("orders", "weighted orders")
 
     def explainer(self, **more: Any) -> AsymmetricExplainer:
         """The explainer of the case; a graph with other nodes than the features has to be warned about."""
         arguments = {**self.graph.arguments, **self.fitted.arguments, "seed": self.case.seed % 1000}
-        positions = not self.knows_order and not isinstance(self.graph.arguments["orders"][0][0], str)
         found = self.fitted.knows_names or (self.case.rows in NAMED_ROWS and callable(self.fitted.model))
-        if self.case.names == "given" or positions or not found:
+        if self.case.names == "given" or not found:
             arguments["feature_names"] = self.net.features
         return AsymmetricExplainer(self.fitted.model, self.network, **{**arguments, **more})
 
@@ -97,8 +96,7 @@ class World:
         """What is asked of every kind of cases, about values of one meaning."""
         orders, weights = self.graph.orders, self.graph.weights
         shares = np.ones(len(orders)) if weights is None else np.asarray(weights)
-        told = {name: self.graph.arguments[name] for name in ("orders",) if name in self.graph.arguments}
-        causes = Causes(told, orders, shares / shares.sum(), one_graph=self.knows_order)
+        causes = Causes({}, orders, shares / shares.sum(), one_graph=self.knows_order)
         return Question(
             lambda **more: self.explainer(**{"values": meaning, **more}),
             self.X,
@@ -274,7 +272,7 @@ def check_matrix(world: World) -> None:
         np.testing.assert_allclose(ours.values, theirs.values, rtol=0, atol=1e-9 * world.scale)
         np.testing.assert_allclose(ours.base_values, theirs.base_values, rtol=0, atol=1e-9 * world.scale)
     arguments = {"feature_names": world.net.features, **world.graph.arguments}
-    if "causal_graph" not in arguments and "orders" not in arguments:
+    if "causal_graph" not in arguments:
         arguments["causal_graph"] = digraph(world.net.features, world.net.precedence())
 
     def nu(r: int, members: frozenset[int]) -> np.ndarray:

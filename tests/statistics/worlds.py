@@ -34,11 +34,6 @@ CAUSES = {
     "levels": (BY_LEVELS, ORDERS, None),
     "no edges": ({"causal_graph": [], "feature_names": NAMES}, topological_orders(3, []), None),
     "a chain": ({"causal_graph": [("b", "a"), ("a", "c")], "feature_names": NAMES}, [(1, 0, 2)], None),
-    "orders with weights": (
-        {"orders": [["c", "a", "b"], ["a", "b", "c"]], "weights": [1, 3], "feature_names": NAMES},
-        [(2, 0, 1), (0, 1, 2)],
-        [1, 3],
-    ),
     "two graphs": (
         {
             "causal_graph": [([("a", "b"), ("b", "c")], 1), ([("c", "b"), ("b", "a")], 2)],

@@ -46,7 +46,7 @@ def _missing_states(problem: Problem) -> float:
     network, nodes = background.network, background.nodes
     above = background.inference.ancestors[:, nodes]  # of each feature
     lacking = above.any(axis=1)
-    if problem.order is not None and problem.players is None:
+    if problem.players is None:
         first = problem.order.ancestor_matrix
         lacking[nodes] = (above[nodes] & ~first).any(axis=1)
     return float(np.prod(np.array(network.cardinalities, dtype=float)[lacking]))

@@ -157,7 +157,6 @@ def prepare_trees(
     background: np.ndarray | None = None,
     *,
     orders: np.ndarray | None = None,
-    order_weights: np.ndarray | None = None,
     sampled: bool = False,
     ideal_limit: int | None = None,
     players: Players | None = None,
@@ -173,8 +172,8 @@ def prepare_trees(
     background : float array (m, n), optional
         Background rows; None uses the cover counts of the trees.
     orders : int array (K, n), optional
-        Explicit orders instead of ``order``: with ``order_weights`` (K,), or a sample (``sampled=True``), which is
-        split into groups for a standard error.
+        Explicit orders instead of ``order``, which count alike, or a sample (``sampled=True``), which is split into
+        groups for a standard error.
     ideal_limit : int, optional
         Largest lattice, for orders that are neither levels nor forests.
     players : Players, optional
@@ -198,7 +197,7 @@ def prepare_trees(
     n = ensemble.n_columns
     if background is None:
         check_covers(ensemble)
-    orderings, sizes = make_orderings(n, order, orders, order_weights, sampled, ideal_limit, players)
+    orderings, sizes = make_orderings(n, order, orders, sampled, ideal_limit, players)
     # levels have to be runs of places on a path
     rank = np.argsort(np.argsort(orderings[0].level * n + np.arange(n))).astype(np.int64)
     leaves, constant = find_leaves(coding, rank)
@@ -254,7 +253,6 @@ def make_orderings(
     n: int,
     order: CausalOrder | GraphMixture | None,
     orders: np.ndarray | None,
-    order_weights: np.ndarray | None,
     sampled: bool,
     ideal_limit: int | None,
     players: Players | None = None,
@@ -273,7 +271,7 @@ def make_orderings(
     if np.shape(orders)[1:] != (n,):
         raise OrdersError(f"orders must be an integer array (orders, {n}), not of shape {np.shape(orders)}")
     if not sampled:
-        return (restrict_orders(orders, order_weights),), None
+        return (restrict_orders(orders),), None
     if len(orders) < 2:
         raise OrdersError("a standard error needs at least two sampled orders")
     n_groups = min(N_GROUPS, len(orders))

@@ -10,7 +10,6 @@ from shap_asv.errors import (
     CausalGraphError,
     OrdersError,
     UnknownFeatureError,
-    UnknownMethodError,
 )
 from tests.explainer.bad_input.setting import Bad, first
 
@@ -67,22 +66,6 @@ EXPLAINERS = {
     "column past the end": Bad(
         lambda c: c.over_matrix(first, causal_graph=[(0, 7)]), CausalGraphError, "columns are 0 to 2"
     ),
-    "graph and orders": Bad(
-        lambda c: c.make(causal_graph=[("smoke", "lung")], orders=[c.names]), UnknownMethodError, "not both"
-    ),
-    "no orders": Bad(lambda c: c.make(orders=[]), OrdersError, "orders= is empty"),
-    "orders is a number": Bad(lambda c: c.make(orders=5), OrdersError, "got a int"),
-    "orders is a word": Bad(lambda c: c.make(orders="asia"), OrdersError, "got a str"),
-    "orders in three dimensions": Bad(
-        lambda c: c.make(orders=np.zeros((2, 2, 2), int)), OrdersError, "each of the 7 features once"
-    ),
-    "one flat order": Bad(lambda c: c.make(orders=c.names), OrdersError, r"orders=\[\[...\]\]"),
-    "order of floats": Bad(lambda c: c.make(orders=[[float(i) for i in range(7)]]), OrdersError, "0.0, a float"),
-    "order of a stranger": Bad(
-        lambda c: c.make(orders=[[*c.names[:-1], "q"]]), UnknownFeatureError, "names 'q', which is not a feature"
-    ),
-    "weights alone": Bad(lambda c: c.make(weights=[1]), UnknownMethodError, "goes with orders="),
-    "negative weight": Bad(lambda c: c.make(orders=[c.names], weights=[-1]), OrdersError, ">= 0"),
 }
 
 CAUSAL_ORDERS = {

@@ -249,7 +249,7 @@ def _groups(question: Question, explainer: Any, explanation: Any) -> None:
         causes = Causes({}, orders, np.full(len(orders), 1 / len(orders)))
     else:
         causes = known_causes(str(rng.choice(FORMS)), players, rng)
-        told |= {"causal_graph": None, "orders": None, "weights": None, **causes.arguments}
+        told |= {"causal_graph": None, **causes.arguments}
 
     def nu(r: int, members: frozenset[int]) -> Any:
         return question.nu(r, frozenset(v for g in members for v in sets[g]))
@@ -315,13 +315,10 @@ def _sensitivity(question: Question, explainer: Any, explanation: Any) -> None:
         "high": each.max(axis=0),
         "reference": own,
     }
-    assert (found.reference is None) == ("orders" in question.causes.arguments)
     places = [list(found.feature_names).index(name) for name in question.names]
     for name, expected in wanted.items():
-        if getattr(found, name) is not None:
-            array = np.asarray(getattr(found, name), dtype=float).reshape(expected.shape)[..., places, :]
-            atol = question.slack(found.error_std)
-            np.testing.assert_allclose(array, expected, rtol=0, atol=atol, err_msg=name)
+        array = np.asarray(getattr(found, name), dtype=float).reshape(expected.shape)[..., places, :]
+        np.testing.assert_allclose(array, expected, rtol=0, atol=question.slack(found.error_std), err_msg=name)
 
 
 def _effects(question: Question, explainer: Any, explanation: Any) -> None:

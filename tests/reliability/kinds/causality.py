@@ -2,7 +2,7 @@
 for, written down from the definition."""
 
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import pairwise, permutations
 from typing import Any
 
 import networkx as nx
@@ -104,12 +104,12 @@ def known_levels(
 def _explicit(form: str, names: list[str], rng: np.random.Generator) -> Causes:
     every = list(permutations(range(len(names))))
     chosen = [every[k] for k in rng.choice(len(every), min(len(every), int(rng.integers(1, 6))), replace=False)]
-    arguments: dict[str, Any] = {"orders": [[names[i] for i in order] for order in chosen]}
-    weights = np.ones(len(chosen))
-    if form == "weighted orders":
-        weights = rng.uniform(0.1, 3.0, len(chosen))
-        arguments["weights"] = weights.tolist()
-    return Causes(arguments, chosen, weights / weights.sum())
+    chains = [digraph(names, list(pairwise(order))) for order in chosen]
+    if form == "orders":
+        return Causes({"causal_graph": chains}, chosen, np.full(len(chosen), 1 / len(chosen)))
+    weights = rng.uniform(0.1, 3.0, len(chosen))
+    graphs = list(zip(chains, weights.tolist(), strict=True))
+    return Causes({"causal_graph": graphs}, chosen, weights / weights.sum())
 
 
 def _mixture(form: str, names: list[str], rng: np.random.Generator) -> Causes:

@@ -9,6 +9,7 @@ import itertools
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -201,10 +202,8 @@ class Cell:
             told |= {"link": self.case.link, "linearize_link": False}
         if self.case.order == "explicit orders":
             names = ["pair", "x2"] if self.case.groups else list(FEATURES)
-            told |= {"orders": [names, names[::-1]], "weights": [1, 3]}
-        if changes:
-            told |= {"orders": None, "weights": None, **changes}
-        return AsymmetricExplainer(self.model, self.kind.example(), **told)
+            told |= {"causal_graph": [(list(pairwise(names)), 1), (list(pairwise(names[::-1])), 3)]}
+        return AsymmetricExplainer(self.model, self.kind.example(), **{**told, **changes})
 
     def natural(self, explainer):
         return explainer._distribution.background(FEATURES)

@@ -6,7 +6,7 @@ of 256, 32,768 in groups of 1,024. So means over draws are the exact expectation
 has to be swallowed by a tolerance for noise.
 """
 
-from itertools import product
+from itertools import pairwise, product
 from types import SimpleNamespace
 from typing import Any
 
@@ -119,7 +119,8 @@ def _causes(form: str, names: list[str], edges: list, rng: np.random.Generator) 
         return Causes({"causal_graph": graphs}, *of_graphs(n, more, weights))
     if form == "orders":
         chosen = [every[k] for k in rng.integers(len(every), size=2)]
-        return Causes({"orders": [[names[i] for i in order] for order in chosen]}, chosen, np.full(2, 0.5))
+        chains = [digraph(names, list(pairwise(order))) for order in chosen]
+        return Causes({"causal_graph": chains}, chosen, np.full(2, 0.5))
     return Causes({}, every, np.full(len(every), 1 / len(every)))
 
 
