@@ -219,16 +219,16 @@ def test_held_out_means_against_a_loop():
 def test_weights_and_drawn_rows_are_those_of_the_leaves():
     rng = np.random.default_rng(0)
     matrix, targets = rng.normal(size=(80, 2)), rng.normal(size=(80, 3))
-    found = LeafWeights.fit(matrix, targets, (targets > 0).astype(float), 4, rng)
-    found = LeafWeights(found.forests, np.array([0.4, *np.full(len(found.forests), 0.6 / len(found.forests))]), 80)
-    leaves, points = found.ordered(rng.permutation(80)), rng.normal(size=(5, 2))
+    forests = LeafWeights.fit(matrix, targets, (targets > 0).astype(float), 4, rng, np.arange(80)).forests
+    shares = np.array([0.4, *np.full(len(forests), 0.6 / len(forests))])
+    leaves, points = LeafWeights.of(forests, shares, rng.permutation(80)), rng.normal(size=(5, 2))
     want = np.full((5, 80), 0.4 / 80)
-    for forest, share in zip(found.forests, found.shares[1:], strict=True):
+    for forest, share in zip(forests, shares[1:], strict=True):
         for tree in forest.trees:
             mates = tree.apply(points.astype(np.float32))[:, None] == tree.apply(matrix.astype(np.float32))
             want += share / 4 * mates / mates.sum(axis=1, keepdims=True)
-    assert found.forests
-    np.testing.assert_allclose(leaves.weights(points), want, atol=1e-14)
+    assert forests
+    np.testing.assert_allclose(leaves.at(points), want, atol=1e-14)
     uniforms = np.tile((np.arange(20_000) + 0.5) / 20_000, (5, 1))
     picked = leaves.picked(points, uniforms)
     for line, weights in zip(picked, want, strict=True):
@@ -240,10 +240,10 @@ def test_weights_are_local_only_where_it_helps():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(1000, 2))
     noise, dependent = rng.random((1000, 3)) < 0.5, x[:, :1] + 0.3 * rng.normal(size=(1000, 1)) > 0
-    flat = LeafWeights.fit(x, noise.astype(float), noise.astype(float), 10, rng)
-    weights = flat.ordered(np.arange(1000)).weights(x[:100])
+    flat = LeafWeights.fit(x, noise.astype(float), noise.astype(float), 10, rng, np.arange(1000))
+    weights = flat.at(x[:100])
     assert np.mean(1 / (weights**2).sum(axis=1)) > 550  # rows that count, in effect
-    sharp = LeafWeights.fit(x, dependent.astype(float), dependent.astype(float), 10, rng)
+    sharp = LeafWeights.fit(x, dependent.astype(float), dependent.astype(float), 10, rng, np.arange(1000))
     assert sharp.shares[0] < 0.1
 
 

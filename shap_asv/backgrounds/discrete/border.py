@@ -24,31 +24,6 @@ from shap_asv.errors import RowsError, UnknownStateError, listed
 FEW_ROWS = 16
 
 
-def encode_rows(
-    rows: Any, features: Sequence[str], states: Sequence[Sequence[Hashable]], latent: Sequence[str]
-) -> np.ndarray:
-    """Codes (r, n) of rows given as DataFrame (columns by name), Series, or array-like in feature order.
-
-    O(r n), vectorised over rows; labels are matched once per distinct value of a column.
-    """
-    columns = _columns(rows, features, latent)
-    codes = np.empty((len(columns[0]), len(features)), dtype=np.int32) if columns else np.empty((0, 0), dtype=np.int32)
-    for v, column in enumerate(columns):
-        codes[:, v] = _encode_column(column, features[v], states[v])
-    return codes
-
-
-def decode_codes(codes: np.ndarray, states: Sequence[Sequence[Hashable]]) -> np.ndarray:
-    """Labels of codes (..., n) as an object array of the same shape."""
-    codes = np.asarray(codes)
-    labels = np.empty(codes.shape, dtype=object)
-    for v, known in enumerate(states):
-        table = np.empty(len(known), dtype=object)
-        table[:] = list(known)
-        labels[..., v] = table[codes[..., v]]
-    return labels
-
-
 def _columns(rows: Any, features: Sequence[str], latent: Sequence[str]) -> list[Any]:
     """One column per feature, in feature order."""
     if hasattr(rows, "columns") and hasattr(rows, "iloc"):
@@ -59,15 +34,13 @@ def _columns(rows: Any, features: Sequence[str], latent: Sequence[str]) -> list[
         return [cells[:, k] for k in places]
     if hasattr(rows, "index") and hasattr(rows, "iloc") and set(map(str, rows.index)) >= set(features):
         return _columns(rows.to_frame().T, features, latent)
-    array = rows if isinstance(rows, np.ndarray) else np.asarray(rows, dtype=object)
-    if array.ndim == 1:
-        array = array[None, :]
+    array = np.atleast_2d(rows if isinstance(rows, np.ndarray) else np.asarray(rows, dtype=object))
     if array.ndim != 2 or array.shape[1] != len(features):
         raise RowsError(
             f"rows of shape {array.shape} do not fit {len(features)} features ({', '.join(features)}); "
             "give one column per feature in this order, or a DataFrame with these columns"
         )
-    return [array[:, v] for v in range(len(features))]
+    return list(array.T)
 
 
 def _encode_column(column: Any, feature: str, states: Sequence[Hashable]) -> np.ndarray:
@@ -136,14 +109,17 @@ class LabelBorder:
         return self.words or f"conditional on a Bayesian network of {len(nodes)} nodes{hidden}"
 
     def read(self, table: Any) -> np.ndarray:
-        return encode_rows(table, self.features, self.states, self.latent)
+        """Codes int32 (r, n). O(r n); labels are matched once per distinct value of a column."""
+        named = zip(_columns(table, self.features, self.latent), self.features, self.states, strict=True)
+        return np.stack([_encode_column(*column) for column in named], axis=1)
 
     def inputs(self, codes: np.ndarray) -> np.ndarray:
         """Codes: a model of states is read together with its states."""
         return codes
 
     def labels(self, codes: np.ndarray) -> np.ndarray:
-        return decode_codes(codes, self.states)
+        columns = [np.array([*states, None], dtype=object)[codes[:, v]] for v, states in enumerate(self.states)]
+        return np.stack(columns, axis=1)
 
     def positions(self, codes: np.ndarray) -> np.ndarray:
         """Where each code (..., n) stands among the states of its feature, low to high."""

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shap_asv.arguments import check_count, check_seed
-from shap_asv.backgrounds.donors.leaf_weights import N_TREES, LeafWeights, OrderedLeaves
+from shap_asv.backgrounds.donors.leaf_weights import N_TREES, LeafWeights
 from shap_asv.backgrounds.donors.smoothers import Smoother
 from shap_asv.backgrounds.tables.border import TableBorder, checked_evidence, checked_uniforms, patterns
 from shap_asv.backgrounds.tables.codec import TableCodec
@@ -43,7 +43,6 @@ class Lending:
     adjusted: np.ndarray
     smoother: Smoother | None
     weights: LeafWeights
-    leaves: OrderedLeaves
 
 
 class ConditionalTable(TableBorder):
@@ -123,7 +122,7 @@ class ConditionalTable(TableBorder):
         rows, weights = np.empty((len(evidence), count, self.n_features)), np.empty((len(evidence), count))
         for members, chosen in patterns(evidence):
             lending, design = self._asked(evidence[chosen], members)
-            weights[chosen] = lending.leaves.weights(design)
+            weights[chosen] = lending.weights.at(design)
             everyone = np.broadcast_to(np.arange(count), (len(chosen), count))
             rows[chosen] = self._lent(evidence[chosen], members, lending, design, everyone)
         return rows, weights
@@ -148,7 +147,7 @@ class ConditionalTable(TableBorder):
         result = np.empty((*levels.shape, self.n_features))
         for members, chosen in patterns(evidence):
             lending, design = self._asked(evidence[chosen], members)
-            picked = lending.leaves.picked(design, levels[chosen])
+            picked = lending.weights.picked(design, levels[chosen])
             result[chosen] = self._lent(evidence[chosen], members, lending, design, picked)
         return result
 
@@ -195,14 +194,15 @@ class ConditionalTable(TableBorder):
         left = left / np.where(spread > 0, spread, 1.0)
         plain = self._columns(self.rows, kept)
         targets = _standardised(np.hstack([left, plain]))
+        order = _neighbour_order(targets)
         if not members.any() or members[self._tells].all():
-            weights = LeafWeights((), np.ones(1), len(self.rows))
+            weights = LeafWeights.of((), np.ones(1), order)
         else:
             events = np.hstack([_half_lines(left), _half_lines(plain)])
             # sizes of residuals too, so that trees split where the spread changes and the mean does not
             splits = np.hstack([targets, _standardised(np.abs(left))])
-            weights = LeafWeights.fit(matrix, splits, events, self.n_trees, rng)
-        return Lending(moved, smoother, weights, weights.ordered(_neighbour_order(targets)))
+            weights = LeafWeights.fit(matrix, splits, events, self.n_trees, rng, order)
+        return Lending(moved, smoother, weights)
 
     def _can_move(self, feature: int) -> bool:
         """Whether a residual may be added to the feature: a number without gaps, without atoms, with many values."""

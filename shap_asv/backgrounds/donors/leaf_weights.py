@@ -87,58 +87,11 @@ def leaves_of(trees: Sequence[Any], matrix: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class LeafWeights:
-    """Shares of "all rows alike" (first) and of the forests."""
-
-    forests: tuple[Forest, ...]
-    shares: np.ndarray
-    n_rows: int
-
-    @classmethod
-    def fit(
-        cls,
-        matrix: np.ndarray,
-        targets: np.ndarray,
-        events: np.ndarray,
-        n_trees: int,
-        rng: np.random.Generator,
-    ) -> "LeafWeights":
-        """From features (r, p), what trees split by (r, t), and events (r, b) in {0, 1} that are to be predicted."""
-        n = len(matrix)
-        leaves = sorted({min(leaf, n // 4) for leaf in LEAVES if n >= 8})
-        if not leaves or not matrix.shape[1] or not events.shape[1]:
-            return cls((), np.ones(1), n)
-        forests = [Forest.grow(matrix, targets, leaf, n_trees, rng) for leaf in leaves]
-        held_out = rng.permutation(n)[:N_HELD_OUT]
-        seen = events[held_out]
-        totals = events.sum(axis=0)
-        predicted = [(totals - seen) / (n - 1)] + [forest.held_out_means(held_out, events) for forest in forests]
-        misses = np.stack([one - seen for one in predicted]).reshape(len(predicted), -1)
-        shares = least_on_simplex(misses @ misses.T)
-        used = [k for k in range(len(forests)) if shares[k + 1] > 0]
-        return cls(tuple(forests[k] for k in used), shares[[0, *(k + 1 for k in used)]], n)
-
-    def ordered(self, order: np.ndarray) -> "OrderedLeaves":
-        """The leaves of all trees as lists of places in an order of the rows."""
-        every = [np.zeros((1, self.n_rows), dtype=np.intp), *(forest.leaves for forest in self.forests)]
-        leaves = np.concatenate(every)[:, order]
-        starts = np.cumsum([0, *(line.max() + 1 for line in leaves)])
-        leaves += starts[:-1, None]
-        sizes = [np.full(len(forest.trees), len(forest.trees)) for forest in self.forests]
-        shares = np.repeat(self.shares, [1, *map(len, sizes)]) / np.concatenate([np.ones(1), *sizes])
-        first = np.cumsum([0, *np.bincount(leaves.ravel(), minlength=starts[-1])])
-        members = np.argsort(leaves, axis=1, kind="stable").ravel()
-        return OrderedLeaves(
-            tuple(tree for forest in self.forests for tree in forest.trees), order, starts, first, members, shares
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class OrderedLeaves:
-    """The leaves of all trees; the first tree is a single leaf with all rows.
+    """Weights of the rows by the leaves of all trees; the first tree is a single leaf with all rows.
 
     Attributes
     ----------
-    trees : the others
+    forests : those that count
     order : intp (r,)
         Of the rows; a *place* is a position in it.
     starts : intp (t + 1,)
@@ -150,20 +103,56 @@ class OrderedLeaves:
         Of the trees in the weights.
     """
 
-    trees: tuple[Any, ...]
+    forests: tuple[Forest, ...]
     order: np.ndarray
     starts: np.ndarray
     first: np.ndarray
     members: np.ndarray
     shares: np.ndarray
 
+    @classmethod
+    def of(cls, forests: Sequence[Forest], shares: np.ndarray, order: np.ndarray) -> "LeafWeights":
+        """From shares of "all rows alike" (first) and of the forests, with the rows in this order."""
+        leaves = np.concatenate([np.zeros((1, len(order)), dtype=np.intp), *(one.leaves for one in forests)])[:, order]
+        starts = np.cumsum([0, *(line.max() + 1 for line in leaves)])
+        leaves += starts[:-1, None]
+        counts = [1, *(len(forest.trees) for forest in forests)]
+        first = np.cumsum([0, *np.bincount(leaves.ravel(), minlength=starts[-1])])
+        members = np.argsort(leaves, axis=1, kind="stable").ravel()
+        return cls(tuple(forests), order, starts, first, members, np.repeat(shares, counts) / np.repeat(counts, counts))
+
+    @classmethod
+    def fit(
+        cls,
+        matrix: np.ndarray,
+        targets: np.ndarray,
+        events: np.ndarray,
+        n_trees: int,
+        rng: np.random.Generator,
+        order: np.ndarray,
+    ) -> "LeafWeights":
+        """From features (r, p), what trees split by (r, t), and events (r, b) in {0, 1} that are to be predicted."""
+        n = len(matrix)
+        leaves = sorted({min(leaf, n // 4) for leaf in LEAVES if n >= 8})
+        if not leaves or not matrix.shape[1] or not events.shape[1]:
+            return cls.of((), np.ones(1), order)
+        forests = [Forest.grow(matrix, targets, leaf, n_trees, rng) for leaf in leaves]
+        held_out = rng.permutation(n)[:N_HELD_OUT]
+        seen = events[held_out]
+        totals = events.sum(axis=0)
+        predicted = [(totals - seen) / (n - 1)] + [forest.held_out_means(held_out, events) for forest in forests]
+        misses = np.stack([one - seen for one in predicted]).reshape(len(predicted), -1)
+        shares = least_on_simplex(misses @ misses.T)
+        used = [k for k in range(len(forests)) if shares[k + 1] > 0]
+        return cls.of([forests[k] for k in used], shares[[0, *(k + 1 for k in used)]], order)
+
     def _own(self, matrix: np.ndarray) -> np.ndarray:
         """The leaf of each point in each tree, (m, t)."""
         leaves = np.zeros((len(matrix), len(self.shares)), dtype=np.intp)
-        leaves[:, 1:] = leaves_of(self.trees, matrix).T
+        leaves[:, 1:] = leaves_of([tree for forest in self.forests for tree in forest.trees], matrix).T
         return leaves + self.starts[:-1]
 
-    def weights(self, matrix: np.ndarray) -> np.ndarray:
+    def at(self, matrix: np.ndarray) -> np.ndarray:
         """Weights (m, r) of the rows at m points; each line sums to one. O(m rows in their leaves)."""
         result = np.zeros((len(matrix), len(self.order)))
         for line, own in zip(result, self._own(matrix), strict=True):
