@@ -189,7 +189,7 @@ def test_a_value_that_one_row_has_is_scored_but_not_believed_elsewhere():
     )
     assert isinstance(choice.background, GaussianModel)
     with pytest.raises(errors.ImpossibleEvidenceError):
-        choice.background.read(table)
+        choice.background.check(choice.background.read(table))
 
 
 def test_many_coalitions_are_sampled():

@@ -197,7 +197,7 @@ def choose_background(
     used = {name: float(share) for name, share in zip(names, shares, strict=True) if share > 0}
     loss = float(_mixed_loss(misses, shares, own).mean())
     first = earlier[names[0]]
-    variance = total_variance(predict, first.inputs(first.codec.read(part)))
+    variance = total_variance(predict, first.inputs(first.read(part)))
     # what a part of the rows has settled is not asked of all of them again
     fitted = [fits[name](data, seed, earlier[name]) for name in used]
     background = fitted[0] if len(fitted) == 1 else MixtureModel(fitted, list(used.values()))
@@ -220,7 +220,7 @@ def _two_misses(
     """
     half = max(1, n_draws // 2)
     # unchecked: a constant column, say, may have another value in a row that was held out, which is no reason to stop
-    rows = background.codec.read(data)
+    rows = background.read(data)
     return np.stack([held_out_misses(background, predict, rows, coalitions, half, 2 * seed + k) for k in range(2)])
 
 

@@ -108,14 +108,6 @@ class _Layout:
     met: np.ndarray
 
 
-@dataclass(frozen=True, eq=False)
-class _Numbering:
-    """Distinct evidence at or below each bucket: its number per evidence row, and one evidence row of each."""
-
-    ids: Sequence[np.ndarray]
-    chosen: Sequence[np.ndarray]
-
-
 def compile_evidence(
     plan: EliminationPlan,
     codes: np.ndarray,
@@ -131,8 +123,8 @@ def compile_evidence(
     """
     n_evidence = codes.shape[1]
     labels, bounds = _labels(plan, codes, None if cut is None else _number_cuts(plan, cut))
-    numbering = _number(plan, labels, bounds)
-    layouts = _lay_out(plan, codes, numbering, entry_limit if n_evidence > 1 else None)
+    ids, chosen = _number(plan, labels, bounds)
+    layouts = _lay_out(plan, codes, ids, chosen, entry_limit if n_evidence > 1 else None)
     if layouts is None:
         return None
     rows: list[BucketRows] = []
@@ -141,7 +133,7 @@ def compile_evidence(
         weights, message = _weigh(bucket, layout, messages, cut)
         messages.append(message)
         rows.append(BucketRows(layout.starts, layout.states, weights, layout.child_rows))
-    root_rows = numbering.ids[-1].astype(np.intp, copy=False)
+    root_rows = ids[-1].astype(np.intp, copy=False)
     return Circuit(plan, tuple(rows), root_rows, messages[-1][root_rows])
 
 
@@ -168,7 +160,10 @@ def _labels(plan: EliminationPlan, codes: np.ndarray, marks: np.ndarray | None) 
     return labels, (cards + 1) * size[[bucket.node for bucket in plan.buckets]] - 1
 
 
-def _number(plan: EliminationPlan, labels: np.ndarray, bounds: np.ndarray) -> _Numbering:
+def _number(
+    plan: EliminationPlan, labels: np.ndarray, bounds: np.ndarray
+) -> tuple[Sequence[np.ndarray], Sequence[np.ndarray]]:
+    """Distinct evidence at or below each bucket: its number per evidence row, and one evidence row of each."""
     ids: list[np.ndarray] = []
     chosen: list[np.ndarray] = []
     for bucket, bound in zip(plan.buckets, bounds.tolist(), strict=True):
@@ -177,34 +172,38 @@ def _number(plan: EliminationPlan, labels: np.ndarray, bounds: np.ndarray) -> _N
         numbers, one_of_each = number_rows(columns, labels.shape[1])
         ids.append(numbers)
         chosen.append(one_of_each)
-    return _Numbering(ids, chosen)
+    return ids, chosen
 
 
 def _lay_out(
-    plan: EliminationPlan, codes: np.ndarray, numbering: _Numbering, entry_limit: int | None
+    plan: EliminationPlan,
+    codes: np.ndarray,
+    ids: Sequence[np.ndarray],
+    chosen: Sequence[np.ndarray],
+    entry_limit: int | None,
 ) -> list[_Layout] | None:
     """Rows and entries from the root down: only what can be reached; None past the limit."""
-    count = len(numbering.chosen[-1])
+    count = len(chosen[-1])
     wanted = {len(plan.buckets) - 1: (np.arange(count), np.zeros(count, dtype=np.intp))}
     layouts: list[_Layout] = []
     n_entries = 0
     for b in reversed(range(len(plan.buckets))):
         bucket = plan.buckets[b]
         row_classes, row_separators = wanted.pop(b)
-        chosen = numbering.chosen[b]
+        met = chosen[b]
         starts, entry_rows, states, places = _lay_out_entries(
-            codes[bucket.node][chosen], row_classes, row_separators, bucket.cardinality
+            codes[bucket.node][met], row_classes, row_separators, bucket.cardinality
         )
         child_rows = []
         for c, child_map in zip(bucket.children, bucket.child_maps, strict=True):
-            classes = numbering.ids[c][chosen[row_classes]][entry_rows]
+            classes = ids[c][met[row_classes]][entry_rows]
             size = plan.buckets[c].n_separator_states
-            ids, below_classes, below_separators = _demand_rows(
-                classes, child_map.reshape(-1)[places], len(numbering.chosen[c]), size
+            below, below_classes, below_separators = _demand_rows(
+                classes, child_map.reshape(-1)[places], len(chosen[c]), size
             )
-            child_rows.append(ids)
+            child_rows.append(below)
             wanted[c] = below_classes, below_separators
-        layouts.append(_Layout(starts, entry_rows, states, places, tuple(child_rows), chosen[row_classes]))
+        layouts.append(_Layout(starts, entry_rows, states, places, tuple(child_rows), met[row_classes]))
         n_entries += len(states)
         if entry_limit is not None and n_entries > entry_limit:
             return None

@@ -370,11 +370,6 @@ class GaussianInterventions(ShowingNumbers):
         """Any row of finite numbers can be set, whether it contradicts the covariance or not."""
         GaussianBorder.check(self.natural, rows)
 
-    def read(self, table: Any) -> np.ndarray:
-        rows = self.natural.codec.read(table)
-        self.check(rows)
-        return np.asarray(rows)
-
     def means(self, evidence: np.ndarray) -> np.ndarray:
         """``E[X | do(X_S = e_S)]`` float (E, n); the entries of S are the evidence."""
         evidence = self.natural.numbers(evidence)

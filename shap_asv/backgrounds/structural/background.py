@@ -103,17 +103,14 @@ class StructuralBackground(TableBorder):
                         "model conditions on ancestral sets only. Use orders that follow its graph, causal "
                         "values (do), or a background that conditions on any set (Gaussian, donors)"
                     )
-        return self._simulated(evidence, uniforms)
-
-    def intervene(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-        """``X | do(X_S = e_S)`` for any set S: edges into S are cut, S is clamped, the rest follows its mechanisms."""
-        return self._simulated(checked_evidence(evidence, self.n_features), uniforms)
+        return self.simulated(evidence, uniforms)
 
     def intervened(self) -> "StructuralInterventions":
         """The features under ``do(X_S = e_S)`` instead of ``X_S = e_S``."""
         return StructuralInterventions(self)
 
-    def _simulated(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+    def simulated(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+        """Rows (E, D, n) with any set clamped: edges into it are cut, the rest follows its mechanisms."""
         uniforms = checked_uniforms(uniforms, self.n_uniforms)
         held = np.full((len(evidence), self.dag.n_nodes), np.nan)
         held[:, self._nodes] = evidence
@@ -149,7 +146,8 @@ class StructuralInterventions(ShowingNumbers):
 
     def draws(self, evidence: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """Evidence (E, n), nan where free, and uniforms (D, n_uniforms) -> rows (E, D, n)."""
-        drawn = self.natural.intervene(without(np.asarray(evidence, dtype=float), self.shown), uniforms)
+        evidence = checked_evidence(evidence, len(self.features))
+        drawn = self.natural.simulated(without(evidence, self.shown), uniforms)
         return with_shown(drawn, evidence, self.shown)
 
 

@@ -11,7 +11,6 @@ impossible.
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
@@ -27,12 +26,6 @@ SMOOTHNESS = (30.0, 3000.0)
 N_FOLDS = 4
 #: Rows that candidates are compared on; of these so many are held out, a fold at a time. The best is fitted to all.
 MOST_COMPARED, MOST_SCORED = 2000, 500
-
-
-class Classes(Mechanism, Protocol):
-    """A mechanism that knows its probabilities."""
-
-    def probabilities(self, parents: np.ndarray) -> np.ndarray: ...
 
 
 def codes_of(bounds: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
@@ -120,7 +113,7 @@ class CategoryTask:
         return replace(self, parents=self.parents[rows], codes=self.codes[rows], copies=copies)
 
 
-def fit_category(task: CategoryTask, how: str = "auto") -> tuple[Classes, np.ndarray, np.ndarray]:
+def fit_category(task: CategoryTask, how: str = "auto") -> tuple[Logistic | LeafShares, np.ndarray, np.ndarray]:
     """The best candidate, or the one asked for; probabilities (r', n_codes) and codes (r',) of held-out rows.
 
     A richer candidate takes the place of a simpler one if it is clearly better.
@@ -149,7 +142,7 @@ def fit_category(task: CategoryTask, how: str = "auto") -> tuple[Classes, np.nda
     return _fitted(task, best, N_TREES), held_out[best][out], part.codes[out]
 
 
-def _fitted(task: CategoryTask, how: str, n_trees: int) -> Classes:
+def _fitted(task: CategoryTask, how: str, n_trees: int) -> Logistic | LeafShares:
     """Of one code alone there is nothing to learn."""
     return CANDIDATES[how if len(np.unique(task.codes)) > 1 else "frequencies"](task, n_trees)
 
@@ -209,7 +202,7 @@ def _fit_forest(task: CategoryTask, n_trees: int) -> LeafShares:
 
 
 #: In the order of preference among equals.
-CANDIDATES: dict[str, Callable[[CategoryTask, int], Classes]] = {
+CANDIDATES: dict[str, Callable[[CategoryTask, int], Logistic | LeafShares]] = {
     "frequencies": _fit_frequencies,
     "logistic": _fit_logistic,
     "smooth logistic": _fit_smooth,

@@ -13,7 +13,7 @@ from shap_asv.backgrounds.structural.fitting import NodeTask, fit_node
 from shap_asv.backgrounds.structural.graph import Dag, check_nodes
 from shap_asv.backgrounds.structural.mechanisms import Given, Mechanism, call_mechanism
 from shap_asv.backgrounds.structural.scores import FittedNode
-from shap_asv.backgrounds.structural.shared import SharedNodes, labels_of, shared_codec
+from shap_asv.backgrounds.structural.shared import SharedNodes, shared_codec
 from shap_asv.backgrounds.tables.codec import Column, TableCodec
 from shap_asv.backgrounds.tables.copies import originals
 from shap_asv.errors import MechanismError, TableError, UnknownFeatureError, did_you_mean, listed
@@ -173,7 +173,7 @@ class StructuralModel:
         entropy = None if seed is None else check_seed(seed)
         seeds = [int(one % 2**31) for one in np.random.SeedSequence(entropy).generate_state(dag.n_nodes)]
         if together is not None:
-            shared_tasks = together.tasks(rows[:, at], columns, ways, seeds, copies, labels_of(data))
+            shared_tasks = together.tasks(rows[:, at], columns, ways, seeds, copies, getattr(data, "index", None))
             fitted = together.spread(_fit_all(list(shared_tasks), n_jobs, silent))
         else:
             tasks = [

@@ -89,9 +89,9 @@ class SharedNodes:
             yield NodeTask(
                 values[:, 0],
                 values[:, 1:],
-                _renamed(columns[v], variable),
+                replace(columns[v], name=variable),
                 [
-                    _renamed(columns[p], moment_name(*cause))
+                    replace(columns[p], name=moment_name(*cause))
                     for p, cause in zip(self.dag.parents[v], causes, strict=True)
                 ],
                 ways[v],
@@ -144,27 +144,16 @@ def _at(time: float | None, seen: Moment) -> Moment:
     return seen[0], None if seen[1] is None or time is None else time + seen[1]
 
 
-def _renamed(column: Any, name: str) -> Column:
-    return replace(column, name=name)
-
-
 def _in_time(n_rows: int, copies: np.ndarray | None, index: Any) -> np.ndarray:
     """The distinct rows, sorted by their labels where these are distinct, too; else as they stand in the table."""
     distinct = np.arange(n_rows) if copies is None else np.unique(copies, return_index=True)[1]
-    labels = None if index is None else index[distinct]
+    labels = index[distinct] if hasattr(index, "is_unique") else None  # lists have an index of another kind
     if labels is None or not labels.is_unique:
         return distinct
     try:
         return np.asarray(distinct[labels.argsort()])
     except TypeError:  # labels of several kinds
         return distinct
-
-
-def labels_of(data: Any) -> Any:
-    """The index of a DataFrame of pandas; None for anything else."""
-    import pandas as pd
-
-    return data.index if isinstance(data, pd.DataFrame) else None
 
 
 def shared_codec(data: Any, codec: TableCodec, times: Times) -> TableCodec:
@@ -190,4 +179,4 @@ def shared_codec(data: Any, codec: TableCodec, times: Times) -> TableCodec:
                 )
         coded[variable] = learn_column(variable, pd.concat([table.iloc[:, k] for k in own], ignore_index=True))
     moments = zip(times.features, times.moments, strict=True)
-    return replace(codec, columns=tuple(_renamed(coded[variable], name) for name, (variable, _) in moments))
+    return replace(codec, columns=tuple(replace(coded[variable], name=name) for name, (variable, _) in moments))

@@ -128,7 +128,7 @@ def test_any_set_can_be_clamped_by_intervening():
     background = StructuralModel(CHAIN, FUNCTIONS).background()
     uniforms = np.random.default_rng(0).random((50, 3))
     free = background.draws(np.full((1, 3), np.nan), uniforms)[0]
-    held = background.intervene(np.array([[np.nan, 4.0, np.nan]]), uniforms)[0]
+    held = background.intervened().draws(np.array([[np.nan, 4.0, np.nan]]), uniforms)[0]
     np.testing.assert_array_equal(held[:, 0], free[:, 0])  # a does not hear of what is done to b
     np.testing.assert_allclose(held[:, 2], free[:, 0] * 4.0 + uniforms[:, 2])
 
