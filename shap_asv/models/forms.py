@@ -22,7 +22,7 @@ import numpy as np
 
 from shap_asv.errors import EncodingError, ModelError, listed
 from shap_asv.frames import as_features, frame_columns
-from shap_asv.models.calls import ModelCall, check_finite, describe, is_pipeline, shorten, split_stages
+from shap_asv.models.calls import ModelCall, check_finite, describe, is_a, is_pipeline, shorten, split_stages
 from shap_asv.models.inputs import (
     SEED,
     States,
@@ -333,17 +333,18 @@ def match_columns(model: Any, features: Sequence[str]) -> tuple[str, ...] | None
 def known_categories(transformer: Any, features: Sequence[str]) -> dict[str, list[Any]]:
     """What fitted encoders have met in the columns ``features`` that a transformer receives, in order.
 
-    Looks into ColumnTransformers and Pipelines, as far as ``categories_`` tells.
+    Looks into ColumnTransformers and Pipelines, past imputers, as far as ``categories_`` tells.
     """
     if is_pipeline(transformer):
         steps = [step for _, step in transformer.steps if step is not None and step != "passthrough"]
-        return known_categories(steps[0], features) if steps else {}
+        first = next((step for step in steps if not is_a(step, "sklearn", "SimpleImputer")), None)
+        return {} if first is None else known_categories(first, features)
     found: dict[str, list[Any]] = {}
     if hasattr(transformer, "transformers_"):
         for _, inner, columns in transformer.transformers_:
             with warnings.catch_warnings():  # sklearn < 1.7 warns when the columns of the remainder are looked at
                 warnings.simplefilter("ignore", FutureWarning)
-                chosen = _chosen(columns, features)
+                chosen = chosen_columns(columns, features)
             found.update(known_categories(inner, chosen))
         return found
     categories = getattr(transformer, "categories_", None)
@@ -356,7 +357,7 @@ def _same(first: Any, second: Any) -> bool:
     return bool(first == second) or (first != first and second != second)  # NaN is itself
 
 
-def _chosen(columns: Any, features: Sequence[str]) -> list[str]:
+def chosen_columns(columns: Any, features: Sequence[str]) -> list[str]:
     """The columns a ColumnTransformer hands to one of its transformers: names, positions, a slice or a mask."""
     import pandas as pd
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from shap_asv.errors import ModelError
+from shap_asv.errors import ModelError, RowsError
 from shap_asv.frames import frame_columns, part
 from shap_asv.models.calls import (
     FASTEST,
@@ -439,9 +439,10 @@ def read_plain_model(
     try:
         if features is not None and table is None and ends_in_trees(model):
             read = place_trees(read_call(call), call, features, inputs)
+            read.numbers(probe)
             return replace(predictor, kind="tree", trees=read)
         return replace(predictor, kind="linear", affine=_affine_form(path, tried))
-    except NotSumOfProducts as why:
+    except (NotSumOfProducts, RowsError) as why:
         return replace(predictor, reason=str(why))
 
 

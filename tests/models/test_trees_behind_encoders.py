@@ -12,7 +12,7 @@ from sklearn.decomposition import PCA
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from shap_asv import AsymmetricExplainer
 from shap_asv.errors import NetworkError, RowsError
@@ -177,6 +177,43 @@ def test_gaps_are_taken_in_the_columns_that_had_some():
     explainer = as_the_whole_pipeline(model, X, slice(38, 42))
     with pytest.raises(RowsError, match="a row has no value for 'r'"):
         explainer(X[38:42].assign(r=np.nan))
+
+
+@pytest.mark.parametrize(
+    ("encoder", "read"),
+    [
+        (make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore")), True),
+        (FunctionTransformer(lambda q: np.asarray(2.0 * (q == "x") + (q == "y"))), False),  # nobody knows the labels
+        (FunctionTransformer(lambda q: np.asarray(2.0 * (q == 3) + (q == 5))), False),
+    ],
+    ids=["imputed first", "a function of texts", "a function of names that are numbers"],
+)
+def test_names_are_never_taken_for_numbers(encoder, read, request):
+    X = table()
+    if "numbers" in request.node.callspec.id:
+        X["q"] = X["q"].map({"x": 3, "y": 5, "z": 6})
+    columns = make_column_transformer(
+        (encoder, ["q"]), (StandardScaler(), ["a"]), (OrdinalEncoder(), ["r"]), ("drop", ["b"])
+    )
+    model = make_pipeline(columns, RandomForestRegressor(3, random_state=0)).fit(X, X["a"] + 3 * X["q"].isin(["x", 3]))
+    explainer = AsymmetricExplainer(model, X[:30], values="marginal", silent=True)
+    assert (explainer.plan(3).backend.name == "paths") == read
+    called = AsymmetricExplainer(lambda rows: model.predict(rows), X[:30], values="marginal", algorithm="exact")
+    np.testing.assert_allclose(explainer(X[30:33]).values, called(X[30:33], silent=True).values, atol=1e-9)
+    if not read:
+        with pytest.raises(NetworkError, match="make nothing of numbers in column 1"):
+            AsymmetricExplainer(model, feature_perturbation="tree_path_dependent")
+
+
+def test_texts_that_are_dropped():
+    X = table()
+    model = make_pipeline(
+        make_column_transformer(("passthrough", ["a", "b"])), RandomForestRegressor(3, random_state=0)
+    )
+    explainer = AsymmetricExplainer(model.fit(X, X["a"]), X[:30], values="marginal", silent=True)
+    assert "could not convert string to float" in str(explainer.plan(3).table())
+    total = explainer(X[30:33])
+    np.testing.assert_allclose(total.base_values + total.values.sum(axis=1), model.predict(X[30:33]), atol=1e-9)
 
 
 def test_a_column_that_tells_of_gaps():

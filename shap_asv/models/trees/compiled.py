@@ -240,7 +240,7 @@ def _before(covered: np.ndarray, rows: np.ndarray, n_codes: Sequence[int], dtype
     ends = [(-LARGEST, LARGEST) if own is None else (max(-LARGEST, own.min), min(LARGEST, own.max)) for own in whole]
     coded = np.array(n_codes) > 0
     gaps = ~coded & np.array([own is None for own in whole])
-    return Before(covered[0], points, coded, gaps, np.array(ends, dtype=float).T)
+    return Before(covered[0], points, coded, gaps, np.array(ends, dtype=float).T, np.zeros(len(coded), dtype=bool))
 
 
 def _flatten(

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from shap_asv.models.calls import describe
-from shap_asv.models.forms import apply_transformers, known_categories
-from shap_asv.models.inputs import filled, followed_features
+from shap_asv.models.forms import apply_transformers, chosen_columns, known_categories
+from shap_asv.models.inputs import equal, filled, followed_features
 from shap_asv.models.products import NotSumOfProducts
 from shap_asv.models.readers import known_columns, known_width
 from shap_asv.models.trees.ensembles import FloatEnsemble, Labels, node_splits
@@ -50,6 +50,8 @@ class Before:
         Does a column hold codes; may it have gaps (that are not a code)?
     ends : float64 array (2, n)
         The least and the largest number.
+    shown : bool array (n,)
+        Numbers that have to show in some column of the trees: else they are taken for what they are not.
     """
 
     base: np.ndarray
@@ -57,6 +59,7 @@ class Before:
     coded: np.ndarray
     gaps: np.ndarray
     ends: np.ndarray
+    shown: np.ndarray
 
     def vary(self, column: int, entries: Any) -> np.ndarray:
         """The base with other entries in one column, a row for each."""
@@ -85,6 +88,9 @@ def fold(
     sizes = [len(own) for own in before.points]
     varied = compared(np.concatenate([before.vary(v, own) for v, own in enumerate(before.points)]))
     found = np.split(varied, np.cumsum(sizes)[:-1])
+    for v in np.flatnonzero(before.shown).tolist():
+        if equal(found[v], base).all():
+            raise NotSumOfProducts(f"the steps in front of the trees make nothing of numbers in column {v}")
     gap, met = np.full((n, trees.n_columns), np.nan), list(found)
     for v in np.flatnonzero(before.gaps).tolist():
         try:
@@ -142,7 +148,7 @@ def before_steps(trees: FloatEnsemble, model: Any, steps: Sequence[Any], absent:
     for v, (key, own) in enumerate(zip(keys, labels, strict=True)):
         if own is not None:  # a gap is what the encoder has met: to scikit-learn None and NaN are two categories
             held[v] = np.empty(len(own) + 1, dtype=object)
-            held[v][:] = [*own, next((label for label in met[key] if label is None or label != label), None)]
+            held[v][:] = [*own, next((label for label in met[key] if label is None or label != label), np.nan)]
 
     def transform(rows: np.ndarray) -> np.ndarray:
         gaps = np.isposinf(rows)
@@ -157,7 +163,10 @@ def before_steps(trees: FloatEnsemble, model: Any, steps: Sequence[Any], absent:
 
     points = [_GRID if own is None else np.arange(len(own), dtype=float) for own in labels]
     coded, ends = np.array([own is not None for own in labels]), np.outer([-LARGEST, LARGEST], np.ones(n))
-    return fold(trees, transform, Before(np.zeros(n), points, coded, np.ones(n, dtype=bool), ends), labels)
+    parts = [(part, own) for _, part, own in getattr(steps[0], "transformers_", ()) if isinstance(part, str)]
+    dropped = {key for part, own in parts if part == "drop" for key in chosen_columns(own, keys)}
+    shown = ~coded & np.array([key not in dropped for key in keys])
+    return fold(trees, transform, Before(np.zeros(n), points, coded, np.ones(n, dtype=bool), ends, shown), labels)
 
 
 def _moved(
