@@ -57,12 +57,12 @@ def test_the_choice_is_taken_over_unless_it_is_to_be_made_anew(form, monkeypatch
         silent=True,
     )
     chosen, fitted = [], []
-    choose, settle = fitting.choose_background, fitting.fit_background
+    choose, fit = fitting.choose_background, fitting._fit
     monkeypatch.setattr(fitting, "choose_background", lambda *a, **k: chosen.append(1) or choose(*a, **k))
-    monkeypatch.setattr(fitting, "fit_background", lambda *a: fitted.append(settle(*a)) or fitted[-1])
+    monkeypatch.setattr(fitting, "_fit", lambda *a: fitted.append(fit(*a)) or fitted[-1])
     explainer.bootstrap(rows[:1], n=2, silent=True)
     assert not chosen
-    assert [one.masker.describe() for one in fitted] == [explainer.masker.describe()] * 2
+    assert [masker.describe() for masker, _ in fitted] == [explainer.masker.describe()] * 2
     explainer.bootstrap(rows[:1], n=2, choose=True, silent=True)
     assert len(chosen) == 2
     with pytest.raises(ArgumentError, match="neither True nor False"):

@@ -7,6 +7,7 @@ was read is compared with the model's own output again whenever there are new on
 """
 
 import json
+import sys
 import tempfile
 from collections.abc import Sequence
 from functools import partial
@@ -200,15 +201,15 @@ def sides(statistic: dict[str, Any], data: dict[str, Any], border: float) -> tup
 def hashes_of(estimator: Any, labels: Sequence[Any]) -> list[int]:
     """CatBoost's own hashes of labels, which it tells for a table that holds them."""
     import pandas as pd
-    from catboost import Pool
 
+    library = sys.modules[type(estimator).__module__.partition(".")[0]]  # the user's, which has made the model
     wrong = [label for label in labels if not isinstance(label, str | int | np.integer | np.bool_)]
     if wrong:
         raise RowsError(f"{wrong[0]!r} is no category to CatBoost, which takes texts and whole numbers")
     texts = [label if isinstance(label, str) else str(int(label)) for label in labels]
     named = estimator.get_cat_feature_indices()
     columns = {name: texts if j in named else 0.0 for j, name in enumerate(estimator.feature_names_)}
-    pool = Pool(pd.DataFrame(columns, index=range(len(texts))), cat_features=named)
+    pool = library.Pool(pd.DataFrame(columns, index=range(len(texts))), cat_features=named)
     told = dump_json(estimator, pool)["features_info"]["cat_features_hash"]
     known = {entry["value"]: entry["hash"] for entry in told}
     return [known[text] for text in texts]
